@@ -1,0 +1,50 @@
+"""Time and randomness as things that are handed in, so that tests can turn them."""
+
+import secrets
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Wall time for records, monotonic time for durations."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never run backwards."""
+        ...
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    __slots__ = ()
+
+    def now(self) -> float:
+        return time.time()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+class Randomness(Protocol):
+    """A source of unguessable bytes."""
+
+    def token_bytes(self, count: int) -> bytes: ...
+
+
+class SystemRandomness:
+    """The operating system's random source."""
+
+    __slots__ = ()
+
+    def token_bytes(self, count: int) -> bytes:
+        return secrets.token_bytes(count)
+
+
+def iso(seconds: float) -> str:
+    """RFC 3339 in UTC with milliseconds, the one way Pentad writes a time."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,116 @@
+"""The one exception tree of Pentad.
+
+* PentadError
+  * InvalidInput          the request is understood but wrong: what, where, what to do
+    * LimitExceeded       a size, depth or count limit was passed
+  * NotFound              no such thing, or the caller may not know of it
+  * Conflict              the thing exists already, or is in the wrong state
+    * VersionMismatch     somebody else changed it first
+  * Unauthenticated       no valid credentials
+  * Forbidden             valid credentials, not enough rights
+  * RateLimited           too many calls; carries retry_after
+  * Overloaded            the server is busy; carries retry_after
+  * DeadlineExceeded      it took longer than allowed
+  * Unavailable           the store or a remote party cannot be reached
+  * Misconfigured         a setting, a declaration or a file of the operator is wrong
+
+An error says what was wrong (`message`), what to do about it (`hint`), and where (`details`, plain JSON). Services
+raise these; `mcp/wire_errors.py` and the HTTP routes translate them, nobody else builds codes or statuses.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class PentadError(Exception):
+    """Base of all errors that are meant to be read by a caller."""
+
+    code: ClassVar[str] = "internal"
+    http_status: ClassVar[int] = 500
+
+    def __init__(self, message: str, *, hint: str | None = None, details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.details: dict[str, Any] = dict(details or {})
+
+    def sentence(self) -> str:
+        """The message and its hint as one text, for people and models."""
+        return f"{self.message} {self.hint}" if self.hint else self.message
+
+    def as_json(self) -> dict[str, Any]:
+        """The one JSON shape of an error, on every surface that is free to choose it."""
+        body: dict[str, Any] = {"code": self.code, "message": self.message}
+        if self.hint:
+            body["hint"] = self.hint
+        if self.details:
+            body["details"] = self.details
+        return body
+
+
+class InvalidInput(PentadError):
+    code = "invalid_input"
+    http_status = 422
+
+
+class LimitExceeded(InvalidInput):
+    code = "limit_exceeded"
+    http_status = 413
+
+
+class NotFound(PentadError):
+    code = "not_found"
+    http_status = 404
+
+
+class Conflict(PentadError):
+    code = "conflict"
+    http_status = 409
+
+
+class VersionMismatch(Conflict):
+    code = "version_mismatch"
+    http_status = 412
+
+
+class Unauthenticated(PentadError):
+    code = "unauthenticated"
+    http_status = 401
+
+
+class Forbidden(PentadError):
+    code = "forbidden"
+    http_status = 403
+
+
+class RateLimited(PentadError):
+    code = "rate_limited"
+    http_status = 429
+
+    def __init__(self, message: str, *, retry_after: float, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint, details={"retry_after": round(retry_after, 3)})
+        self.retry_after = retry_after
+
+
+class Overloaded(PentadError):
+    code = "overloaded"
+    http_status = 503
+
+    def __init__(self, message: str, *, retry_after: float = 1.0, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint, details={"retry_after": round(retry_after, 3)})
+        self.retry_after = retry_after
+
+
+class DeadlineExceeded(PentadError):
+    code = "deadline_exceeded"
+    http_status = 504
+
+
+class Unavailable(PentadError):
+    code = "unavailable"
+    http_status = 503
+
+
+class Misconfigured(PentadError):
+    code = "misconfigured"
+    http_status = 500

@@ -1,0 +1,101 @@
+"""The few Protocols at true edges. Services speak to these; `storage/`, `search/` and `net/` implement them."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar
+
+Value = str | int | float | bytes | bool | None
+Row = tuple[Any, ...]
+Dialect = Literal["sqlite", "postgres"]
+
+T = TypeVar("T")
+
+
+class Rows(Protocol):
+    """Statements that read, inside one consistent snapshot. Parameters are `?`, in order, in both dialects."""
+
+    def one(self, sql: str, *params: Value) -> Row | None:
+        """The first row, or None."""
+        ...
+
+    def all(self, sql: str, *params: Value) -> list[Row]:
+        """Every row."""
+        ...
+
+    def value(self, sql: str, *params: Value) -> Any:
+        """The first column of the first row, or None."""
+        ...
+
+
+class Transaction(Rows, Protocol):
+    """Statements that also write; all of them happen, or none."""
+
+    def run(self, sql: str, *params: Value) -> int:
+        """Run one statement; the number of rows it changed."""
+        ...
+
+    def run_many(self, sql: str, rows: Iterable[Sequence[Value]]) -> int:
+        """Run one statement for each row of parameters; the number of rows changed in all."""
+        ...
+
+    def signal(self, channel: str, payload: str = "") -> None:
+        """Tell the listeners of `channel`, in every process on this store, once the transaction is committed.
+
+        A payload is at most 7,000 bytes: it names what changed, it does not carry it.
+        """
+        ...
+
+
+class Database(Protocol):
+    """One store. Work is a plain function of a transaction and must be re-runnable: a conflict runs it again."""
+
+    @property
+    def dialect(self) -> Dialect: ...
+
+    @property
+    def lookups_are_local(self) -> bool:
+        """True where `lookup` answers in microseconds without leaving the thread, so that caching it is pointless."""
+        ...
+
+    async def read(self, work: Callable[[Rows], T]) -> T:
+        """Run a reading unit of work, away from the event loop."""
+        ...
+
+    async def write(self, work: Callable[[Transaction], T]) -> T:
+        """Run a writing unit of work; returns only when it is durable."""
+        ...
+
+    async def lookup(self, sql: str, *params: Value) -> Row | None:
+        """One row by a unique key, the cheapest way the store has."""
+        ...
+
+    def listen(self, channel: str, heard: Callable[[str], None]) -> Callable[[], None]:
+        """Have `heard(payload)` called on the event loop for every signal; returns the function that ends it."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An answer from outside: already bounded in size, with the address it finally came from."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    url: str
+
+
+class Fetcher(Protocol):
+    """The one door for outgoing HTTP."""
+
+    async def fetch(
+        self,
+        url: str,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        max_bytes: int | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109  a budget over redirects and body, not only an await
+    ) -> Fetched: ...

@@ -1,0 +1,51 @@
+"""Who is calling. Built by `access/` from credentials, never from a request's body."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+Role = Literal["reader", "writer", "admin"]
+Action = Literal["read", "write", "admin"]
+
+ROLE_ACTIONS: Final[dict[Role, tuple[Action, ...]]] = {
+    "reader": ("read",),
+    "writer": ("read", "write"),
+    "admin": ("read", "write", "admin"),
+}
+
+
+def role_scopes(role: Role) -> frozenset[str]:
+    """The scopes a role stands for: `*:action` means the action in every room."""
+    return frozenset(f"*:{action}" for action in ROLE_ACTIONS[role])
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A verified caller. `id` is stable over credentials (`user:ada`, `key:01J...`, `jwt:issuer|subject`, `local`)."""
+
+    id: str
+    name: str
+    scopes: frozenset[str]
+    kind: Literal["user", "key", "token", "local", "anonymous"] = "user"
+    allowances: dict[str, bool] = field(default_factory=dict[str, bool], compare=False, repr=False)
+
+    def may(self, room: str, action: Action) -> bool:
+        """Whether the principal holds `room:action`, directly or by a wildcard. Remembered: it is on every call's way."""
+        wanted = f"{room}:{action}"
+        known = self.allowances.get(wanted)
+        if known is None:
+            known = not self.scopes.isdisjoint((wanted, f"*:{action}", f"{room}:*", "*:*"))
+            self.allowances[wanted] = known
+        return known
+
+
+LOCAL: Final = Principal(id="local", name="local", scopes=frozenset({"*:*"}), kind="local")
+"""The owner of this machine: stdio, the in-process client, and `--auth none` on loopback."""
+
+
+def scopes_of(roles: Iterable[Role], scopes: Iterable[str] = ()) -> frozenset[str]:
+    """All scopes of some roles and single scopes together."""
+    found: set[str] = set(scopes)
+    for role in roles:
+        found |= role_scopes(role)
+    return frozenset(found)
