@@ -1,0 +1,1 @@
+"""Who may do what: credentials, principals, keys, limits and the audit trail."""

@@ -1,0 +1,1 @@
+"""The protocol core: both MCP eras on one endpoint. It knows no room."""

@@ -1,0 +1,1 @@
+"""The guarded way out, and the hardened way in."""

@@ -1,0 +1,1 @@
+"""The five rooms. They do not import one another."""

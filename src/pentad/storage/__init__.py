@@ -1,0 +1,1 @@
+"""The store: one Database port, SQLite embedded, PostgreSQL to scale out."""
