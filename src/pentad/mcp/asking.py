@@ -1,0 +1,200 @@
+"""Questions a tool may put to the client while it works: to the person (elicitation), to its model (sampling), for roots.
+
+One API for both eras. On the legacy wire a question is a request to the client and the tool waits. On the modern wire
+the call ends with `input_required`, the client repeats it with the answers, and the tool runs again from its start with the
+answers at hand; so ask before you change anything.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+
+from pentad.kernel.errors import InvalidInput
+from pentad.mcp.content import Message
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class BadAnswer(InvalidInput):
+    """The client answered a question with something that is no answer to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elicited(Generic[M]):
+    """A person's answer; `content` is there exactly when the action is `accept`."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: M | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What the client's model said."""
+
+    role: str
+    content: Any
+    model: str
+    stop_reason: str | None
+
+    @property
+    def text(self) -> str:
+        """All text of the answer, joined."""
+        blocks: list[Any] = cast("list[Any]", self.content) if isinstance(self.content, list) else [self.content]
+        found = [cast("dict[str, Any]", block).get("text") for block in blocks if isinstance(block, dict)]
+        return "\n".join(text for text in found if isinstance(text, str))
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A folder or place the client offers to work in."""
+
+    uri: str
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Elicit(Generic[M]):
+    """Ask the person to fill in a flat form. `schema` overrides the one made from the model."""
+
+    message: str
+    answer: type[M]
+    schema: Mapping[str, Any] | None = None
+
+    capability = "elicitation"
+    method = "elicitation/create"
+
+    def params(self) -> dict[str, Any]:
+        return {"message": self.message, "requestedSchema": self.schema or form_schema(self.answer)}
+
+    def read(self, result: Any) -> Elicited[M]:
+        fields = _object(result, "an elicitation result")
+        action = fields.get("action")
+        if action not in ("accept", "decline", "cancel"):
+            raise BadAnswer(f"An elicitation result has action accept, decline or cancel, not {action!r}.")
+        if action != "accept":
+            return Elicited(action, None)
+        try:
+            return Elicited("accept", self.answer.model_validate(fields.get("content") or {}))
+        except ValidationError as error:
+            raise BadAnswer(f"The form's answer does not fit: {error.errors()[0]['msg']}.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class ElicitUrl:
+    """Ask the person to open an address, for what must not pass through the client (a login, a payment)."""
+
+    message: str
+    url: str
+    elicitation_id: str
+
+    capability = "elicitation"
+    method = "elicitation/create"
+
+    def params(self) -> dict[str, Any]:
+        return {"mode": "url", "message": self.message, "url": self.url, "elicitationId": self.elicitation_id}
+
+    def read(self, result: Any) -> Elicited[BaseModel]:
+        action = _object(result, "an elicitation result").get("action")
+        if action not in ("accept", "decline", "cancel"):
+            raise BadAnswer(f"An elicitation result has action accept, decline or cancel, not {action!r}.")
+        return Elicited(action, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Ask the client's own model."""
+
+    messages: Sequence[Message]
+    max_tokens: int
+    system_prompt: str | None = None
+    temperature: float | None = None
+    stop_sequences: Sequence[str] = ()
+
+    capability = "sampling"
+    method = "sampling/createMessage"
+
+    def params(self) -> dict[str, Any]:
+        body: dict[str, Any] = {"messages": list(self.messages), "maxTokens": self.max_tokens}
+        if self.system_prompt is not None:
+            body["systemPrompt"] = self.system_prompt
+        if self.temperature is not None:
+            body["temperature"] = self.temperature
+        if self.stop_sequences:
+            body["stopSequences"] = list(self.stop_sequences)
+        return body
+
+    def read(self, result: Any) -> Sampled:
+        fields = _object(result, "a sampling result")
+        if "content" not in fields:
+            raise BadAnswer("A sampling result has content; this one has none.")
+        model, stop = fields.get("model"), fields.get("stopReason")
+        return Sampled(
+            role=str(fields.get("role", "assistant")),
+            content=fields["content"],
+            model=model if isinstance(model, str) else "",
+            stop_reason=stop if isinstance(stop, str) else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ListRoots:
+    """Ask where the client works."""
+
+    capability = "roots"
+    method = "roots/list"
+
+    def params(self) -> dict[str, Any]:
+        return {}
+
+    def read(self, result: Any) -> list[Root]:
+        roots = _object(result, "a roots result").get("roots")
+        if not isinstance(roots, list):
+            raise BadAnswer("A roots result has a list of roots; this one has none.")
+        found: list[Root] = []
+        for entry in cast("list[Any]", roots):
+            fields = _object(entry, "a root")
+            if not isinstance(uri := fields.get("uri"), str):
+                raise BadAnswer("A root has a uri; this one has none.")
+            name = fields.get("name")
+            found.append(Root(uri, name if isinstance(name, str) else None))
+        return found
+
+
+Question = Elicit[Any] | ElicitUrl | Sample | ListRoots
+
+
+class InputRequired(Exception):  # noqa: N818  not an error: the modern wire's way to wait
+    """Ends a modern call with the questions that are still open."""
+
+    def __init__(self, questions: Mapping[str, Question], state: str) -> None:
+        super().__init__("input required")
+        self.questions = questions
+        self.state = state
+
+
+class MissingCapability(Exception):  # noqa: N818  named after the protocol's own term
+    """The client never said that it can answer this kind of question."""
+
+    def __init__(self, capability: str) -> None:
+        super().__init__(f"This needs a client with the {capability!r} capability, which yours did not declare.")
+        self.capability = capability
+
+
+def form_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """A model's JSON Schema reduced to the flat form clients can draw."""
+    schema = model.model_json_schema()
+    properties = {name: _flat(prop) for name, prop in schema.get("properties", {}).items()}
+    return {"type": "object", "properties": properties, "required": schema.get("required", [])}
+
+
+def _flat(prop: dict[str, Any]) -> dict[str, Any]:
+    options = [option for option in prop.get("anyOf", []) if option.get("type") != "null"]
+    return {**{key: value for key, value in prop.items() if key != "anyOf"}, **options[0]} if options else prop
+
+
+def _object(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise BadAnswer(f"Expected {what} as an object, received {type(value).__name__}.")
+    return cast("dict[str, Any]", value)

@@ -1,0 +1,119 @@
+"""What a tool, resource or prompt is given besides its arguments: who calls, on what wire, and the way to talk back."""
+
+from collections.abc import Mapping
+from typing import Any, Generic, Literal, Protocol, TypeVar, cast
+
+from pydantic import BaseModel
+
+from pentad.kernel.principal import Principal
+from pentad.mcp.asking import Elicit, Elicited, ListRoots, Question, Root, Sample, Sampled
+from pentad.mcp.messages import RequestId, RequestMeta, notification
+from pentad.mcp.revisions import Revision
+
+S = TypeVar("S")
+M = TypeVar("M", bound=BaseModel)
+
+LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+LOG_LEVELS: tuple[str, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
+class Peer(Protocol):
+    """The client's end of one request, as its transport and era see it."""
+
+    principal: Principal
+    revision: Revision
+    transport: str
+    session_id: str | None
+    trace: str | None
+
+    def supports(self, capability: str) -> bool:
+        """Whether the client declared this capability (`sampling`, `elicitation`, `roots`, ...)."""
+        ...
+
+    def wants_log(self, level: str) -> bool:
+        """Whether the client asked for log messages of this level."""
+        ...
+
+    async def send(self, message: bytes) -> None:
+        """Send a message that belongs to this request; the first one turns the answer into a stream."""
+        ...
+
+    async def ask(self, questions: Mapping[str, Question], state: dict[str, Any]) -> dict[str, Any]:
+        """Put questions to the client and return the answers, read and checked."""
+        ...
+
+    async def close_stream(self) -> None:
+        """End the current stream early; the client resumes where the era allows it, otherwise nothing happens."""
+        ...
+
+
+class Call(Generic[S]):
+    """One request on its way through a room. `service` is what the room's `open` returned."""
+
+    __slots__ = ("meta", "peer", "request_id", "service", "state")
+
+    def __init__(self, service: S, peer: Peer, request_id: RequestId, meta: RequestMeta) -> None:
+        self.service = service
+        self.peer = peer
+        self.request_id = request_id
+        self.meta = meta
+        self.state: dict[str, Any] = {}
+        """Plain JSON that survives the round trips of a modern call with questions (sealed, at most a few KiB)."""
+
+    @property
+    def principal(self) -> Principal:
+        return self.peer.principal
+
+    @property
+    def revision(self) -> Revision:
+        return self.peer.revision
+
+    @property
+    def trace(self) -> str | None:
+        """The caller's `traceparent`, to be passed on with what this call sends out."""
+        carried = self.meta.traceparent
+        return carried if isinstance(carried, str) else self.peer.trace
+
+    def client_supports(self, capability: str) -> bool:
+        return self.peer.supports(capability)
+
+    async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        """Report progress, if the client asked for it."""
+        if (token := self.meta.progress_token) is None:
+            return
+        params: dict[str, Any] = {"progressToken": token, "progress": done}
+        if total is not None:
+            params["total"] = total
+        if message is not None and self.revision.progress_message:
+            params["message"] = message
+        await self.peer.send(notification("notifications/progress", params))
+
+    async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
+        """Tell the client what is going on, if it wants to hear this level."""
+        if not self.peer.wants_log(level):
+            return
+        params: dict[str, Any] = {"level": level, "data": data}
+        if logger is not None:
+            params["logger"] = logger
+        await self.peer.send(notification("notifications/message", params))
+
+    async def ask(self, questions: Mapping[str, Question]) -> dict[str, Any]:
+        """Put several questions at once; the keys name them and must be the same on every run."""
+        return await self.peer.ask(questions, self.state)
+
+    async def elicit(
+        self, key: str, message: str, answer: type[M], schema: Mapping[str, Any] | None = None
+    ) -> Elicited[M]:
+        """Ask the person one question."""
+        answers = await self.ask({key: Elicit(message, answer, schema)})
+        return cast("Elicited[M]", answers[key])
+
+    async def sample(self, key: str, question: Sample) -> Sampled:
+        """Ask the client's model once."""
+        answers = await self.ask({key: question})
+        return cast("Sampled", answers[key])
+
+    async def roots(self, key: str = "roots") -> list[Root]:
+        """Ask where the client works."""
+        answers = await self.ask({key: ListRoots()})
+        return cast("list[Root]", answers[key])

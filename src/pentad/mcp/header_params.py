@@ -1,0 +1,94 @@
+"""Arguments mirrored in HTTP headers (`x-mcp-header`), and header values in the `=?base64?...?=` wrapper.
+
+An annotated argument must be sent as `Mcp-Param-<Name>` too; gateways route by it, so body and header must agree.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import Misconfigured
+
+_TOKEN: Final = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_VISIBLE: Final = re.compile(rb"[\x20-\x7e\t]*")
+_PREFIX: Final = b"=?base64?"
+_SUFFIX: Final = b"?="
+_MOST_INTEGER: Final = 2**53 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderParam:
+    """One annotated argument: the way to it, and its header in lower case."""
+
+    path: tuple[str, ...]
+    header: bytes
+
+    def agrees(self, arguments: Any, headers: Mapping[bytes, bytes]) -> bool:
+        """Whether the header says what the body says; an absent or null argument expects none."""
+        value = arguments
+        for part in self.path:
+            value = cast("dict[str, Any]", value).get(part) if isinstance(value, dict) else None
+        if value is None:
+            return True
+        sent = decode_header_value(headers.get(self.header))
+        if sent is None:
+            return False
+        if isinstance(value, bool):
+            return sent == ("true" if value else "false")
+        if isinstance(value, int | float):
+            return _same_number(sent, value)
+        return sent == value
+
+
+def decode_header_value(value: bytes | None) -> str | None:
+    """The text a header carries; None when it is missing or its wrapper is broken."""
+    if value is None or not _VISIBLE.fullmatch(value):
+        return None
+    if not (value.startswith(_PREFIX) and value.endswith(_SUFFIX) and len(value) >= len(_PREFIX) + len(_SUFFIX)):
+        return value.decode("ascii")
+    payload = value[len(_PREFIX) : -len(_SUFFIX)]
+    try:
+        decoded = base64.b64decode(payload, validate=True)
+        return decoded.decode("utf-8") if base64.b64encode(decoded) == payload else None
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+
+
+def header_params(schema: Mapping[str, Any], what: str) -> tuple[HeaderParam, ...]:
+    """The annotations of an input schema; a wrong one is refused where the tool is declared."""
+    found: list[HeaderParam] = []
+    for path, node in _properties(schema, ()):
+        if (name := node.get("x-mcp-header")) is None:
+            continue
+        token = name.encode("ascii", "replace") if isinstance(name, str) else b""
+        if not _TOKEN.fullmatch(token) or node.get("type") not in ("string", "integer", "boolean"):
+            raise Misconfigured(f"{what}: x-mcp-header on {'.'.join(path)!r} needs a header token and a plain type.")
+        header = b"mcp-param-" + token.lower()
+        if any(param.header == header for param in found):
+            raise Misconfigured(f"{what}: two arguments share the header {name!r}.")
+        found.append(HeaderParam(path, header))
+    return tuple(found)
+
+
+def _properties(
+    schema: Mapping[str, Any], path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return
+    for name, node in cast("dict[str, Any]", properties).items():
+        if isinstance(node, dict):
+            inner = cast("dict[str, Any]", node)
+            yield (*path, name), inner
+            yield from _properties(inner, (*path, name))
+
+
+def _same_number(sent: str, value: float) -> bool:
+    try:
+        number = float(sent)
+    except ValueError:
+        return False
+    return number == value and abs(value) <= _MOST_INTEGER

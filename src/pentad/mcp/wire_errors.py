@@ -1,0 +1,104 @@
+"""The one place that turns failures into JSON-RPC errors and HTTP statuses.
+
+Two planes: a broken *request* is a `ProtocolError` (unknown method, bad envelope, missing rights); a request that is
+fine but cannot be *fulfilled* is a result the model can read (`results.py`). Everything unforeseen becomes `-32603`
+with an id under which the operator finds the traceback in the log; the caller never sees it.
+"""
+
+import logging
+from typing import Any, Final
+
+from pentad.kernel.errors import Forbidden, NotFound, Overloaded, PentadError, RateLimited, Unauthenticated
+from pentad.kernel.ids import opaque_id
+from pentad.mcp.messages import RequestId, encode
+
+log = logging.getLogger("pentad.mcp")
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
+SESSION_ERROR: Final = -32000
+RESOURCE_NOT_FOUND: Final = -32002
+URL_ELICITATION_REQUIRED: Final = -32042
+HEADER_MISMATCH: Final = -32020
+MISSING_CAPABILITY: Final = -32021
+UNSUPPORTED_VERSION: Final = -32022
+FORBIDDEN: Final = -31403
+RATE_LIMITED: Final = -31429
+OVERLOADED: Final = -31503
+
+MODERN_STATUS: Final[dict[int, int]] = {
+    PARSE_ERROR: 400,
+    INVALID_REQUEST: 400,
+    METHOD_NOT_FOUND: 404,
+    INVALID_PARAMS: 400,
+    INTERNAL_ERROR: 500,
+    HEADER_MISMATCH: 400,
+    MISSING_CAPABILITY: 400,
+    UNSUPPORTED_VERSION: 400,
+    FORBIDDEN: 403,
+    RATE_LIMITED: 429,
+    OVERLOADED: 503,
+}
+LEGACY_STATUS: Final[dict[int, int]] = {
+    PARSE_ERROR: 400,
+    INVALID_REQUEST: 400,
+    FORBIDDEN: 403,
+    RATE_LIMITED: 429,
+    OVERLOADED: 503,
+}
+"""Legacy answers carry 200 but for these: the error travels in the body."""
+
+_DOMAIN_CODES: Final[tuple[tuple[type[PentadError], int], ...]] = (
+    (Forbidden, FORBIDDEN),
+    (Unauthenticated, FORBIDDEN),
+    (RateLimited, RATE_LIMITED),
+    (Overloaded, OVERLOADED),
+    (NotFound, INVALID_PARAMS),
+    (PentadError, INVALID_PARAMS),
+)
+
+
+class ProtocolError(Exception):
+    """A request the protocol itself must refuse."""
+
+    def __init__(self, code: int, message: str, data: Any = None, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+        self.status = status
+
+    def http_status(self, *, modern: bool) -> int:
+        if self.status is not None:
+            return self.status
+        return MODERN_STATUS.get(self.code, 200) if modern else LEGACY_STATUS.get(self.code, 200)
+
+    def encoded(self, request_id: RequestId | None) -> bytes:
+        body: dict[str, Any] = {"code": self.code, "message": self.message}
+        if self.data is not None:
+            body["data"] = self.data
+        return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (encode(request_id), encode(body))
+
+
+def as_protocol_error(error: BaseException, doing: str) -> ProtocolError:
+    """Any failure outside a tool's own plane, as what the wire may say of it."""
+    if isinstance(error, ProtocolError):
+        return error
+    if (isinstance(error, PentadError) and error.http_status < 500) or isinstance(error, Overloaded):
+        code = next(code for kind, code in _DOMAIN_CODES if isinstance(error, kind))
+        return ProtocolError(code, error.sentence(), error.as_json())
+    return unforeseen(error, doing)
+
+
+def unforeseen(error: BaseException, doing: str) -> ProtocolError:
+    """Log what happened under a fresh id and say no more than that id."""
+    incident = opaque_id(size=9)
+    log.error("%s failed [incident %s]", doing, incident, exc_info=error)
+    return ProtocolError(
+        INTERNAL_ERROR,
+        f"Something went wrong on the server. The operator finds it in the log as incident {incident}.",
+        {"incident": incident},
+    )

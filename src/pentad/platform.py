@@ -1,0 +1,56 @@
+"""What a room is (`Room`) and what it is given (`Platform`). Rooms outside this package use the same door.
+
+A room is one object at a known place: `pentad.rooms.<name>.room:ROOM`, or any `my.module:ROOM` named on the command line.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.limits import Limits
+from pentad.kernel.ports import Database, Fetcher
+from pentad.mcp.declare import Prompt, Resource, ResourceListing, Tool
+
+if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """The shared ground: one store, one clock, one way out, the folder for large files, and the room's own settings."""
+
+    database: Database
+    clock: Clock
+    fetcher: Fetcher
+    data: Path
+    limits: Limits
+    settings: Mapping[str, Any]
+    """The table `[rooms.<name>]` of the configuration file, and `PENTAD_<NAME>_*` of the environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room(Generic[S]):
+    """What a room offers.
+
+    `open` gives the service every `call.service` of the room will be, and closes it at the end. `schema` names the
+    package that holds the room's migrations. `routes` are ordinary HTTP routes (Starlette), asked for only by an HTTP
+    server.
+    """
+
+    name: str
+    title: str
+    instructions: str
+    open: Callable[[Platform], AbstractAsyncContextManager[S]]
+    tools: Sequence[Tool] = ()
+    resources: Sequence[Resource] = ()
+    prompts: Sequence[Prompt] = ()
+    listing: ResourceListing | None = None
+    schema: str | None = None
+    routes: "Callable[[S], Sequence[BaseRoute]] | None" = None
+    health: Callable[[S], Awaitable[Mapping[str, Any]]] | None = None
+    tags: Sequence[str] = field(default=())
