@@ -1,0 +1,232 @@
+"""API keys for programs: `pentad_<id>_<secret>`, shown once, stored as SHA-256 only.
+
+A key is read-only unless asked otherwise, expires, and never may do more than its owner may at the time of the call.
+The secret has 256 random bits, so a plain fast hash protects it; a slow one would only cost every request.
+"""
+
+import base64
+import hashlib
+import hmac
+import logging
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from pentad.access.scopes import READ_ONLY, checked_scopes, narrowed, scopes_from_text, scopes_to_text
+from pentad.access.users import CHANNEL, is_user_name
+from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
+from pentad.kernel.errors import InvalidInput, NotFound, PentadError
+from pentad.kernel.ports import Database, Row, Rows, Transaction
+from pentad.kernel.principal import Principal, scopes_of
+
+PREFIX: Final = "pentad_"
+DEFAULT_LIFETIME: Final = 90 * 86_400.0
+USE_NOTED_EVERY: Final = 60.0
+_TOKEN: Final = re.compile(r"pentad_([a-z2-7]{16})_[a-z2-7]{52}")
+_KEY_ID: Final = re.compile(r"[a-z2-7]{16}")
+_COLUMNS: Final = "id, label, owner, scopes, created_at, expires_at, last_used_at, revoked_at"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """What may be shown of a key."""
+
+    id: str
+    label: str
+    owner: str | None
+    scopes: frozenset[str]
+    created_at: float
+    expires_at: float | None
+    last_used_at: float | None = None
+    revoked_at: float | None = None
+
+    @property
+    def principal_id(self) -> str:
+        return f"key:{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A key just made, with its token: the only moment the token exists outside its owner's hands."""
+
+    key: ApiKey
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedKey:
+    """Who called with a key, until when, and whose change would end it."""
+
+    principal: Principal
+    expires_at: float | None
+    owner: str | None
+
+
+class ApiKeys:
+    """The keys of one store. `on_change` hears the principal whose remembered credentials are void, at once."""
+
+    def __init__(
+        self,
+        db: Database,
+        *,
+        on_change: Callable[[str], None] | None = None,
+        clock: Clock | None = None,
+        randomness: Randomness | None = None,
+    ) -> None:
+        self._db = db
+        self._on_change = on_change
+        self._clock = clock or SystemClock()
+        self._randomness = randomness or SystemRandomness()
+
+    async def create(
+        self,
+        label: str,
+        *,
+        owner: str | None = None,
+        scopes: Iterable[str] = READ_ONLY,
+        lifetime: float | None = DEFAULT_LIFETIME,
+    ) -> NewKey:
+        """Make a key. Without an owner it stands for itself; only an administrator should be let to ask for that."""
+        now = self._clock.now()
+        token = f"{PREFIX}{self._text(10)}_{self._text(32)}"
+        key = ApiKey(
+            id=token.split("_")[1],
+            label=_checked_label(label),
+            owner=None if owner is None else owner.lower(),
+            scopes=_at_least_one(checked_scopes(scopes)),
+            created_at=now,
+            expires_at=None if lifetime is None else now + _checked_lifetime(lifetime),
+        )
+        await self._db.write(lambda tx: _insert(tx, key, _digest(token)))
+        return NewKey(key, token)
+
+    async def all(self, *, owner: str | None = None) -> list[ApiKey]:
+        """Every key, newest first, revoked and expired ones too; or those of one owner."""
+
+        def work(rows: Rows) -> list[ApiKey]:
+            if owner is None:
+                found = rows.all(f"SELECT {_COLUMNS} FROM api_keys ORDER BY created_at DESC, id")  # noqa: S608  a constant
+            else:
+                found = rows.all(
+                    f"SELECT {_COLUMNS} FROM api_keys WHERE owner = ? ORDER BY created_at DESC, id",  # noqa: S608  a constant
+                    owner.lower(),
+                )
+            return [_key(row) for row in found]
+
+        return await self._db.read(work)
+
+    async def revoke(self, key_id: str, *, owner: str | None = None) -> None:
+        """End a key for good; with `owner`, only if it is theirs: others' keys look unknown."""
+        now = self._clock.now()
+
+        def work(tx: Transaction) -> None:
+            row = tx.one("SELECT owner FROM api_keys WHERE id = ?", key_id) if _KEY_ID.fullmatch(key_id) else None
+            if row is None or (owner is not None and row[0] != owner.lower()):
+                raise NotFound(f"There is no key {key_id[:80]!r}.", hint="List the keys to see their ids.")
+            tx.run("UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", now, key_id)
+            tx.signal(CHANNEL, f"key:{key_id}")
+
+        await self._db.write(work)
+        if self._on_change is not None:
+            self._on_change(f"key:{key_id}")
+
+    async def verify(self, token: str) -> VerifiedKey | None:
+        """Who a token stands for, or None whatever is wrong with it."""
+        match = _TOKEN.fullmatch(token)
+        row = None if match is None else await self._db.lookup(_VERIFY, match[1])
+        if match is None or row is None or not hmac.compare_digest(bytes(row[0]), _digest(token)):
+            return None
+        _, label, owner, scopes, expires_at, last_used_at, owner_role, owner_scopes = row
+        now = self._clock.now()
+        if (expires_at is not None and now >= expires_at) or (owner is not None and owner_role is None):
+            return None
+        allowed = scopes_from_text(scopes)
+        if owner is not None:
+            allowed = narrowed(allowed, scopes_of([owner_role], scopes_from_text(owner_scopes)))
+        if last_used_at is None or now - last_used_at >= USE_NOTED_EVERY:
+            await self._note_use(match[1], now)
+        principal = Principal(id=f"key:{match[1]}", name=label, scopes=allowed, kind="key")
+        return VerifiedKey(principal, expires_at, owner)
+
+    async def _note_use(self, key_id: str, now: float) -> None:
+        """A store that cannot write must not lock readers out, so a failure here is only logged."""
+
+        def work(tx: Transaction) -> None:
+            tx.run(
+                "UPDATE api_keys SET last_used_at = ? WHERE id = ? AND (last_used_at IS NULL OR last_used_at <= ?)",
+                now,
+                key_id,
+                now - USE_NOTED_EVERY,
+            )
+
+        try:
+            await self._db.write(work)
+        except PentadError as error:
+            _log.warning("The use of key %s could not be noted: %s", key_id, error.code)
+
+    def _text(self, count: int) -> str:
+        return base64.b32encode(self._randomness.token_bytes(count)).rstrip(b"=").decode("ascii").lower()
+
+
+_VERIFY: Final = (
+    "SELECT k.digest, k.label, k.owner, k.scopes, k.expires_at, k.last_used_at, u.role, u.scopes"
+    " FROM api_keys k LEFT JOIN users u ON u.name_key = k.owner WHERE k.id = ? AND k.revoked_at IS NULL"
+)
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("ascii")).digest()
+
+
+def _insert(tx: Transaction, key: ApiKey, digest: bytes) -> None:
+    if key.owner is not None and not (
+        is_user_name(key.owner) and tx.one("SELECT 1 FROM users WHERE name_key = ?", key.owner)
+    ):
+        raise NotFound(
+            f"There is no user {key.owner[:80]!r} to own the key.", hint="List the users to see their names."
+        )
+    tx.run(
+        "INSERT INTO api_keys (id, digest, label, owner, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        key.id,
+        digest,
+        key.label,
+        key.owner,
+        scopes_to_text(key.scopes),
+        key.created_at,
+        key.expires_at,
+    )
+
+
+def _key(row: Row) -> ApiKey:
+    return ApiKey(row[0], row[1], row[2], scopes_from_text(row[3]), row[4], row[5], row[6], row[7])
+
+
+def _checked_label(label: str) -> str:
+    if not (1 <= len(label) <= 100 and label.isprintable()):
+        raise InvalidInput(
+            "A key's label has 1 to 100 printable characters.",
+            hint="Name what the key is for, e.g. 'laptop of ada'.",
+            details={"field": "label"},
+        )
+    return label
+
+
+def _at_least_one(scopes: frozenset[str]) -> frozenset[str]:
+    if not scopes:
+        raise InvalidInput(
+            "A key without scopes can do nothing.",
+            hint="Leave scopes out for *:read, or name some.",
+            details={"field": "scopes"},
+        )
+    return scopes
+
+
+def _checked_lifetime(seconds: float) -> float:
+    if not 0 < seconds < 1e10:
+        raise InvalidInput(
+            "A key's lifetime is a positive number of seconds.", hint="Give none at all for a key that never expires."
+        )
+    return seconds

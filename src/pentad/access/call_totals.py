@@ -1,0 +1,66 @@
+"""Totals of calls by room, tool and outcome, with a latency histogram: what `/metrics` shows.
+
+They are added to in the same transaction as the audit entries they count, so they are sums over every process and
+restart. Times are whole microseconds: sums stay exact in any order.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from pentad.kernel.ports import Rows, Transaction
+
+BOUNDS_US: Final = (
+    500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
+    1_000_000, 2_500_000, 5_000_000, 10_000_000,
+)  # fmt: skip
+"""Upper bounds of the histogram's buckets; one more bucket holds all that took longer."""
+
+_BUCKETS: Final = (*(f"le_{bound}" for bound in BOUNDS_US), "le_more")
+_SUMS: Final = ("calls", "total_us", *_BUCKETS)
+_COLUMNS: Final = ", ".join(("room", "tool", "outcome", *_SUMS))
+_ADD: Final = (
+    f"INSERT INTO call_totals ({_COLUMNS}) VALUES ({', '.join('?' * (3 + len(_SUMS)))})"  # noqa: S608  constants
+    f" ON CONFLICT (room, tool, outcome) DO UPDATE SET "
+    + ", ".join(f"{name} = call_totals.{name} + excluded.{name}" for name in _SUMS)
+)
+
+CallKey = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CallTotal:
+    """All calls of one tool with one outcome."""
+
+    room: str
+    tool: str
+    outcome: str
+    calls: int
+    seconds: float
+    buckets: tuple[int, ...]
+    """Calls in each bucket of `BOUNDS_US`, then those beyond the last; not cumulative."""
+
+
+def grouped(calls: Iterable[tuple[CallKey, int]]) -> dict[CallKey, list[int]]:
+    """Sums by key: calls, microseconds, then one count a bucket."""
+    totals: dict[CallKey, list[int]] = {}
+    for key, duration_us in calls:
+        sums = totals.get(key)
+        if sums is None:
+            sums = totals[key] = [0] * len(_SUMS)
+        sums[0] += 1
+        sums[1] += duration_us
+        sums[2 + bisect_left(BOUNDS_US, duration_us)] += 1
+    return totals
+
+
+def add_totals(tx: Transaction, totals: dict[CallKey, list[int]]) -> None:
+    """Add to what is stored, in key order: two processes that do so at once cannot block each other for ever."""
+    tx.run_many(_ADD, [(*key, *totals[key]) for key in sorted(totals)])
+
+
+def read_totals(rows: Rows) -> list[CallTotal]:
+    """Every total, by room, tool and outcome."""
+    found = rows.all(f"SELECT {_COLUMNS} FROM call_totals ORDER BY room, tool, outcome")  # noqa: S608  constants
+    return [CallTotal(row[0], row[1], row[2], row[3], row[4] / 1e6, tuple(row[5:])) for row in found]

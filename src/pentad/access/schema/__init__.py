@@ -1,0 +1,1 @@
+"""The tables of access, one numbered file a step and dialect."""

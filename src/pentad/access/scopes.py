@@ -1,0 +1,70 @@
+"""Scopes as people write them: `room:action`, with `*` allowed in either place.
+
+This module checks and narrows scopes. Whether a principal may do a thing is asked of the principal itself.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final, TypeGuard
+
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.principal import ROLE_ACTIONS, Role
+
+READ_ONLY: Final = frozenset({"*:read"})
+_SCOPE: Final = re.compile(r"(?:\*|[a-z][a-z0-9_-]{0,63}):(?:\*|read|write|admin)")
+
+
+def is_scope(text: str) -> bool:
+    """Whether the text is a well-formed scope."""
+    return _SCOPE.fullmatch(text) is not None
+
+
+def is_role(text: object) -> TypeGuard[Role]:
+    """Whether the text names a role."""
+    return isinstance(text, str) and text in ROLE_ACTIONS
+
+
+def checked_scopes(scopes: Iterable[str]) -> frozenset[str]:
+    """The scopes as a set, or InvalidInput naming the first that is malformed."""
+    found = frozenset(scopes)
+    for scope in sorted(found):
+        if not is_scope(scope):
+            raise InvalidInput(
+                f"{scope[:80]!r} is not a scope.",
+                hint="Write room:action, e.g. directory:read; actions are read, write and admin; * stands for any.",
+                details={"field": "scopes"},
+            )
+    return found
+
+
+def checked_role(role: str) -> Role:
+    """The role, or InvalidInput naming the three there are."""
+    if not is_role(role):
+        raise InvalidInput(
+            f"{role[:80]!r} is not a role.", hint="Roles are reader, writer and admin.", details={"field": "role"}
+        )
+    return role
+
+
+def narrowed(asked: Iterable[str], held: Iterable[str]) -> frozenset[str]:
+    """The scopes that both sets allow, so that a key never outgrows its owner."""
+    owned = [scope.split(":", 1) for scope in held]
+    common: set[str] = set()
+    for scope in asked:
+        room, action = scope.split(":", 1)
+        for held_room, held_action in owned:
+            if (room == held_room or "*" in (room, held_room)) and (
+                action == held_action or "*" in (action, held_action)
+            ):
+                common.add(f"{held_room if room == '*' else room}:{held_action if action == '*' else action}")
+    return frozenset(common)
+
+
+def scopes_to_text(scopes: Iterable[str]) -> str:
+    """The stored form: sorted, separated by spaces."""
+    return " ".join(sorted(scopes))
+
+
+def scopes_from_text(text: str) -> frozenset[str]:
+    """The set a stored form stands for."""
+    return frozenset(text.split())

@@ -1,0 +1,230 @@
+"""People who log in with a name and a password: kept in the store, with a role and extra scopes.
+
+Names are unique without regard to case. Every change is told to all processes on the store, so that none goes on
+trusting a login it has seen before. A password or its hash never leaves this module.
+"""
+
+import base64
+import logging
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from pentad.access.passwords import SHORTEST, Passwords, checked_password
+from pentad.access.scopes import checked_role, checked_scopes, scopes_from_text, scopes_to_text
+from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
+from pentad.kernel.errors import Conflict, InvalidInput, NotFound, PentadError
+from pentad.kernel.ports import Database, Row, Rows, Transaction
+from pentad.kernel.principal import Principal, Role, scopes_of
+
+CHANNEL: Final = "access"
+FIRST_ADMIN: Final = "admin"
+_NAME: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
+_COLUMNS: Final = "name, role, scopes, created_at"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """One user, without anything secret."""
+
+    name: str
+    role: Role
+    scopes: frozenset[str]
+    created_at: float
+
+    @property
+    def principal_id(self) -> str:
+        return user_principal_id(self.name)
+
+    def principal(self) -> Principal:
+        """The caller this user is, with all it may do."""
+        return Principal(id=self.principal_id, name=self.name, scopes=scopes_of([self.role], self.scopes))
+
+
+def is_user_name(name: str) -> bool:
+    """Whether a user could have this name."""
+    return _NAME.fullmatch(name) is not None
+
+
+def user_principal_id(name: str) -> str:
+    """The principal a user name stands for, the same for every spelling of its case."""
+    return f"user:{name.lower()}"
+
+
+class Users:
+    """The users of one store. `on_change` hears the principal whose remembered credentials are void, at once."""
+
+    def __init__(
+        self,
+        db: Database,
+        passwords: Passwords,
+        *,
+        on_change: Callable[[str], None] | None = None,
+        clock: Clock | None = None,
+        randomness: Randomness | None = None,
+    ) -> None:
+        self._db = db
+        self._passwords = passwords
+        self._on_change = on_change
+        self._clock = clock or SystemClock()
+        self._randomness = randomness or SystemRandomness()
+
+    async def add(
+        self,
+        name: str,
+        password: str,
+        *,
+        role: str = "reader",
+        scopes: Iterable[str] = (),
+        shortest: int = SHORTEST,
+    ) -> User:
+        """Add a user. `shortest` exists for the demo, whose login is known to everybody and bound to loopback."""
+        user = User(_checked_name(name), checked_role(role), checked_scopes(scopes), self._clock.now())
+        encoded = await self._passwords.hash(checked_password(password, shortest=shortest))
+        if not await self._db.write(lambda tx: _insert(tx, user, encoded)):
+            raise Conflict(
+                f"A user named {user.name!r} exists already.",
+                hint="Names are compared without regard to case; choose another, or change that user's password.",
+            )
+        return user
+
+    async def all(self) -> list[User]:
+        """Every user, by name."""
+        return await self._db.read(_all_users)
+
+    async def find(self, name: str) -> User | None:
+        """The user of that name, in any case."""
+        if not is_user_name(name):
+            return None
+        row = await self._db.lookup(f"SELECT {_COLUMNS} FROM users WHERE name_key = ?", name.lower())  # noqa: S608  a constant
+        return None if row is None else _user(row)
+
+    async def count(self) -> int:
+        """How many users there are."""
+        return await self._db.read(lambda rows: int(rows.value("SELECT COUNT(*) FROM users")))
+
+    async def remove(self, name: str) -> None:
+        """Remove a user and revoke its keys. The last administrator stays as long as anybody else does."""
+        if not is_user_name(name):
+            raise _unknown(name)
+        now = self._clock.now()
+
+        def work(tx: Transaction) -> None:
+            if tx.run("DELETE FROM users WHERE name_key = ?", name.lower()) == 0:
+                raise _unknown(name)
+            if tx.value("SELECT COUNT(*) FROM users") and not tx.value(
+                "SELECT COUNT(*) FROM users WHERE role = 'admin'"
+            ):
+                raise Conflict(
+                    f"{name!r} is the last administrator.",
+                    hint="Add another user with the role admin first.",
+                )
+            tx.run("UPDATE api_keys SET revoked_at = ? WHERE owner = ? AND revoked_at IS NULL", now, name.lower())
+            tx.signal(CHANNEL, user_principal_id(name))
+
+        await self._db.write(work)
+        self._changed(name)
+
+    async def set_password(self, name: str, password: str, *, shortest: int = SHORTEST) -> None:
+        """Replace a password; logins with the old one end at once."""
+        if not is_user_name(name):
+            raise _unknown(name)
+        encoded = await self._passwords.hash(checked_password(password, shortest=shortest))
+
+        def work(tx: Transaction) -> None:
+            if tx.run("UPDATE users SET password_hash = ? WHERE name_key = ?", encoded, name.lower()) == 0:
+                raise _unknown(name)
+            tx.signal(CHANNEL, user_principal_id(name))
+
+        await self._db.write(work)
+        self._changed(name)
+
+    async def verify(self, name: str, password: str) -> User | None:
+        """The user, if the password fits. Unknown names take as long as known ones."""
+        row = await self._db.lookup(
+            f"SELECT {_COLUMNS}, password_hash FROM users WHERE name_key = ?",  # noqa: S608  a constant
+            name.lower(),
+        )
+        encoded: str | None = None if row is None else row[4]
+        if not await self._passwords.verify(encoded, password) or row is None or encoded is None:
+            return None
+        if self._passwords.is_outdated(encoded):
+            await self._rehash(name, password, encoded)
+        return _user(row)
+
+    async def ensure_first_admin(self) -> str | None:
+        """On a store without users, make `admin` and return its password: the one time anybody sees it.
+
+        Of several processes that start together, one makes the user and gets the password.
+        """
+        if await self.count():
+            return None
+        password = base64.b32encode(self._randomness.token_bytes(15)).decode("ascii").lower()
+        encoded = await self._passwords.hash(password)
+        user = User(FIRST_ADMIN, "admin", frozenset(), self._clock.now())
+
+        def work(tx: Transaction) -> bool:
+            return not tx.value("SELECT COUNT(*) FROM users") and _insert(tx, user, encoded)
+
+        return password if await self._db.write(work) else None
+
+    async def _rehash(self, name: str, password: str, outdated: str) -> None:
+        """Only where the old hash still stands: a newer password wins. The login counts even if this fails."""
+        encoded = await self._passwords.hash(password)
+
+        def work(tx: Transaction) -> None:
+            tx.run(
+                "UPDATE users SET password_hash = ? WHERE name_key = ? AND password_hash = ?",
+                encoded,
+                name.lower(),
+                outdated,
+            )
+
+        try:
+            await self._db.write(work)
+        except PentadError as error:
+            _log.warning("A password could not be hashed anew: %s", error.code)
+
+    def _changed(self, name: str) -> None:
+        if self._on_change is not None:
+            self._on_change(user_principal_id(name))
+
+
+def _insert(tx: Transaction, user: User, encoded: str) -> bool:
+    added = tx.run(
+        "INSERT INTO users (name_key, name, password_hash, role, scopes, created_at) VALUES (?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (name_key) DO NOTHING",
+        user.name.lower(),
+        user.name,
+        encoded,
+        user.role,
+        scopes_to_text(user.scopes),
+        user.created_at,
+    )
+    return added == 1
+
+
+def _all_users(rows: Rows) -> list[User]:
+    found = rows.all(f"SELECT {_COLUMNS} FROM users ORDER BY name_key")  # noqa: S608  a constant
+    return [_user(row) for row in found]
+
+
+def _user(row: Row) -> User:
+    return User(row[0], row[1], scopes_from_text(row[2]), row[3])
+
+
+def _checked_name(name: str) -> str:
+    if not is_user_name(name):
+        raise InvalidInput(
+            f"{name[:80]!r} is not a user name.",
+            hint="A name has 1 to 64 letters, digits and the characters . _ @ -",
+            details={"field": "name"},
+        )
+    return name
+
+
+def _unknown(name: str) -> NotFound:
+    return NotFound(f"There is no user {name[:80]!r}.", hint="List the users to see their names.")
