@@ -1,0 +1,130 @@
+"""Which addresses the outside world may make this server connect to.
+
+A request that carries a URL must never reach what only this machine can reach: loopback, the private network, the
+cloud's metadata service. The tables follow IANA's special-purpose registries. An IPv6 address that carries an IPv4
+address inside (mapped, NAT64, 6to4, Teredo, ...) is judged by both. Nothing here resolves or connects.
+"""
+
+from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+from typing import Final
+
+from pentad.kernel.errors import Misconfigured
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+METADATA: Final[frozenset[Address]] = frozenset(
+    {
+        IPv4Address("169.254.169.254"),
+        IPv4Address("169.254.170.2"),
+        IPv4Address("168.63.129.16"),  # lies in a public range: only this list refuses it
+        IPv4Address("100.100.100.200"),
+        IPv4Address("192.0.0.192"),
+        IPv6Address("fd00:ec2::254"),
+        IPv6Address("fd20:ce::254"),
+    }
+)
+"""Where clouds hand out credentials. Opened only by a network of exactly that one address."""
+
+_V4: Final[tuple[tuple[str, IPv4Network], ...]] = tuple(
+    (kind, IPv4Network(text))
+    for kind, text in (
+        ("unspecified", "0.0.0.0/8"),
+        ("private", "10.0.0.0/8"),
+        ("shared", "100.64.0.0/10"),
+        ("loopback", "127.0.0.0/8"),
+        ("link-local", "169.254.0.0/16"),
+        ("private", "172.16.0.0/12"),
+        ("protocol", "192.0.0.0/24"),
+        ("documentation", "192.0.2.0/24"),
+        ("6to4 relay", "192.88.99.0/24"),
+        ("private", "192.168.0.0/16"),
+        ("benchmarking", "198.18.0.0/15"),
+        ("documentation", "198.51.100.0/24"),
+        ("documentation", "203.0.113.0/24"),
+        ("multicast", "224.0.0.0/4"),
+        ("reserved", "240.0.0.0/4"),
+    )
+)
+_V6: Final[tuple[tuple[str, IPv6Network], ...]] = tuple(
+    (kind, IPv6Network(text))
+    for kind, text in (
+        ("unspecified", "::/128"),
+        ("loopback", "::1/128"),
+        ("v4-compatible", "::/96"),
+        ("v4-mapped", "::ffff:0:0/96"),
+        ("v4-translated", "::ffff:0:0:0/96"),
+        ("nat64", "64:ff9b::/96"),
+        ("nat64", "64:ff9b:1::/48"),
+        ("teredo", "2001::/32"),
+        ("benchmarking", "2001:2::/48"),
+        ("protocol", "2001::/23"),
+        ("documentation", "2001:db8::/32"),
+        ("6to4", "2002::/16"),
+        ("documentation", "3fff::/20"),
+        ("unique-local", "fc00::/7"),
+        ("link-local", "fe80::/10"),
+        ("site-local", "fec0::/10"),
+        ("multicast", "ff00::/8"),
+    )
+)
+_GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
+_LOW_WORD_CARRIES_V4: Final = frozenset({"v4-compatible", "v4-mapped", "v4-translated", "nat64", "isatap"})
+_ISATAP: Final = frozenset({0x00005EFE, 0x02005EFE})
+
+
+def special_kind(address: Address) -> str | None:
+    """The special-purpose range the address lies in, or None for an ordinary public one."""
+    if address in METADATA:
+        return "metadata"
+    if isinstance(address, IPv4Address):
+        return next((kind for kind, network in _V4 if address in network), None)
+    for kind, network in _V6:
+        if address in network:
+            return kind
+    if address not in _GLOBAL_UNICAST:
+        return "reserved"
+    return "isatap" if (int(address) >> 32) & 0xFFFFFFFF in _ISATAP else None
+
+
+def faces(address: Address) -> Iterator[Address]:
+    """The address itself, then every IPv4 address it carries: a relay may deliver to any of them."""
+    yield address
+    if isinstance(address, IPv4Address):
+        return
+    if address.sixtofour is not None:
+        yield address.sixtofour
+    if address.teredo is not None:
+        yield from address.teredo
+    if special_kind(address) in _LOW_WORD_CARRIES_V4:
+        yield IPv4Address(int(address) & 0xFFFFFFFF)
+
+
+def is_open(address: Address, opened: Iterable[Network] = (), *, host_is_trusted: bool = False) -> bool:
+    """Whether a connection may go there: each face is public, or lies in an opened network.
+
+    A trusted host (one the operator named) may live anywhere but on a metadata address.
+    """
+    networks = tuple(opened)
+    return all(_face_is_open(face, networks, host_is_trusted) for face in faces(address))
+
+
+def _face_is_open(face: Address, networks: tuple[Network, ...], host_is_trusted: bool) -> bool:
+    if face in METADATA:
+        return any(network.num_addresses == 1 and face in network for network in networks)
+    return host_is_trusted or special_kind(face) is None or any(face in network for network in networks)
+
+
+def networks(*texts: str) -> tuple[Network, ...]:
+    """Networks from settings, such as `10.1.0.0/16`; a single address is a network of one."""
+    found: list[Network] = []
+    for text in texts:
+        try:
+            found.append(ip_network(text.strip()))
+        except ValueError:
+            raise Misconfigured(
+                f"{text!r} is not a network.",
+                hint="Write fetch.allow_networks as CIDR ranges without host bits, such as 10.1.0.0/16 or ::1/128.",
+            ) from None
+    return tuple(found)

@@ -1,0 +1,128 @@
+"""Reading a request's body as plain ASGI, within a size and a pace.
+
+Nearly every body arrives whole with its headers; that way costs no timer and no copy. Any other body must keep above a
+floor rate, so that a client which sends a byte now and then cannot hold a call open.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, MutableMapping
+from types import coroutine
+from typing import Any, Final
+
+from pentad.kernel.clock import Clock, SystemClock
+from pentad.kernel.errors import DeadlineExceeded, LimitExceeded
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+
+GRACE_SECONDS: Final = 5.0
+_CLOCK: Final = SystemClock()
+
+
+class ClientDisconnected(Exception):  # noqa: N818  nobody is left to be told of an error
+    """The client went away before its body was complete; there is nobody to answer."""
+
+
+class BodyTooSlow(DeadlineExceeded):
+    """The body came in below the floor rate."""
+
+    code = "body_too_slow"
+    http_status = 408
+
+
+async def read_body(
+    receive: Receive,
+    content_length: int | None,
+    *,
+    limit: int,
+    floor_bytes_per_second: int = 0,
+    grace_seconds: float = GRACE_SECONDS,
+    clock: Clock = _CLOCK,
+) -> bytes:
+    """The whole body, never holding more than `limit` bytes of it.
+
+    `content_length` is what the client declared, None if it did not. The floor applies after the grace; 0 means none.
+    Raises LimitExceeded, BodyTooSlow or ClientDisconnected.
+    """
+    if content_length is not None and content_length > limit:
+        raise _too_large(limit)
+    started = clock.monotonic()
+    step = receive().__await__()
+    try:
+        waiting = next(step)
+    except StopIteration as arrived:
+        message: Message = arrived.value
+        if message["type"] == "http.request" and not message.get("more_body", False):
+            body: bytes = message.get("body", b"")
+            if len(body) > limit:
+                raise _too_large(limit) from None
+            return body
+        first = _already(message)
+    else:
+        first = _resume(step, waiting)
+    pace = _Pace(started, floor_bytes_per_second, grace_seconds, clock)
+    return await _read_stream(first, receive, limit, pace)
+
+
+class _Pace:
+    """Until when the next chunk must have come: every byte received buys time at the floor rate."""
+
+    def __init__(self, started: float, floor: int, grace: float, clock: Clock) -> None:
+        self._started = started
+        self._floor = floor
+        self._grace = grace
+        self._clock = clock
+
+    def seconds_left(self, received: int) -> float | None:
+        if not self._floor:
+            return None
+        return self._started + self._grace + received / self._floor - self._clock.monotonic()
+
+
+async def _read_stream(first: Awaitable[Message], receive: Receive, limit: int, pace: _Pace) -> bytes:
+    body = bytearray()  # not a list of chunks: millions of tiny ones would weigh many times the cap
+    coming = first
+    while True:
+        try:
+            async with asyncio.timeout(pace.seconds_left(len(body))):
+                message = await coming
+        except TimeoutError:
+            raise BodyTooSlow(
+                "The request's body arrives too slowly.",
+                hint="Send it at once; the floor is limits.body_bytes_per_second.",
+            ) from None
+        if message["type"] != "http.request":
+            raise ClientDisconnected
+        chunk: bytes = message.get("body", b"")
+        if len(body) + len(chunk) > limit:
+            raise _too_large(limit)
+        body += chunk
+        if not message.get("more_body", False):
+            return bytes(body)
+        coming = receive()
+
+
+async def _already(message: Message) -> Message:
+    return message
+
+
+@coroutine
+def _resume(step: Generator[Any, Any, Message], waiting: Any) -> Generator[Any, Any, Message]:
+    """Go on with an awaitable whose first step was taken by hand and had to wait."""
+    while True:
+        try:
+            value = yield waiting
+        except BaseException as error:  # noqa: BLE001  a cancellation must reach what is being awaited
+            advance, argument = step.throw, error
+        else:
+            advance, argument = step.send, value
+        try:
+            waiting = advance(argument)
+        except StopIteration as done:
+            return done.value
+
+
+def _too_large(limit: int) -> LimitExceeded:
+    return LimitExceeded(
+        f"The request's body is larger than {limit} bytes.", hint="Send less, or raise limits.body_bytes."
+    )

@@ -1,0 +1,165 @@
+"""One HTTP exchange with one checked address, on a pooled aiohttp session.
+
+The only module that imports aiohttp; `fetch.py` imports it when something is first fetched. aiohttp is never given a
+name: the URL holds the address, the name travels in the Host header and in TLS. So there is nothing left to resolve
+between the check and the connection, and a pooled connection belongs to the (address, name) it was opened for.
+"""
+
+import socket
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
+
+from pentad.kernel.errors import DeadlineExceeded, Forbidden, PentadError, Unavailable
+from pentad.net.addresses import Address
+from pentad.net.decoding import ACCEPTED, BoundedBody, too_large
+from pentad.net.policy import FetchPolicy
+from pentad.net.urls import Target
+
+SocketFactory = Callable[[tuple[Any, ...]], socket.socket]
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What is to be sent, wherever it goes."""
+
+    method: str
+    headers: Mapping[str, str]
+    body: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back from one address; `location` is set where it only points elsewhere."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    location: str | None
+
+
+class Exchange:
+    """A pool of connections. Must be made while the event loop runs."""
+
+    def __init__(self, policy: FetchPolicy, tls: ssl.SSLContext | None, sockets: SocketFactory | None) -> None:
+        self._policy = policy
+        connector = aiohttp.TCPConnector(
+            limit=policy.connections,
+            resolver=_NoResolver(allowed=policy.proxy),
+            ssl=tls or True,
+            socket_factory=sockets,
+            use_dns_cache=False,
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=policy.connect_seconds),
+            auto_decompress=False,
+            trust_env=False,
+        )
+
+    async def send(self, target: Target, addresses: Sequence[Address], sent: Sent, max_bytes: int) -> Answer:
+        """Send to the first of the addresses that takes the connection."""
+        failure: PentadError = Unavailable(f"{target.host} cannot be reached.")
+        for address in addresses:
+            try:
+                return await self._send_to(address, target, sent, max_bytes)
+            except (aiohttp.ClientConnectorSSLError, aiohttp.ClientConnectorCertificateError):
+                raise Unavailable(
+                    f"No trusted TLS connection to {target.host}.", hint="Check the certificate and its name."
+                ) from None
+            except aiohttp.ConnectionTimeoutError:
+                failure = DeadlineExceeded(
+                    f"{target.host} did not accept a connection within {self._policy.connect_seconds:g} s.",
+                    hint="Check that it runs, or raise fetch.connect_seconds.",
+                )
+            except aiohttp.ClientConnectorError:
+                failure = Unavailable(f"{target.host} refuses connections.", hint="Check that it runs; then try again.")
+            except (aiohttp.ClientError, ValueError):
+                raise Unavailable(f"{target.host} did not answer in valid HTTP.", hint="Try again later.") from None
+        raise failure
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def _send_to(self, address: Address, target: Target, sent: Sent, max_bytes: int) -> Answer:
+        async with self._session.request(
+            sent.method,
+            URL(target.url_at(address), encoded=True),
+            headers={
+                **sent.headers,
+                "Host": target.authority,
+                "Accept-Encoding": ACCEPTED,
+                "user-agent": sent.headers.get("user-agent", self._policy.user_agent),
+            },
+            data=sent.body,
+            allow_redirects=False,
+            proxy=self._policy.proxy,
+            server_hostname=target.host if target.scheme == "https" else None,
+            skip_auto_headers=("Content-Type",),
+        ) as response:
+            location = response.headers.get("Location") if response.status in REDIRECTS else None
+            if location is not None:
+                response.close()
+                return Answer(response.status, {}, b"", location)
+            self._check_type(response)
+            body = await self._read(response, sent.method, max_bytes)
+            return Answer(response.status, _plain_headers(response, body), body.finish(), None)
+
+    async def _read(self, response: aiohttp.ClientResponse, method: str, max_bytes: int) -> BoundedBody:
+        encoding = "" if method == "HEAD" else response.headers.get("Content-Encoding", "")
+        body = BoundedBody(encoding, max_bytes=max_bytes, max_ratio=self._policy.max_ratio)
+        if method != "HEAD" and (response.content_length or 0) > max_bytes:
+            response.close()
+            raise too_large(max_bytes)
+        try:
+            async for chunk in response.content.iter_any():
+                body.feed(chunk)
+        except PentadError:
+            response.close()  # the rest is not wanted, so the connection cannot be used again
+            raise
+        return body
+
+    def _check_type(self, response: aiohttp.ClientResponse) -> None:
+        accepted = self._policy.content_types
+        if accepted and response.ok and response.content_type.lower() not in accepted:
+            response.close()
+            raise Forbidden(
+                f"The answer is of type {response.content_type[:80]!r}, which is not accepted.",
+                hint="The accepted types are the setting fetch.content_types.",
+            )
+
+
+class _NoResolver(AbstractResolver):
+    """Only the operator's proxy may be a name; any other name here would be an unchecked address."""
+
+    def __init__(self, allowed: str | None) -> None:
+        self._allowed = URL(allowed).raw_host if allowed else None
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        if host != self._allowed:
+            raise OSError("names are resolved and checked before the connection is made")
+        return await aiohttp.ThreadedResolver().resolve(host, port, family)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def _plain_headers(response: aiohttp.ClientResponse, body: BoundedBody) -> dict[str, str]:
+    """Lower-case names, repeated ones joined; without what no longer describes the decoded body."""
+    found: dict[str, str] = {}
+    for name, value in response.headers.items():
+        key = name.lower()
+        found[key] = f"{found[key]}, {value}" if key in found else value
+    if body.is_encoded:
+        found.pop("content-encoding", None)
+        found.pop("content-length", None)
+    return found

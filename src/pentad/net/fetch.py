@@ -1,0 +1,153 @@
+"""The one door for outgoing HTTP (`kernel.ports.Fetcher`).
+
+A URL may come from a record, a task or a model, so every hop is judged anew: the URL is read once, the name resolved
+once, every address it has is checked, and the connection goes to a checked address. Nobody else in Pentad opens
+outgoing HTTP connections. Errors name the host the caller gave, never an address the resolver found.
+"""
+
+import asyncio
+import re
+import ssl
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from pentad.kernel.errors import DeadlineExceeded, Forbidden, InvalidInput, LimitExceeded, Unavailable
+from pentad.kernel.ports import Fetched
+from pentad.net.addresses import Address, is_open
+from pentad.net.policy import FetchPolicy
+from pentad.net.resolve import Resolver, SystemResolver
+from pentad.net.urls import Target, canonical_host, follow, parse
+
+if TYPE_CHECKING:
+    from pentad.net.exchange import Exchange, Sent, SocketFactory
+
+MAX_ADDRESSES_TRIED: Final = 4
+
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+_METHOD: Final = re.compile(r"[A-Z]{1,20}\Z")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_OURS: Final = frozenset(
+    {"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "te", "upgrade", "expect"}
+)
+_KEPT_ACROSS_ORIGINS: Final = frozenset(
+    {"accept", "accept-language", "content-type", "user-agent", "traceparent", "tracestate"}
+)
+
+
+class HttpFetcher:
+    """Fetches within a policy. One per process; `close()` ends its pooled connections."""
+
+    def __init__(
+        self,
+        policy: FetchPolicy | None = None,
+        *,
+        resolver: Resolver | None = None,
+        tls: ssl.SSLContext | None = None,
+        sockets: "SocketFactory | None" = None,
+    ) -> None:
+        self._policy = policy or FetchPolicy()
+        self._trusted_hosts = frozenset(canonical_host(host)[0] for host in self._policy.allow_hosts)
+        self._resolver = resolver or SystemResolver()
+        self._tls = tls
+        self._sockets = sockets
+        self._opened: Exchange | None = None
+
+    async def fetch(
+        self,
+        url: str,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        max_bytes: int | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109  a budget over redirects and body, not only an await
+    ) -> Fetched:
+        """Fetch a URL, following redirects. The status is the caller's to judge; only transport failures raise."""
+        from pentad.net.exchange import Sent
+
+        if not _METHOD.match(method):
+            raise InvalidInput("The HTTP method is not a word of capital letters.", hint="Use GET, POST, ...")
+        sent = Sent(method, _checked_headers(headers or {}), body)
+        target = parse(url)
+        budget = min(timeout or self._policy.timeout, self._policy.timeout)
+        cap = self._policy.max_bytes if max_bytes is None else min(max_bytes, self._policy.max_bytes)
+        try:
+            async with asyncio.timeout(budget):
+                return await self._follow(target, sent, cap)
+        except TimeoutError:
+            raise DeadlineExceeded(
+                f"{target.host} did not answer within {budget:g} s.", hint="Try again, or raise fetch.timeout."
+            ) from None
+
+    async def close(self) -> None:
+        """End the pooled connections. A later fetch opens new ones."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.close()
+
+    async def _follow(self, target: Target, sent: "Sent", max_bytes: int) -> Fetched:
+        for _ in range(self._policy.max_redirects + 1):
+            addresses = await self._checked_addresses(target)
+            answer = await self._exchange().send(target, addresses, sent, max_bytes)
+            if answer.location is None:
+                return Fetched(answer.status, answer.headers, answer.body, target.url)
+            following = follow(target, answer.location)
+            if target.scheme == "https" and following.scheme == "http":
+                raise Forbidden("The answer redirects from https to http.", hint="Use a URL that stays on https.")
+            sent = _redirected(sent, answer.status, same_origin=following.origin == target.origin)
+            target = following
+        raise LimitExceeded(
+            f"The answer redirects more than {self._policy.max_redirects} times.", hint="Fetch the final URL directly."
+        )
+
+    async def _checked_addresses(self, target: Target) -> Sequence[Address]:
+        """Every address of the host, all of them allowed; one bad address refuses the host."""
+        self._policy.check_door(target)
+        if target.literal is not None:
+            addresses: Sequence[Address] = (target.literal,)
+        else:
+            try:
+                addresses = await self._resolver.resolve(target.host)
+            except (OSError, UnicodeError, ValueError):
+                addresses = ()
+        if not addresses:
+            raise Unavailable(f"The host {target.host!r} has no address.", hint="Check the spelling of the host.")
+        trusted = target.host in self._trusted_hosts
+        if not all(is_open(address, self._policy.allow_networks, host_is_trusted=trusted) for address in addresses):
+            raise Forbidden(
+                f"The host {target.host!r} is not on the public internet, so it is not fetched.",
+                hint="The operator can open it with fetch.allow_hosts or fetch.allow_networks.",
+            )
+        return addresses[:MAX_ADDRESSES_TRIED]
+
+    def _exchange(self) -> "Exchange":
+        if self._opened is None:
+            from pentad.net.exchange import Exchange
+
+            self._opened = Exchange(self._policy, self._tls, self._sockets)
+        return self._opened
+
+
+def _checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Lower-case names; nothing that could end a line or that this side decides."""
+    checked: dict[str, str] = {}
+    for name, value in headers.items():
+        if not _TOKEN.match(name) or _CONTROL.search(value):
+            raise InvalidInput(f"The header {name[:40]!r} cannot be sent.", hint="Remove control characters.")
+        if name.lower() in _OURS:
+            raise InvalidInput(f"The header {name!r} is set by the fetcher.", hint="Leave it out.")
+        checked[name.lower()] = value
+    return checked
+
+
+def _redirected(sent: "Sent", status: int, *, same_origin: bool) -> "Sent":
+    """What goes to the next hop: a POST becomes a GET as in browsers; another origin gets no credentials."""
+    from pentad.net.exchange import Sent
+
+    method, body, headers = sent.method, sent.body, dict(sent.headers)
+    if (status == 303 and method != "HEAD") or (status in (301, 302) and method == "POST"):
+        method, body = "GET", None
+        headers.pop("content-type", None)
+    if not same_origin:
+        headers = {name: value for name, value in headers.items() if name in _KEPT_ACROSS_ORIGINS}
+    return Sent(method, headers, body)

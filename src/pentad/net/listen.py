@@ -1,0 +1,83 @@
+"""The listening socket: bound once, before the application starts, by whoever owns the address.
+
+A taken port or a wrong host is then one clear error instead of a failure inside the server, and several worker
+processes can be given the very same socket.
+"""
+
+import errno
+import os
+import socket
+import stat
+from pathlib import Path
+from typing import Final
+
+from pentad.kernel.errors import Misconfigured
+
+SOCKET_FILE_MODE: Final = 0o660
+
+
+def bind(host: str, port: int, uds: str | None = None) -> socket.socket:
+    """A bound socket, not yet listening; port 0 picks a free one. `uds` is the path of a Unix socket instead."""
+    return _bind_path(Path(uds)) if uds is not None else _bind_address(host, port)
+
+
+def bound_port(listener: socket.socket) -> int:
+    """The port in use, or 0 for a Unix socket."""
+    return 0 if listener.family == socket.AF_UNIX else int(listener.getsockname()[1])
+
+
+def unlink_path(listener: socket.socket) -> None:
+    """Remove the file of a Unix socket; other sockets have none."""
+    if listener.family == socket.AF_UNIX:
+        Path(listener.getsockname()).unlink(missing_ok=True)
+
+
+def _bind_address(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError:
+        raise Misconfigured(f"{host!r} is not an address of this machine.", hint="Use --host 127.0.0.1.") from None
+    listener = socket.socket(family, kind, protocol)
+    try:
+        if os.name == "posix":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        raise _cannot_bind(f"{host}:{port}", error) from None
+    listener.setblocking(False)
+    return listener
+
+
+def _bind_path(path: Path) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        _remove_stale(path)
+        listener.bind(str(path))
+        path.chmod(SOCKET_FILE_MODE)
+    except OSError as error:
+        listener.close()
+        raise _cannot_bind(str(path), error) from None
+    listener.setblocking(False)
+    return listener
+
+
+def _remove_stale(path: Path) -> None:
+    """A socket file nobody answers on was left by a process that died."""
+    if not path.exists() or not stat.S_ISSOCK(path.stat().st_mode):
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+
+
+def _cannot_bind(where: str, error: OSError) -> Misconfigured:
+    if error.errno == errno.EADDRINUSE:
+        return Misconfigured(f"{where} is already in use.", hint="Stop the other process, or choose another --port.")
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return Misconfigured(f"{where} may not be opened by this user.", hint="Choose a --port of 1024 or above.")
+    return Misconfigured(f"{where} cannot be opened: {error.strerror}.", hint="Check --host and --port.")

@@ -1,0 +1,39 @@
+"""Names to addresses, as a part that is handed in: a test may then play a name server that changes its mind."""
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from ipaddress import ip_address
+from typing import Final, Protocol
+
+from pentad.kernel.clock import Clock, SystemClock
+from pentad.net.addresses import Address
+
+REMEMBER_SECONDS: Final = 10.0
+REMEMBER_NAMES: Final = 1024
+
+
+class Resolver(Protocol):
+    """Every address of a host, best first. Raises OSError where there is none."""
+
+    async def resolve(self, host: str) -> Sequence[Address]: ...
+
+
+class SystemResolver:
+    """The machine's own resolver. Answers are kept a few seconds: a fan-out asks for the same name many times."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._known: dict[str, tuple[float, tuple[Address, ...]]] = {}
+
+    async def resolve(self, host: str) -> Sequence[Address]:
+        now = self._clock.monotonic()
+        known = self._known.get(host)
+        if known is not None and known[0] > now:
+            return known[1]
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        addresses = tuple(dict.fromkeys(ip_address(entry[4][0]) for entry in found))
+        if len(self._known) >= REMEMBER_NAMES:
+            self._known.clear()
+        self._known[host] = (now + REMEMBER_SECONDS, addresses)
+        return addresses

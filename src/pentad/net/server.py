@@ -1,0 +1,141 @@
+"""The hardened way in: uvicorn, run from code, with Pentad's limits.
+
+`serve` returns when the server was asked to stop (SIGINT, SIGTERM or `stopping`) and everything has ended. Streams are
+the application's to end: it waits for `stopping`, which is set before connections are asked to finish. Logs nothing but
+errors; knows no route.
+"""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Generator, MutableMapping, Sequence
+from typing import Any, Final
+
+from uvicorn import Server
+
+from pentad.kernel.errors import Misconfigured
+from pentad.kernel.limits import Limits
+from pentad.net.guard import WRITE_SECONDS, Guard
+from pentad.net.listen import bind, bound_port, unlink_path
+from pentad.net.protocol import GuardedConfig, GuardedProtocol
+
+Message = MutableMapping[str, Any]
+App = Callable[[MutableMapping[str, Any], Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Any]
+
+GRACE_SECONDS: Final = 10
+BACKLOG: Final = 2048
+
+
+async def serve(
+    app: App,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    limits: Limits,
+    uds: str | None = None,
+    listener: socket.socket | None = None,
+    ready: Callable[[int], None] | None = None,
+    stopping: asyncio.Event | None = None,
+    grace_seconds: int = GRACE_SECONDS,
+    write_seconds: float = WRITE_SECONDS,
+    trusted_proxies: Sequence[str] = (),
+) -> None:
+    """Serve an ASGI application until it is asked to stop.
+
+    `listener` is a socket bound elsewhere (a worker inherits one) and goes before `host`, `port` and `uds`. `ready` is
+    told the port once connections are taken. Setting `stopping` stops the server as a signal does.
+    """
+    owned = listener or bind(host, port, uds)
+    guard = Guard(limits, asyncio.get_running_loop().time(), write_seconds=write_seconds)
+    server = _GuardedServer(
+        _config(app, guard, grace_seconds, trusted_proxies), stopping or asyncio.Event(), ready, bound_port(owned)
+    )
+    try:
+        await server.serve(sockets=[owned])
+    except SystemExit:  # how uvicorn says that the application's start-up failed; the cause is in the log
+        raise Misconfigured("The application could not start.", hint="The log above says why.") from None
+    finally:
+        server.abort_connections()
+        if listener is None and uds is not None:
+            unlink_path(owned)
+        owned.close()
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """The event loop for `asyncio.Runner(loop_factory=...)`: uvloop where there is one."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+class _GuardedServer(Server):
+    """uvicorn's server, ticking the guard and ending without re-raising the signal that ended it."""
+
+    def __init__(
+        self, config: GuardedConfig, stopping: asyncio.Event, ready: Callable[[int], None] | None, port: int
+    ) -> None:
+        super().__init__(config)
+        self._guard = config.guard
+        self._stopping = stopping
+        self._ready = ready
+        self._port = port
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        if self._ready is not None:
+            self._ready(self._port)
+
+    async def on_tick(self, counter: int) -> bool:
+        self._guard.tick(asyncio.get_running_loop().time(), self._guarded())
+        return await super().on_tick(counter) or self._stopping.is_set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._stopping.set()
+        await super().shutdown(sockets=sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        handled = (signal.SIGINT, signal.SIGTERM)
+        before = {number: signal.signal(number, self.handle_exit) for number in handled}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def abort_connections(self) -> None:
+        """What did not end within the grace is cut off."""
+        for connection in self._guarded():
+            connection.transport.abort()
+
+    def _guarded(self) -> list[GuardedProtocol]:
+        return [entry for entry in self.server_state.connections if isinstance(entry, GuardedProtocol)]
+
+
+def _config(app: App, guard: Guard, grace_seconds: int, trusted_proxies: Sequence[str]) -> GuardedConfig:
+    config = GuardedConfig(
+        app,
+        http=GuardedProtocol,
+        ws="none",
+        lifespan="on",
+        interface="asgi3",
+        log_config=None,
+        log_level=logging.ERROR,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        proxy_headers=bool(trusted_proxies),
+        forwarded_allow_ips=list(trusted_proxies),
+        backlog=BACKLOG,
+        timeout_graceful_shutdown=grace_seconds,
+    )
+    config.guard = guard
+    return config
