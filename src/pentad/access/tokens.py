@@ -18,7 +18,7 @@ from pentad.access.issuer import TrustedIssuer
 from pentad.access.jwks import IssuerKeys, PublicKey
 from pentad.access.scopes import is_scope
 from pentad.kernel.clock import Clock, SystemClock
-from pentad.kernel.errors import Unauthenticated
+from pentad.kernel.errors import Misconfigured, Unauthenticated
 from pentad.kernel.ports import Fetcher
 from pentad.kernel.principal import Principal, Role, scopes_of
 
@@ -42,7 +42,7 @@ class TokenVerifier:
     def __init__(self, issuer: TrustedIssuer, fetcher: Fetcher | None = None, *, clock: Clock | None = None) -> None:
         self._issuer = issuer
         self._clock = clock or SystemClock()
-        self._secret = None if issuer.secret is None else OctKey.import_key(issuer.secret)
+        self._secret = None if issuer.secret is None else _shared_key(issuer.secret)
         self._keys = None if issuer.secret is not None else IssuerKeys(issuer, fetcher, clock=clock)
         self._registry = jws.JWSRegistry(algorithms=issuer.algorithms, strict_check_header=False)
         self._claims = jwt.JWTClaimsRegistry(
@@ -96,6 +96,15 @@ class TokenVerifier:
             scopes=scopes_of(roles, (scope for scope in asked if is_scope(scope))),
             kind="token",
         )
+
+
+def _shared_key(secret: bytes) -> OctKey:
+    try:
+        return OctKey.import_key(secret)
+    except ValueError:
+        raise Misconfigured(
+            "The shared token secret is a public key.", hint="Set it as the JWKS, or use random bytes."
+        ) from None
 
 
 def _at(claims: Mapping[str, Any], path: str) -> Any:

@@ -1,0 +1,94 @@
+"""Trust in credentials is short, bounded, and ends at once when something changes."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.access.clocks import TurnedClock
+
+from pentad.access.remembered import RememberedCredentials
+from pentad.kernel.principal import Principal
+
+ADA = Principal("user:ada", "ada", frozenset({"*:read"}))
+
+
+def remember(
+    remembered: RememberedCredentials,
+    header: bytes,
+    *,
+    seconds: float = 5,
+    expires_at: float | None = None,
+    subjects: tuple[str, ...] = ("user:ada",),
+    generation: int | None = None,
+) -> None:
+    remembered.remember(
+        remembered.fingerprint(header),
+        ADA,
+        seconds=seconds,
+        expires_at=expires_at,
+        subjects=subjects,
+        generation=remembered.generation if generation is None else generation,
+    )
+
+
+def test_the_same_bytes_are_known_until_the_trust_ends() -> None:
+    clock = TurnedClock()
+    remembered = RememberedCredentials(clock=clock)
+    remember(remembered, b"Bearer x")
+    clock.advance(4.999)
+    assert remembered.known(b"Bearer x") is ADA
+    assert remembered.known(b"Bearer y") is None
+    clock.advance(0.001)
+    assert remembered.known(b"Bearer x") is None
+
+
+def test_trust_never_outlives_the_credential() -> None:
+    clock = TurnedClock()
+    remembered = RememberedCredentials(clock=clock)
+    remember(remembered, b"Bearer x", expires_at=clock.now() + 2)
+    clock.advance(1.999)
+    assert remembered.known(b"Bearer x") is ADA
+    clock.advance(0.002)
+    assert remembered.known(b"Bearer x") is None
+
+
+def test_an_absurdly_late_expiry_is_no_obstacle() -> None:
+    remembered = RememberedCredentials(clock=TurnedClock())
+    remember(remembered, b"Bearer x", expires_at=10**400)
+    assert remembered.known(b"Bearer x") is ADA
+
+
+def test_a_change_drops_every_credential_that_rests_on_it_and_no_other() -> None:
+    remembered = RememberedCredentials(clock=TurnedClock())
+    remember(remembered, b"Basic a", subjects=("user:ada",))
+    remember(remembered, b"Bearer k", subjects=("key:k", "user:ada"))
+    remember(remembered, b"Bearer o", subjects=("key:o",))
+    remembered.forget("user:ada")
+    assert [remembered.known(header) for header in (b"Basic a", b"Bearer k", b"Bearer o")] == [None, None, ADA]
+
+
+def test_what_was_verified_before_a_change_is_not_remembered_after_it() -> None:
+    remembered = RememberedCredentials(clock=TurnedClock())
+    before = remembered.generation
+    remembered.forget("key:k")
+    remember(remembered, b"Bearer k", generation=before)
+    assert remembered.known(b"Bearer k") is None
+
+
+def test_the_oldest_entry_makes_room() -> None:
+    remembered = RememberedCredentials(most=3, clock=TurnedClock())
+    for number in range(4):
+        remember(remembered, b"Bearer %d" % number)
+    assert [remembered.known(b"Bearer %d" % number) is ADA for number in range(4)] == [False, True, True, True]
+
+
+def test_no_credential_is_kept_in_memory() -> None:
+    remembered = RememberedCredentials(clock=TurnedClock())
+    remember(remembered, b"Basic canary-password")
+    held = repr(remembered) + repr(remembered._entries)
+    assert "canary" not in held
+
+
+@given(st.binary(max_size=200), st.binary(max_size=200))
+def test_other_bytes_are_never_known(header: bytes, other: bytes) -> None:
+    remembered = RememberedCredentials(clock=TurnedClock())
+    remember(remembered, header)
+    assert (remembered.known(other) is ADA) == (header == other)
