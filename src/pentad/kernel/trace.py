@@ -1,0 +1,71 @@
+"""W3C trace context: reading and writing `traceparent`, and the mark every log line of one request carries.
+
+A trace is passed on, never interpreted: a header that is not well-formed is treated as absent, as the recommendation
+asks, because a broken trace must not break a call.
+"""
+
+import re
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from pentad.kernel.clock import Randomness, SystemRandomness
+
+_RANDOMNESS: Final = SystemRandomness()
+_TRACEPARENT: Final = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-[^\s]*)?")
+_LONGEST: Final = 512
+_NO_TRACE: Final = "0" * 32
+_NO_SPAN: Final = "0" * 16
+
+
+@dataclass(frozen=True, slots=True)
+class TraceParent:
+    """One position in a trace. The version is always written as 00, the only one there is."""
+
+    trace_id: str
+    span_id: str
+    sampled: bool = False
+
+    def __str__(self) -> str:
+        return f"00-{self.trace_id}-{self.span_id}-{'01' if self.sampled else '00'}"
+
+    def child(self, randomness: Randomness = _RANDOMNESS) -> "TraceParent":
+        """The same trace, seen from a new span of our own."""
+        return TraceParent(self.trace_id, _nonzero(randomness, 8), self.sampled)
+
+
+def new_trace(randomness: Randomness = _RANDOMNESS) -> TraceParent:
+    """The start of a trace nobody else has begun."""
+    return TraceParent(_nonzero(randomness, 16), _nonzero(randomness, 8))
+
+
+def parse_traceparent(header: str | None) -> TraceParent | None:
+    """The position a header names, or None when it is absent or not well-formed.
+
+    Versions of the future may append fields; version 00 may not, and ff is forbidden.
+    """
+    if header is None or len(header) > _LONGEST:
+        return None
+    match = _TRACEPARENT.fullmatch(header.strip(" \t"))
+    if match is None:
+        return None
+    version, trace_id, span_id, flags, more = match.groups()
+    if version == "ff" or (version == "00" and more is not None) or trace_id == _NO_TRACE or span_id == _NO_SPAN:
+        return None
+    return TraceParent(trace_id, span_id, bool(int(flags, 16) & 1))
+
+
+class RequestMark(NamedTuple):
+    """What ties a log line to the request it belongs to."""
+
+    request_id: str
+    trace_id: str | None = None
+
+
+request_mark: ContextVar[RequestMark | None] = ContextVar("request_mark", default=None)
+"""Set by a transport around a request; read by the log formatters."""
+
+
+def _nonzero(randomness: Randomness, size: int) -> str:
+    text = randomness.token_bytes(size).hex()
+    return text if text.strip("0") else "1".zfill(size * 2)
