@@ -1,0 +1,135 @@
+"""How Pentad speaks to its operator: the standard logging, on stderr, as JSON lines or for a terminal.
+
+Secrets are taken out where text is formed, so no caller can forget to. stdout is never written to: over stdio it is the
+protocol's own wire.
+"""
+
+import json
+import logging
+import re
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, TextIO
+
+from pentad.kernel.clock import iso
+from pentad.kernel.trace import request_mark
+
+Format = Literal["auto", "json", "console"]
+
+HIDDEN: Final = "***"
+_WORDS: Final = (
+    r"authorization|cookie|pass(?:word|wd|phrase)?|pwd|secret|token|credentials?"
+    r"|api[_-]?key|private[_-]?key|client[_-]?secret|access[_-]?key|session[_-]?id"
+)
+_SECRET_KEY: Final = re.compile(rf"(?i)(?:^|[_-])(?:{_WORDS})(?:[_-][a-z]+)?$")
+# Every repetition is bounded or ends at a class of its own, so that a hostile line costs linear time.
+_RULES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
+    (re.compile(r"\bpentad_[A-Za-z0-9]+_[A-Za-z0-9_-]+"), f"pentad_{HIDDEN}"),
+    (re.compile(r"\beyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*\.?[A-Za-z0-9_-]*"), HIDDEN),
+    (re.compile(r"(?i)\b((?:proxy-)?authorization|(?:set-)?cookie)(\W{1,4})[^\r\n]+"), rf"\1\2{HIDDEN}"),
+    (re.compile(r"(?i)\b(bearer|basic|digest|negotiate)(\s+)[^\s,;'\")\]}]{3,}"), rf"\1\2{HIDDEN}"),
+    (re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,30}://)[^\s/?#'\"<>]{0,2000}@"), rf"\1{HIDDEN}@"),
+    (
+        re.compile(
+            rf"(?i)\b((?:[a-z0-9]{{1,30}}[_-]){{0,6}}(?:{_WORDS})['\"]?\s{{0,3}}[:=]\s{{0,3}})"
+            r"(?:\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[^\s,;&}\])]+)"
+        ),
+        rf"\1{HIDDEN}",
+    ),
+)
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
+_COLOURS: Final = {"DEBUG": "2", "INFO": "32", "WARNING": "33", "ERROR": "31", "CRITICAL": "1;31"}
+
+
+def redacted(text: str) -> str:
+    """The text without anything that looks like a credential."""
+    for pattern, replacement in _RULES:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def safe_value(name: str, value: Any) -> Any:
+    """A structured value fit for a log: hidden by its name, redacted in its texts."""
+    if _SECRET_KEY.search(name):
+        return HIDDEN
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): safe_value(str(key), inner) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  extras may be of any type
+    if isinstance(value, list | tuple | set | frozenset):
+        return [safe_value("", inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]  extras may be of any type
+    return redacted(str(value))
+
+
+def _extras(record: logging.LogRecord) -> dict[str, Any]:
+    """What the caller added with `extra=`, and the request the line belongs to."""
+    found: dict[str, Any] = {}
+    if (mark := request_mark.get()) is not None:
+        found["request_id"] = mark.request_id
+        if mark.trace_id is not None:
+            found["trace_id"] = mark.trace_id
+    found.update((key, value) for key, value in vars(record).items() if key not in _STANDARD)
+    return {key: safe_value(key, value) for key, value in found.items()}
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, extras, exception."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": iso(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": redacted(record.getMessage()),
+            **_extras(record),
+        }
+        if record.exc_info:
+            line["exception"] = redacted(self.formatException(record.exc_info))
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+class Console(logging.Formatter):
+    """For people: time, level, message, extras as key=value; a traceback keeps its lines, a message has only one."""
+
+    def __init__(self, *, colour: bool) -> None:
+        super().__init__()
+        self._colour = colour
+
+    def format(self, record: logging.LogRecord) -> str:
+        level = f"{record.levelname.lower():<8}"
+        if self._colour:
+            level = f"\x1b[{_COLOURS.get(record.levelname, '0')}m{level}\x1b[0m"
+        told = "".join(f" {key}={value}" for key, value in _extras(record).items())
+        text = _one_line(redacted(record.getMessage()) + told)
+        if record.exc_info:
+            text += "\n" + _CONTROL.sub(_escaped, redacted(self.formatException(record.exc_info)))
+        return f"{iso(record.created)[11:23]} {level} {text}"
+
+
+def configure_logging(level: str, format: Format = "auto", stream: TextIO | None = None) -> None:  # noqa: A002  the setting's own name
+    """Send all logging to stderr. Called once by a command that serves; libraries only ever ask for a logger."""
+    target = stream or sys.stderr
+    chosen = format if format != "auto" else ("console" if target.isatty() else "json")
+    handler = logging.StreamHandler(target)
+    handler.setFormatter(JsonLines() if chosen == "json" else Console(colour=_wants_colour(target)))
+    root = logging.getLogger()
+    for old in root.handlers[:]:
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(level.upper())
+    logging.captureWarnings(capture=True)
+
+
+def _wants_colour(target: TextIO) -> bool:
+    import os
+
+    return target.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _one_line(text: str) -> str:
+    return _CONTROL.sub(_escaped, text.replace("\r", "\\r").replace("\n", "\\n"))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
