@@ -1,0 +1,181 @@
+"""The store in PostgreSQL, for several processes or machines on one database.
+
+Units of work run on pooled connections in threads of our own, as many as there are connections. Writing units are
+SERIALIZABLE and run again when they collide; an outage is answered with Unavailable within seconds, and the pool
+heals by itself. This and its `postgres_*` neighbours are the only modules that import psycopg.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from typing import Literal, TypeVar
+
+import psycopg
+import psycopg_pool
+
+from pentad.kernel.errors import Overloaded, Unavailable
+from pentad.kernel.ports import Row, Rows, Transaction, Value
+from pentad.storage.listeners import Listeners
+from pentad.storage.postgres_connection import check_server, connect, settings
+from pentad.storage.postgres_errors import Collided, Lost, translated, unreachable
+from pentad.storage.postgres_listener import PostgresListener
+from pentad.storage.postgres_rows import Connection, PostgresRows, PostgresTransaction
+from pentad.storage.workers import Workers, closed
+
+T = TypeVar("T")
+
+_OUTAGE_SECONDS = 4.0
+_COLLISION_SECONDS = 10.0
+_LONGEST_PAUSE = 0.1
+
+
+class PostgresDatabase:
+    """The port `Database` over a connection pool. Made by `open`."""
+
+    def __init__(self, url: str, *, connections: int, alone: bool) -> None:
+        self._url = url
+        self._listeners = Listeners()
+        self._listener = PostgresListener(lambda: connect(url), self._listeners, alone=alone)
+        self._workers = Workers("pentad-postgres", connections)
+        self._pool: psycopg_pool.ConnectionPool[Connection] = psycopg_pool.ConnectionPool(
+            "",
+            kwargs=settings(url),
+            min_size=1,
+            max_size=connections,
+            open=False,
+            timeout=_OUTAGE_SECONDS,
+            reconnect_timeout=1.0,  # give up soon: whoever asks next starts a fresh attempt at once
+            name="pentad",
+        )
+        self._closed = False
+
+    @classmethod
+    async def open(cls, url: str, *, connections: int = 8, alone: bool = False) -> "PostgresDatabase":
+        """Open the store; `alone` refuses if any other process has it open, and keeps others out."""
+        database = cls(url, connections=connections, alone=alone)
+        await asyncio.to_thread(database._start)
+        return database
+
+    @property
+    def dialect(self) -> Literal["postgres"]:
+        return "postgres"
+
+    @property
+    def lookups_are_local(self) -> bool:
+        return False
+
+    @property
+    def queued(self) -> int:
+        """Units of work that wait for a connection."""
+        return self._workers.waiting
+
+    def connect(self) -> Connection:
+        """One more connection outside the pool, without a time limit on statements; the caller closes it."""
+        connection = connect(self._url)
+        connection.execute("SET statement_timeout = 0")
+        return connection
+
+    async def read(self, work: Callable[[Rows], T]) -> T:
+        return await self._workers.run(lambda: self._insist(lambda: self._read(work)))
+
+    async def write(self, work: Callable[[Transaction], T]) -> T:
+        return await self._workers.run(lambda: self._insist(lambda: self._write(work)))
+
+    async def lookup(self, sql: str, *params: Value) -> Row | None:
+        return await self._workers.run(lambda: self._insist(lambda: self._lookup(sql, params)))
+
+    def listen(self, channel: str, heard: Callable[[str], None]) -> Callable[[], None]:
+        if self._closed:
+            raise closed()
+        return self._listeners.add(channel, heard)
+
+    async def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            await asyncio.to_thread(self._close)
+
+    def _start(self) -> None:
+        with connect(self._url) as connection:
+            check_server(connection)
+        self._listener.start()
+        self._pool.open()
+
+    def _close(self) -> None:
+        self._workers.close()
+        self._listener.close()
+        self._pool.close()
+
+    def _insist(self, attempt: Callable[[], T]) -> T:
+        """Run a unit again while it collides with others or finds only dead connections, but not for ever."""
+        started = time.monotonic()
+        pause = 0.001
+        while True:
+            try:
+                return attempt()
+            except Lost:
+                if time.monotonic() - started > _OUTAGE_SECONDS:
+                    raise unreachable() from None
+            except Collided:
+                if time.monotonic() - started > _COLLISION_SECONDS:
+                    raise Overloaded("Too many change the same thing at once.", hint="Try again.") from None
+            time.sleep(pause * random.random())  # noqa: S311  jitter, not a secret
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    @contextmanager
+    def _connection(self) -> Generator[Connection]:
+        try:
+            connection = self._pool.getconn()
+        except (psycopg_pool.PoolTimeout, psycopg_pool.PoolClosed):
+            raise unreachable() from None
+        try:
+            yield connection
+        finally:
+            self._pool.putconn(connection)
+
+    def _lookup(self, sql: str, params: tuple[Value, ...]) -> Row | None:
+        with self._connection() as connection:
+            return PostgresRows(connection).one(sql, *params)
+
+    def _read(self, work: Callable[[Rows], T]) -> T:
+        with self._connection() as connection:
+            rows = PostgresRows(connection)
+            value = _inside(connection, rows, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", lambda: work(rows))
+            _control(connection, "COMMIT")
+            return value
+
+    def _write(self, work: Callable[[Transaction], T]) -> T:
+        with self._connection() as connection:
+            rows = PostgresTransaction(connection)
+            value = _inside(connection, rows, "BEGIN ISOLATION LEVEL SERIALIZABLE", lambda: work(rows))
+            try:
+                _control(connection, "COMMIT")
+            except Lost:
+                raise Unavailable(
+                    "The database server was lost during the commit.",
+                    hint="The change may or may not have been kept; look before you repeat it.",
+                ) from None
+            return value
+
+
+def _inside(connection: Connection, rows: PostgresRows, begin: str, work: Callable[[], T]) -> T:
+    _control(connection, begin)
+    try:
+        value = work()
+        if rows.failure is not None:
+            raise rows.failure
+    except BaseException:
+        with suppress(Collided, Lost, psycopg.Error):
+            _control(connection, "ROLLBACK")
+        if isinstance(rows.failure, Collided | Lost):  # whatever the unit made of it, it has to run again
+            raise rows.failure from None
+        raise
+    return value
+
+
+def _control(connection: Connection, statement: str) -> None:
+    try:
+        connection.execute(statement.encode(), prepare=False)
+    except psycopg.Error as error:
+        raise translated(error) from error

@@ -1,0 +1,97 @@
+"""What PostgreSQL's errors mean to a caller, and which of them mean "run it again".
+
+A driver's message can quote the connection string, so none of its text is passed on.
+"""
+
+import psycopg
+from psycopg import errors
+
+from pentad.kernel.errors import DeadlineExceeded, InvalidInput, LimitExceeded, Misconfigured, PentadError, Unavailable
+from pentad.storage.refusals import dangling, exists, unacceptable
+
+_COLLIDED = (errors.SerializationFailure, errors.DeadlockDetected)
+_LOST = (
+    errors.AdminShutdown,
+    errors.CrashShutdown,
+    errors.CannotConnectNow,
+    errors.IdleInTransactionSessionTimeout,
+)
+
+
+class Collided(Exception):  # noqa: N818  it is an outcome to act on, not an error that anybody sees
+    """Two units of work got into each other's way; this one did nothing and can run again."""
+
+
+class Lost(Exception):  # noqa: N818  as above
+    """The connection broke before the commit was asked for; the unit did nothing and can run again."""
+
+
+def translated(error: Exception) -> Exception:
+    """The error of Pentad that says the same, one of the two above, or the error itself."""
+    if isinstance(error, UnicodeEncodeError):
+        return InvalidInput("A text holds half a surrogate pair.", hint="Send well-formed Unicode.")
+    if not isinstance(error, psycopg.Error):
+        return error
+    if isinstance(error, _COLLIDED):
+        return Collided()
+    if _is_lost(error):
+        return Lost()
+    return _refusal(error) or _trouble(error) or error
+
+
+def _is_lost(error: psycopg.Error) -> bool:
+    if isinstance(error, _LOST):
+        return True
+    if error.sqlstate is None:
+        return isinstance(error, psycopg.OperationalError)
+    return error.sqlstate.startswith("08")
+
+
+def _refusal(error: psycopg.Error) -> PentadError | None:
+    if isinstance(error, errors.UniqueViolation | errors.ExclusionViolation):
+        return exists()
+    if isinstance(error, errors.ForeignKeyViolation | errors.RestrictViolation):
+        return dangling()
+    if isinstance(error, psycopg.IntegrityError | psycopg.DataError):
+        return unacceptable()
+    if isinstance(error, errors.ProgramLimitExceeded):
+        return LimitExceeded("A value is too large to be stored.")
+    return None
+
+
+def _trouble(error: psycopg.Error) -> PentadError | None:
+    if isinstance(error, errors.QueryCanceled):
+        return DeadlineExceeded("The store took too long to answer.", hint="Ask for less at a time.")
+    if isinstance(error, errors.ReadOnlySqlTransaction):
+        return Misconfigured(
+            "The store cannot be written to here.",
+            hint="A reading unit of work must not write; otherwise the server may be a read-only replica.",
+        )
+    if isinstance(error, errors.InsufficientPrivilege):
+        return Misconfigured("The database user lacks a right.", hint="Let Pentad's user own its database.")
+    if isinstance(error, psycopg.OperationalError):
+        return Unavailable("The database server could not do it.", hint="Nothing was changed; try again in a moment.")
+    return None
+
+
+def connecting(error: psycopg.Error) -> PentadError:
+    """Why a connection could not be made, without a word of the connection string."""
+    if isinstance(error, errors.InvalidPassword | errors.InvalidAuthorizationSpecification):
+        return Misconfigured(
+            "The database server refused the user or the password.", hint="Check the credentials in --database."
+        )
+    if isinstance(error, errors.InvalidCatalogName):
+        return Misconfigured(
+            "There is no such database on the server.",
+            hint="Create it: CREATE DATABASE pentad ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0",
+        )
+    if isinstance(error, psycopg.ProgrammingError):
+        return Misconfigured(
+            "The database URL cannot be understood.", hint="It has the form postgresql://user:password@host:5432/name"
+        )
+    return unreachable()
+
+
+def unreachable() -> Unavailable:
+    """The server is away."""
+    return Unavailable("The database server cannot be reached.", hint="Nothing was changed; try again in a moment.")

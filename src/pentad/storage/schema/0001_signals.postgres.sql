@@ -1,0 +1,1 @@
+-- Nothing to make: PostgreSQL carries signals by NOTIFY. The file keeps the numbering the same in both dialects.

@@ -1,0 +1,1 @@
+"""The store's own tables, as numbered SQL files."""

@@ -1,0 +1,133 @@
+"""The store in one SQLite file: one writer thread, some readers, and a connection for lookups on the event loop.
+
+A thread hop costs far more than a point read, so a unit of work is one hop and a lookup is none. Several processes
+may share the file. This is the only dialect whose `lookup` never leaves the thread.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import apsw
+
+from pentad.kernel.ids import opaque_id
+from pentad.kernel.ports import Row, Rows, Transaction, Value
+from pentad.storage.listeners import Listeners
+from pentad.storage.sqlite_connection import connect, prepare_file
+from pentad.storage.sqlite_errors import translated
+from pentad.storage.sqlite_handle import SqliteHandle
+from pentad.storage.sqlite_rows import SqliteRows
+from pentad.storage.sqlite_watcher import Watcher
+from pentad.storage.values import checked
+from pentad.storage.workers import Workers, closed
+from pentad.storage.writer import Writer
+
+T = TypeVar("T")
+
+_LOOKUP_SECONDS = 0.005
+_GUARD_EVERY_INSTRUCTIONS = 2_000
+
+
+class SqliteDatabase:
+    """The port `Database` over one file. Made by `open`."""
+
+    def __init__(
+        self, path: Path, writing: SqliteHandle, *, readers: int, busy_seconds: float, vfs: str | None
+    ) -> None:
+        self.path = path
+        self._busy_seconds = busy_seconds
+        self._vfs = vfs
+        self._listeners = Listeners()
+        origin = opaque_id(size=12)
+        self._writer = Writer(writing, self._listeners.deliver, origin=origin)
+        self._watcher = Watcher(self.connect, self._listeners, origin=origin)
+        self._readers = Workers("pentad-reader", readers)
+        self._idle: deque[SqliteHandle] = deque()
+        self._lookups = self.connect()
+        self._lookup_deadline = 0.0
+        self._lookups.set_progress_handler(self._lookup_is_late, _GUARD_EVERY_INSTRUCTIONS)
+        self._closed = False
+
+    @classmethod
+    async def open(
+        cls, path: Path, *, readers: int = 4, busy_seconds: float = 5.0, vfs: str | None = None
+    ) -> "SqliteDatabase":
+        """Open the store, creating its file if there is none; Misconfigured for a damaged or foreign file."""
+        writing = await asyncio.to_thread(prepare_file, path, busy_seconds=busy_seconds, vfs=vfs)
+        return cls(path, writing, readers=readers, busy_seconds=busy_seconds, vfs=vfs)
+
+    @property
+    def dialect(self) -> Literal["sqlite"]:
+        return "sqlite"
+
+    @property
+    def lookups_are_local(self) -> bool:
+        return True
+
+    @property
+    def queued(self) -> int:
+        """Units of work that wait for the writer."""
+        return self._writer.waiting
+
+    def connect(self) -> SqliteHandle:
+        """One more reading connection to the same file; the caller closes it."""
+        return connect(self.path, "read", busy_seconds=self._busy_seconds, vfs=self._vfs)
+
+    async def read(self, work: Callable[[Rows], T]) -> T:
+        return await self._readers.run(lambda: self._read(work))
+
+    async def write(self, work: Callable[[Transaction], T]) -> T:
+        return await self._writer.submit(work)
+
+    async def lookup(self, sql: str, *params: Value) -> Row | None:
+        if self._closed:
+            raise closed()
+        self._lookup_deadline = time.perf_counter() + _LOOKUP_SECONDS
+        try:
+            return self._lookups.execute(sql, checked(params)).fetchone()
+        except (apsw.InterruptError, apsw.BusyError, apsw.ThreadingViolationError):
+            return await self.read(lambda rows: rows.one(sql, *params))
+        except (apsw.Error, UnicodeEncodeError) as error:
+            raise translated(error) from error
+
+    def listen(self, channel: str, heard: Callable[[str], None]) -> Callable[[], None]:
+        if self._closed:
+            raise closed()
+        self._watcher.watch()
+        return self._listeners.add(channel, heard)
+
+    async def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        self._watcher.close()
+        self._readers.close()
+        while self._idle:
+            self._idle.pop().close()
+        self._lookups.close()
+        self._writer.close()
+
+    def _read(self, work: Callable[[Rows], T]) -> T:
+        try:
+            connection = self._idle.pop() if self._idle else self.connect()
+        except IndexError:  # another reader took the last one in between
+            connection = self.connect()
+        rows = SqliteRows(connection)
+        try:
+            connection.execute("BEGIN")
+            value = work(rows)
+            if rows.failure is not None:
+                raise rows.failure
+            return value
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            self._idle.append(connection)
+
+    def _lookup_is_late(self) -> bool:
+        return time.perf_counter() > self._lookup_deadline

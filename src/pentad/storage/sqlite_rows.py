@@ -1,0 +1,96 @@
+"""Statements on an SQLite connection, as the ports `Rows` and `Transaction`.
+
+A failed statement dooms its unit of work even if the unit swallows the error: PostgreSQL cannot go on after one, so
+SQLite does not either.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import apsw
+
+from pentad.kernel.ports import Row, Value
+from pentad.storage.listeners import Signal
+from pentad.storage.sqlite_errors import translated
+from pentad.storage.sqlite_handle import SqliteHandle
+from pentad.storage.values import checked, checked_signal
+
+_STATEMENT_FAILURES = (apsw.Error, UnicodeEncodeError)
+_KEEP_SIGNALS_SECONDS = 300.0
+_PRUNE_EVERY = 256
+
+
+class SqliteRows:
+    """Reading statements; `failure` is the first error of any of them."""
+
+    __slots__ = ("connection", "failure")
+
+    def __init__(self, connection: SqliteHandle) -> None:
+        self.connection = connection
+        self.failure: Exception | None = None
+
+    def one(self, sql: str, *params: Value) -> Row | None:
+        try:
+            return self.connection.execute(sql, checked(params)).fetchone()
+        except _STATEMENT_FAILURES as error:
+            raise self._doom(error) from error
+
+    def all(self, sql: str, *params: Value) -> list[Row]:
+        try:
+            return self.connection.execute(sql, checked(params)).fetchall()
+        except _STATEMENT_FAILURES as error:
+            raise self._doom(error) from error
+
+    def value(self, sql: str, *params: Value) -> Any:
+        row = self.one(sql, *params)
+        return None if row is None else row[0]
+
+    def _doom(self, error: Exception) -> Exception:
+        meaning = translated(error)
+        if self.failure is None:
+            self.failure = meaning
+        return meaning
+
+
+class SqliteTransaction(SqliteRows):
+    """Writing statements; `signals` are kept in order and once each, as PostgreSQL does it."""
+
+    __slots__ = ("origin", "signals")
+
+    def __init__(self, connection: SqliteHandle, origin: str) -> None:
+        super().__init__(connection)
+        self.origin = origin
+        self.signals: dict[Signal, None] = {}
+
+    def run(self, sql: str, *params: Value) -> int:
+        return self.run_many(sql, (params,))
+
+    def run_many(self, sql: str, rows: Iterable[Sequence[Value]]) -> int:
+        connection = self.connection
+        changed = 0
+        try:
+            for params in rows:
+                before = connection.total_changes()
+                connection.execute(sql, checked(params)).fetchall()
+                if connection.total_changes() != before:  # `changes` keeps its last figure for what changes nothing
+                    changed += connection.changes()
+        except _STATEMENT_FAILURES as error:
+            raise self._doom(error) from error
+        return changed
+
+    def signal(self, channel: str, payload: str = "") -> None:
+        checked_signal(channel, payload)
+        if (channel, payload) in self.signals:
+            return
+        self.signals[channel, payload] = None
+        now = time.time()
+        self.run(
+            "INSERT INTO signals (origin, channel, payload, at) VALUES (?, ?, ?, ?)",
+            self.origin, channel, payload, now,
+        )  # fmt: skip
+        if self.connection.last_insert_rowid() % _PRUNE_EVERY == 0:
+            self.run(
+                "DELETE FROM signals WHERE id < (SELECT id FROM signals WHERE at >= ? ORDER BY id LIMIT 1)",
+                now - _KEEP_SIGNALS_SECONDS,
+            )

@@ -1,0 +1,182 @@
+"""The one thread that writes to an SQLite store, with group commit.
+
+Whatever waits when a commit ends goes into the next one together: the disk is asked once for many units of work,
+which makes synchronous=FULL cheaper than NORMAL without grouping. Each unit has a savepoint of its own, so one that
+fails takes nobody with it; none is acknowledged before the COMMIT they share has returned.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import apsw
+
+from pentad.kernel.errors import Overloaded, Unavailable
+from pentad.kernel.ports import Transaction
+from pentad.storage.handoff import Job, wake
+from pentad.storage.listeners import Signal
+from pentad.storage.refusals import dangling
+from pentad.storage.sqlite_errors import translated
+from pentad.storage.sqlite_handle import SqliteHandle
+from pentad.storage.sqlite_rows import SqliteTransaction
+from pentad.storage.workers import closed
+
+_WAL_BYTES = 32 * 1024 * 1024
+_CHECKPOINT_PATIENCE_MS = 100
+
+
+class _Unit(Job):
+    __slots__ = ("signals",)
+
+    def __init__(self, work: Callable[[Transaction], Any]) -> None:
+        super().__init__(work)
+        self.signals: tuple[Signal, ...] = ()
+
+
+class Writer:
+    """Owns the writing connection and closes it at the end."""
+
+    def __init__(
+        self,
+        connection: SqliteHandle,
+        committed: Callable[[list[Signal]], None],
+        *,
+        origin: str,
+        batch: int = 256,
+        backlog: int = 10_000,
+    ) -> None:
+        self._connection = connection
+        self._committed = committed
+        self._origin = origin
+        self._batch = batch
+        self._backlog = backlog
+        self._busy_ms = int(connection.pragma("busy_timeout"))
+        self._wal = Path(connection.filename_wal)
+        self._units: SimpleQueue[_Unit | None] = SimpleQueue()
+        self._closed = False
+        self._thread = threading.Thread(target=self._serve, name="pentad-writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """Units of work in the queue."""
+        return self._units.qsize()
+
+    def submit(self, work: Callable[[Transaction], Any]) -> asyncio.Future[Any]:
+        """Queue a unit of work; the future is done when it is durable, or has failed without a trace."""
+        if self._closed:
+            raise closed()
+        if self._units.qsize() >= self._backlog:
+            raise Overloaded("The store has more to write than it can keep up with.", hint="Try again in a moment.")
+        unit = _Unit(work)
+        self._units.put(unit)
+        return unit.future
+
+    def close(self) -> None:
+        """Write what is queued, then end the thread and close the connection. Blocks."""
+        if not self._closed:
+            self._closed = True
+            self._units.put(None)
+        self._thread.join()
+        self._connection.close()
+
+    def _serve(self) -> None:
+        last = False
+        while not last:
+            units, last = self._gather()
+            while units:
+                units = self._commit_together(units)
+            self._bound_wal()
+
+    def _gather(self) -> tuple[list[_Unit], bool]:
+        units: list[_Unit] = []
+        unit = self._units.get()
+        with suppress(Empty):
+            while unit is not None:
+                units.append(unit)
+                if len(units) == self._batch:
+                    return units, False
+                unit = self._units.get_nowait()
+            return units, True
+        return units, False
+
+    def _commit_together(self, units: list[_Unit]) -> list[_Unit]:
+        """Run units in one transaction; the ones that had no chance yet are returned."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+        except apsw.Error as error:
+            _fail(units, error)
+            return []
+        done: list[_Unit] = []
+        for position, unit in enumerate(units, 1):
+            if unit.abandoned:
+                continue
+            done.append(unit)
+            self._run(unit)
+            if not self._connection.in_transaction:  # SQLite gave up the whole transaction, not only this unit
+                _fail(done, unit.failure)
+                return units[position:]
+        self._commit(done)
+        return []
+
+    def _run(self, unit: _Unit) -> None:
+        transaction = SqliteTransaction(self._connection, self._origin)
+        try:
+            self._connection.execute("SAVEPOINT unit")
+            unit.value = unit.work(transaction)
+            if transaction.failure is not None:
+                raise transaction.failure
+            if self._connection.status(apsw.SQLITE_DBSTATUS_DEFERRED_FKS)[0]:  # it would break everybody's COMMIT
+                raise dangling()
+            self._connection.execute("RELEASE unit")
+            unit.signals = tuple(transaction.signals)
+        except BaseException as error:  # noqa: BLE001  it belongs to the caller; the writer has to live on
+            unit.failure = translated(error) if isinstance(error, Exception) else error
+            self._undo("ROLLBACK TO unit", "RELEASE unit")
+
+    def _commit(self, done: list[_Unit]) -> None:
+        try:
+            self._connection.execute("COMMIT")
+        except apsw.Error as error:
+            self._undo("ROLLBACK")
+            _fail(done, error)
+            return
+        wake(done)
+        if signals := [signal for unit in done for signal in unit.signals]:
+            self._committed(signals)
+
+    def _undo(self, *statements: str) -> None:
+        if not self._connection.in_transaction:
+            return
+        try:
+            for statement in statements:
+                self._connection.execute(statement)
+        except apsw.Error:
+            with suppress(apsw.Error):
+                self._connection.execute("ROLLBACK")
+
+    def _bound_wal(self) -> None:
+        """Readers that never pause keep the log from being reused; insist now and then, without waiting long."""
+        with suppress(OSError, apsw.Error):
+            if self._wal.stat().st_size < _WAL_BYTES:
+                return
+            self._connection.set_busy_timeout(_CHECKPOINT_PATIENCE_MS)
+            try:
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            finally:
+                self._connection.set_busy_timeout(self._busy_ms)
+
+
+def _fail(units: list[_Unit], cause: BaseException | None) -> None:
+    """Tell everyone that nothing of theirs was kept; who failed by himself hears his own reason."""
+    reason = translated(cause) if isinstance(cause, Exception) else None
+    if not isinstance(reason, Unavailable):
+        reason = Unavailable("The store could not save the change.", hint="Nothing was changed; try again.")
+    for unit in units:
+        if unit.failure is None:
+            unit.failure = reason
+    wake(units)

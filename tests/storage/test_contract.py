@@ -1,0 +1,319 @@
+"""What every store promises, asked of SQLite and of a real PostgreSQL."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+from tests.stores import Stores
+
+from pentad.kernel.errors import Conflict, InvalidInput, Misconfigured, Unavailable
+from pentad.kernel.ports import Database, Rows, Transaction
+
+pytestmark = pytest.mark.anyio
+PATIENCE = 10.0
+
+
+async def tables(db: Database) -> None:
+    blob = "BLOB" if db.dialect == "sqlite" else "BYTEA"
+
+    def work(tx: Transaction) -> None:
+        tx.run(
+            "CREATE TABLE things (id TEXT PRIMARY KEY, number BIGINT UNIQUE, weight DOUBLE PRECISION, data "
+            f"{blob}, flag INTEGER, size INTEGER CHECK (size < 10))"
+        )
+        tx.run("CREATE TABLE parts (id TEXT NOT NULL, thing TEXT REFERENCES things (id))")
+        tx.run("CREATE TABLE late (id TEXT, thing TEXT REFERENCES things (id) DEFERRABLE INITIALLY DEFERRED)")
+
+    await db.write(work)
+
+
+def add(name: str, number: int | None = None) -> Any:
+    return lambda tx: tx.run("INSERT INTO things (id, number) VALUES (?, ?)", name, number)
+
+
+async def names(db: Database) -> list[str]:
+    return [row[0] for row in await db.read(lambda rows: rows.all("SELECT id FROM things ORDER BY id"))]
+
+
+async def test_a_commit_is_visible_to_the_next_reader(store: Database):
+    await tables(store)
+    assert await store.write(add("a", 1)) == 1
+    assert await store.read(lambda rows: rows.one("SELECT id, number FROM things")) == ("a", 1)
+    assert await store.lookup("SELECT number FROM things WHERE id = ?", "a") == (1,)
+
+
+async def test_a_failed_unit_leaves_nothing_and_its_caller_hears_its_own_error(store: Database):
+    await tables(store)
+
+    def work(tx: Transaction) -> None:
+        tx.run("INSERT INTO things (id) VALUES ('a')")
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        await store.write(work)
+    assert await names(store) == []
+
+
+async def test_one_failing_unit_takes_nobody_of_its_group_along(store: Database):
+    await tables(store)
+
+    def failing(tx: Transaction) -> None:
+        tx.run("INSERT INTO things (id) VALUES ('ghost')")
+        raise LookupError
+
+    results = await asyncio.gather(
+        *(store.write(failing if n % 3 == 0 else add(f"{n:02}")) for n in range(30)), return_exceptions=True
+    )
+    assert [isinstance(result, LookupError) for result in results] == [n % 3 == 0 for n in range(30)]
+    assert await names(store) == [f"{n:02}" for n in range(30) if n % 3]
+
+
+async def test_a_unit_that_swallows_a_failed_statement_is_undone_all_the_same(store: Database):
+    await tables(store)
+    await store.write(add("a"))
+
+    def work(tx: Transaction) -> None:
+        tx.run("INSERT INTO things (id) VALUES ('b')")
+        with pytest.raises(Conflict):
+            tx.run("INSERT INTO things (id) VALUES ('a')")
+
+    with pytest.raises(Conflict):
+        await store.write(work)
+    assert await names(store) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "error", "rule"),
+    [
+        ("INSERT INTO things (id) VALUES ('a')", Conflict, "unique"),
+        ("INSERT INTO things (id, number) VALUES ('b', 1)", Conflict, "unique"),
+        ("INSERT INTO parts (id, thing) VALUES ('p', 'nowhere')", Conflict, "reference"),
+        ("INSERT INTO late (id, thing) VALUES ('p', 'nowhere')", Conflict, "reference"),
+        ("INSERT INTO parts (thing) VALUES ('a')", InvalidInput, "check"),
+        ("INSERT INTO things (id, size) VALUES ('b', 11)", InvalidInput, "check"),
+    ],
+)
+async def test_a_broken_rule_has_the_same_error_in_both_dialects(
+    store: Database, statement: str, error: type[Exception], rule: str
+):
+    await tables(store)
+    await store.write(add("a", 1))
+    with pytest.raises(error) as caught:
+        await store.write(lambda tx: tx.run(statement))
+    assert type(caught.value) is error
+    assert caught.value.details == {"rule": rule}  # type: ignore[attr-defined]
+    assert await store.read(lambda rows: rows.value("SELECT count(*) FROM things")) == 1
+
+
+async def test_a_reading_unit_sees_one_moment_while_others_write(store: Database):
+    await tables(store)
+    await store.write(add("a"))
+    started, written = threading.Event(), threading.Event()
+
+    def work(rows: Rows) -> tuple[int, int]:
+        before = rows.value("SELECT count(*) FROM things")
+        started.set()
+        assert written.wait(PATIENCE)
+        return before, rows.value("SELECT count(*) FROM things")
+
+    reading = asyncio.ensure_future(store.read(work))
+    assert await asyncio.to_thread(started.wait, PATIENCE)
+    await store.write(add("b"))
+    written.set()
+    assert await reading == (1, 1)
+    assert await store.read(lambda rows: rows.value("SELECT count(*) FROM things")) == 2
+
+
+async def test_a_reading_unit_cannot_write(store: Database):
+    await tables(store)
+    with pytest.raises(Misconfigured):
+        await store.read(lambda rows: rows.all("INSERT INTO things (id) VALUES ('a') RETURNING id"))
+    assert await names(store) == []
+
+
+async def test_text_sorts_by_its_bytes(store: Database):
+    await tables(store)
+    words = ["B", "a", "é", "Z", "z", "-b", "_", "😀", "\uffee", "ab", "a b", "A", "ß", "10", "9", ""]
+    await store.write(lambda tx: tx.run_many("INSERT INTO things (id) VALUES (?)", [(word,) for word in words]))
+    assert await names(store) == sorted(words, key=str.encode)
+    after = await store.read(lambda rows: rows.all("SELECT id FROM things WHERE id > ? ORDER BY id", "Z"))
+    assert [row[0] for row in after] == [word for word in sorted(words, key=str.encode) if word.encode() > b"Z"]
+
+
+async def test_values_come_back_as_they_went_in(store: Database):
+    await tables(store)
+    row = ("naïve 😀 'quoted' \\ % ? \n", -(2**63), 0.1, b"\x00\xff'\\", 1, None)
+    sql = "INSERT INTO things (id, number, weight, data, flag, size) VALUES (?, ?, ?, ?, ?, ?)"
+    await store.write(lambda tx: tx.run(sql, *row))
+    await store.write(lambda tx: tx.run(sql, "max", 2**63 - 1, 1e300, b"", True, None))
+    found = await store.read(lambda rows: rows.all("SELECT * FROM things ORDER BY number"))
+    assert found == [row, ("max", 2**63 - 1, 1e300, b"", 1, None)]
+    assert [[type(value) for value in line] for line in found] == [[str, int, float, bytes, int, type(None)]] * 2
+
+
+async def test_computed_values_have_the_same_types(store: Database):
+    await tables(store)
+    await store.write(lambda tx: tx.run("INSERT INTO things (id, number, flag) VALUES ('a', 4, 1)"))
+    row = await store.lookup(
+        "SELECT count(*), sum(number), avg(number), max(id), sum(flag), EXISTS (SELECT 1 FROM things), "
+        "min(weight), sum(number) = 4 FROM things"
+    )
+    assert row == (1, 4, 4.0, "a", 1, 1, None, 1)
+    assert [type(value) for value in row] == [int, int, float, str, int, int, type(None), int]
+
+
+@pytest.mark.parametrize("value", ["a\0b", "\ud800", 2**63, -(2**63) - 1, float("nan")])
+async def test_what_one_dialect_cannot_store_both_refuse(store: Database, value: Any):
+    await tables(store)
+    with pytest.raises(InvalidInput):
+        await store.write(lambda tx: tx.run("INSERT INTO things (id, weight) VALUES (?, ?)", value, 1.0))
+    with pytest.raises(InvalidInput):
+        await store.write(lambda tx: tx.run_many("INSERT INTO things (id, weight) VALUES (?, ?)", [(value, 1.0)]))
+    with pytest.raises(InvalidInput):
+        await store.lookup("SELECT id FROM things WHERE id = ?", value)
+
+
+async def test_counts_are_of_the_rows_a_statement_changed(store: Database):
+    await tables(store)
+
+    def work(tx: Transaction) -> list[int]:
+        return [
+            tx.run_many("INSERT INTO things (id, number) VALUES (?, ?)", [("a", 1), ("b", 2), ("c", 3)]),
+            tx.run("UPDATE things SET flag = 1 WHERE number > ?", 1),
+            tx.run("UPDATE things SET flag = 1 WHERE number > ?", 9),
+            tx.run("CREATE INDEX by_flag ON things (flag)"),
+            tx.run("INSERT INTO things (id) VALUES ('a') ON CONFLICT DO NOTHING"),
+            tx.run("SELECT id FROM things"),
+            tx.run("DELETE FROM things WHERE id = 'a' RETURNING id"),
+            tx.run_many("INSERT INTO things (id, number) VALUES (?, ?)", []),
+        ]
+
+    assert await store.write(work) == [3, 2, 0, 0, 0, 0, 1, 0]
+
+
+async def test_nothing_found_is_none_or_an_empty_list(store: Database):
+    await tables(store)
+
+    def work(tx: Transaction) -> list[Any]:
+        nothing = "SELECT id FROM things"
+        return [
+            tx.one(nothing),
+            tx.value(nothing),
+            tx.all(nothing),
+            tx.one("DELETE FROM things"),
+            tx.all("DELETE FROM things"),
+        ]
+
+    assert await store.write(work) == [None, None, [], None, []]
+    assert await store.lookup("SELECT id FROM things WHERE id = ?", "x") is None
+
+
+async def test_a_writing_unit_reads_its_own_changes_and_what_they_return(store: Database):
+    await tables(store)
+
+    def work(tx: Transaction) -> tuple[Any, Any]:
+        made = tx.value("INSERT INTO things (id, number) VALUES (?, ?) RETURNING number", "a", 7)
+        return made, tx.value("SELECT number FROM things WHERE id = ?", "a")
+
+    assert await store.write(work) == (7, 7)
+
+
+async def test_question_marks_and_per_cent_signs_in_text_are_no_parameters(store: Database):
+    row = await store.lookup("""SELECT '?%s', '100 %', 7 % 4, "a?" FROM (SELECT ? AS "a?") AS t -- really? 5 %""", "x")
+    assert row == ("?%s", "100 %", 3, "x")
+
+
+async def test_no_update_is_lost_between_many_writers_on_two_handles(stores: Stores):
+    first, second = await stores.open(), await stores.open()
+    await tables(first)
+    await first.write(add("counter", 0))
+
+    def increment(tx: Transaction) -> None:
+        found = tx.value("SELECT number FROM things WHERE id = 'counter'")
+        tx.run("UPDATE things SET number = ? WHERE id = 'counter'", found + 1)
+
+    await asyncio.gather(*((first if n % 2 else second).write(increment) for n in range(60)))
+    assert await second.lookup("SELECT number FROM things") == (60,)
+
+
+async def test_two_units_that_read_what_the_other_writes_end_as_if_one_came_after_the_other(stores: Stores):
+    """Write skew: each unit may take the last free place only if the other has not."""
+    first, second = await stores.open(), await stores.open()
+    await tables(first)
+
+    def take(name: str) -> Any:
+        def work(tx: Transaction) -> bool:
+            if tx.value("SELECT count(*) FROM things"):
+                return False
+            tx.run("INSERT INTO things (id) VALUES (?)", name)
+            return True
+
+        return work
+
+    taken = await asyncio.gather(*((first if n % 2 else second).write(take(f"n{n}")) for n in range(12)))
+    assert sum(taken) == 1
+
+
+async def test_a_cancelled_caller_does_not_disturb_the_others(store: Database):
+    await tables(store)
+    started, release = threading.Event(), threading.Event()
+
+    def slow(tx: Transaction) -> None:
+        started.set()
+        assert release.wait(PATIENCE)
+        tx.run("INSERT INTO things (id) VALUES ('slow')")
+
+    running = asyncio.ensure_future(store.write(slow))
+    assert await asyncio.to_thread(started.wait, PATIENCE)
+    waiting = [asyncio.ensure_future(store.write(add(f"w{n}"))) for n in range(20)]
+    await asyncio.sleep(0)
+    for task in (running, waiting[0], waiting[7]):
+        task.cancel()
+    release.set()
+    results = await asyncio.gather(running, *waiting, return_exceptions=True)
+    cancelled = [isinstance(result, asyncio.CancelledError) for result in results]
+    assert cancelled == [True, True, *[n == 7 for n in range(1, 20)]]
+    await store.write(add("after"))
+    assert set(await names(store)) >= {"after", *(f"w{n}" for n in range(20) if n not in (0, 7))}
+
+
+async def test_closing_finishes_what_was_accepted(stores: Stores):
+    db = await stores.open()
+    await tables(db)
+    writing = [asyncio.ensure_future(db.write(add(f"{n:03}"))) for n in range(100)]
+    reading = [asyncio.ensure_future(db.read(lambda rows: rows.value("SELECT 1"))) for _ in range(20)]
+    await asyncio.sleep(0)
+    await db.close()
+    assert await asyncio.gather(*writing) == [1] * 100
+    assert await asyncio.gather(*reading) == [1] * 20
+    again = await stores.open()
+    assert len(await names(again)) == 100
+
+
+async def test_a_closed_store_says_so_and_closing_twice_is_nothing(store: Database):
+    await store.close()
+    await store.close()
+    with pytest.raises(Unavailable):
+        await store.write(lambda tx: None)
+    with pytest.raises(Unavailable):
+        await store.read(lambda rows: None)
+    with pytest.raises(Unavailable):
+        await store.lookup("SELECT 1")
+    with pytest.raises(Unavailable):
+        store.listen("x", print)
+
+
+async def test_a_unit_that_raises_stop_iteration_does_not_hang_its_caller(store: Database):
+    with pytest.raises(RuntimeError):
+        async with asyncio.timeout(PATIENCE):
+            await store.write(lambda tx: next(iter(())))
+    with pytest.raises(RuntimeError):
+        async with asyncio.timeout(PATIENCE):
+            await store.read(lambda rows: next(iter(())))
+
+
+async def test_a_slow_lookup_still_answers(store: Database):
+    """On SQLite it is aborted on the event loop and done again in a reader."""
+    counting = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT count(*) FROM n"
+    assert await store.lookup(counting, 200_000) == (200_000,)
