@@ -1,0 +1,25 @@
+"""The conformance room: every fixture the official suites and the referees of the tests call by name.
+
+    pentad serve --auth none --rooms tests.conformance.room:ROOM
+
+It is never part of the product.
+"""
+
+from tests.conformance.asking import ASKING_TOOLS
+from tests.conformance.prompts import PROMPTS
+from tests.conformance.resources import RESOURCES, numbered_pages
+from tests.conformance.service import Fixtures, open_fixtures
+from tests.conformance.tools import TOOLS
+
+from pentad.platform import Room
+
+ROOM: Room[Fixtures] = Room(
+    name="conformance",
+    title="Conformance",
+    instructions="Fixtures of the protocol's conformance suites.",
+    open=open_fixtures,
+    tools=(*TOOLS, *ASKING_TOOLS),
+    resources=RESOURCES,
+    prompts=PROMPTS,
+    listing=numbered_pages,
+)

@@ -1,0 +1,104 @@
+"""A real server as a child process, for tests that must see Pentad from outside."""
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CONFORMANCE_ROOM = "tests.conformance.room:ROOM"
+_START_SECONDS = 30.0
+_STOP_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running server: where it is and what it has written to its log."""
+
+    port: int
+    log: Path
+    process: "subprocess.Popen[bytes]"
+
+    @property
+    def url(self) -> str:
+        return f"http://localhost:{self.port}/mcp"
+
+    def logged(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+
+def pentad() -> str:
+    """The installed command, next to the running interpreter."""
+    return str(Path(sys.executable).with_name("pentad"))
+
+
+def environment() -> dict[str, str]:
+    """The environment of a child that can import the fixtures of this repository."""
+    inherited = os.environ.get("PYTHONPATH")
+    paths = [str(REPOSITORY), *([inherited] if inherited else [])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def serving(rooms: str = CONFORMANCE_ROOM, arguments: Sequence[str] = ()) -> Generator[Served]:
+    """Serve `rooms` over HTTP from an empty data folder until the block ends."""
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="pentad-test-") as folder:
+        log = Path(folder) / "server.log"
+        command = [pentad(), "serve", "--port", str(port), "--grpc-port", "0", "--auth", "none", "--rooms", rooms]
+        with log.open("wb") as sink:
+            process = subprocess.Popen(
+                [*command, "--data", str(Path(folder) / "data"), *arguments],
+                cwd=REPOSITORY,
+                env=environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+            )
+        served = Served(port, log, process)
+        try:
+            _wait_until_healthy(served)
+            yield served
+        finally:
+            _stop(process)
+
+
+def _wait_until_healthy(served: Served) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        if served.process.poll() is not None:
+            raise RuntimeError(f"The server ended with {served.process.returncode}:\n{served.logged()}")
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=1)
+            connection.request("GET", "/healthz")
+            status = connection.getresponse().status
+            connection.close()
+        except OSError:
+            time.sleep(0.02)  # nothing to wait on yet: the port is not open
+            continue
+        if status == http.HTTPStatus.OK:
+            return
+    raise RuntimeError(f"The server was not healthy after {_START_SECONDS} s:\n{served.logged()}")
+
+
+def _stop(process: "subprocess.Popen[bytes]") -> None:
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
