@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from joserfc.errors import SecurityWarning
 from joserfc.jwk import OctKey, RSAKey
 from tests.access.clocks import TurnedClock
 from tests.access.issuing import (
@@ -28,8 +29,8 @@ from tests.access.issuing import (
 )  # fmt: skip
 
 from pentad.access.issuer import TrustedIssuer
-from pentad.access.tokens import TokenVerifier
-from pentad.kernel.errors import Misconfigured, Unauthenticated, Unavailable
+from pentad.access.tokens import TokenVerifier, VerifiedToken
+from pentad.kernel.errors import Misconfigured, Unavailable
 
 CLOCK = TurnedClock()
 NOW = CLOCK.now()
@@ -41,10 +42,16 @@ def verifier(clock: TurnedClock = CLOCK, served: ServedKeys | None = None) -> To
     return TokenVerifier(TRUSTED, served or ServedKeys(key_set(RSA, EC)), clock=clock)
 
 
+async def accepted(checks: TokenVerifier, token: str) -> VerifiedToken:
+    verified = await checks.verify(token)
+    assert verified is not None
+    return verified
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize(("key", "alg"), [(RSA, "RS256"), (RSA, "PS256"), (EC, "ES256")])
 async def test_a_good_token_yields_the_issuers_subject(key: Any, alg: str) -> None:
-    verified = await verifier().verify(signed(claims(NOW), key, alg))
+    verified = await accepted(verifier(), signed(claims(NOW), key, alg))
     assert verified.principal.id == "jwt:https://login.example|ada"
     assert verified.principal.kind == "token"
     assert verified.principal.scopes == {"*:read"}
@@ -113,21 +120,18 @@ FORGED: dict[str, Callable[[], str]] = {
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("forgery", FORGED)
-async def test_a_forged_token_is_refused_without_saying_why(forgery: str) -> None:
-    with pytest.raises(Unauthenticated) as caught:
-        await verifier().verify(FORGED[forgery]())
-    assert caught.value.message == "The credentials were not accepted."
-    assert caught.value.__cause__ is None
+async def test_a_forged_token_is_refused(forgery: str) -> None:
+    assert await verifier().verify(FORGED[forgery]()) is None
 
 
 @pytest.mark.anyio
 async def test_times_are_met_within_the_leeway() -> None:
-    await verifier().verify(signed(claims(NOW, exp=int(NOW) - 29, nbf=int(NOW) + 29)))
+    await accepted(verifier(), signed(claims(NOW, exp=int(NOW) - 29, nbf=int(NOW) + 29)))
 
 
 @pytest.mark.anyio
 async def test_one_of_several_audiences_suffices() -> None:
-    await verifier().verify(signed(claims(NOW, aud=["https://other.example", AUDIENCE])))
+    await accepted(verifier(), signed(claims(NOW, aud=["https://other.example", AUDIENCE])))
 
 
 @pytest.mark.anyio
@@ -143,7 +147,7 @@ async def test_only_scopes_of_ours_and_mapped_roles_are_taken_over() -> None:
             realm_access={"roles": ["pentad-writer", "admin", None]},
         )
     )
-    verified = await TokenVerifier(issuer, ServedKeys(key_set(RSA)), clock=CLOCK).verify(token)
+    verified = await accepted(TokenVerifier(issuer, ServedKeys(key_set(RSA)), clock=CLOCK), token)
     assert verified.principal.scopes == {"directory:admin", "metrics:read", "*:read", "*:write"}
 
 
@@ -153,12 +157,11 @@ async def test_a_rotated_key_is_found_but_the_issuer_is_asked_at_most_every_half
     served = ServedKeys(key_set(EC))
     checks = verifier(clock, served)
     for _ in range(5):
-        with pytest.raises(Unauthenticated):
-            await checks.verify(signed(claims(NOW)))
+        assert await checks.verify(signed(claims(NOW))) is None
     assert served.asked == 1
     served.body = key_set(EC, RSA)
     clock.advance(30)
-    await checks.verify(signed(claims(NOW)))
+    await accepted(checks, signed(claims(NOW)))
     assert served.asked == 2
 
 
@@ -166,7 +169,7 @@ async def test_a_rotated_key_is_found_but_the_issuer_is_asked_at_most_every_half
 async def test_callers_at_once_ask_the_issuer_once() -> None:
     served = ServedKeys(key_set(RSA))
     checks = verifier(served=served)
-    await asyncio.gather(*(checks.verify(signed(claims(NOW))) for _ in range(5)))
+    await asyncio.gather(*(accepted(checks, signed(claims(NOW))) for _ in range(5)))
     assert served.asked == 1
 
 
@@ -175,11 +178,10 @@ async def test_a_withdrawn_key_is_forgotten_within_the_hour() -> None:
     clock = TurnedClock()
     served = ServedKeys(key_set(RSA))
     checks = verifier(clock, served)
-    await checks.verify(signed(claims(NOW)))
+    await accepted(checks, signed(claims(NOW)))
     served.body = key_set(EC)
     clock.advance(3600)
-    with pytest.raises(Unauthenticated):
-        await checks.verify(signed(claims(clock.now())))
+    assert await checks.verify(signed(claims(clock.now()))) is None
 
 
 @pytest.mark.anyio
@@ -192,25 +194,34 @@ async def test_an_issuer_that_is_away_is_a_passing_failure_and_known_keys_go_on_
         await checks.verify(signed(claims(NOW)))
     served.is_down = False
     clock.advance(30)
-    await checks.verify(signed(claims(clock.now())))
+    await accepted(checks, signed(claims(clock.now())))
     served.status = 500
     clock.advance(7200)
-    await checks.verify(signed(claims(clock.now())))
+    await accepted(checks, signed(claims(clock.now())))
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("body", [b"", b"[]", b'{"keys": 1}', b'{"keys": [{"kty": "RSA"}]}', b'{"keys": [1]}'])
-async def test_a_broken_key_set_yields_no_key(body: bytes) -> None:
-    with pytest.raises((Unauthenticated, Unavailable)):
+@pytest.mark.parametrize("body", [b"", b"[]", b'{"keys": 1}', b'{"keys": [1]}'])
+async def test_a_broken_key_set_counts_as_none_at_all(body: bytes) -> None:
+    with pytest.raises(Unavailable):
         await verifier(served=ServedKeys(body)).verify(signed(claims(NOW)))
+
+
+@pytest.mark.anyio
+async def test_keys_that_are_weak_or_unknown_are_passed_over() -> None:
+    with pytest.warns(SecurityWarning):
+        weak = RSAKey.generate_key(1024, {"kid": "rsa-1"})
+    keys = [{"kty": "RSA"}, {"kty": "future", "kid": "f"}, weak.as_dict(private=False), EC.as_dict(private=False)]
+    checks = verifier(served=ServedKeys(json.dumps({"keys": keys}).encode()))
+    assert await checks.verify(signed(claims(NOW), weak)) is None
+    await accepted(checks, signed(claims(NOW), EC, "ES256"))
 
 
 @pytest.mark.anyio
 async def test_a_secret_in_the_public_key_set_is_never_used() -> None:
     shared = OctKey.generate_key(256, {"kid": "shared"})
     body = b'{"keys": [' + json.dumps(shared.as_dict(private=True)).encode() + b"]}"
-    with pytest.raises(Unauthenticated):
-        await verifier(served=ServedKeys(body)).verify(signed(claims(NOW), shared, "HS256"))
+    assert await verifier(served=ServedKeys(body)).verify(signed(claims(NOW), shared, "HS256")) is None
 
 
 @pytest.mark.anyio
@@ -218,7 +229,7 @@ async def test_keys_may_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "keys.json"
     file.write_bytes(key_set(RSA))
     checks = TokenVerifier(TrustedIssuer(ISSUER, (AUDIENCE,), jwks_file=file), clock=CLOCK)
-    assert (await checks.verify(signed(claims(NOW)))).principal.name == "ada"
+    assert (await accepted(checks, signed(claims(NOW)))).principal.name == "ada"
 
 
 @pytest.mark.anyio
@@ -226,10 +237,9 @@ async def test_a_shared_secret_takes_its_own_tokens_and_no_others() -> None:
     secret = SECRET.raw_value
     issuer = TrustedIssuer(ISSUER, (AUDIENCE,), secret=secret, algorithms=("HS256",))
     checks = TokenVerifier(issuer, clock=CLOCK)
-    assert (await checks.verify(signed(claims(NOW), SECRET, "HS256", kid=None))).principal.name == "ada"
+    assert (await accepted(checks, signed(claims(NOW), SECRET, "HS256", kid=None))).principal.name == "ada"
     for token in (signed(claims(NOW)), signed(claims(NOW), OctKey.generate_key(256), "HS256", kid=None)):
-        with pytest.raises(Unauthenticated):
-            await checks.verify(token)
+        assert await checks.verify(token) is None
     assert repr(secret) not in repr(issuer)
 
 
@@ -262,5 +272,4 @@ def test_unsafe_settings_are_refused_when_they_are_read(settings: dict[str, Any]
 
 @given(st.text(max_size=300) | st.binary(max_size=60).map(lambda noise: f"{segment({'alg': 'RS256'})}.{noise.hex()}.x"))
 def test_any_text_is_refused_in_the_one_way(text: str) -> None:
-    with pytest.raises(Unauthenticated):
-        asyncio.run(verifier().verify(text))
+    assert asyncio.run(verifier().verify(text)) is None

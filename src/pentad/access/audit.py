@@ -15,7 +15,7 @@ from typing import Final
 from pentad.access.audit_store import AuditEntry, Batch, made_batch, prune_slice, recent_entries, store_batch
 from pentad.access.call_totals import CallTotal, read_totals
 from pentad.kernel.clock import Clock, SystemClock
-from pentad.kernel.errors import PentadError
+from pentad.kernel.errors import Conflict, InvalidInput, PentadError
 from pentad.kernel.ids import uuid7
 from pentad.kernel.ports import Database
 
@@ -146,12 +146,17 @@ class AuditTrail:
     async def _store(self, batch: Batch) -> None:
         try:
             await self._db.write(lambda tx: store_batch(tx, batch))
+        except (InvalidInput, Conflict) as error:
+            self._give_up(batch, error)
         except PentadError:
             raise
         except Exception as error:  # noqa: BLE001  one batch the store cannot take must not end the trail
-            # The name alone: the text of an unknown error may quote the rows.
-            _log.error("A batch of %d audit entries was given up: %s", len(batch.rows), type(error).__name__)
-            self.dropped += len(batch.rows)
+            self._give_up(batch, error)
+
+    def _give_up(self, batch: Batch, error: Exception) -> None:
+        """The error is logged by its name alone: its text may quote the rows."""
+        self.dropped += len(batch.rows)
+        _log.error("A batch of %d audit entries was given up: %s", len(batch.rows), type(error).__name__)
 
     async def _until_a_batch_is_due(self) -> None:
         if len(self._buffer) < BATCH and not self._stopping.is_set():

@@ -12,7 +12,7 @@ from pentad.kernel.ports import Rows, Transaction, Value
 
 PRUNED_AT_ONCE: Final = 10
 RECENT_MOST: Final = 1000
-_LONGEST_TEXT: Final = 200
+LONGEST_TEXT: Final = 512
 _COLUMNS: Final = "at, principal, room, tool, outcome, duration_us, request_id, session, transport, trace"
 _INSERT: Final = f"INSERT INTO audit_entries (batch, seq, {_COLUMNS}) VALUES (?, ?, {', '.join('?' * 10)})"  # noqa: S608  constants
 
@@ -100,6 +100,6 @@ def _first_batch_of(seconds: float) -> bytes:
 
 def _plain(text: str) -> str:
     """Text every store takes: a caller's id may be long, or hold what a store refuses, and must not stop the trail."""
-    if len(text) > _LONGEST_TEXT:
-        text = text[:_LONGEST_TEXT]
+    if len(text) > LONGEST_TEXT:
+        text = text[:LONGEST_TEXT]
     return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")

@@ -9,7 +9,7 @@ import binascii
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from pentad.access.api_keys import PREFIX, ApiKeys
+from pentad.access.api_keys import PREFIX, ApiKeys, VerifiedKey
 from pentad.access.failures import FailedLogins
 from pentad.access.remembered import RememberedCredentials
 from pentad.access.single_flight import SingleFlight
@@ -117,21 +117,20 @@ class Authenticator:
     async def _bearer(self, token: str, fingerprint: bytes) -> Principal:
         generation = self._remembered.generation
         if token.startswith(PREFIX):
-            key = await self._keys.verify(token)
-            if key is None:
-                raise _refusal()
-            principal, expires_at = key.principal, key.expires_at
-            subjects = (principal.id,) if key.owner is None else (principal.id, user_principal_id(key.owner))
-        elif self._tokens is not None:
-            verified = await self._tokens.verify(token)
-            principal, expires_at, subjects = verified.principal, verified.expires_at, (verified.principal.id,)
+            verified = await self._keys.verify(token)
         else:
+            verified = None if self._tokens is None else await self._tokens.verify(token)
+        if verified is None:
             raise _refusal()
+        principal = verified.principal
+        subjects = (principal.id,)
+        if isinstance(verified, VerifiedKey) and verified.owner is not None:
+            subjects = (principal.id, user_principal_id(verified.owner))
         self._remembered.remember(
             fingerprint,
             principal,
             seconds=TOKEN_TRUST_SECONDS,
-            expires_at=expires_at,
+            expires_at=verified.expires_at,
             subjects=subjects,
             generation=generation,
         )

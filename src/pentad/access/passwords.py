@@ -71,8 +71,8 @@ class Passwords:
         return self._hasher.check_needs_rehash(encoded)
 
     def close(self) -> None:
-        """Let the threads go; work under way is finished first."""
-        self._threads.shutdown()
+        """Let the threads go: the hashes under way are finished, those that wait are given up."""
+        self._threads.shutdown(cancel_futures=True)
 
     def _fits(self, encoded: str, password: str) -> bool:
         try:

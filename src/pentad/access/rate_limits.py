@@ -18,9 +18,7 @@ LEASE_SECONDS: Final = 2.0
 CLOCKS_DIFFER_BY: Final = 60.0
 PRINCIPALS_MOST: Final = 10_000
 _LOCAL_ID: Final = LOCAL.id
-_ROUNDING: Final = 1e-9
-_SELECT: Final = "SELECT tokens, refilled_at FROM rate_allowances WHERE principal = ?"
-_SELECT_LOCKED: Final = f"{_SELECT} FOR UPDATE"
+_ROUNDING_SECONDS: Final = 1e-6  # what a float of today's epoch can tell apart, so that a told wait suffices
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +86,7 @@ class RateLimits:
 
     async def _lease(self, principal_id: str) -> None:
         now = self._now()
-        select = _SELECT_LOCKED if self._db.dialect == "postgres" else _SELECT
-        granted, wait = await self._db.write(lambda tx: _take(tx, select, principal_id, now, self._allowance))
+        granted, wait = await self._db.write(lambda tx: _take(tx, principal_id, now, self._allowance))
         if len(self._leases) >= PRINCIPALS_MOST:
             self._drop_lapsed()
         if granted:
@@ -114,24 +111,19 @@ def refilled(tokens: float, refilled_at: float, now: float, allowance: Allowance
     return tokens, refilled_at
 
 
-def _take(tx: Transaction, select: str, principal_id: str, now: float, allowance: Allowance) -> tuple[int, float]:
+def _take(tx: Transaction, principal_id: str, now: float, allowance: Allowance) -> tuple[int, float]:
     """Take a slice: how many tokens were granted, or how long until a slice will be there."""
-    tx.run(
-        "INSERT INTO rate_allowances (principal, tokens, refilled_at) VALUES (?, ?, ?)"
-        " ON CONFLICT (principal) DO NOTHING",
-        principal_id,
-        float(allowance.burst),
-        now,
-    )
-    tokens, refilled_at = tx.one(select, principal_id) or (0.0, now)
+    stored = tx.one("SELECT tokens, refilled_at FROM rate_allowances WHERE principal = ?", principal_id)
+    tokens, refilled_at = stored or (float(allowance.burst), now)
     tokens, counted_to = refilled(tokens, refilled_at, now, allowance)
-    granted = min(allowance.slice, int(tokens + _ROUNDING))
+    granted = min(allowance.slice, int(tokens + allowance.rate * _ROUNDING_SECONDS))
     if granted < 1:
         return 0, (allowance.slice - tokens) / allowance.rate
     tx.run(
-        "UPDATE rate_allowances SET tokens = ?, refilled_at = ? WHERE principal = ?",
+        "INSERT INTO rate_allowances (principal, tokens, refilled_at) VALUES (?, ?, ?)"
+        " ON CONFLICT (principal) DO UPDATE SET tokens = excluded.tokens, refilled_at = excluded.refilled_at",
+        principal_id,
         tokens - granted,
         counted_to,
-        principal_id,
     )
     return granted, 0.0

@@ -1,8 +1,8 @@
 """JWTs of a trusted issuer: verified here, made elsewhere.
 
 A token must be signed by the issuer's key with an allowed algorithm, name us as audience, and be in time. `none` is
-never allowed, and a public key is never taken for a shared secret. All refusals read the same; the reason goes to the
-debug log as a word, the token nowhere.
+never allowed, and a public key is never taken for a shared secret. Why a token was refused goes to the debug log as a
+word; the token goes nowhere.
 """
 
 import logging
@@ -18,7 +18,7 @@ from pentad.access.issuer import TrustedIssuer
 from pentad.access.jwks import IssuerKeys, PublicKey
 from pentad.access.scopes import is_scope
 from pentad.kernel.clock import Clock, SystemClock
-from pentad.kernel.errors import Misconfigured, Unauthenticated
+from pentad.kernel.errors import Misconfigured
 from pentad.kernel.ports import Fetcher
 from pentad.kernel.principal import Principal, Role, scopes_of
 
@@ -54,8 +54,8 @@ class TokenVerifier:
             sub={"essential": True},
         )
 
-    async def verify(self, token: str) -> VerifiedToken:
-        """The principal `jwt:<issuer>|<subject>`, or Unauthenticated; Unavailable while the keys cannot be had."""
+    async def verify(self, token: str) -> VerifiedToken | None:
+        """The principal `jwt:<issuer>|<subject>`, or None whatever is wrong; Unavailable while there are no keys."""
         try:
             signed = jws.extract_compact(token.encode("utf-8"), registry=self._registry)
             key = await self._key(signed.headers())
@@ -64,10 +64,7 @@ class TokenVerifier:
             return VerifiedToken(self._principal(claims), claims["exp"])
         except (JoseError, ValueError, TypeError, AttributeError, RecursionError) as error:
             _log.debug("A token was refused: %s", type(error).__name__)
-            raise Unauthenticated(
-                "The credentials were not accepted.",
-                hint="Get a new token for this server from its issuer; this one may be expired or meant for another.",
-            ) from None
+            return None
 
     async def _key(self, header: Mapping[str, Any]) -> PublicKey | OctKey:
         """The key by the header, which is still anybody's claim: nothing in it is taken for more than a name."""
