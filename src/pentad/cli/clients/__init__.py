@@ -1,0 +1,1 @@
+"""One module for each MCP client Pentad can be added to."""

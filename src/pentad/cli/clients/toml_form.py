@@ -1,0 +1,40 @@
+"""Changing one table of a TOML text and leaving the rest, comments included, as it is."""
+
+from collections.abc import Mapping, MutableMapping
+from typing import Any, cast
+
+from pentad.kernel.errors import Misconfigured
+
+
+class TomlForm:
+    """TOML, by way of tomlkit, which keeps what it does not change."""
+
+    def with_member(self, text: str, path: tuple[str, ...], value: Mapping[str, Any]) -> str:
+        """The text with `value` merged into the table at `path`; members of `value` that are None are removed."""
+        import tomlkit
+        from tomlkit.exceptions import TOMLKitError
+
+        try:
+            document = tomlkit.parse(text)
+        except TOMLKitError as error:
+            raise Misconfigured(f"It is not valid TOML: {error}.") from None
+        table = cast("MutableMapping[str, Any]", document)
+        for depth, key in enumerate(path):
+            if key not in table:
+                table[key] = tomlkit.table(is_super_table=depth < len(path) - 1)
+            table = table[key]
+            if not isinstance(table, MutableMapping):
+                raise Misconfigured(f"In it, {'.'.join(path[: depth + 1])!r} is not a table.")
+            table = cast("MutableMapping[str, Any]", table)
+        for key, inner in value.items():
+            if inner is None:
+                table.pop(key, None)
+            elif key not in table or table[key] != inner:
+                table[key] = inner
+        return tomlkit.dumps(document)  # pyright: ignore[reportUnknownMemberType]  its sort_keys parameter is untyped
+
+    def snippet(self, content: Mapping[str, Any]) -> str:
+        """The content alone, to be pasted by hand."""
+        import tomlkit
+
+        return tomlkit.dumps(content).strip()  # pyright: ignore[reportUnknownMemberType]  its sort_keys parameter is untyped

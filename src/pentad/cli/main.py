@@ -1,0 +1,94 @@
+"""The command `pentad`: the table of verbs, and the one place where an error becomes text and an exit code.
+
+A room adds its verbs with one line in VERBS and a module of its own; nothing here imports them before they run.
+"""
+
+import os
+import sys
+from typing import Final, NoReturn
+
+import click
+
+from pentad import __version__
+from pentad.cli.lazy import LazyGroup, Verb
+from pentad.cli.output import EXIT_CODES, ExitCode, exit_code, print_error
+from pentad.kernel.errors import PentadError
+
+VERBS: Final = {
+    "demo": Verb("pentad.cli.demo:demo", "Start everything with demo data on this machine."),
+    "serve": Verb("pentad.cli.serve:serve", "Serve all rooms over HTTP."),
+    "mcp": Verb("pentad.cli.mcp:mcp", "Serve MCP over stdio."),
+    "list": Verb("pentad.cli.listing:listing", "List tools, resources or prompts."),
+    "call": Verb("pentad.cli.call:call", "Call a tool, in process or on a server."),
+    "install": Verb("pentad.cli.install:install", "Add Pentad to an MCP client's configuration."),
+    "doctor": Verb("pentad.cli.doctor:doctor", "Check this machine, the store and the configuration."),
+    "users": Verb("pentad.cli.users:users", "Add, list and remove users; set passwords."),
+    "keys": Verb("pentad.cli.keys:keys", "Create, list and revoke API keys."),
+    "backup": Verb("pentad.cli.backup:backup", "Copy the store to a file while it is in use."),
+    "restore": Verb("pentad.cli.backup:restore", "Replace the store by a backup, once it is checked."),
+    "migrate": Verb("pentad.cli.migrate:migrate", "Bring the store's tables up to date, or show what that would do."),
+}
+
+EPILOG: Final = "\n".join(
+    [
+        "\b",
+        "Exit codes:",
+        *(f"  {code.value:>3}  {meaning}" for code, meaning in EXIT_CODES.items()),
+        "",
+        "\b",
+        "Completion:",
+        '  bash  eval "$(_PENTAD_COMPLETE=bash_source pentad)"',
+        '  zsh   eval "$(_PENTAD_COMPLETE=zsh_source pentad)"',
+        "  fish  _PENTAD_COMPLETE=fish_source pentad | source",
+    ]
+)
+
+
+@click.group(cls=LazyGroup, verbs=VERBS, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="pentad", message="%(prog)s %(version)s")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an unexpected error.")
+def cli() -> None:
+    """Directory, registers, agents, avatars and metrics for a team's AI agents, behind one MCP server."""
+
+
+def main() -> NoReturn:
+    """Run the command line and end the process."""
+    try:
+        result = cli.main(prog_name="pentad", standalone_mode=False)
+        code = result if isinstance(result, int) else ExitCode.OK
+    except PentadError as error:
+        print_error(error.message, error.hint)
+        code = exit_code(error)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        code = ExitCode.USAGE
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "pentad"
+        print_error(error.format_message(), f"Try `{command} --help`.")
+        code = ExitCode.USAGE
+    except click.ClickException as error:
+        print_error(error.format_message())
+        code = ExitCode.FAILED
+    except (click.Abort, KeyboardInterrupt):
+        code = ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # The reader went away, as `| head` does: not an error, but the interpreter must not try to flush either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = ExitCode.OK
+    except Exception as error:  # noqa: BLE001  the last line of defence: people get a sentence, not a traceback
+        code = _unexpected(error)
+    sys.exit(code)
+
+
+def _unexpected(error: Exception) -> ExitCode:
+    if "--debug" in sys.argv:
+        import traceback
+
+        traceback.print_exc()
+    else:
+        print_error(f"{type(error).__name__}: {error}", "That is a fault of Pentad; `pentad --debug ...` shows where.")
+    return ExitCode.FAILED
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""The one way the command line prints: data to stdout, everything else to stderr, one meaning for each exit code.
+
+Text from the store may hold terminal escapes; a terminal never gets to see them. rich is imported only to draw a table
+on a terminal.
+"""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import Any, Final
+
+import click
+
+from pentad.kernel.errors import (
+    DeadlineExceeded,
+    Forbidden,
+    Misconfigured,
+    NotFound,
+    Overloaded,
+    PentadError,
+    RateLimited,
+    Unauthenticated,
+    Unavailable,
+)
+
+
+class ExitCode(IntEnum):
+    """How a command ended."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    UNKNOWN = 3
+    REFUSED = 4
+    UNAVAILABLE = 5
+    INTERRUPTED = 130
+
+
+EXIT_CODES: Final[Mapping[ExitCode, str]] = {
+    ExitCode.OK: "done",
+    ExitCode.FAILED: "it failed; stderr says why",
+    ExitCode.USAGE: "wrong usage or configuration",
+    ExitCode.UNKNOWN: "no such thing",
+    ExitCode.REFUSED: "not logged in, or not allowed",
+    ExitCode.UNAVAILABLE: "the store or the server cannot be reached now",
+    ExitCode.INTERRUPTED: "ended by Ctrl-C",
+}
+
+_BY_ERROR: Final[tuple[tuple[type[PentadError], ExitCode], ...]] = (
+    (Misconfigured, ExitCode.USAGE),
+    (NotFound, ExitCode.UNKNOWN),
+    (Unauthenticated, ExitCode.REFUSED),
+    (Forbidden, ExitCode.REFUSED),
+    (Unavailable, ExitCode.UNAVAILABLE),
+    (DeadlineExceeded, ExitCode.UNAVAILABLE),
+    (RateLimited, ExitCode.UNAVAILABLE),
+    (Overloaded, ExitCode.UNAVAILABLE),
+)
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
+_GAP: Final = "  "
+
+
+def exit_code(error: PentadError) -> ExitCode:
+    """What an error means to a script."""
+    return next((code for kind, code in _BY_ERROR if isinstance(error, kind)), ExitCode.FAILED)
+
+
+def print_text(text: str) -> None:
+    """Data, as it is; on a terminal without control characters."""
+    click.echo(visible(text) if sys.stdout.isatty() else text)
+
+
+def print_json(value: Any) -> None:
+    """Data for programs."""
+    click.echo(json.dumps(value, ensure_ascii=not _is_utf8(), indent=2, default=str))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
+    """Rows for people: aligned columns when piped, a drawn table on a terminal; `empty` goes to stderr."""
+    texts = [[visible(str(cell)).replace("\n", " ") for cell in row] for row in rows]
+    if not texts:
+        say(empty)
+    elif sys.stdout.isatty():
+        _draw(columns, texts)
+    else:
+        widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]
+        for line in (columns, *texts):
+            click.echo(_GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def say(text: str) -> None:
+    """A remark on what is going on."""
+    click.echo(visible(text), err=True)
+
+
+def warn(text: str) -> None:
+    """Something the user should know, though the command goes on."""
+    _labelled("warning", "yellow", text)
+
+
+def print_error(message: str, hint: str | None = None) -> None:
+    """Why the command failed and what to do."""
+    _labelled("error", "red", message)
+    if hint:
+        _labelled("hint", "cyan", hint)
+
+
+def visible(text: str) -> str:
+    """The text with control and direction characters spelt out, so that it cannot play with a terminal."""
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def _labelled(label: str, colour: str, text: str) -> None:
+    head = click.style(f"{label}:", fg=colour, bold=True) if wants_colour() else f"{label}:"
+    click.echo(f"{head} {visible(text)}", err=True)
+
+
+def wants_colour() -> bool:
+    """Colours belong on a terminal whose owner has not declined them."""
+    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _is_utf8() -> bool:
+    return (getattr(sys.stdout, "encoding", "") or "").lower().replace("-", "") == "utf8"
+
+
+def _draw(columns: Sequence[str], texts: list[list[str]]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column)
+    for row in texts:
+        table.add_row(*(Text(cell) for cell in row))
+    Console(no_color=bool(os.environ.get("NO_COLOR"))).print(table)
