@@ -1,0 +1,42 @@
+"""Pentad and its twin, side by side."""
+
+import socket
+import subprocess
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from tests.conformance.server import free_port, serving
+from tests.conformance.wire import Wire
+from tests.interop.environments import sdk_python
+
+
+@pytest.fixture(scope="session")
+def ours() -> Generator[Wire]:
+    with serving() as server:
+        yield Wire(server.port)
+
+
+@pytest.fixture(scope="session")
+def twin() -> Generator[Wire]:
+    port = free_port()
+    process = subprocess.Popen([sdk_python(), Path(__file__).with_name("twin.py"), str(port)])
+    try:
+        _wait_until_open(port, process)
+        yield Wire(port)
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def _wait_until_open(port: int, process: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.05)  # nothing to wait on yet: the port is not open
+        else:
+            return
+    raise RuntimeError("The twin did not start.")
