@@ -55,6 +55,11 @@ class JsonForm:
         _place(expected, path, [*old.value, dict(value)])
         return self._checked(_inserted(text, old, "", dict(value)), expected)
 
+    def content(self, text: str) -> dict[str, Any]:
+        """What the text says."""
+        found = parse(text, comments=self._comments).value if text.strip("\ufeff \t\r\n") else {}
+        return _merged(found, {}, ())
+
     def snippet(self, content: Mapping[str, Any]) -> str:
         """The content alone, to be pasted by hand."""
         return json.dumps(content, indent=2, ensure_ascii=False)

@@ -1,9 +1,12 @@
 """Changing one table of a TOML text and leaving the rest, comments included, as it is."""
 
 from collections.abc import Mapping, MutableMapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pentad.kernel.errors import Misconfigured
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
 
 
 class TomlForm:
@@ -12,12 +15,8 @@ class TomlForm:
     def with_member(self, text: str, path: tuple[str, ...], value: Mapping[str, Any]) -> str:
         """The text with `value` merged into the table at `path`; members of `value` that are None are removed."""
         import tomlkit
-        from tomlkit.exceptions import TOMLKitError
 
-        try:
-            document = tomlkit.parse(text)
-        except TOMLKitError as error:
-            raise Misconfigured(f"It is not valid TOML: {error}.") from None
+        document = _parsed(text)
         table = cast("MutableMapping[str, Any]", document)
         for depth, key in enumerate(path):
             if key not in table:
@@ -33,8 +32,22 @@ class TomlForm:
                 table[key] = inner
         return tomlkit.dumps(document)  # pyright: ignore[reportUnknownMemberType]  its sort_keys parameter is untyped
 
+    def content(self, text: str) -> dict[str, Any]:
+        """What the text says."""
+        return _parsed(text).unwrap()
+
     def snippet(self, content: Mapping[str, Any]) -> str:
         """The content alone, to be pasted by hand."""
         import tomlkit
 
         return tomlkit.dumps(content).strip()  # pyright: ignore[reportUnknownMemberType]  its sort_keys parameter is untyped
+
+
+def _parsed(text: str) -> "TOMLDocument":
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        return tomlkit.parse(text)
+    except TOMLKitError as error:
+        raise Misconfigured(f"It is not valid TOML: {error}.") from None
