@@ -30,7 +30,7 @@ class Principal:
     allowances: dict[str, bool] = field(default_factory=dict[str, bool], compare=False, repr=False)
 
     def may(self, room: str, action: Action) -> bool:
-        """Whether the principal holds `room:action`, directly or by a wildcard. Remembered: it is on every call's way."""
+        """Whether the principal holds `room:action`, directly or by a wildcard; remembered, as every call asks."""
         wanted = f"{room}:{action}"
         known = self.allowances.get(wanted)
         if known is None:
@@ -41,6 +41,9 @@ class Principal:
 
 LOCAL: Final = Principal(id="local", name="local", scopes=frozenset({"*:*"}), kind="local")
 """The owner of this machine: stdio, the in-process client, and `--auth none` on loopback."""
+
+ANONYMOUS: Final = Principal(id="anonymous", name="anonymous", scopes=frozenset(), kind="anonymous")
+"""Somebody without credentials, on the few routes that are open to everybody."""
 
 
 def scopes_of(roles: Iterable[Role], scopes: Iterable[str] = ()) -> frozenset[str]:

@@ -9,6 +9,7 @@ from pentad.kernel.principal import Principal
 from pentad.mcp.asking import Elicit, Elicited, ListRoots, Question, Root, Sample, Sampled
 from pentad.mcp.messages import RequestId, RequestMeta, notification
 from pentad.mcp.revisions import Revision
+from pentad.mcp.supervision import Deadline
 
 S = TypeVar("S")
 M = TypeVar("M", bound=BaseModel)
@@ -46,17 +47,24 @@ class Peer(Protocol):
         """End the current stream early; the client resumes where the era allows it, otherwise nothing happens."""
         ...
 
+    def waiting(self) -> None:
+        """The request's handler suspended for the first time: whoever may cancel it should be able to, from now on."""
+        ...
+
 
 class Call(Generic[S]):
     """One request on its way through a room. `service` is what the room's `open` returned."""
 
-    __slots__ = ("meta", "peer", "request_id", "service", "state")
+    __slots__ = ("deadline", "meta", "peer", "request_id", "service", "state")
 
-    def __init__(self, service: S, peer: Peer, request_id: RequestId, meta: RequestMeta) -> None:
+    def __init__(
+        self, service: S, peer: Peer, request_id: RequestId, meta: RequestMeta, deadline: Deadline | None = None
+    ) -> None:
         self.service = service
         self.peer = peer
         self.request_id = request_id
         self.meta = meta
+        self.deadline = deadline
         self.state: dict[str, Any] = {}
         """Plain JSON that survives the round trips of a modern call with questions (sealed, at most a few KiB)."""
 
@@ -99,7 +107,13 @@ class Call(Generic[S]):
 
     async def ask(self, questions: Mapping[str, Question]) -> dict[str, Any]:
         """Put several questions at once; the keys name them and must be the same on every run."""
-        return await self.peer.ask(questions, self.state)
+        if self.deadline is None:
+            return await self.peer.ask(questions, self.state)
+        self.deadline.disarm()
+        try:
+            return await self.peer.ask(questions, self.state)
+        finally:
+            self.deadline.arm()
 
     async def elicit(
         self, key: str, message: str, answer: type[M], schema: Mapping[str, Any] | None = None

@@ -32,7 +32,7 @@ class Envelope(Struct, gc=False):
     error: Raw | UnsetType = UNSET
 
 
-class RequestMeta(Struct, gc=False):
+class RequestMeta(Struct, gc=False, frozen=True):
     """The members of `params._meta` that mean something to the server."""
 
     progress_token: str | int | None = field(default=None, name="progressToken")
@@ -130,12 +130,6 @@ class ListenParams(Params, kw_only=True):
 
 
 encode = msgspec.json.encode
-_decode_envelope = msgspec.json.Decoder(Envelope).decode
-
-
-def decode_envelope(body: bytes) -> Envelope:
-    """Decode one message; msgspec's own errors say why it is none."""
-    return _decode_envelope(body)
 
 
 def reply(request_id: RequestId | None, result: bytes) -> bytes:

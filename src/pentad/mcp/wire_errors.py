@@ -8,7 +8,7 @@ with an id under which the operator finds the traceback in the log; the caller n
 import logging
 from typing import Any, Final
 
-from pentad.kernel.errors import Forbidden, NotFound, Overloaded, PentadError, RateLimited, Unauthenticated
+from pentad.kernel.errors import Forbidden, Overloaded, PentadError, RateLimited, Unauthenticated
 from pentad.kernel.ids import opaque_id
 from pentad.mcp.messages import RequestId, encode
 
@@ -56,8 +56,6 @@ _DOMAIN_CODES: Final[tuple[tuple[type[PentadError], int], ...]] = (
     (Unauthenticated, FORBIDDEN),
     (RateLimited, RATE_LIMITED),
     (Overloaded, OVERLOADED),
-    (NotFound, INVALID_PARAMS),
-    (PentadError, INVALID_PARAMS),
 )
 
 
@@ -75,6 +73,16 @@ class ProtocolError(Exception):
         if self.status is not None:
             return self.status
         return MODERN_STATUS.get(self.code, 200) if modern else LEGACY_STATUS.get(self.code, 200)
+
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """HTTP headers that go with the error: when to try again, or which scope is wanting."""
+        facts: dict[str, Any] = self.data.get("details") or {} if isinstance(self.data, dict) else {}  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]  plain JSON
+        if "retry_after" in facts:
+            return [(b"retry-after", b"%d" % max(1, round(facts["retry_after"])))]
+        if "required_scope" in facts:
+            challenge = f'Bearer error="insufficient_scope", scope="{facts["required_scope"]}"'
+            return [(b"www-authenticate", challenge.encode("ascii", "replace"))]
+        return []
 
     def encoded(self, request_id: RequestId | None) -> bytes:
         body: dict[str, Any] = {"code": self.code, "message": self.message}

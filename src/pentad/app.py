@@ -1,0 +1,215 @@
+"""Assembles the whole: settings -> store -> rooms -> servers. The one place that knows all parts.
+
+    async with open_app(settings) as app:
+        await app.client().call_tool("greet", {"name": "Ada"})
+
+Everything a transport needs hangs on the `App`; what only some need (users, keys, HTTP) is imported when it is asked for.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pentad import __version__
+from pentad.access.audit import AuditTrail
+from pentad.access.secrets import secret_keys
+from pentad.kernel.clock import Clock, SystemClock
+from pentad.kernel.ports import Database
+from pentad.mcp.connection import Connection, Write
+from pentad.mcp.conversations import Conversations
+from pentad.mcp.dispatcher import Dispatcher
+from pentad.mcp.legacy import LegacyEra
+from pentad.mcp.memory import MemoryClient
+from pentad.mcp.modern import ModernEra
+from pentad.mcp.registry import OpenRoom, Registry, ServerInfo
+from pentad.mcp.request_state import StateSealer
+from pentad.mcp.subscriptions import SubscriptionHub
+from pentad.net.fetch import HttpFetcher
+from pentad.platform import Platform, Room
+from pentad.rooms.finder import find_rooms
+from pentad.settings import Settings
+from pentad.storage.migration_files import STORAGE, MigrationSet
+from pentad.storage.migrations import apply
+from pentad.storage.open import open_database
+
+if TYPE_CHECKING:
+    from pentad.access.api_keys import ApiKeys
+    from pentad.access.credentials import Authenticator
+    from pentad.access.remembered import RememberedCredentials
+    from pentad.access.users import Users
+    from pentad.gateway.front import Front
+    from pentad.mcp.http import McpEndpoint
+    from pentad.mcp.sessions import SessionBook
+    from pentad.mcp.streams import StreamLog
+
+CORE_SETS = (
+    STORAGE,
+    MigrationSet("access", "pentad.access.schema"),
+    MigrationSet("mcp", "pentad.mcp.schema"),
+)
+_STATE_SECRET = "request-state"  # noqa: S105  the name of a secret, not one
+
+
+def migration_sets(rooms: list[Room[Any]]) -> list[MigrationSet]:
+    """Every set of tables these rooms and the core need, in the order they are made."""
+    return [*CORE_SETS, *(MigrationSet(room.name, room.schema) for room in rooms if room.schema is not None)]
+
+
+class Era:
+    """Both eras over one registry: what one endpoint serves."""
+
+    def __init__(self, app: "App", rooms: list[OpenRoom], title: str) -> None:
+        info = ServerInfo("pentad", __version__, title, "Directory, registers, agents, avatars and metrics for AI agents.")
+        self.registry = Registry(rooms, info, page=app.settings.limits.list_page)
+        dispatcher = Dispatcher(self.registry, app.settings.limits, app.record)
+        self.legacy = LegacyEra(dispatcher, app.conversations)
+        self.modern = ModernEra(dispatcher, app.sealer, app.hub, app.stopping)
+
+
+class App:
+    """An open Pentad: its store, its rooms, and the protocol over them."""
+
+    def __init__(self, settings: Settings, database: Database, clock: Clock, state_keys: list[bytes]) -> None:
+        self.settings = settings
+        self.database = database
+        self.clock = clock
+        self.stopping = asyncio.Event()
+        self.fetcher = HttpFetcher(settings.fetch)
+        self.audit = AuditTrail(database, retention_days=settings.audit.days, clock=clock)
+        self.record: Callable[[Any], None] = self.audit.record
+        self.conversations = Conversations(database)
+        self.hub = SubscriptionHub(database, settings.limits.streams_per_principal)
+        self.sealer = StateSealer(state_keys, clock)
+        self.rooms: list[OpenRoom] = []
+
+    def platform(self, room: str) -> Platform:
+        """What one room is given."""
+        folder: Path = self.settings.data
+        return Platform(
+            self.database, self.clock, self.fetcher, folder, self.settings.limits, self.settings.room(room)
+        )
+
+    @cached_property
+    def all_rooms(self) -> Era:
+        return Era(self, self.rooms, "Pentad")
+
+    def one_room(self, opened: OpenRoom) -> Era:
+        return Era(self, [opened], f"Pentad: {opened.room.name}")
+
+    def connection(self, write: Write, *, transport: str) -> Connection:
+        """A conversation over one connection with a local client."""
+        era = self.all_rooms
+        return Connection(
+            era.legacy, era.modern, self.hub, write, limits=self.settings.limits, transport=transport
+        )
+
+    def client(self) -> MemoryClient:
+        """A client in this very process."""
+        return MemoryClient(lambda write: self.connection(write, transport="memory"))
+
+    @cached_property
+    def remembered(self) -> "RememberedCredentials":
+        from pentad.access.remembered import RememberedCredentials
+
+        return RememberedCredentials(clock=self.clock)
+
+    @cached_property
+    def users(self) -> "Users":
+        from pentad.access.passwords import Passwords
+        from pentad.access.users import Users
+
+        return Users(self.database, Passwords(), on_change=self.remembered.forget, clock=self.clock)
+
+    @cached_property
+    def api_keys(self) -> "ApiKeys":
+        from pentad.access.api_keys import ApiKeys
+
+        return ApiKeys(self.database, on_change=self.remembered.forget, clock=self.clock)
+
+    @cached_property
+    def authenticator(self) -> "Authenticator":
+        from pentad.access.credentials import Authenticator
+
+        tokens = None
+        if (issuer := self.settings.trusted_issuer()) is not None:
+            from pentad.access.tokens import TokenVerifier
+
+            tokens = TokenVerifier(issuer, self.fetcher, clock=self.clock)
+        authenticator = Authenticator(self.users, self.api_keys, self.remembered, tokens=tokens, clock=self.clock)
+        authenticator.follow(self.database)
+        return authenticator
+
+    def asgi(self) -> "Front":
+        """The HTTP application: every room on `/mcp`, each on `/rooms/<room>/mcp`, and the ordinary routes."""
+        from pentad.access.rate_limits import Allowance, RateLimits
+        from pentad.gateway.front import Front
+        from pentad.gateway.guards import HostGuard
+        from pentad.gateway.routes import ordinary_routes
+
+        settings, limits = self.settings, self.settings.limits
+        endpoints = {"/mcp": self._endpoint("/mcp", self.all_rooms)}
+        for opened in self.rooms:
+            path = f"/rooms/{opened.room.name}/mcp"
+            endpoints[path] = self._endpoint(path, self.one_room(opened))
+        return Front(
+            endpoints,
+            ordinary_routes(self),
+            guard=HostGuard(
+                settings.host,
+                public_url=settings.public_url,
+                hosts=settings.allowed_hosts,
+                origins=settings.allowed_origins,
+            ),
+            authenticator=self.authenticator if settings.auth == "required" else None,
+            rates=RateLimits(self.database, Allowance(limits.calls_per_second, limits.calls_burst), clock=self.clock),
+            limits=limits,
+            metadata_url=settings.url("/.well-known/oauth-protected-resource"),
+        )
+
+    def _endpoint(self, path: str, era: Era) -> "McpEndpoint":
+        from pentad.mcp.http import McpEndpoint
+
+        return McpEndpoint(
+            path, era.legacy, era.modern, self.sessions, self.streams, self.hub, self.settings.limits, self.stopping
+        )
+
+    @cached_property
+    def sessions(self) -> "SessionBook":
+        from pentad.mcp.sessions import SessionBook
+
+        return SessionBook(self.database, self.clock, self.settings.limits)
+
+    @cached_property
+    def streams(self) -> "StreamLog":
+        from pentad.mcp.streams import StreamLog
+
+        return StreamLog(self.database, self.clock)
+
+    async def close(self) -> None:
+        self.stopping.set()
+        if "streams" in self.__dict__:
+            await self.streams.close()
+        self.hub.stop()
+        await self.conversations.close()
+        await self.audit.stop()
+        await self.fetcher.close()
+
+
+@asynccontextmanager
+async def open_app(settings: Settings, *, clock: Clock | None = None) -> AsyncIterator[App]:
+    """Open the store, bring its tables up to date, open the rooms; close all of it again at the end."""
+    rooms = find_rooms(settings.rooms)
+    async with AsyncExitStack() as stack:
+        database = await open_database(settings.database, settings.data)
+        stack.push_async_callback(database.close)
+        await apply(database, migration_sets(rooms))
+        app = App(settings, database, clock or SystemClock(), await secret_keys(database, _STATE_SECRET))
+        stack.push_async_callback(app.close)
+        for room in rooms:
+            service = await stack.enter_async_context(room.open(app.platform(room.name)))
+            app.rooms.append(OpenRoom(room, service))
+        app.audit.start()
+        yield app

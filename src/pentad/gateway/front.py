@@ -1,0 +1,208 @@
+"""The root ASGI application: every request passes the same guards in the same order.
+
+host -> origin -> credentials -> rate -> calls in flight -> media type -> body, then the MCP endpoint of that path. Paths that are no MCP endpoint
+pass host, origin and credentials here and go on to the ordinary routes with the principal in `scope["state"]`.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, Final
+
+from pentad.access.credentials import Authenticator
+from pentad.access.rate_limits import RateLimits
+from pentad.gateway.guards import HostGuard
+from pentad.gateway.replies import send_empty, send_error
+from pentad.kernel.errors import Forbidden, InvalidInput, Overloaded, PentadError, Unauthenticated
+from pentad.kernel.limits import Limits
+from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
+from pentad.mcp.exchange import HttpExchange
+from pentad.mcp.http import McpEndpoint
+from pentad.mcp.sse import Message, Receive, Send
+from pentad.net.body import ClientDisconnected, read_body
+
+Scope = MutableMapping[str, Any]
+AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_NONE_REPEATED: Final = frozenset[bytes]()
+_CORS_HEADERS: Final = (
+    b"authorization, content-type, accept, last-event-id, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name"
+)
+
+
+class MisdirectedRequest(PentadError):
+    """Asked for by a name that is not ours."""
+
+    code = "misdirected"
+    http_status = 421
+
+
+class UnsupportedMedia(InvalidInput):
+    """A body of a kind nobody here reads."""
+
+    code = "unsupported_media_type"
+    http_status = 415
+
+
+class NotAcceptable(InvalidInput):
+    """No kind of answer the client would take."""
+
+    code = "not_acceptable"
+    http_status = 406
+
+
+class Front:
+    """Guards, then dispatches by path."""
+
+    def __init__(
+        self,
+        endpoints: Mapping[str, McpEndpoint],
+        ordinary: AsgiApp,
+        *,
+        guard: HostGuard,
+        authenticator: Authenticator | None,
+        rates: RateLimits,
+        limits: Limits,
+        metadata_url: str,
+    ) -> None:
+        self._endpoints = {path: point for key, point in endpoints.items() for path in (key, key + "/")}
+        self._ordinary = ordinary
+        self._guard = guard
+        self._authenticator = authenticator
+        self._rates = rates
+        self._limits = limits
+        self._metadata_url = metadata_url
+        self._in_flight = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._ordinary(scope, receive, send)
+            return
+        pairs: list[tuple[bytes, bytes]] = scope["headers"]
+        headers = dict(pairs)
+        origin = headers.get(b"origin")
+        try:
+            self._check_addressee(headers, origin)
+            if origin is not None:
+                send = _with_cors(send, origin)
+                if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
+                    await _preflight(send)
+                    return
+            endpoint = self._endpoints.get(scope["path"])
+            if endpoint is None:
+                scope.setdefault("state", {})["principal"] = await self._principal(headers, required=False)
+                await self._ordinary(scope, receive, send)
+                return
+            repeated = _NONE_REPEATED if len(headers) == len(pairs) else _repeated(pairs)
+            await self._serve_mcp(endpoint, scope["method"], headers, repeated, receive, send)
+        except Unauthenticated as error:
+            await send_error(send, error, self._challenges())
+        except PentadError as error:
+            await send_error(send, error)
+
+    def _check_addressee(self, headers: Mapping[bytes, bytes], origin: bytes | None) -> None:
+        if not self._guard.host_is_ours(headers.get(b"host", b"")):
+            raise MisdirectedRequest(
+                "This server does not answer to that Host name.", hint="Add the name to allowed_hosts if it is yours."
+            )
+        if origin is not None and not self._guard.origin_is_ours(origin):
+            raise Forbidden(
+                "Web pages of that Origin may not call this server.", hint="Add it to allowed_origins if it is yours."
+            )
+
+    async def _principal(self, headers: Mapping[bytes, bytes], *, required: bool) -> Principal:
+        if self._authenticator is None:
+            return LOCAL
+        credentials = headers.get(b"authorization")
+        if credentials is None and not required:
+            return ANONYMOUS
+        if credentials is not None and (known := self._authenticator.known(credentials)) is not None:
+            return known
+        return await self._authenticator.authenticate(credentials)
+
+    async def _serve_mcp(
+        self,
+        endpoint: McpEndpoint,
+        method: str,
+        headers: Mapping[bytes, bytes],
+        repeated: frozenset[bytes],
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        principal = await self._principal(headers, required=True)
+        if not self._rates.try_spend(principal.id):
+            await self._rates.spend(principal.id)
+        exchange = HttpExchange(headers, repeated, principal, receive, send)
+        if method == "POST":
+            await self._post(endpoint, exchange)
+        elif method == "GET":
+            await endpoint.get(exchange)
+        elif method == "DELETE":
+            await endpoint.delete(exchange)
+        else:
+            await send_empty(send, 405, [(b"allow", b"POST, GET, DELETE")])
+
+    async def _post(self, endpoint: McpEndpoint, exchange: HttpExchange) -> None:
+        if self._in_flight >= self._limits.calls_in_flight:
+            raise Overloaded("The server is busy with as many calls as it allows.", hint="Try again in a second.")
+        self._in_flight += 1
+        exchange.release = self._release
+        try:
+            headers = exchange.headers
+            _check_media(headers)
+            length = headers.get(b"content-length")
+            exchange.body = await read_body(
+                exchange.receive,
+                int(length) if length is not None and length.isdigit() else None,
+                limit=self._limits.body_bytes,
+                floor_bytes_per_second=self._limits.body_bytes_per_second,
+            )
+            await endpoint.post(exchange)
+        except ClientDisconnected:
+            return
+        finally:
+            exchange.released()
+
+    def _release(self) -> None:
+        self._in_flight -= 1
+
+    def _challenges(self) -> list[tuple[bytes, bytes]]:
+        return [(b"www-authenticate", text.encode()) for text in Authenticator.challenges(self._metadata_url)]
+
+
+def _check_media(headers: Mapping[bytes, bytes]) -> None:
+    """JSON in; JSON or a stream out. Plain curl, which says nothing or `*/*`, is welcome."""
+    kind = headers.get(b"content-type")
+    if kind is not None and b"json" not in kind:
+        raise UnsupportedMedia("The body must be JSON.", hint="Send Content-Type: application/json.")
+    accept = headers.get(b"accept")
+    if accept is not None and b"application/" not in accept and b"text/event-stream" not in accept and b"*/*" not in accept:
+        raise NotAcceptable("Answers are JSON or an event stream.", hint="Send Accept: application/json, text/event-stream.")
+
+
+def _repeated(pairs: list[tuple[bytes, bytes]]) -> frozenset[bytes]:
+    seen: set[bytes] = set()
+    return frozenset(name for name, _ in pairs if name in seen or seen.add(name))
+
+
+def _with_cors(send: Send, origin: bytes) -> Send:
+    """Let the page of an allowed origin read the answer."""
+
+    async def answer(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            shared = [
+                (b"access-control-allow-origin", origin),
+                (b"access-control-expose-headers", b"mcp-session-id, www-authenticate"),
+                (b"vary", b"origin"),
+            ]
+            message["headers"] = [*message["headers"], *shared]
+        await send(message)
+
+    return answer
+
+
+async def _preflight(send: Send) -> None:
+    allowed = [
+        (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE"),
+        (b"access-control-allow-headers", _CORS_HEADERS),
+        (b"access-control-max-age", b"600"),
+    ]
+    await send_empty(send, 204, allowed)

@@ -1,0 +1,125 @@
+"""The ordinary routes every server has: health, readiness, metrics, and what describes the server to programs."""
+
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from pentad import __version__
+from pentad.access.protected_resource import protected_resource
+from pentad.gateway import openapi, telemetry
+from pentad.gateway.replies import error_headers
+from pentad.kernel.errors import NotFound, PentadError
+from pentad.mcp.wire_errors import unforeseen
+from pentad.storage.probe import probe_store
+from pentad.web.home import home_page, llms_text
+
+if TYPE_CHECKING:
+    from pentad.app import App
+
+
+def ordinary_routes(app: "App") -> Starlette:
+    """A Starlette application with the server's own routes and those of its rooms."""
+    routes: list[BaseRoute] = _own_routes(app)
+    for opened in app.rooms:
+        make = getattr(opened.room, "routes", None)
+        if make is not None:
+            routes.extend(make(opened.service))
+    handlers = {PentadError: _refuse, 404: _no_such_path, 405: _no_such_method, Exception: _crash}
+    site = Starlette(routes=routes, exception_handlers=handlers)  # pyright: ignore[reportArgumentType]  narrower handlers
+    site.router.redirect_slashes = False
+    return site
+
+
+def _own_routes(app: "App") -> list[BaseRoute]:
+    async def healthz(_request: Request) -> Response:
+        """Whether the process is alive."""
+        return JSONResponse({"status": "ok", "version": __version__})
+
+    async def readyz(_request: Request) -> Response:
+        """Whether the store answers and every room is well."""
+        store = await probe_store(app.database)
+        rooms = {opened.room.name: await _health(opened) for opened in app.rooms}
+        ready = store.trouble is None and all(state.get("status") == "ok" for state in rooms.values())
+        shown: dict[str, Any] = {"dialect": store.dialect, "schema": store.schema, "queued": store.queued}
+        if store.trouble is not None:
+            shown["trouble"] = store.trouble.as_json()
+        body = {"status": "ok" if ready else "degraded", "store": shown, "rooms": rooms}
+        return JSONResponse(body, status_code=200 if ready else 503)
+
+    async def metrics(_request: Request) -> Response:
+        """Counters and latencies of all calls, for Prometheus."""
+        text = telemetry.exposition(await app.audit.totals(), app.audit)
+        return PlainTextResponse(text, media_type=telemetry.CONTENT_TYPE)
+
+    async def describe(request: Request) -> Response:
+        """This description."""
+        return JSONResponse(openapi.document(request.app.routes, app.settings.url("")))
+
+    async def resource_metadata(request: Request) -> Response:
+        """Who issues tokens for this server (RFC 9728)."""
+        issuer = app.settings.jwt.issuer
+        scopes = [f"{opened.room.name}:{action}" for opened in app.rooms for action in ("read", "write", "admin")]
+        path = request.path_params.get("path", "mcp")
+        document = protected_resource(
+            app.settings.url(f"/{path}"), authorization_servers=[issuer] if issuer else [], scopes=scopes
+        )
+        return JSONResponse(document)
+
+    async def home(_request: Request) -> Response:
+        """The page for people."""
+        return Response(home_page(app), media_type="text/html", headers=_PAGE_HEADERS)
+
+    async def llms(_request: Request) -> Response:
+        """The page for models."""
+        return PlainTextResponse(llms_text(app))
+
+    return [
+        Route("/", home),
+        Route("/healthz", healthz),
+        Route("/readyz", readyz),
+        Route("/metrics", metrics),
+        Route("/openapi.json", describe),
+        Route("/llms.txt", llms),
+        Route("/.well-known/oauth-protected-resource", resource_metadata),
+        Route("/.well-known/oauth-protected-resource/{path:path}", resource_metadata),
+    ]
+
+
+_PAGE_HEADERS = {
+    "content-security-policy": "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+}
+
+
+async def _health(opened: Any) -> dict[str, Any]:
+    check = getattr(opened.room, "health", None)
+    if check is None:
+        return {"status": "ok"}
+    try:
+        return {"status": "ok", **await check(opened.service)}
+    except PentadError as error:
+        return {"status": error.code, "message": error.message}
+
+
+async def _refuse(_request: Request, error: PentadError) -> Response:
+    headers = {name.decode(): value.decode() for name, value in error_headers(error)}
+    return JSONResponse({"error": error.as_json()}, status_code=error.http_status, headers=headers)
+
+
+async def _no_such_path(request: Request, _error: Exception) -> Response:
+    error = NotFound(f"There is nothing at {request.url.path[:200]!r}.", hint="GET /openapi.json lists what there is.")
+    return JSONResponse({"error": error.as_json()}, status_code=404)
+
+
+async def _no_such_method(request: Request, error: Any) -> Response:
+    body = {"code": "method_not_allowed", "message": f"{request.method} is not for this path."}
+    return JSONResponse({"error": body}, status_code=405, headers=error.headers)
+
+
+async def _crash(request: Request, error: Exception) -> Response:
+    hidden = unforeseen(error, f"{request.method} {request.url.path}")
+    return JSONResponse({"error": {"code": "internal", "message": hidden.message}}, status_code=500)

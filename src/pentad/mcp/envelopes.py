@@ -1,0 +1,24 @@
+"""From bytes to one JSON-RPC message, or a protocol error that says why not."""
+
+import msgspec
+from msgspec import UNSET
+
+from pentad.mcp.messages import Envelope
+from pentad.mcp.wire_errors import INVALID_REQUEST, PARSE_ERROR, ProtocolError
+
+_decode = msgspec.json.Decoder(Envelope).decode
+
+
+def parse_envelope(body: bytes) -> Envelope:
+    """One message of any kind. Raises ProtocolError with -32700 or -32600."""
+    try:
+        envelope = _decode(body)
+    except msgspec.ValidationError as error:
+        raise ProtocolError(INVALID_REQUEST, f"Not a JSON-RPC message: {error}.") from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise ProtocolError(PARSE_ERROR, f"Not JSON: {str(error) or 'nested too deeply'}.") from None
+    if envelope.jsonrpc != "2.0":
+        raise ProtocolError(INVALID_REQUEST, 'A JSON-RPC message says "jsonrpc": "2.0".')
+    if envelope.id is None and envelope.method is not UNSET:
+        raise ProtocolError(INVALID_REQUEST, "A request's id is a string or an integer, not null.")
+    return envelope

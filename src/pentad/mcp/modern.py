@@ -1,0 +1,186 @@
+"""The stateless era (2026-07-28 on): every request says who it is; nothing is remembered between two of them."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET
+
+from pentad.kernel.principal import Principal
+from pentad.mcp import messages
+from pentad.mcp.dispatcher import Answer, Dispatcher, Method
+from pentad.mcp.header_params import decode_header_value
+from pentad.mcp.listing import SECONDS_FRESH
+from pentad.mcp.messages import SUBSCRIPTION_ID_KEY, Envelope, ListenParams, Params, RequestId, RequestMeta, encode
+from pentad.mcp.peers import ModernPeer, Outlet
+from pentad.mcp.request_state import StateSealer, binding
+from pentad.mcp.revisions import MODERN, NEWEST_MODERN, REVISIONS, Revision
+from pentad.mcp.subscriptions import SubscriptionHub, filter_wants
+from pentad.mcp.wire_errors import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_VERSION, ProtocolError
+
+_KEEP_ALIVE_SECONDS: Final = 15.0
+_ASKING_METHODS: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
+_ANY_METHOD: Final = msgspec.json.Decoder(Params)
+
+Headers = Mapping[bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A request that passed every check of the envelope."""
+
+    method: Method
+    params: Any
+    revision: Revision
+
+
+class ModernEra:
+    """Answers requests of the stateless era."""
+
+    def __init__(
+        self, dispatcher: Dispatcher, sealer: StateSealer, hub: SubscriptionHub, stopping: asyncio.Event
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._registry = dispatcher.registry
+        self._sealer = sealer
+        self._hub = hub
+        self._stopping = stopping
+        dispatcher.add(Method("server/discover", Params, self._discover))
+        dispatcher.add(Method("subscriptions/listen", ListenParams, self._listen))
+
+    def admit(self, envelope: Envelope, headers: Headers | None) -> Admitted:
+        """Check a request's envelope, and its headers where the transport has them. Raises ProtocolError."""
+        name = envelope.method
+        if name is UNSET:
+            raise ProtocolError(INVALID_REQUEST, "A request needs a method.")
+        known = self._dispatcher.methods.get(name)
+        params = known.decode(envelope.params) if known is not None else _decode_any(envelope.params)
+        meta: RequestMeta = params.meta
+        if meta.protocol_version is UNSET or meta.client_capabilities is UNSET:
+            missing = "protocolVersion" if meta.protocol_version is UNSET else "clientCapabilities"
+            raise ProtocolError(INVALID_PARAMS, f"params._meta lacks io.modelcontextprotocol/{missing}.")
+        if headers is not None:
+            label = getattr(params, known.label) if known is not None and known.label is not None else None
+            _check_headers(headers, meta.protocol_version, name, label)
+        revision = REVISIONS.get(meta.protocol_version)
+        if revision is None or not revision.modern:
+            raise ProtocolError(
+                UNSUPPORTED_VERSION,
+                f"This server speaks {', '.join(MODERN)} without a handshake.",
+                {"supported": list(MODERN), "requested": meta.protocol_version},
+            )
+        method = (
+            known if known is not None and name in revision.methods else self._dispatcher.method(name, revision.methods)
+        )
+        if headers is not None and name == "tools/call":
+            self._check_param_headers(headers, params)
+        return Admitted(method, params, revision)
+
+    def _check_param_headers(self, headers: Headers, params: Any) -> None:
+        bound = self._registry.tools.get(params.name)
+        if bound is None or not bound.tool.headers:
+            return
+        arguments = msgspec.json.decode(params.arguments)
+        for mirrored in bound.tool.headers:
+            if not mirrored.agrees(arguments, headers):
+                shown = mirrored.header.decode("ascii")
+                raise ProtocolError(HEADER_MISMATCH, f"The header {shown} does not say what the argument says.")
+
+    async def request(
+        self,
+        admitted: Admitted,
+        request_id: RequestId,
+        principal: Principal,
+        outlet: Outlet,
+        transport: str,
+        trace: str | None = None,
+    ) -> bytes:
+        """Answer an admitted request with a complete JSON-RPC message. Raises ProtocolError."""
+        params = admitted.params
+        peer = ModernPeer(principal, admitted.revision, params.meta, outlet, transport, trace)
+        if admitted.method.name in _ASKING_METHODS:
+            self._take_answers(peer, admitted)
+        result = await self._dispatcher.answer(admitted.method, params, request_id, peer)
+        return messages.reply(request_id, result)
+
+    def _take_answers(self, peer: ModernPeer, admitted: Admitted) -> None:
+        params = admitted.params
+        if params.input_responses is UNSET and params.request_state is UNSET and not params.meta.client_capabilities:
+            return
+        state = params.request_state if isinstance(params.request_state, str) else None
+        peer.take_answers(self._sealer, lambda: _binding(peer, admitted), params.input_responses, state)
+
+    async def _discover(self, _params: Params, _request_id: RequestId, peer: ModernPeer) -> Answer:
+        registry = self._registry
+        body: dict[str, Any] = {
+            "supportedVersions": list(MODERN),
+            "capabilities": registry.capabilities(NEWEST_MODERN),
+        }
+        if registry.instructions:
+            body["instructions"] = registry.instructions
+        return registry.shapes[peer.revision.name].cacheable(encode(body), SECONDS_FRESH, "public"), "ok"
+
+    async def _listen(self, params: ListenParams, request_id: RequestId, peer: ModernPeer) -> Answer:
+        tag = {SUBSCRIPTION_ID_KEY: request_id}
+        wanted = params.notifications
+        peer.waiting()
+        listener = self._hub.listen(peer.principal.id, filter_wants(wanted))
+        try:
+            acknowledged = {"notifications": wanted, "_meta": tag}
+            await peer.send(messages.notification("notifications/subscriptions/acknowledged", acknowledged))
+            async for change in self._hub.changes(listener, self._stopping, _KEEP_ALIVE_SECONDS):
+                if change is None:
+                    await peer.keep_alive()
+                    continue
+                method, fields = change.notification()
+                await peer.send(messages.notification(method, {**fields, "_meta": tag}))
+        finally:
+            self._hub.leave(listener)
+        return self._registry.shapes[peer.revision.name].finish(b"{}", tag), "ok"
+
+
+def has_modern_meta(envelope: Envelope) -> bool:
+    """Whether the message itself says that it is of this era, whatever its headers say."""
+    try:
+        return _ANY_METHOD.decode(envelope.params).meta.protocol_version is not UNSET
+    except msgspec.MsgspecError:
+        return False
+
+
+def _binding(peer: ModernPeer, admitted: Admitted) -> bytes:
+    params = admitted.params
+    label = getattr(params, admitted.method.label or "", "")
+    arguments = getattr(params, "arguments", None)
+    plain = msgspec.json.decode(arguments) if isinstance(arguments, msgspec.Raw) else arguments
+    return binding(
+        peer.principal.id, admitted.method.name, label, msgspec.json.encode(plain or {}, order="deterministic")
+    )
+
+
+def _decode_any(raw: msgspec.Raw) -> Params:
+    try:
+        return _ANY_METHOD.decode(raw)
+    except msgspec.MsgspecError as error:
+        raise ProtocolError(INVALID_PARAMS, f"params: {error}.") from None
+
+
+def _check_headers(headers: Headers, version: str, method: str, label: str | None) -> None:
+    _must_equal(headers, b"mcp-protocol-version", "MCP-Protocol-Version", version)
+    _must_equal(headers, b"mcp-method", "Mcp-Method", method)
+    if label is not None:
+        sent = headers.get(b"mcp-name")
+        if sent is None or (sent.strip(b" \t") != label.encode() and decode_header_value(sent.strip(b" \t")) != label):
+            raise _mismatch("Mcp-Name", sent, "the name or uri of the body")
+
+
+def _must_equal(headers: Headers, name: bytes, shown: str, value: str) -> None:
+    sent = headers.get(name)
+    if sent is None or sent.strip(b" \t") != value.encode():
+        raise _mismatch(shown, sent, "the body")
+
+
+def _mismatch(header: str, sent: bytes | None, what: str) -> ProtocolError:
+    problem = "is missing" if sent is None else f"does not say what {what} says"
+    return ProtocolError(HEADER_MISMATCH, f"The header {header} {problem}.")

@@ -1,0 +1,130 @@
+"""The log of what was sent on a session's streams, so that a client that was cut off goes on without gap or duplicate.
+
+An event's id is `<stream>.<number>`. Events are written behind the answer in small batches; whoever resumes, on whatever
+process, reads them from the store and follows until the last one.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Final
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.ids import opaque_id
+from pentad.kernel.ports import Database, Rows, Transaction
+
+_CHANNEL: Final = "mcp.stream"
+_KEEP_SECONDS: Final = 3600
+_WAIT_SECONDS: Final = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """One message of a stream."""
+
+    stream: str
+    seq: int
+    body: bytes
+    last: bool
+
+    @property
+    def id(self) -> str:
+        return f"{self.stream}.{self.seq}"
+
+
+class StreamLog:
+    """Appends events and replays them."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._pending: list[tuple[str, StreamEvent]] = []
+        self._writer: asyncio.Task[None] | None = None
+        self._followers: set[asyncio.Event] = set()
+        self._stop_listening = database.listen(_CHANNEL, self._hear)
+
+    def open(self) -> str:
+        return opaque_id(size=12)
+
+    def append(self, session: str, event: StreamEvent) -> None:
+        """Keep an event; it is in the store soon, and before `flush` returns."""
+        self._pending.append((session, event))
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.get_running_loop().create_task(self._write_pending())
+
+    async def flush(self) -> None:
+        if self._writer is not None:
+            await asyncio.shield(self._writer)
+
+    async def _write_pending(self) -> None:
+        while self._pending:
+            batch, self._pending = self._pending, []
+            now = self._clock.now()
+            await self._database.write(lambda transaction, batch=batch: _insert(transaction, batch, now))
+
+    def _hear(self, _stream: str) -> None:
+        for follower in self._followers:
+            follower.set()
+
+    async def follow(self, session: str, stream: str, after: int) -> AsyncIterator[StreamEvent | None]:
+        """Events of a session's stream after a number, as they come, until the last; None says: nothing new, still alive."""
+        await self.flush()
+        heard = asyncio.Event()
+        self._followers.add(heard)
+        try:
+            while True:
+                heard.clear()
+                events = await self._database.read(lambda rows, after=after: _select(rows, session, stream, after))
+                for event in events:
+                    yield event
+                    after = event.seq
+                    if event.last:
+                        return
+                if not events:
+                    try:
+                        await asyncio.wait_for(heard.wait(), _WAIT_SECONDS)
+                    except TimeoutError:
+                        yield None
+        finally:
+            self._followers.discard(heard)
+
+    async def exists(self, session: str, stream: str) -> bool:
+        await self.flush()
+        found = await self._database.lookup(
+            "SELECT 1 FROM mcp_stream_events WHERE stream = ? AND session = ? LIMIT 1", stream, session
+        )
+        return found is not None
+
+    async def close(self) -> None:
+        self._stop_listening()
+        await self.flush()
+
+
+def _insert(transaction: Transaction, batch: list[tuple[str, StreamEvent]], now: float) -> None:
+    transaction.run("DELETE FROM mcp_stream_events WHERE sent_at < ?", now - _KEEP_SECONDS)
+    alive = {
+        session
+        for session in {session for session, _ in batch}
+        if transaction.one("SELECT 1 FROM mcp_sessions WHERE id = ?", session) is not None
+    }
+    transaction.run_many(
+        "INSERT INTO mcp_stream_events (stream, seq, session, body, last, sent_at) VALUES (?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
+        [
+            (event.stream, event.seq, session, event.body, int(event.last), now)
+            for session, event in batch
+            if session in alive
+        ],
+    )
+    for stream in {event.stream for _, event in batch}:
+        transaction.signal(_CHANNEL, stream)
+
+
+def _select(rows: Rows, session: str, stream: str, after: int) -> list[StreamEvent]:
+    found = rows.all(
+        "SELECT seq, body, last FROM mcp_stream_events WHERE stream = ? AND session = ? AND seq > ? ORDER BY seq",
+        stream,
+        session,
+        after,
+    )
+    return [StreamEvent(stream, seq, body, bool(last)) for seq, body, last in found]
