@@ -33,7 +33,6 @@ _NUMBERS = itertools.count(1)
 _TUNING = {
     "fsync": "off",
     "full_page_writes": "off",
-    "synchronous_commit": "off",
     "max_connections": "120",
     "shared_buffers": "32MB",
     "listen_addresses": "",
@@ -85,11 +84,10 @@ class PostgresServer:
         self.stop(immediate=True)
         shutil.rmtree(self._folder)
 
-    def fresh_database(self, *, locale: str | None = None) -> str:
+    def fresh_database(self, options: str = "") -> str:
         """The URL of a new empty database; it goes with the server."""
         name = f"store_{next(_NUMBERS)}"
-        choice = f" TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE '{locale}'" if locale else ""
-        self.execute(f"CREATE DATABASE {name}{choice}")
+        self.execute(f"CREATE DATABASE {name} {options}")
         return self.url(name)
 
     def drop(self, url: str) -> None:

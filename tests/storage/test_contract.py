@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.stores import Stores
 
-from pentad.kernel.errors import Conflict, InvalidInput, Misconfigured, Unavailable
+from pentad.kernel.errors import Conflict, InvalidInput, Misconfigured, PentadError, Unavailable
 from pentad.kernel.ports import Database, Rows, Transaction
 
 pytestmark = pytest.mark.anyio
@@ -95,14 +95,14 @@ async def test_a_unit_that_swallows_a_failed_statement_is_undone_all_the_same(st
     ],
 )
 async def test_a_broken_rule_has_the_same_error_in_both_dialects(
-    store: Database, statement: str, error: type[Exception], rule: str
+    store: Database, statement: str, error: type[PentadError], rule: str
 ):
     await tables(store)
     await store.write(add("a", 1))
     with pytest.raises(error) as caught:
         await store.write(lambda tx: tx.run(statement))
     assert type(caught.value) is error
-    assert caught.value.details == {"rule": rule}  # type: ignore[attr-defined]
+    assert caught.value.details == {"rule": rule}
     assert await store.read(lambda rows: rows.value("SELECT count(*) FROM things")) == 1
 
 

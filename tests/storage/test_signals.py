@@ -123,15 +123,13 @@ async def test_an_ended_listener_hears_nothing_more(store: Database):
     assert ended.heard == []
 
 
-async def test_listening_again_after_silence_hears_only_what_is_new(stores: Stores):
+async def test_listening_again_hears_what_is_new(stores: Stores):
     here, there = await stores.open(), await stores.open()
     first = Ear()
     end = here.listen("news", first)
     await there.write(lambda tx: tx.signal("news", "one"))
     await first.until("one")
     end()
-    await there.write(lambda tx: tx.signal("news", "unheard"))
-    await asyncio.sleep(0.2)  # long enough for the watcher to notice that nobody listens
     second = Ear()
     here.listen("news", second)
     await there.write(lambda tx: tx.signal("news", "two"))

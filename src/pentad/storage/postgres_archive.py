@@ -8,6 +8,7 @@ migrations, which is why a backup goes into an empty database or into one with t
 import hashlib
 import json
 import zipfile
+import zlib
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -101,7 +102,7 @@ def read(source: Path) -> Manifest:
                 if _digest(archive, table) != table.sha256:
                     raise _damaged(source)
             return manifest
-    except (OSError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zipfile.error) as error:
+    except (OSError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise _damaged(source) from error
 
 

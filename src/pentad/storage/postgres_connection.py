@@ -46,10 +46,10 @@ def check_server(connection: Connection) -> None:
     """Misconfigured unless the server and the database are fit to hold a store."""
     if connection.info.server_version < _OLDEST:
         raise Misconfigured("The PostgreSQL server is too old.", hint="Pentad needs PostgreSQL 14 or newer.")
-    row = connection.execute(
-        "SELECT current_setting('server_encoding'), 'B' < 'a' AND 'a' < 'b' AND '-b' < 'a' AND 'z' < U&'\\00E9'"
-    ).fetchone()
-    if row is None or row[0] != "UTF8" or not row[1]:
+    sorted_by_bytes = connection.info.parameter_status("server_encoding") == "UTF8" and connection.execute(
+        "SELECT 'B' < 'a' AND 'a' < 'b' AND '-b' < 'a' AND 'z' < U&'\\00E9'"
+    ).fetchone() == (1,)
+    if not sorted_by_bytes:
         raise Misconfigured(
             "The database does not use UTF-8 in byte order, so texts would sort differently.",
             hint="Create it with: CREATE DATABASE pentad ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0",

@@ -3,6 +3,8 @@
 A driver's message can quote the connection string, so none of its text is passed on.
 """
 
+import re
+
 import psycopg
 from psycopg import errors
 
@@ -75,12 +77,16 @@ def _trouble(error: psycopg.Error) -> PentadError | None:
 
 
 def connecting(error: psycopg.Error) -> PentadError:
-    """Why a connection could not be made, without a word of the connection string."""
-    if isinstance(error, errors.InvalidPassword | errors.InvalidAuthorizationSpecification):
+    """Why a connection could not be made, without a word of the connection string.
+
+    A failed connection has no SQLSTATE, so the text has to tell; in a language not known here it is just an outage.
+    """
+    text = str(error)
+    if "authentication failed" in text or "no password supplied" in text or re.search(r'role ".*" does not', text):
         return Misconfigured(
             "The database server refused the user or the password.", hint="Check the credentials in --database."
         )
-    if isinstance(error, errors.InvalidCatalogName):
+    if re.search(r'database ".*" does not exist', text):
         return Misconfigured(
             "There is no such database on the server.",
             hint="Create it: CREATE DATABASE pentad ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0",

@@ -31,21 +31,21 @@ class PostgresListener:
         self._connect = connect
         self._listeners = listeners
         self._alone = alone
-        self._ended, self._end = socket.socketpair()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Connect and listen; afterwards no signal is missed while the server is up. Blocks for the connection."""
         connection = self._attend()
+        self._ended, self._end = socket.socketpair()
         self._thread = threading.Thread(target=self._serve, args=(connection,), name="pentad-listener", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """End the thread and its connection."""
-        self._end.close()
         if self._thread is not None:
+            self._end.close()
             self._thread.join()
-        self._ended.close()
+            self._ended.close()
 
     def _attend(self) -> Connection:
         connection = self._connect()

@@ -1,0 +1,268 @@
+"""What is particular to the store in a file: grouping, several processes, other people's files."""
+
+import asyncio
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from pentad.kernel.errors import Misconfigured, Overloaded, Unavailable
+from pentad.kernel.ports import Rows, Transaction
+from pentad.storage import writer
+from pentad.storage.migration_files import STORAGE
+from pentad.storage.migrations import apply
+from pentad.storage.sqlite import SqliteDatabase
+from pentad.storage.sqlite_connection import prepare_file
+
+pytestmark = pytest.mark.anyio
+PATIENCE = 10.0
+
+CHILD = """
+import asyncio, sys
+from pathlib import Path
+from pentad.storage.sqlite import SqliteDatabase
+
+async def main():
+    db = await SqliteDatabase.open(Path(sys.argv[1]))
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for n in range(100):
+        await db.write(lambda tx: tx.run("INSERT INTO t VALUES (?)", f"child {n}"))
+    await db.close()
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+async def db(tmp_path: Path) -> AsyncIterator[SqliteDatabase]:
+    db = await SqliteDatabase.open(tmp_path / "pentad.db")
+    await apply(db, [STORAGE])
+    await db.write(lambda tx: tx.run("CREATE TABLE t (a TEXT) STRICT"))
+    yield db
+    await db.close()
+
+
+def add(text: str) -> Any:
+    return lambda tx: tx.run("INSERT INTO t VALUES (?)", text)
+
+
+async def count(db: SqliteDatabase) -> int:
+    return await db.read(lambda rows: rows.value("SELECT count(*) FROM t"))
+
+
+async def test_units_that_wait_together_share_one_commit_and_none_is_acknowledged_before_it(db: SqliteDatabase):
+    commits: list[bool] = []
+    started, release = threading.Event(), threading.Event()
+
+    def slow(tx: Any) -> None:
+        started.set()
+        assert release.wait(PATIENCE)
+
+    waiting: list[asyncio.Future[Any]] = []
+
+    def committing() -> bool:
+        commits.append(any(task.done() for task in waiting))
+        return False
+
+    def count_commits(tx: Any) -> None:
+        tx.connection.set_commit_hook(committing)
+
+    await db.write(count_commits)
+    first = asyncio.ensure_future(db.write(slow))
+    assert await asyncio.to_thread(started.wait, PATIENCE)
+    waiting += [asyncio.ensure_future(db.write(add(str(n)))) for n in range(50)]
+    await asyncio.sleep(0)
+    assert db.queued == 50
+    commits.clear()
+    release.set()
+    await asyncio.gather(first, *waiting)
+    assert commits == [False, False]
+    assert await count(db) == 50
+
+
+async def test_two_processes_share_one_file(db: SqliteDatabase):
+    child = subprocess.Popen([sys.executable, "-c", CHILD, str(db.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    assert await asyncio.to_thread(child.stdout.readline) == b"ready\n"
+    talking = asyncio.ensure_future(asyncio.to_thread(child.communicate, b"go\n", PATIENCE))
+    for n in range(100):
+        await db.write(add(f"parent {n}"))
+    await talking
+    assert child.returncode == 0
+    assert await count(db) == 200
+
+
+async def test_a_lock_of_another_process_is_waited_for_and_then_reported(tmp_path: Path):
+    db = await SqliteDatabase.open(tmp_path / "pentad.db", busy_seconds=0.05)
+    await db.write(lambda tx: tx.run("CREATE TABLE t (a TEXT)"))
+    other = apsw.Connection(str(db.path))
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(Unavailable, match="locked"):
+        await db.write(add("a"))
+    assert await count(db) == 0
+    other.execute("COMMIT")
+    other.close()
+    await db.write(add("a"))
+    assert await count(db) == 1
+    await db.close()
+
+
+async def test_a_file_that_is_not_sqlite_is_refused(tmp_path: Path):
+    path = tmp_path / "pentad.db"
+    path.write_bytes(b"no database at all, " * 100)
+    with pytest.raises(Misconfigured) as caught:
+        await SqliteDatabase.open(path)
+    assert caught.value.hint
+    assert path.read_bytes() == b"no database at all, " * 100
+
+
+async def test_the_sqlite_file_of_another_program_is_refused_and_left_alone(tmp_path: Path):
+    path = tmp_path / "pentad.db"
+    foreign = sqlite3.connect(path)
+    foreign.execute("CREATE TABLE theirs (a)")
+    foreign.commit()
+    foreign.close()
+    before = path.read_bytes()
+    with pytest.raises(Misconfigured, match="another program"):
+        await SqliteDatabase.open(path)
+    assert path.read_bytes() == before
+
+
+async def test_a_folder_that_cannot_be_is_a_matter_of_settings(tmp_path: Path):
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(Misconfigured, match="cannot be opened"):
+        await SqliteDatabase.open(tmp_path / "file" / "pentad.db")
+
+
+async def test_damage_inside_the_file_is_named_as_such(tmp_path: Path):
+    db = await SqliteDatabase.open(tmp_path / "pentad.db")
+    await db.write(lambda tx: tx.run("CREATE TABLE t (a TEXT)"))
+    await db.write(lambda tx: tx.run_many("INSERT INTO t VALUES (?)", [("x" * 500,)] * 200))
+    await db.close()
+    data = bytearray(db.path.read_bytes())
+    data[4096:] = os.urandom(len(data) - 4096)
+    db.path.write_bytes(data)
+    db = await SqliteDatabase.open(db.path)
+    with pytest.raises(Misconfigured, match="damaged") as caught:
+        await db.read(lambda rows: rows.all("SELECT a FROM t"))
+    assert str(tmp_path) not in caught.value.sentence()
+    await db.close()
+
+
+async def test_every_connection_is_as_durable_as_promised(db: SqliteDatabase):
+    def settings(rows: Rows) -> list[Any]:
+        return [rows.value(f"PRAGMA {name}") for name in ("journal_mode", "synchronous", "foreign_keys")]
+
+    assert await db.write(settings) == ["wal", 2, 1]
+    assert await db.read(settings) == ["wal", 2, 1]
+    assert db.path.stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_late_lookup_is_moved_to_a_reader(tmp_path: Path):
+    def readers() -> bool:
+        return any(thread.name.startswith("pentad-reader") for thread in threading.enumerate())
+
+    fresh = await SqliteDatabase.open(tmp_path / "pentad.db")
+    assert await fresh.lookup("SELECT 1") == (1,)
+    assert not readers()
+    counting = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000) SELECT count(*) FROM n"
+    assert await fresh.lookup(counting) == (300_000,)
+    assert readers()
+    await fresh.close()
+
+
+async def test_a_lookup_leaves_no_transaction_open(db: SqliteDatabase):
+    await db.write(add("a"))
+    await db.write(add("b"))
+    await db.lookup("SELECT a FROM t")
+    other = apsw.Connection(str(db.path))
+    assert other.execute("SELECT count(*) FROM t").get == 2
+    other.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)  # an open reader would make it BUSY
+    other.close()
+    assert db.path.with_name("pentad.db-wal").stat().st_size == 0
+
+
+async def test_a_full_queue_is_refused_rather_than_kept(tmp_path: Path):
+    connection = prepare_file(tmp_path / "pentad.db", busy_seconds=1)
+    started, release = threading.Event(), threading.Event()
+
+    def slow(tx: Transaction) -> None:
+        started.set()
+        assert release.wait(PATIENCE)
+
+    one = writer.Writer(connection, lambda signals: None, origin="here", backlog=2)
+    first = one.submit(slow)
+    assert await asyncio.to_thread(started.wait, PATIENCE)
+    more = [one.submit(lambda tx: None) for _ in range(2)]
+    with pytest.raises(Overloaded):
+        one.submit(lambda tx: None)
+    release.set()
+    await asyncio.gather(first, *more)
+    await one.submit(lambda tx: None)
+    one.close()
+
+
+async def test_old_signals_are_pruned(db: SqliteDatabase):
+    old = [("elsewhere", "news", str(n), 0.0) for n in range(255)]
+    await db.write(
+        lambda tx: tx.run_many("INSERT INTO signals (origin, channel, payload, at) VALUES (?, ?, ?, ?)", old)
+    )
+    await db.write(lambda tx: tx.signal("news", "new"))
+    assert await db.read(lambda rows: rows.all("SELECT id, payload FROM signals")) == [(256, "new")]
+
+
+async def test_the_log_does_not_outgrow_its_bound(db: SqliteDatabase, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(writer, "_WAL_BYTES", 200_000)
+    log = db.path.with_name("pentad.db-wal")
+    await db.write(lambda tx: tx.run_many("INSERT INTO t VALUES (?)", [("x" * 1000,)] * 1000))
+    await db.write(lambda tx: None)
+    assert log.stat().st_size < 200_000
+
+
+async def test_a_watcher_rests_while_nobody_listens_and_skips_what_it_slept_through(db: SqliteDatabase):
+    other = await SqliteDatabase.open(db.path)
+    db.listen("news", lambda payload: None)()
+    async with asyncio.timeout(PATIENCE):
+        while db._watcher._wanted.is_set():
+            await asyncio.sleep(0.01)
+    await other.write(lambda tx: tx.signal("news", "unheard"))
+    heard: list[str] = []
+    arrived = asyncio.Event()
+
+    def hear(payload: str) -> None:
+        heard.append(payload)
+        arrived.set()
+
+    db.listen("news", hear)
+    await other.write(lambda tx: tx.signal("news", "heard"))
+    async with asyncio.timeout(PATIENCE):
+        await arrived.wait()
+    assert heard == ["heard"]
+    await other.close()
+
+
+async def test_opening_and_closing_many_times_leaks_nothing(tmp_path: Path):
+    async def once() -> tuple[int, int]:
+        db = await SqliteDatabase.open(tmp_path / "pentad.db")
+        await apply(db, [STORAGE])
+        db.listen("news", lambda payload: None)
+        await db.write(lambda tx: tx.signal("news"))
+        await db.read(lambda rows: rows.value("SELECT 1"))
+        await db.close()
+        ours = [thread.name for thread in threading.enumerate() if thread.name.startswith("pentad")]
+        return len(list(Path("/proc/self/fd").iterdir())), len(ours)
+
+    await once()
+    before = await once()
+    for _ in range(20):
+        after = await once()
+    assert after == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pentad.db"]
