@@ -20,7 +20,7 @@ from pentad.access.passwords import Passwords
 from pentad.access.remembered import RememberedCredentials
 from pentad.access.tokens import TokenVerifier
 from pentad.access.users import Users
-from pentad.kernel.errors import PentadError, RateLimited, Unauthenticated
+from pentad.kernel.errors import PentadError, RateLimited, Unauthenticated, Unavailable
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import Principal
 
@@ -239,6 +239,23 @@ async def test_guessing_closes_the_name_even_to_guesses_sent_at_once(gate: Gate)
         await authenticator.authenticate(basic("ada", PASSWORD))
     assert (await authenticator.authenticate(basic("bob", PASSWORD))).id == "user:bob"
     clock.advance(60)
+    assert (await authenticator.authenticate(basic("ada", PASSWORD))).id == "user:ada"
+
+
+@pytest.mark.anyio
+async def test_an_outage_of_the_store_is_not_held_against_the_user(gate: Gate) -> None:
+    authenticator, users, _, _ = gate
+    await users.add("ada", PASSWORD)
+    verify = users.verify
+
+    async def away(name: str, password: str) -> object:
+        raise Unavailable("The store is away.")
+
+    users.verify = away
+    for _ in range(ALLOWED + 1):
+        with pytest.raises(Unavailable):
+            await authenticator.authenticate(basic("ada", PASSWORD))
+    users.verify = verify
     assert (await authenticator.authenticate(basic("ada", PASSWORD))).id == "user:ada"
 
 

@@ -143,6 +143,19 @@ async def test_of_processes_that_start_together_one_makes_the_first_administrato
     assert await both[1].count() == 1
 
 
+async def test_a_user_added_meanwhile_makes_a_first_administrator_needless(db: Database, passwords: Passwords) -> None:
+    users, hashed = Users(db, passwords), passwords.hash
+
+    async def hash_while_bob_is_added(password: str) -> str:
+        passwords.hash = hashed
+        await users.add("bob", PASSWORD)
+        return await hashed(password)
+
+    passwords.hash = hash_while_bob_is_added
+    assert await users.ensure_first_admin() is None
+    assert [user.name for user in await users.all()] == ["bob"]
+
+
 async def test_times_come_from_the_clock(db: Database, passwords: Passwords) -> None:
     clock = TurnedClock()
     assert (await Users(db, passwords, clock=clock).add("ada", PASSWORD)).created_at == clock.now()
