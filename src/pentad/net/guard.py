@@ -39,6 +39,7 @@ class Guard:
         self.now = now
         self.header_bytes = limits.header_bytes
         self.header_seconds = limits.header_seconds or inf
+        self.linger_seconds = min(LINGER_SECONDS, self.header_seconds)
         self.keep_alive_seconds = limits.keep_alive_seconds or inf
         self.write_seconds = write_seconds or inf
         self.write_floor = limits.body_bytes_per_second

@@ -26,10 +26,9 @@ def bound_port(listener: socket.socket) -> int:
     return 0 if listener.family == socket.AF_UNIX else int(listener.getsockname()[1])
 
 
-def unlink_path(listener: socket.socket) -> None:
-    """Remove the file of a Unix socket; other sockets have none."""
-    if listener.family == socket.AF_UNIX:
-        Path(listener.getsockname()).unlink(missing_ok=True)
+def remove_path(uds: str) -> None:
+    """Remove the file of a Unix socket that is served no more."""
+    Path(uds).unlink(missing_ok=True)
 
 
 def _bind_address(host: str, port: int) -> socket.socket:

@@ -2,19 +2,21 @@
 
 uvicorn waits for ever for the rest of a header, for a keep-alive byte that is only a line break, and for a peer that
 never reads. Here each connection notes until when it may wait, and the server's sweep (`guard.py`) ends what is
-overdue. Built on uvicorn's internals on purpose: tests/net/test_server.py holds every behaviour a new release could
-break. Bodies are the application's to bound (`body.py`).
+overdue. It also loses the body of a request that offers an upgrade, as Java's HTTP client does on every call. Built on
+uvicorn's internals on purpose: tests/net/test_server.py holds every behaviour a new release could break. Bodies are the
+application's to bound (`body.py`).
 """
 
 import asyncio
 from math import inf
 from typing import Any, Final
 
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from pentad.net.guard import LINGER_SECONDS, Guard
+from pentad.net.guard import Guard
 
 TIMED_OUT: Final = (b"408 Request Timeout", b"The request took too long to arrive.")
 TOO_LARGE: Final = (b"431 Request Header Fields Too Large", b"The request's headers are too large.")
@@ -46,13 +48,15 @@ class GuardedProtocol(HttpToolsProtocol):
         self._in_headers = False
         self._header_bytes = 0
         self._admitted: str | None = None
+        self._ended = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         self.deadline = self.guard.now + self.guard.header_seconds
         if self.client is not None:
             if not self.guard.admit(self.client[0]):
-                self._answer_and_close(TOO_MANY)
+                self._write_answer(TOO_MANY)
+                self._close()
                 return
             self._admitted = self.client[0]
 
@@ -83,24 +87,45 @@ class GuardedProtocol(HttpToolsProtocol):
         self._in_headers = False
         self._header_bytes = 0
         self.deadline = inf
-        super().on_headers_complete()
+        if not self.parser.should_upgrade():
+            super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
 
     def _receive(self, data: bytes) -> None:
-        all_of_it_is_header = self._in_headers or not self.cycle
-        super().data_received(data)
-        if self._in_headers and all_of_it_is_header:  # else the piece began with the end of another request
+        before = self.cycle
+        all_of_it_is_header = self._in_headers or not before
+        try:
+            self.parser.feed_data(data)
+        except HttpParserUpgrade as upgrade:
+            self._receive_without_upgrade(data[upgrade.args[0] :])
+        except HttpParserError:
+            self._refuse(INVALID)
+        if self._in_headers and all_of_it_is_header and self.cycle is before:
             self._header_bytes += len(data)
 
     def _receive_in_slices(self, data: bytes) -> None:
         """Only when headers could pass their cap: no slice is larger than what the headers may still take."""
         start = 0
-        while start < len(data) and not self.transport.is_closing():
+        while start < len(data) and not self._ended and not self.transport.is_closing():
             room = self.guard.header_bytes - self._header_bytes
             if room <= 0:
-                self._answer_and_close(TOO_LARGE)
+                self._refuse(TOO_LARGE)
                 return
             self._receive(data[start : start + room])
             start += room
+
+    def _receive_without_upgrade(self, rest: bytes) -> None:
+        """Read the request again as if no upgrade had been offered: the parser takes what follows for no HTTP."""
+        method = self.parser.get_method()
+        if method == b"CONNECT":
+            self._refuse(INVALID)
+            return
+        kept = [b"%b: %b\r\n" % field for field in self.headers if field[0] not in (b"upgrade", b"connection")]
+        self.parser = HttpRequestParser(self)
+        self._receive(b"%b %b HTTP/1.1\r\n%b\r\n%b" % (method, self.url, b"".join(kept), rest))
 
     # What is answered
 
@@ -116,65 +141,77 @@ class GuardedProtocol(HttpToolsProtocol):
             self._start_asgi_task(cycle, app)
         elif self.cycle.more_body:
             # The rest of a refused body is read and dropped for a moment: closing now would destroy the answer.
-            self.deadline = self.guard.now + LINGER_SECONDS
+            self.deadline = self.guard.now + self.guard.linger_seconds
         elif not self._in_headers:
             self.deadline = self.guard.now + self.guard.keep_alive_seconds
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._unsent = self.transport.get_write_buffer_size()
-        self.write_deadline = self.guard.now + self.guard.write_seconds
+        self._watch_reader(self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         super().resume_writing()
         self.write_deadline = inf
-
-    def send_400_response(self, msg: str) -> None:
-        self._answer_and_close(INVALID)
 
     def shutdown(self) -> None:
         super().shutdown()
         if self.transport.is_closing():
             self.deadline = self.guard.now + self.guard.write_seconds
 
-    def _answer_and_close(self, answer: tuple[bytes, bytes]) -> None:
-        """A plain answer, unless one is on its way already: two must not be mixed."""
-        if not self._is_answering():
-            status, text = answer
-            self.transport.write(
-                b"HTTP/1.1 %b\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
-                b"connection: close\r\n\r\n%b" % (status, len(text), text)
-            )
-        self._close()
-
     def _is_answering(self) -> bool:
         return bool(self.cycle) and not self.cycle.response_complete
+
+    def _refuse(self, answer: tuple[bytes, bytes]) -> None:
+        """Answer and end; what still comes is dropped for a moment, for closing at once would destroy the answer."""
+        if self._is_answering() or not self.transport.can_write_eof():
+            self._close()  # two answers must not be mixed
+            return
+        self._write_answer(answer)
+        self.transport.write_eof()
+        self._ended = True
+        self._in_headers = False
+        self._header_bytes = self.guard.header_bytes  # no room: all data takes the slow way, where it is dropped
+        self.deadline = self.guard.now + self.guard.linger_seconds
+
+    def _write_answer(self, answer: tuple[bytes, bytes]) -> None:
+        status, text = answer
+        self.transport.write(
+            b"HTTP/1.1 %b\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
+            b"connection: close\r\n\r\n%b" % (status, len(text), text)
+        )
 
     def _close(self) -> None:
         self.transport.close()
         self.deadline = self.guard.now + self.guard.write_seconds
 
-    def _unsupported_upgrade_warning(self) -> None:
-        """The request is answered as plain HTTP; a client that offers an upgrade is no news."""
+    def _watch_reader(self, unsent: int) -> None:
+        self._unsent = unsent
+        self.write_deadline = self.guard.now + self.guard.write_seconds
 
     # What the sweep finds
 
     def overdue(self) -> None:
         """The peer kept this connection waiting: answer if it had begun to speak, then close."""
-        if self.transport.is_closing():
+        if unsent := self.transport.get_write_buffer_size():
+            self.deadline = self.guard.now + self.guard.keep_alive_seconds
+            if self.write_deadline == inf:
+                self._watch_reader(unsent)
+        elif self.transport.is_closing():
             self.transport.abort()
         elif self._is_answering():
             self.deadline = self.guard.now + self.guard.header_seconds  # half a request behind one being answered
         elif self._in_headers:
-            self._answer_and_close(TIMED_OUT)
+            self._refuse(TIMED_OUT)
         else:
             self._close()
 
     def unread(self) -> None:
-        """The write buffer has been full for a while: go on only if the peer read at the floor rate or better."""
+        """Unsent bytes have waited for a while: go on only if the peer read at the floor rate or better."""
         unsent = self.transport.get_write_buffer_size()
-        if self._unsent - unsent < max(1, self.guard.write_floor * self.guard.write_seconds):
+        wanted = max(1, self.guard.write_floor * self.guard.write_seconds)
+        if unsent == 0:
+            self.write_deadline = inf
+        elif self._unsent - unsent < wanted:
             self.transport.abort()
         else:
-            self._unsent = unsent
-            self.write_deadline = self.guard.now + self.guard.write_seconds
+            self._watch_reader(unsent)

@@ -19,7 +19,7 @@ from uvicorn import Server
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.limits import Limits
 from pentad.net.guard import WRITE_SECONDS, Guard
-from pentad.net.listen import bind, bound_port, unlink_path
+from pentad.net.listen import bind, bound_port, remove_path
 from pentad.net.protocol import GuardedConfig, GuardedProtocol
 
 Message = MutableMapping[str, Any]
@@ -60,7 +60,7 @@ async def serve(
     finally:
         server.abort_connections()
         if listener is None and uds is not None:
-            unlink_path(owned)
+            remove_path(uds)
         owned.close()
 
 

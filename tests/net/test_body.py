@@ -1,0 +1,158 @@
+"""Reading a request's body from plain ASGI messages."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import pytest
+
+from pentad.kernel.errors import LimitExceeded
+from pentad.net.body import BodyTooSlow, ClientDisconnected, read_body
+
+
+class FixedClock:
+    """A clock the test moves by hand."""
+
+    def __init__(self) -> None:
+        self.time = 100.0
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time
+
+
+def chunk(body: bytes, *, more: bool) -> dict[str, Any]:
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+def receiving(messages: Sequence[dict[str, Any]], *, waits: bool = False) -> Callable[[], Awaitable[dict[str, Any]]]:
+    """Hands the messages out one by one, after a turn of the loop if asked; then never again."""
+    left = list(messages)
+
+    async def receive() -> dict[str, Any]:
+        if waits:
+            await asyncio.sleep(0)
+        if not left:
+            await asyncio.Event().wait()
+        return left.pop(0)
+
+    return receive
+
+
+@pytest.mark.anyio
+async def test_a_body_that_came_whole_is_the_very_object_received():
+    body = b"x" * 100
+    assert await read_body(receiving([chunk(body, more=False)]), 100, limit=100, floor_bytes_per_second=1) is body
+
+
+@pytest.mark.anyio
+async def test_a_body_that_came_whole_takes_no_turn_of_the_loop():
+    turned = False
+
+    def turn() -> None:
+        nonlocal turned
+        turned = True
+
+    asyncio.get_running_loop().call_soon(turn)
+    await read_body(receiving([chunk(b"x", more=False)]), None, limit=10, floor_bytes_per_second=1)
+    assert not turned
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("waits", [False, True])
+async def test_chunks_are_joined_in_order(waits: bool):
+    messages = [chunk(b"ab", more=True), chunk(b"", more=True), chunk(b"cd", more=False)]
+    assert await read_body(receiving(messages, waits=waits), None, limit=4, floor_bytes_per_second=1) == b"abcd"
+
+
+@pytest.mark.anyio
+async def test_a_body_that_makes_the_reader_wait_arrives_all_the_same():
+    messages = [chunk(b"late", more=False)]
+    assert await read_body(receiving(messages, waits=True), 4, limit=4, floor_bytes_per_second=1) == b"late"
+
+
+@pytest.mark.anyio
+async def test_a_declared_length_above_the_limit_is_refused_unread():
+    async def receive() -> dict[str, Any]:
+        raise AssertionError("the body must not be asked for")
+
+    with pytest.raises(LimitExceeded, match="10 bytes"):
+        await read_body(receive, 11, limit=10)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("messages", [[chunk(b"x" * 11, more=False)], [chunk(b"x" * 6, more=True)] * 2])
+async def test_a_body_that_grows_past_the_limit_is_refused(messages: list[dict[str, Any]]):
+    with pytest.raises(LimitExceeded):
+        await read_body(receiving(messages), None, limit=10)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("before", [[], [chunk(b"x", more=True)]])
+async def test_a_client_that_goes_away_is_told_apart(before: list[dict[str, Any]]):
+    with pytest.raises(ClientDisconnected):
+        await read_body(receiving([*before, {"type": "http.disconnect"}]), None, limit=10)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("before", [[], [chunk(b"x", more=True)]])
+async def test_a_body_that_stops_coming_is_given_up(before: list[dict[str, Any]]):
+    with pytest.raises(BodyTooSlow) as caught:
+        await read_body(receiving(before), None, limit=10, floor_bytes_per_second=1000, grace_seconds=0.02)
+    assert caught.value.http_status == 408
+
+
+@pytest.mark.anyio
+async def test_bytes_received_buy_time_at_the_floor_rate():
+    clock = FixedClock()
+    left = [chunk(b"x" * 10, more=True)] * 3 + [chunk(b"", more=False)]
+    sent = 0
+
+    async def receive() -> dict[str, Any]:
+        nonlocal sent
+        await asyncio.sleep(0)
+        clock.time += 10.0  # ten bytes in ten seconds: exactly the floor
+        sent += 1
+        return left[sent - 1]
+
+    body = await read_body(receive, None, limit=100, floor_bytes_per_second=1, grace_seconds=15.0, clock=clock)
+    assert len(body) == 30
+
+
+@pytest.mark.anyio
+async def test_a_drip_below_the_floor_is_given_up_though_it_never_stops():
+    clock = FixedClock()
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        clock.time += 2.0
+        return chunk(b"x", more=True)
+
+    with pytest.raises(BodyTooSlow):
+        await read_body(receive, None, limit=10_000, floor_bytes_per_second=1, grace_seconds=5.0, clock=clock)
+
+
+@pytest.mark.anyio
+async def test_cancelling_the_call_reaches_the_waiting_receive():
+    reached = asyncio.Event()
+    cancelled = asyncio.Event()
+
+    async def receive() -> dict[str, Any]:
+        reached.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        raise AssertionError
+
+    reading = asyncio.create_task(read_body(receive, None, limit=10, floor_bytes_per_second=1))
+    async with asyncio.timeout(5):
+        await reached.wait()
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+    assert cancelled.is_set()
