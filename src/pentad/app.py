@@ -3,11 +3,12 @@
     async with open_app(settings) as app:
         await app.client().call_tool("greet", {"name": "Ada"})
 
-Everything a transport needs hangs on the `App`; what only some need (users, keys, HTTP) is imported when it is asked for.
+Everything a transport needs hangs on the `App`; what only some need (users, keys, HTTP) is imported when it is asked
+for.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
 from pathlib import Path
@@ -62,7 +63,9 @@ class Era:
     """Both eras over one registry: what one endpoint serves."""
 
     def __init__(self, app: "App", rooms: list[OpenRoom], title: str) -> None:
-        info = ServerInfo("pentad", __version__, title, "Directory, registers, agents, avatars and metrics for AI agents.")
+        info = ServerInfo(
+            "pentad", __version__, title, "Directory, registers, agents, avatars and metrics for AI agents."
+        )
         self.registry = Registry(rooms, info, page=app.settings.limits.list_page)
         dispatcher = Dispatcher(self.registry, app.settings.limits, app.record)
         self.legacy = LegacyEra(dispatcher, app.conversations)
@@ -88,9 +91,7 @@ class App:
     def platform(self, room: str) -> Platform:
         """What one room is given."""
         folder: Path = self.settings.data
-        return Platform(
-            self.database, self.clock, self.fetcher, folder, self.settings.limits, self.settings.room(room)
-        )
+        return Platform(self.database, self.clock, self.fetcher, folder, self.settings.limits, self.settings.room(room))
 
     @cached_property
     def all_rooms(self) -> Era:
@@ -102,9 +103,7 @@ class App:
     def connection(self, write: Write, *, transport: str) -> Connection:
         """A conversation over one connection with a local client."""
         era = self.all_rooms
-        return Connection(
-            era.legacy, era.modern, self.hub, write, limits=self.settings.limits, transport=transport
-        )
+        return Connection(era.legacy, era.modern, self.hub, write, limits=self.settings.limits, transport=transport)
 
     def client(self) -> MemoryClient:
         """A client in this very process."""
@@ -199,7 +198,7 @@ class App:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, *, clock: Clock | None = None) -> AsyncIterator[App]:
+async def open_app(settings: Settings, *, clock: Clock | None = None) -> AsyncGenerator[App]:
     """Open the store, bring its tables up to date, open the rooms; close all of it again at the end."""
     rooms = find_rooms(settings.rooms)
     async with AsyncExitStack() as stack:

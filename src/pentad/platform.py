@@ -1,6 +1,7 @@
 """What a room is (`Room`) and what it is given (`Platform`). Rooms outside this package use the same door.
 
-A room is one object at a known place: `pentad.rooms.<name>.room:ROOM`, or any `my.module:ROOM` named on the command line.
+A room is one object at a known place: `pentad.rooms.<name>.room:ROOM`, or any `my.module:ROOM` named on the command
+line.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -1,7 +1,8 @@
 """The root ASGI application: every request passes the same guards in the same order.
 
-host -> origin -> credentials -> rate -> calls in flight -> media type -> body, then the MCP endpoint of that path. Paths that are no MCP endpoint
-pass host, origin and credentials here and go on to the ordinary routes with the principal in `scope["state"]`.
+host -> origin -> credentials -> rate -> calls in flight -> media type -> body, then the MCP endpoint of that path.
+Paths that are no MCP endpoint pass host, origin and credentials here and go on to the ordinary routes with the
+principal in `scope["state"]`.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
@@ -174,8 +175,15 @@ def _check_media(headers: Mapping[bytes, bytes]) -> None:
     if kind is not None and b"json" not in kind:
         raise UnsupportedMedia("The body must be JSON.", hint="Send Content-Type: application/json.")
     accept = headers.get(b"accept")
-    if accept is not None and b"application/" not in accept and b"text/event-stream" not in accept and b"*/*" not in accept:
-        raise NotAcceptable("Answers are JSON or an event stream.", hint="Send Accept: application/json, text/event-stream.")
+    if (
+        accept is not None
+        and b"application/" not in accept
+        and b"text/event-stream" not in accept
+        and b"*/*" not in accept
+    ):
+        raise NotAcceptable(
+            "Answers are JSON or an event stream.", hint="Send Accept: application/json, text/event-stream."
+        )
 
 
 def _repeated(pairs: list[tuple[bytes, bytes]]) -> frozenset[bytes]:

@@ -1,7 +1,7 @@
 """Host and Origin: whether a request may be for us at all, and whether a web page may send it.
 
-A page on a foreign site can make a browser send requests to a server on this machine (DNS rebinding, cross-site posts). The
-Host must be a name this server answers to, and an Origin, where there is one, must be one of ours.
+A page on a foreign site can make a browser send requests to a server on this machine (DNS rebinding, cross-site posts).
+The Host must be a name this server answers to, and an Origin, where there is one, must be one of ours.
 """
 
 import ipaddress

@@ -1,7 +1,8 @@
 """From raw argument bytes to a tool's model: strict first, then a narrow repair of the slips models make.
 
-Repaired are a quoted number or boolean, a lone value where a list is wanted, and JSON text where a list or object is wanted.
-Every repair is reported to the caller; anything else is refused with what was wrong, where, and the valid names.
+Repaired are a quoted number or boolean, a lone value where a list is wanted, and JSON text where a list or object is
+wanted. Every repair is reported to the caller; anything else is refused with what was wrong, where, and the valid
+names.
 """
 
 from collections.abc import Callable, Sequence
@@ -128,9 +129,15 @@ def _parent(arguments: dict[str, Any], location: Location) -> tuple[Any, int | s
         except (KeyError, IndexError, TypeError):
             return None
     key = location[-1] if location else None
-    inside_object = isinstance(node, dict) and key in node
-    inside_list = isinstance(node, list) and isinstance(key, int) and key < len(cast("list[Any]", node))
-    return (node, key) if key is not None and (inside_object or inside_list) else None
+    if key is None or not _holds(node, key):
+        return None
+    return node, key
+
+
+def _holds(node: Any, key: int | str) -> bool:
+    if isinstance(node, dict):
+        return key in node
+    return isinstance(node, list) and isinstance(key, int) and key < len(cast("list[Any]", node))
 
 
 def _as_integer(value: Any) -> int | None:

@@ -1,8 +1,8 @@
-"""Questions a tool may put to the client while it works: to the person (elicitation), to its model (sampling), for roots.
+"""Questions a tool may put to the client while it works: to the person, to the client's model, for its roots.
 
 One API for both eras. On the legacy wire a question is a request to the client and the tool waits. On the modern wire
-the call ends with `input_required`, the client repeats it with the answers, and the tool runs again from its start with the
-answers at hand; so ask before you change anything.
+the call ends with `input_required`, the client repeats it with the answers, and the tool runs again from its start
+with the answers at hand; so ask before you change anything.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,8 @@ class Sampled:
     @property
     def text(self) -> str:
         """All text of the answer, joined."""
-        blocks: list[Any] = cast("list[Any]", self.content) if isinstance(self.content, list) else [self.content]
+        given: Any = self.content
+        blocks = cast("list[Any]", given) if isinstance(given, list) else [given]
         found = [cast("dict[str, Any]", block).get("text") for block in blocks if isinstance(block, dict)]
         return "\n".join(text for text in found if isinstance(text, str))
 
@@ -165,8 +166,8 @@ class ListRoots:
 Question = Elicit[Any] | ElicitUrl | Sample | ListRoots
 
 
-class InputRequired(Exception):  # noqa: N818  not an error: the modern wire's way to wait
-    """Ends a modern call with the questions that are still open."""
+class InputRequired(Exception):
+    """Ends a modern call with the questions that are still open: no error, the modern wire's way to wait."""
 
     def __init__(self, questions: Mapping[str, Question], state: str) -> None:
         super().__init__("input required")
@@ -174,12 +175,16 @@ class InputRequired(Exception):  # noqa: N818  not an error: the modern wire's w
         self.state = state
 
 
-class MissingCapability(Exception):  # noqa: N818  named after the protocol's own term
+class MissingCapability(Exception):
     """The client never said that it can answer this kind of question."""
 
     def __init__(self, capability: str) -> None:
         super().__init__(f"This needs a client with the {capability!r} capability, which yours did not declare.")
         self.capability = capability
+
+    def required(self) -> dict[str, Any]:
+        """The protocol's own form of the same."""
+        return {"requiredCapabilities": {self.capability: {}}}
 
 
 def form_schema(model: type[BaseModel]) -> dict[str, Any]:

@@ -24,8 +24,10 @@ class Peer(Protocol):
     principal: Principal
     revision: Revision
     transport: str
-    session_id: str | None
     trace: str | None
+
+    @property
+    def session_id(self) -> str | None: ...
 
     def supports(self, capability: str) -> bool:
         """Whether the client declared this capability (`sampling`, `elicitation`, `roots`, ...)."""

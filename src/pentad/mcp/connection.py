@@ -52,10 +52,13 @@ class ConnectionKeeper:
 class ConnectionOutlet:
     """Messages of a request go where all messages go; a connection needs no sign of life."""
 
-    __slots__ = ("send",)
+    __slots__ = ("_write",)
 
-    def __init__(self, send: Write) -> None:
-        self.send = send
+    def __init__(self, write: Write) -> None:
+        self._write = write
+
+    async def send(self, message: bytes) -> None:
+        await self._write(message)
 
     async def keep_alive(self) -> None:
         """Nothing to keep alive."""

@@ -23,11 +23,11 @@ class Block(Struct, frozen=True, omit_defaults=True, rename="camel", tag_field="
     meta: dict[str, Any] | None = field(default=None, name="_meta")
 
 
-class Text(Block, tag="text"):
+class Text(Block, frozen=True, tag="text"):
     text: str
 
 
-class Image(Block, tag="image"):
+class Image(Block, frozen=True, tag="image"):
     """An image; `data` is base64. Use `Image.of(bytes, mime_type)`."""
 
     data: str
@@ -38,7 +38,7 @@ class Image(Block, tag="image"):
         return cls(data=b64encode(data).decode("ascii"), mime_type=mime_type)
 
 
-class Audio(Block, tag="audio"):
+class Audio(Block, frozen=True, tag="audio"):
     """Sound; `data` is base64. Use `Audio.of(bytes, mime_type)`."""
 
     data: str
@@ -65,13 +65,13 @@ class Contents(Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=
         return cls(uri=uri, blob=b64encode(data).decode("ascii"), mime_type=mime_type or "application/octet-stream")
 
 
-class Embedded(Block, tag="resource"):
+class Embedded(Block, frozen=True, tag="resource"):
     """A resource carried inside the answer."""
 
     resource: Contents
 
 
-class Link(Block, tag="resource_link"):
+class Link(Block, frozen=True, tag="resource_link"):
     """A resource the client may read if it wants to."""
 
     uri: str

@@ -17,7 +17,7 @@ import re
 import typing
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from pydantic import BaseModel
 
@@ -33,7 +33,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_./-]{1,64}")
 _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _MOST_DESCRIPTION: Final = 4000
 
-F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
+Function = Callable[..., Awaitable[Any]]
 Completer = Callable[[str, Call[Any], Mapping[str, str]], Awaitable[Sequence[str]]]
 """Given what was typed so far, the call and the other arguments: the values that fit."""
 
@@ -42,7 +42,7 @@ Completer = Callable[[str, Call[Any], Mapping[str, str]], Awaitable[Sequence[str
 class ToolResult:
     """An answer a tool composes itself. `structured` is a model or plain JSON; without `content` its JSON is the text.
 
-    `literal` replaces the whole result object: for wires whose own document promises a shape the protocol does not know.
+    `literal` replaces the whole result object, where a document promises a shape the protocol does not know.
     """
 
     content: Sequence[Content] | None = None
@@ -178,11 +178,14 @@ def tool(
     omit_none: bool = True,
     aliases: Sequence[str] = (),
     meta: Mapping[str, Any] | None = None,
-) -> Callable[[F], Tool]:
-    """Declare a tool. `action` (read, write, admin) is what the caller's scopes must allow; by default it follows
-    `read_only`. `input_schema` replaces the listed schema where an exact one is promised; the model still does the checking."""
+) -> Callable[[Function], Tool]:
+    """Declare a tool.
 
-    def declare(function: F) -> Tool:
+    `action` (read, write, admin) is what the caller's scopes must allow; by default it follows `read_only`.
+    `input_schema` replaces the listed schema where an exact one is promised; the model still does the checking.
+    """
+
+    def declare(function: Function) -> Tool:
         what = f"tool {name!r}"
         parameters, returns, takes_call = _signature(function, what)
         arguments = _arguments_model(parameters, what)
@@ -230,10 +233,10 @@ def resource(
     icons: Sequence[Icon] = (),
     complete: Mapping[str, Completer] | None = None,
     seconds_fresh: float = 0,
-) -> Callable[[F], Resource]:
+) -> Callable[[Function], Resource]:
     """Declare a resource. With `{variables}` in the address it is a template and the function takes them by name."""
 
-    def declare(function: F) -> Resource:
+    def declare(function: Function) -> Resource:
         what = f"resource {uri!r}"
         if ":" not in uri or _UNPRINTABLE.search(uri):
             raise Misconfigured(f"{what} has no scheme, or unprintable characters.", hint="Write it as scheme://path.")
@@ -267,10 +270,10 @@ def prompt(
     description: str | None = None,
     icons: Sequence[Icon] = (),
     complete: Mapping[str, Completer] | None = None,
-) -> Callable[[F], Prompt]:
+) -> Callable[[Function], Prompt]:
     """Declare a prompt."""
 
-    def declare(function: F) -> Prompt:
+    def declare(function: Function) -> Prompt:
         what = f"prompt {name!r}"
         parameters, _, takes_call = _signature(function, what)
         arguments = _arguments_model(parameters, what)

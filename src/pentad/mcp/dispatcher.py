@@ -40,7 +40,9 @@ from pentad.mcp.wire_errors import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAP
 Answer = tuple[bytes, str]
 """An encoded result, and `ok` or the code of what went wrong."""
 
-Handler = Callable[[Any, RequestId, Peer], Awaitable[Answer]]
+Handler = Callable[[Any, RequestId, Any], Awaitable[Answer]]
+"""Takes decoded params, the request's id and the peer of its era."""
+
 Record = Callable[[tuple[Any, ...]], None]
 """Takes (at, principal, room, tool or method, outcome, microseconds, request id, session, transport, trace)."""
 
@@ -105,9 +107,8 @@ class Dispatcher:
             return self._shape(peer).input_required(wait)
         except MissingCapability as missing:
             outcome = "missing_capability"
-            required = {"requiredCapabilities": {missing.capability: {}}}
-            raise ProtocolError(MISSING_CAPABILITY, str(missing), required) from None
-        except Exception as error:
+            raise ProtocolError(MISSING_CAPABILITY, str(missing), missing.required()) from None
+        except Exception as error:  # noqa: BLE001  the only catch-all: nothing else may reach a transport
             refused = wire_errors.as_protocol_error(error, method.name)
             outcome = str(refused.code)
             raise refused from None
@@ -276,11 +277,12 @@ def _arguments(bound: BoundTool, raw: bytes) -> tuple[Any, list[Repair]]:
 
 
 def _refuse_arguments(raw: bytes) -> None:
-    given = msgspec.json.decode(raw)
-    if not isinstance(given, dict):
-        raise InvalidInput("The arguments must be an object.", hint="Send {} for none.")
+    try:
+        given = msgspec.json.decode(raw, type=dict[str, Any])
+    except msgspec.MsgspecError:
+        raise InvalidInput("The arguments must be an object.", hint="Send {} for none.") from None
     if given:
-        names = ", ".join(repr(str(name)) for name in list(given)[:10])  # pyright: ignore[reportUnknownArgumentType]
+        names = ", ".join(repr(name) for name in list(given)[:10])
         raise InvalidInput(f"Unknown arguments: {names}.", hint="This tool takes no arguments.")
 
 

@@ -1,7 +1,7 @@
 """Streamable HTTP as plain ASGI: one endpoint, both eras.
 
-The gateway in front has already checked host, origin, credentials, rate and size. In here a POST finds its era, its session and its
-handler; the quiet way through (no stream, no wait) makes no task, no timer and two sends.
+The gateway in front has already checked host, origin, credentials, rate and size. In here a POST finds its era, its
+session and its handler; the quiet way through (no stream, no wait) makes no task, no timer and two sends.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET
 
-from pentad.kernel.errors import LimitExceeded
+from pentad.kernel.errors import LimitExceeded, PentadError
 from pentad.kernel.json import check_bounds
 from pentad.kernel.limits import Limits
 from pentad.mcp import messages, wire_errors
@@ -144,7 +144,7 @@ class McpEndpoint:
         handshake = self._legacy.initialize(envelope.params)
         try:
             session = await self._sessions.begin(exchange.principal.id, self.name, handshake.revision, handshake.client)
-        except Exception as error:
+        except PentadError as error:
             raise wire_errors.as_protocol_error(error, "initialize") from None
         header = (b"mcp-session-id", session.id.encode("ascii"))
         await exchange.reply(200, messages.reply(request_id, handshake.body), header)
@@ -315,10 +315,6 @@ def _stated_revision(version: bytes | None) -> Revision:
     if version is None:
         return ASSUMED
     if (revision := _LEGACY_HEADERS.get(version)) is None:
-        shown = version[:40].decode("latin-1")
-        known = ", ".join(REVISIONS)
-        raise ProtocolError(
-            INVALID_REQUEST, f"MCP-Protocol-Version {shown!r} is unknown. Known: {known}.", {"supported": list(REVISIONS)},
-            status=400,
-        )  # fmt: skip
+        text = f"MCP-Protocol-Version {version[:40].decode('latin-1')!r} is unknown. Known: {', '.join(REVISIONS)}."
+        raise ProtocolError(INVALID_REQUEST, text, {"supported": list(REVISIONS)}, status=400)
     return revision

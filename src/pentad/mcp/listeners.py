@@ -3,6 +3,7 @@
 import asyncio
 from typing import Final
 
+from pentad.kernel.errors import PentadError
 from pentad.mcp import messages
 from pentad.mcp.exchange import HttpExchange
 from pentad.mcp.sessions import Session, SessionBook
@@ -21,7 +22,7 @@ async def serve_notifications(
     """List changes, and updates of the resources this session subscribed to, until someone ends it."""
     try:
         listener = hub.listen(session.principal, lambda change: True)
-    except Exception as error:
+    except PentadError as error:
         raise as_protocol_error(error, "GET") from None
     outlet.waiting()
     try:

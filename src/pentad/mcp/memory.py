@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -33,9 +33,13 @@ class MemoryClient:
         self.notifications: list[dict[str, Any]] = []
         self.server: dict[str, Any] = {}
 
-    async def __aenter__(self) -> "MemoryClient":
+    async def __aenter__(self) -> Self:
         self._connection = self._connect(self._take)
-        params = {"protocolVersion": NEWEST_LEGACY.name, "capabilities": {}, "clientInfo": {"name": "pentad", "version": "0"}}
+        params = {
+            "protocolVersion": NEWEST_LEGACY.name,
+            "capabilities": {},
+            "clientInfo": {"name": "pentad", "version": "0"},
+        }
         self.server = await self.request("initialize", params)
         await self.notify("notifications/initialized")
         return self

@@ -1,7 +1,7 @@
 """The JSON-RPC envelope and the parameters Pentad reads, as msgspec structs.
 
-Decoding is lazy by layers: the envelope leaves `params` as raw bytes, a handler decodes just what its method knows, and a
-tool's arguments stay bytes until its own model validates them. Nothing is parsed twice.
+Decoding is lazy by layers: the envelope leaves `params` as raw bytes, a handler decodes just what its method knows, and
+a tool's arguments stay bytes until its own model validates them. Nothing is parsed twice.
 """
 
 from typing import Any, Final
@@ -25,7 +25,7 @@ class Envelope(Struct, gc=False):
     """One JSON-RPC message of any kind, before anything is known about it."""
 
     jsonrpc: str | UnsetType = UNSET
-    id: str | int | None | UnsetType = UNSET
+    id: str | int | UnsetType | None = UNSET
     method: str | UnsetType = UNSET
     params: Raw = NO_PARAMS
     result: Raw | UnsetType = UNSET

@@ -18,7 +18,6 @@ from pentad.mcp.results import Encoder, Shape, encoder_of
 from pentad.mcp.revisions import REVISIONS, Revision
 from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError
 
-LIST_SECONDS_FRESH: Final = 300
 _LISTS: Final = {
     "tools/list": "tools",
     "prompts/list": "prompts",

@@ -1,7 +1,7 @@
 """The sealed `requestState` of modern calls with questions: what was answered so far, readable by Pentad alone.
 
-Sealed with AES-256-GCM under a key every process shares; bound to the caller, to the request it belongs to and to a time. A
-client can carry it and nothing else: a changed, borrowed or old state is refused.
+Sealed with AES-256-GCM under a key every process shares; bound to the caller, to the request it belongs to and to a
+time. A client can carry it and nothing else: a changed, borrowed or old state is refused.
 """
 
 import base64

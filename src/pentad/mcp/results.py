@@ -1,7 +1,7 @@
 """From what a handler returns to the bytes of a result, shaped for the revision that asked.
 
-A body is encoded once; what a revision adds to every result (`resultType`, the server's identity, cache hints) is spliced
-in front of it, never by decoding it again.
+A body is encoded once; what a revision adds to every result (`resultType`, the server's identity, cache hints) is
+spliced in front of it, never by decoding it again.
 """
 
 from collections.abc import Callable, Mapping, Sequence

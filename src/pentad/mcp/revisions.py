@@ -115,7 +115,7 @@ REVISIONS: Final[dict[str, Revision]] = {
     )
 }
 
-ALL_METHODS: Final = frozenset().union(*(revision.methods for revision in REVISIONS.values()))
+ALL_METHODS: Final = _LEGACY | _MODERN
 MODERN: Final = tuple(name for name, revision in REVISIONS.items() if revision.modern)
 LEGACY: Final = tuple(name for name, revision in REVISIONS.items() if not revision.modern)
 NEWEST_LEGACY: Final = REVISIONS[LEGACY[-1]]

@@ -1,8 +1,8 @@
 """Sessions of the legacy era, kept in the store: valid on every worker and after a restart.
 
-Nothing is held in memory for an idle session. Where the store answers look-ups in place (SQLite), every request asks it;
-where a look-up is a round trip (PostgreSQL), an answer is trusted for a quarter of a second, less when another process
-says that the session ended.
+Nothing is held in memory for an idle session. Where the store answers look-ups in place (SQLite), every request asks
+it; where a look-up is a round trip (PostgreSQL), an answer is trusted for a quarter of a second, less when another
+process says that the session ended.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Server-sent events as ASGI: the answer to a request becomes a stream with the first message that precedes it.
 
-A request whose handler says nothing on the way gets plain JSON. A legacy stream of a session is logged, so that it can be resumed
-after the client was cut off; it goes on being logged while nobody reads it.
+A request whose handler says nothing on the way gets plain JSON. A legacy stream of a session is logged, so that it can
+be resumed after the client was cut off; it goes on being logged while nobody reads it.
 """
 
 import asyncio

@@ -1,12 +1,13 @@
 """The log of what was sent on a session's streams, so that a client that was cut off goes on without gap or duplicate.
 
-An event's id is `<stream>.<number>`. Events are written behind the answer in small batches; whoever resumes, on whatever
-process, reads them from the store and follows until the last one.
+An event's id is `<stream>.<number>`. Events are written behind the answer in small batches; whoever resumes, on
+whatever process, reads them from the store and follows until the last one.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from pentad.kernel.clock import Clock
@@ -59,22 +60,21 @@ class StreamLog:
     async def _write_pending(self) -> None:
         while self._pending:
             batch, self._pending = self._pending, []
-            now = self._clock.now()
-            await self._database.write(lambda transaction, batch=batch: _insert(transaction, batch, now))
+            await self._database.write(partial(_insert, batch=batch, now=self._clock.now()))
 
     def _hear(self, _stream: str) -> None:
         for follower in self._followers:
             follower.set()
 
     async def follow(self, session: str, stream: str, after: int) -> AsyncIterator[StreamEvent | None]:
-        """Events of a session's stream after a number, as they come, until the last; None says: nothing new, still alive."""
+        """Events of a session's stream after a number, until the last; None says that there is no news for now."""
         await self.flush()
         heard = asyncio.Event()
         self._followers.add(heard)
         try:
             while True:
                 heard.clear()
-                events = await self._database.read(lambda rows, after=after: _select(rows, session, stream, after))
+                events = await self._database.read(partial(_select, session=session, stream=stream, after=after))
                 for event in events:
                     yield event
                     after = event.seq

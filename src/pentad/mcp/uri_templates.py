@@ -1,6 +1,6 @@
-"""Resource URI templates: the `{name}` form of RFC 6570 level 1, matched backwards in linear time.
+"""Resource URI templates: the `{name}` form of RFC 6570 level 1.
 
-A variable stands for one or more characters without `/`; `{+name}` and a trailing `{name*}` take slashes too. Values are
+A variable stands for one or more characters without `/`; `{+name}` and `{name*}` take slashes too. Values are
 percent-decoded once.
 """
 

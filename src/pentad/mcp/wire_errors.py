@@ -6,7 +6,7 @@ with an id under which the operator finds the traceback in the log; the caller n
 """
 
 import logging
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pentad.kernel.errors import Forbidden, Overloaded, PentadError, RateLimited, Unauthenticated
 from pentad.kernel.ids import opaque_id
@@ -76,7 +76,7 @@ class ProtocolError(Exception):
 
     def headers(self) -> list[tuple[bytes, bytes]]:
         """HTTP headers that go with the error: when to try again, or which scope is wanting."""
-        facts: dict[str, Any] = self.data.get("details") or {} if isinstance(self.data, dict) else {}  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]  plain JSON
+        facts = cast("dict[str, Any]", self.data).get("details") or {} if isinstance(self.data, dict) else {}
         if "retry_after" in facts:
             return [(b"retry-after", b"%d" % max(1, round(facts["retry_after"])))]
         if "required_scope" in facts:

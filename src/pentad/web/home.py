@@ -39,7 +39,8 @@ def home_page(app: "App") -> str:
 def _room(app: "App", index: int) -> str:
     room = app.rooms[index].room
     rows = "".join(
-        f"<tr><td><code>{escape(tool.name)}</code></td><td class=note>{escape(tool.description.splitlines()[0])}</td></tr>"
+        f"<tr><td><code>{escape(tool.name)}</code></td>"
+        f"<td class=note>{escape(tool.description.splitlines()[0])}</td></tr>"
         for tool in room.tools
     )
     path = f"/rooms/{escape(room.name)}/mcp"
@@ -48,7 +49,13 @@ def _room(app: "App", index: int) -> str:
 
 def llms_text(app: "App") -> str:
     """The same for models: where to connect, and what there is."""
-    lines = ["# Pentad", "", "> One MCP server for a team's AI agents.", "", f"- MCP endpoint: {app.settings.url('/mcp')}"]
+    lines = [
+        "# Pentad",
+        "",
+        "> One MCP server for a team's AI agents.",
+        "",
+        f"- MCP endpoint: {app.settings.url('/mcp')}",
+    ]
     for opened in app.rooms:
         room = opened.room
         lines += ["", f"## {room.name}", "", room.instructions, ""]
