@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from pentad.access.credentials import Authenticator
     from pentad.access.remembered import RememberedCredentials
     from pentad.access.users import Users
-    from pentad.gateway.front import Front
-    from pentad.mcp.http import McpEndpoint
     from pentad.mcp.sessions import SessionBook
     from pentad.mcp.streams import StreamLog
 
@@ -140,40 +138,6 @@ class App:
         authenticator = Authenticator(self.users, self.api_keys, self.remembered, tokens=tokens, clock=self.clock)
         authenticator.follow(self.database)
         return authenticator
-
-    def asgi(self) -> "Front":
-        """The HTTP application: every room on `/mcp`, each on `/rooms/<room>/mcp`, and the ordinary routes."""
-        from pentad.access.rate_limits import Allowance, RateLimits
-        from pentad.gateway.front import Front
-        from pentad.gateway.guards import HostGuard
-        from pentad.gateway.routes import ordinary_routes
-
-        settings, limits = self.settings, self.settings.limits
-        endpoints = {"/mcp": self._endpoint("/mcp", self.all_rooms)}
-        for opened in self.rooms:
-            path = f"/rooms/{opened.room.name}/mcp"
-            endpoints[path] = self._endpoint(path, self.one_room(opened))
-        return Front(
-            endpoints,
-            ordinary_routes(self),
-            guard=HostGuard(
-                settings.host,
-                public_url=settings.public_url,
-                hosts=settings.allowed_hosts,
-                origins=settings.allowed_origins,
-            ),
-            authenticator=self.authenticator if settings.auth == "required" else None,
-            rates=RateLimits(self.database, Allowance(limits.calls_per_second, limits.calls_burst), clock=self.clock),
-            limits=limits,
-            metadata_url=settings.url("/.well-known/oauth-protected-resource"),
-        )
-
-    def _endpoint(self, path: str, era: Era) -> "McpEndpoint":
-        from pentad.mcp.http import McpEndpoint
-
-        return McpEndpoint(
-            path, era.legacy, era.modern, self.sessions, self.streams, self.hub, self.settings.limits, self.stopping
-        )
 
     @cached_property
     def sessions(self) -> "SessionBook":

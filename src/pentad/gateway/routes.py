@@ -1,6 +1,6 @@
 """The ordinary routes every server has: health, readiness, metrics, and what describes the server to programs."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -9,6 +9,7 @@ from starlette.routing import BaseRoute, Route
 
 from pentad import __version__
 from pentad.access.protected_resource import protected_resource
+from pentad.app import App
 from pentad.gateway import openapi, telemetry
 from pentad.gateway.replies import error_headers
 from pentad.kernel.errors import NotFound, PentadError
@@ -16,11 +17,8 @@ from pentad.mcp.wire_errors import unforeseen
 from pentad.storage.probe import probe_store
 from pentad.web.home import home_page, llms_text
 
-if TYPE_CHECKING:
-    from pentad.app import App
 
-
-def ordinary_routes(app: "App") -> Starlette:
+def ordinary_routes(app: App) -> Starlette:
     """A Starlette application with the server's own routes and those of its rooms."""
     routes: list[BaseRoute] = _own_routes(app)
     for opened in app.rooms:
@@ -33,7 +31,7 @@ def ordinary_routes(app: "App") -> Starlette:
     return site
 
 
-def _own_routes(app: "App") -> list[BaseRoute]:
+def _own_routes(app: App) -> list[BaseRoute]:
     async def healthz(_request: Request) -> Response:
         """Whether the process is alive."""
         return JSONResponse({"status": "ok", "version": __version__})

@@ -13,7 +13,17 @@ from pentad.mcp import messages
 from pentad.mcp.dispatcher import Answer, Dispatcher, Method
 from pentad.mcp.header_params import decode_header_value
 from pentad.mcp.listing import SECONDS_FRESH
-from pentad.mcp.messages import SUBSCRIPTION_ID_KEY, Envelope, ListenParams, Params, RequestId, RequestMeta, encode
+from pentad.mcp.messages import (
+    SERVER_INFO_KEY,
+    SUBSCRIPTION_ID_KEY,
+    Envelope,
+    ListenParams,
+    Params,
+    RequestId,
+    RequestMeta,
+    SubscriptionFilter,
+    encode,
+)
 from pentad.mcp.peers import ModernPeer, Outlet
 from pentad.mcp.request_state import StateSealer, binding
 from pentad.mcp.revisions import MODERN, NEWEST_MODERN, REVISIONS, Revision
@@ -120,11 +130,22 @@ class ModernEra:
         }
         if registry.instructions:
             body["instructions"] = registry.instructions
-        return registry.shapes[peer.revision.name].cacheable(encode(body), SECONDS_FRESH, "public"), "ok"
+        identity = {SERVER_INFO_KEY: registry.info.as_json()}
+        return registry.shapes[peer.revision.name].cacheable(encode(body), SECONDS_FRESH, "public", identity), "ok"
+
+    def _honoured(self, wanted: SubscriptionFilter) -> SubscriptionFilter:
+        """What of the wish this endpoint can fulfil."""
+        offered = self._registry.capabilities(NEWEST_MODERN)
+        return SubscriptionFilter(
+            tools_list_changed=wanted.tools_list_changed and "tools" in offered,
+            prompts_list_changed=wanted.prompts_list_changed and "prompts" in offered,
+            resources_list_changed=wanted.resources_list_changed and "resources" in offered,
+            resource_subscriptions=wanted.resource_subscriptions if "resources" in offered else [],
+        )
 
     async def _listen(self, params: ListenParams, request_id: RequestId, peer: ModernPeer) -> Answer:
         tag = {SUBSCRIPTION_ID_KEY: request_id}
-        wanted = params.notifications
+        wanted = self._honoured(params.notifications)
         peer.waiting()
         listener = self._hub.listen(peer.principal.id, filter_wants(wanted))
         try:

@@ -20,6 +20,8 @@ from pentad.mcp.revisions import Revision
 CacheScope = Literal["public", "private"]
 REPAIRS_KEY: Final = "pentad/repairs"
 ERROR_KEY: Final = "pentad/error"
+_STAMPED: Final = ("name", "version")
+"""What of the server's identity goes with every modern result; `server/discover` says all of it."""
 
 
 class Shape:
@@ -29,7 +31,7 @@ class Shape:
 
     def __init__(self, revision: Revision, server_info: Mapping[str, Any]) -> None:
         self.revision = revision
-        shown = {key: value for key, value in server_info.items() if key in revision.server_fields}
+        shown = {key: value for key, value in server_info.items() if key in _STAMPED}
         self._info_meta: dict[str, Any] = {SERVER_INFO_KEY: shown} if revision.modern else {}
         self._prefix = b'{"resultType":"complete","_meta":%b' % encode(self._info_meta) if revision.modern else b""
 
@@ -46,12 +48,14 @@ class Shape:
             return body
         return b"%b}" % prefix if body == b"{}" else b"%b,%b" % (prefix, body[1:])
 
-    def cacheable(self, body: bytes, seconds_fresh: float, scope: CacheScope) -> bytes:
+    def cacheable(
+        self, body: bytes, seconds_fresh: float, scope: CacheScope, meta: Mapping[str, Any] | None = None
+    ) -> bytes:
         """Dress a result that says how long it may be kept, where the revision knows of that."""
         if not self.revision.modern:
             return body
         hints = b'{"ttlMs":%d,"cacheScope":"%b"' % (int(seconds_fresh * 1000), scope.encode("ascii"))
-        return self.finish(hints + (b"}" if body == b"{}" else b"," + body[1:]))
+        return self.finish(hints + (b"}" if body == b"{}" else b"," + body[1:]), meta)
 
     def content(self, blocks: Sequence[Content]) -> list[Content]:
         """The blocks as this revision knows them."""

@@ -76,7 +76,8 @@ class ProtocolError(Exception):
 
     def headers(self) -> list[tuple[bytes, bytes]]:
         """HTTP headers that go with the error: when to try again, or which scope is wanting."""
-        facts = cast("dict[str, Any]", self.data).get("details") or {} if isinstance(self.data, dict) else {}
+        data = self.data
+        facts: dict[str, Any] = cast("dict[str, Any]", data).get("details") or {} if isinstance(data, dict) else {}
         if "retry_after" in facts:
             return [(b"retry-after", b"%d" % max(1, round(facts["retry_after"])))]
         if "required_scope" in facts:

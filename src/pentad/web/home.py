@@ -1,12 +1,10 @@
 """The first page a person sees, and its twin for models. Plain HTML without scripts; every foreign text is escaped."""
 
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pentad import __version__
-
-if TYPE_CHECKING:
-    from pentad.app import App
+from pentad.app import App
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent); --soft: color-mix(in srgb, currentColor 65%, transparent) }
@@ -19,7 +17,7 @@ pre { border: 1px solid var(--line); border-radius: .5rem; padding: .8rem 1rem; 
 """  # noqa: E501  style sheets read better in long lines
 
 
-def home_page(app: "App") -> str:
+def home_page(app: App) -> str:
     """What is served here and how to reach it."""
     url = app.settings.url("")
     rooms = "".join(_room(app, index) for index in range(len(app.rooms))) or "<p>No rooms are open.</p>"
@@ -36,7 +34,7 @@ def home_page(app: "App") -> str:
     )
 
 
-def _room(app: "App", index: int) -> str:
+def _room(app: App, index: int) -> str:
     room = app.rooms[index].room
     rows = "".join(
         f"<tr><td><code>{escape(tool.name)}</code></td>"
@@ -47,7 +45,7 @@ def _room(app: "App", index: int) -> str:
     return f"<h2>{escape(room.name)}</h2><p><small><code>{path}</code></small></p><table>{rows}</table>"
 
 
-def llms_text(app: "App") -> str:
+def llms_text(app: App) -> str:
     """The same for models: where to connect, and what there is."""
     lines = [
         "# Pentad",

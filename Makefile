@@ -1,0 +1,66 @@
+# Every target sets itself up: its own .venv, nothing global. `make help` lists them.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
+
+.PHONY: help demo test lint types contracts conformance interop faults bench ci lock clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+demo: .venv/.run ## set up and start everything with demo data on this machine
+	@$(BIN)/pentad demo
+
+test: .venv/.dev ## set up and run the tests
+	@$(BIN)/python -m pytest -n 2 -m "not faults and not interop"
+
+lint: .venv/.dev ## style and format
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+
+types: .venv/.dev ## strict types over src
+	@PYRIGHT_PYTHON_IGNORE_WARNINGS=1 PYRIGHT_PYTHON_CACHE_DIR=.cache/pyright $(BIN)/pyright
+
+contracts: .venv/.dev ## the direction of imports
+	@$(BIN)/lint-imports --no-logo
+
+conformance: .venv/.dev ## the protocol's official suite against a running server
+	@$(BIN)/python -m tests.conformance.run
+
+interop: .venv/.dev ## real foreign clients, the differential twin, the long fuzz
+	@PENTAD_FUZZ=long $(BIN)/python -m pytest -m interop
+
+faults: .venv/.dev ## kills processes, breaks disks, cuts the power
+	@$(BIN)/python -m pytest -m faults
+
+bench: .venv/.dev ## side by side with the named peers, in one run
+	@$(BIN)/python -m benchmarks
+
+ci: lint types contracts conformance interop test ## all that must be green
+
+lock: .venv/.dev ## resolve the dependencies anew
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header pyproject.toml --all-extras -o requirements.lock
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header -c requirements.lock --group dev -o requirements-dev.lock
+
+clean: ## remove what the targets made
+	@rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/.made:
+	@$(PYTHON) -c 'import sys; sys.exit("Pentad needs Python 3.11 or newer; set PYTHON=...") if sys.version_info < (3, 11) else None'
+	@echo "Making .venv ..." >&2
+	@$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/.run: .venv/.made requirements.lock pyproject.toml
+	@echo "Installing Pentad and what it needs ..." >&2
+	@$(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-deps -e .
+	@touch $@
+
+.venv/.dev: .venv/.run requirements-dev.lock
+	@echo "Installing what the tests need ..." >&2
+	@$(PIP) --require-hashes -r requirements-dev.lock
+	@touch $@

@@ -1,0 +1,35 @@
+"""The HTTP application of an open Pentad: its endpoints, its routes and the guards in front of both."""
+
+from pentad.access.rate_limits import Allowance, RateLimits
+from pentad.app import App, Era
+from pentad.gateway.front import Front
+from pentad.gateway.guards import HostGuard
+from pentad.gateway.routes import ordinary_routes
+from pentad.mcp.http import McpEndpoint
+
+
+def http_application(app: App) -> Front:
+    """Every room on `/mcp`, each on `/rooms/<room>/mcp`, and the ordinary routes."""
+    settings, limits = app.settings, app.settings.limits
+    endpoints = {"/mcp": _endpoint(app, "/mcp", app.all_rooms)}
+    for opened in app.rooms:
+        path = f"/rooms/{opened.room.name}/mcp"
+        endpoints[path] = _endpoint(app, path, app.one_room(opened))
+    guard = HostGuard(
+        settings.host, public_url=settings.public_url, hosts=settings.allowed_hosts, origins=settings.allowed_origins
+    )
+    return Front(
+        endpoints,
+        ordinary_routes(app),
+        guard=guard,
+        authenticator=app.authenticator if settings.auth == "required" else None,
+        rates=RateLimits(app.database, Allowance(limits.calls_per_second, limits.calls_burst), clock=app.clock),
+        limits=limits,
+        metadata_url=settings.url("/.well-known/oauth-protected-resource"),
+    )
+
+
+def _endpoint(app: App, path: str, era: Era) -> McpEndpoint:
+    return McpEndpoint(
+        path, era.legacy, era.modern, app.sessions, app.streams, app.hub, app.settings.limits, app.stopping
+    )
