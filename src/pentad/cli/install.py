@@ -14,7 +14,7 @@ import click
 
 from pentad.cli.clients.client import TOKEN_VARIABLE, Client, HttpServer, Machine, Server, StdioServer
 from pentad.cli.clients.json_form import JsonForm
-from pentad.cli.options import data_option, read_settings, rooms_option
+from pentad.cli.options import settings_options
 from pentad.cli.output import print_text, say, warn
 from pentad.kernel.errors import Misconfigured
 from pentad.settings import Settings
@@ -26,9 +26,8 @@ CLIENT_NAMES: Final = ("claude-code", "claude-desktop", "cursor", "vscode", "cod
 @click.argument("client", type=click.Choice(CLIENT_NAMES))
 @click.option("--print", "only_print", is_flag=True, help="Show the snippet and change nothing.")
 @click.option("--http", is_flag=True, help="Reach a running server instead of starting one for each client.")
-@rooms_option
-@data_option
-def install(client: str, only_print: bool, http: bool, rooms: str | None, data: Path | None) -> None:
+@settings_options("rooms", "data")
+def install(client: str, only_print: bool, http: bool, settings: Settings) -> None:
     """Add Pentad to an MCP client's configuration.
 
     The file is changed in one place only and whole or not at all; the old one is kept as FILE.bak. With --http the
@@ -36,7 +35,6 @@ def install(client: str, only_print: bool, http: bool, rooms: str | None, data: 
     """
     from pentad.cli.clients.known import CLIENTS
 
-    settings = read_settings(rooms=rooms, data=data)
     chosen = CLIENTS[client]
     servers = _http_servers(settings) if http else {"pentad": _stdio_server(settings)}
     if only_print:

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 import click
 
@@ -114,13 +114,13 @@ def visible(text: str) -> str:
 
 
 def _labelled(label: str, colour: str, text: str) -> None:
-    head = click.style(f"{label}:", fg=colour, bold=True) if wants_colour() else f"{label}:"
+    head = click.style(f"{label}:", fg=colour, bold=True) if wants_colour(sys.stderr) else f"{label}:"
     click.echo(f"{head} {visible(text)}", err=True)
 
 
-def wants_colour() -> bool:
+def wants_colour(stream: TextIO) -> bool:
     """Colours belong on a terminal whose owner has not declined them."""
-    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    return stream.isatty() and not os.environ.get("NO_COLOR")
 
 
 def _is_utf8() -> bool:

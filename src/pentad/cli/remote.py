@@ -43,11 +43,22 @@ class RemoteServer:
             self._headers["Mcp-Session-Id"] = session
         await self._post({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
-    async def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    async def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """The result of one request; the server's refusal is raised."""
         self._last_id += 1
         body = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
         return _result(_message(await self._post(body), self._last_id))
+
+    async def list_all(self, method: str, key: str) -> list[dict[str, Any]]:
+        """Every entry of a list, over all its pages."""
+        entries: list[dict[str, Any]] = []
+        params: dict[str, Any] = {}
+        while True:
+            page = await self.request(method, params)
+            entries += page.get(key, [])
+            if (cursor := page.get("nextCursor")) is None:
+                return entries
+            params = {"cursor": cursor}
 
     async def close(self) -> None:
         """End the session; a server that keeps none, or is gone, is none the worse."""

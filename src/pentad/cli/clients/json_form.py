@@ -57,7 +57,7 @@ class JsonForm:
 
     def content(self, text: str) -> dict[str, Any]:
         """What the text says."""
-        found = parse(text, comments=self._comments).value if text.strip("\ufeff \t\r\n") else {}
+        found: Any = parse(text, comments=self._comments).value if text.strip("\ufeff \t\r\n") else {}
         return _merged(found, {}, ())
 
     def snippet(self, content: Mapping[str, Any]) -> str:

@@ -1,0 +1,76 @@
+"""`pentad doctor`: one line for everything a start depends on, each with what to do about it."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from pentad.cli.options import json_option
+from pentad.cli.output import print_json, visible, wants_colour
+
+if TYPE_CHECKING:
+    from pentad.cli.findings import Finding
+    from pentad.settings import Settings
+
+_COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
+_CODES: Final = {"ok": 0, "warn": 1, "fail": 2}
+
+
+@click.command()
+@json_option
+@click.option("--data", type=click.Path(path_type=Path), help="The folder that holds everything Pentad keeps.")
+@click.option("--database", metavar="URL", help="A postgresql:// address instead of SQLite.")
+@click.option("--config", type=click.Path(path_type=Path), help="The configuration file (TOML).")
+def doctor(as_json: bool, data: Path | None, database: str | None, config: Path | None) -> None:
+    """Check this machine, the store and the configuration.
+
+    Ends with 0 if all is well, 1 if something deserves attention, 2 if something has to be put right.
+    """
+    from pentad.kernel.errors import PentadError
+    from pentad.settings_sources import load_settings
+
+    try:
+        settings = load_settings({"data": data, "database": database}, config=config)
+        found = examine(settings)
+    except PentadError as error:
+        from pentad.cli.findings import Finding, about_python, about_sqlite
+
+        broken = Finding("configuration", "fail", error.message, error.hint or "Correct it.")
+        found = [about_python(), about_sqlite(), broken]
+    if as_json:
+        print_json([finding.as_json() for finding in found])
+    else:
+        _print(found)
+    sys.exit(max(_CODES[finding.state] for finding in found))
+
+
+def examine(settings: "Settings") -> "list[Finding]":
+    """Every finding, in the order of the report."""
+    from pentad.cli import findings
+    from pentad.cli.clients.known import CLIENTS
+    from pentad.cli.install import this_machine
+    from pentad.cli.store_findings import about_store
+
+    folder = findings.about_folder(settings.data)
+    is_sound = settings.database is not None or all(finding.state != "fail" for finding in folder)
+    return [
+        findings.about_python(),
+        findings.about_sqlite(),
+        *findings.about_configuration(settings),
+        *folder,
+        *(asyncio.run(about_store(settings)) if is_sound else []),
+        *findings.about_ports(settings),
+        *findings.about_clients(CLIENTS.values(), this_machine()),
+    ]
+
+
+def _print(found: "list[Finding]") -> None:
+    width = max(len(finding.check) for finding in found)
+    for finding in found:
+        state = f"{finding.state:<4}"
+        shown = click.style(state, fg=_COLOURS[finding.state]) if wants_colour(sys.stdout) else state
+        click.echo(f"{shown}  {finding.check.ljust(width)}  {visible(finding.text)}")
+        if finding.fix and finding.state != "ok":
+            click.echo(f"{'':<4}  {'':<{width}}  -> {visible(finding.fix)}")

@@ -1,0 +1,64 @@
+"""`pentad list`: what the rooms offer, as a client would be told it."""
+
+import asyncio
+import dataclasses
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from pentad.cli.options import json_option, settings_options
+from pentad.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from pentad.app import App
+    from pentad.settings import Settings
+
+_LISTS: Final = {
+    "tools": (("tools/list", "tools"),),
+    "resources": (("resources/list", "resources"), ("resources/templates/list", "resourceTemplates")),
+    "prompts": (("prompts/list", "prompts"),),
+}
+
+
+@click.command("list")
+@click.argument("what", type=click.Choice(list(_LISTS)))
+@click.option("--room", metavar="R", help="Of one room only.")
+@json_option
+@settings_options("rooms", "data", "database")
+def listing(what: str, room: str | None, as_json: bool, settings: "Settings") -> None:
+    """List tools, resources or prompts.
+
+    --json shows each with everything a client is told, its schema included.
+    """
+    if room is not None:
+        settings = dataclasses.replace(settings, rooms=(room,))
+    entries = asyncio.run(_entries(settings, what))
+    if as_json:
+        print_json(entries)
+        return
+    rows = [(_name(entry), entry["room"] or "", _first_line(entry.get("description") or "")) for entry in entries]
+    print_table(("uri" if what == "resources" else "name", "room", "description"), rows, empty=f"There are no {what}.")
+
+
+async def _entries(settings: "Settings", what: str) -> list[dict[str, Any]]:
+    from pentad.app import open_app
+
+    async with open_app(settings) as app, app.client() as client:
+        rooms = _room_by_name(app, what)
+        found = [entry for method, key in _LISTS[what] for entry in await client.list_all(method, key)]
+        return [{"room": rooms.get(_name(entry)), **entry} for entry in found]
+
+
+def _room_by_name(app: "App", what: str) -> dict[str, str]:
+    """Which room each declared thing belongs to; resources that exist only at run time are not declared."""
+    return {
+        _name(declared.listing()): opened.room.name for opened in app.rooms for declared in getattr(opened.room, what)
+    }
+
+
+def _name(entry: dict[str, Any]) -> str:
+    return str(entry.get("uri") or entry.get("uriTemplate") or entry["name"])
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]

@@ -1,0 +1,44 @@
+"""`pentad mcp serve`: MCP over stdin and stdout, for clients that start their server themselves.
+
+stdout belongs to the protocol; everything else goes to stderr. This verb must import neither Starlette nor uvicorn.
+"""
+
+import asyncio
+import contextlib
+import signal
+from typing import TYPE_CHECKING
+
+import click
+
+from pentad.cli.options import settings_options
+
+if TYPE_CHECKING:
+    from pentad.settings import Settings
+
+
+@click.group()
+def mcp() -> None:
+    """Serve MCP over stdio."""
+
+
+@mcp.command()
+@settings_options("rooms", "data", "database")
+def serve(settings: "Settings") -> None:
+    """Serve one client over stdin and stdout until its input ends."""
+    from pentad.logs import configure_logging
+
+    configure_logging(settings.log.level, settings.log.format)
+    with contextlib.suppress(asyncio.CancelledError):
+        asyncio.run(_serve(settings))
+
+
+async def _serve(settings: "Settings") -> None:
+    from pentad.app import open_app
+    from pentad.mcp.stdio import serve_stdio
+
+    serving = asyncio.current_task()
+    with contextlib.suppress(NotImplementedError):  # Windows ends the process itself
+        if serving is not None:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
+    async with open_app(settings) as app:
+        await serve_stdio(lambda write: app.connection(write, transport="stdio"), settings.limits.body_bytes)

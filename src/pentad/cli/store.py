@@ -1,0 +1,49 @@
+"""The store alone, for verbs that need no room: open, up to date as far as the core goes, closed at the end."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from pentad.access.api_keys import ApiKeys
+from pentad.access.passwords import Passwords
+from pentad.access.users import Users
+from pentad.app import CORE_SETS
+from pentad.kernel.errors import NotFound
+from pentad.kernel.ports import Database
+from pentad.settings import Settings
+from pentad.storage.migrations import apply
+from pentad.storage.open import locate, open_database
+
+
+@asynccontextmanager
+async def open_store(settings: Settings) -> AsyncGenerator[Database]:
+    """The store of these settings with whatever tables it has."""
+    database = await open_database(settings.database, settings.data)
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+@asynccontextmanager
+async def open_users(settings: Settings) -> AsyncGenerator[Users]:
+    """The users of the store; servers that run on it hear of every change."""
+    async with open_store(settings) as database:
+        await apply(database, CORE_SETS)
+        yield Users(database, Passwords())
+
+
+@asynccontextmanager
+async def open_keys(settings: Settings) -> AsyncGenerator[ApiKeys]:
+    """The API keys of the store; servers that run on it hear of every change."""
+    async with open_store(settings) as database:
+        await apply(database, CORE_SETS)
+        yield ApiKeys(database)
+
+
+def existing_store(settings: Settings) -> Path | str:
+    """Where the store is; refused if it would be a file that does not exist."""
+    place = locate(settings.database, settings.data)
+    if isinstance(place, Path) and not place.exists():
+        raise NotFound(f"There is no store at {place}.", hint="Name its folder with --data.")
+    return place

@@ -1,0 +1,76 @@
+"""What `pentad doctor` finds out about the store: reachable, up to date, with what search needs, on the same clock.
+
+The store is opened as it is and never migrated: looking must not change what is looked at.
+"""
+
+import time
+from pathlib import Path
+from typing import Final
+
+from pentad.app import migration_sets
+from pentad.cli.findings import Finding
+from pentad.cli.store import open_store
+from pentad.kernel.errors import PentadError
+from pentad.kernel.ports import Database
+from pentad.rooms.finder import find_rooms
+from pentad.settings import Settings
+from pentad.storage.migrations import plan
+from pentad.storage.open import locate
+from pentad.storage.probe import probe_store
+
+_MOST_SKEW_SECONDS: Final = 5.0
+
+
+async def about_store(settings: Settings) -> list[Finding]:
+    """Every question about the store, as far as it can be asked."""
+    place = locate(settings.database, settings.data)
+    if isinstance(place, Path) and not place.exists():
+        return [Finding("store", "ok", "There is no store yet; the first start makes it.")]
+    try:
+        async with open_store(settings) as database:
+            found = [await _about_answers(database), await _about_migrations(database, settings)]
+            if database.dialect == "postgres":
+                found += [await _about_vectors(database), await _about_server_clock(database)]
+            return found
+    except PentadError as error:
+        return [Finding("store", "fail", error.message, error.hint or "Check --database and --data.")]
+
+
+async def _about_answers(database: Database) -> Finding:
+    store = await probe_store(database)
+    if store.trouble is not None:
+        return Finding("store", "fail", store.trouble.message, store.trouble.hint or "Read the server's log.")
+    title = "PostgreSQL" if store.dialect == "postgres" else "SQLite"
+    return Finding(
+        "store", "ok", f"{title} {store.version} answers; a commit takes {(store.write_seconds or 0) * 1000:.1f} ms."
+    )
+
+
+async def _about_migrations(database: Database, settings: Settings) -> Finding:
+    try:
+        pending = await plan(database, migration_sets(find_rooms(settings.rooms)))
+    except PentadError as error:
+        return Finding("migrations", "fail", error.message, error.hint or "Upgrade Pentad.")
+    if pending:
+        fix = "`pentad migrate` applies them now, the next start does so anyway."
+        return Finding("migrations", "warn", f"{len(pending)} are due.", fix)
+    return Finding("migrations", "ok", "The tables are up to date.")
+
+
+async def _about_vectors(database: Database) -> Finding:
+    store = await probe_store(database)
+    if store.pgvector is not None:
+        return Finding("pgvector", "ok", f"pgvector {store.pgvector} is there.")
+    if store.features.get("pgvector_available"):
+        return Finding(
+            "pgvector", "warn", "pgvector is not switched on.", "Run CREATE EXTENSION vector in the database."
+        )
+    return Finding("pgvector", "warn", "pgvector is not installed; search is lexical.", "Install it on the server.")
+
+
+async def _about_server_clock(database: Database) -> Finding:
+    theirs = await database.read(lambda rows: float(rows.value("SELECT extract(epoch FROM clock_timestamp())")))
+    skew = abs(theirs - time.time())
+    if skew > _MOST_SKEW_SECONDS:
+        return Finding("store clock", "warn", f"The server's clock is off by {skew:.0f} s.", "Synchronise both clocks.")
+    return Finding("store clock", "ok", "The server's clock agrees with this machine's.")

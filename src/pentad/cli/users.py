@@ -1,0 +1,102 @@
+"""`pentad users`: who may log in. Passwords are asked for or read from stdin, never taken from the command line."""
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from pentad.cli.options import json_option, store_options
+from pentad.cli.output import print_json, print_table, say
+from pentad.kernel.clock import iso
+
+if TYPE_CHECKING:
+    from pentad.access.users import User
+    from pentad.settings import Settings
+
+password_option = click.option("--password-stdin", is_flag=True, help="Read the password from stdin.")
+
+
+@click.group()
+def users() -> None:
+    """Add, list and remove users; set passwords."""
+
+
+@users.command()
+@click.argument("name")
+@click.option("--role", type=click.Choice(["reader", "writer", "admin"]), default="reader", show_default=True)
+@password_option
+@store_options
+def add(name: str, role: str, password_stdin: bool, settings: "Settings") -> None:
+    """Add a user."""
+    asyncio.run(_add(settings, name, _password(password_stdin), role))
+    say(f"Added {name} as {role}.")
+
+
+@users.command("list")
+@json_option
+@store_options
+def list_users(as_json: bool, settings: "Settings") -> None:
+    """List all users."""
+    found = asyncio.run(_all(settings))
+    rows = [(user.name, user.role, ",".join(sorted(user.scopes)), iso(user.created_at)) for user in found]
+    columns = ("name", "role", "scopes", "created")
+    if as_json:
+        print_json([dict(zip(columns, row, strict=True)) for row in rows])
+    else:
+        print_table(columns, rows, empty="There are no users.")
+
+
+@users.command()
+@click.argument("name")
+@store_options
+def remove(name: str, settings: "Settings") -> None:
+    """Remove a user and revoke the keys it owns."""
+    asyncio.run(_remove(settings, name))
+    say(f"Removed {name}.")
+
+
+@users.command()
+@click.argument("name")
+@password_option
+@store_options
+def passwd(name: str, password_stdin: bool, settings: "Settings") -> None:
+    """Set a user's password; sessions with the old one end."""
+    asyncio.run(_set_password(settings, name, _password(password_stdin)))
+    say(f"Changed the password of {name}.")
+
+
+async def _add(settings: "Settings", name: str, password: str, role: str) -> None:
+    from pentad.cli.store import open_users
+
+    async with open_users(settings) as known:
+        await known.add(name, password, role=role)
+
+
+async def _all(settings: "Settings") -> "list[User]":
+    from pentad.cli.store import open_users
+
+    async with open_users(settings) as known:
+        return await known.all()
+
+
+async def _remove(settings: "Settings", name: str) -> None:
+    from pentad.cli.store import open_users
+
+    async with open_users(settings) as known:
+        await known.remove(name)
+
+
+async def _set_password(settings: "Settings", name: str, password: str) -> None:
+    from pentad.cli.store import open_users
+
+    async with open_users(settings) as known:
+        await known.set_password(name, password)
+
+
+def _password(from_stdin: bool) -> str:
+    if from_stdin:
+        return sys.stdin.readline().rstrip("\r\n")
+    if not sys.stdin.isatty():
+        raise click.UsageError("There is no terminal to ask for a password on; use --password-stdin.")
+    return click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)

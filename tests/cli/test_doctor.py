@@ -1,0 +1,112 @@
+"""`pentad doctor`: sound, doubtful and broken machines, told apart by state, fix and exit code."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from pentad.cli.clients.client import Machine
+from pentad.cli.clients.known import CLIENTS
+from pentad.cli.findings import about_clients, about_folder
+from tests.cli.processes import run
+
+
+def report(home: Path, *args: str, **environ: str) -> tuple[int, dict[str, dict[str, str]]]:
+    done = run("doctor", "--json", *args, home=home, environ=environ)
+    assert "Traceback" not in done.stderr
+    return done.returncode, {finding["check"]: finding for finding in json.loads(done.stdout)}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def ports() -> dict[str, str]:
+    return {"PENTAD_PORT": str(free_port()), "PENTAD_GRPC_PORT": "0"}
+
+
+def test_a_fresh_machine_is_well_and_stays_untouched(tmp_path: Path, ports: dict[str, str]) -> None:
+    code, found = report(tmp_path, "--data", "new", **ports)
+    assert (code, {finding["state"] for finding in found.values()}) == (0, {"ok"})
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_store_in_use_is_examined(tmp_path: Path, ports: dict[str, str]) -> None:
+    assert run("migrate", "--data", "d", home=tmp_path).returncode == 0
+    code, found = report(tmp_path, "--data", "d", **ports)
+    assert code == 0
+    assert {"store", "migrations", "disk", "clock", "data folder", "sqlite"} <= set(found)
+
+
+@pytest.mark.parametrize("broken", ["file", "file/below"])
+def test_a_data_folder_that_is_none_is_a_failure_with_a_fix(tmp_path: Path, ports: dict[str, str], broken: str) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    code, found = report(tmp_path, "--data", broken, **ports)
+    assert (code, found["data folder"]["state"]) == (2, "fail")
+    assert "--data" in found["data folder"]["fix"]
+
+
+def test_a_store_that_is_another_kind_of_file_is_a_failure(tmp_path: Path, ports: dict[str, str]) -> None:
+    (tmp_path / "pentad.db").write_bytes(b"this is not a database at all" * 100)
+    code, found = report(tmp_path, "--data", str(tmp_path), **ports)
+    assert (code, found["store"]["state"]) == (2, "fail")
+
+
+def test_a_wrong_file_is_reported_and_the_rest_still_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "pentad.toml").write_text("prot = 1", encoding="utf-8")
+    code, found = report(tmp_path)
+    assert (code, found["python"]["state"]) == (2, "ok")
+    assert "'port'" in found["configuration"]["fix"]
+
+
+def test_an_unknown_variable_and_a_taken_port_deserve_attention(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        code, found = report(tmp_path, PENTAD_PORT=port, PENTAD_GRPC_PORT="0", PENTAD_HOTS="x")
+    assert code == 1
+    assert found["port"]["state"] == "warn"
+    assert "PENTAD_HOST" in found["configuration"]["text"]
+
+
+def test_a_database_out_of_reach_fails_without_showing_its_password(tmp_path: Path, ports: dict[str, str]) -> None:
+    done = run("doctor", "--database", "postgresql://ada:hunter2@127.0.0.1:1/x", home=tmp_path, environ=ports)
+    assert done.returncode == 2
+    assert "hunter2" not in done.stdout + done.stderr
+
+
+def test_the_text_report_names_the_fix(tmp_path: Path, ports: dict[str, str]) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    lines = run("doctor", "--data", "file", home=tmp_path, environ=ports).stdout.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("fail"))
+    assert lines[at + 1].strip().startswith("-> ")
+
+
+def test_clients_are_found_with_and_without_pentad_and_with_a_command_that_is_gone(tmp_path: Path) -> None:
+    def write(name: str, text: str) -> None:
+        path = CLIENTS[name].path(Machine("linux", tmp_path, {}))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    write("cursor", "{}")
+    write("gemini", "{")
+    write("codex", '[mcp_servers.pentad]\ncommand = "/gone/pentad"\n')
+    write("vscode", '{"servers": {"pentad": {"url": "http://127.0.0.1:8700/mcp"}}}')
+    found = {finding.check: finding for finding in about_clients(CLIENTS.values(), Machine("linux", tmp_path, {}))}
+    assert {check.removeprefix("client "): finding.state for check, finding in found.items()} == {
+        "cursor": "ok",
+        "gemini": "warn",
+        "codex": "warn",
+        "vscode": "ok",
+    }
+    assert "pentad install codex" in found["client codex"].fix
+
+
+def test_looking_at_a_folder_leaves_nothing_in_it(tmp_path: Path) -> None:
+    assert all(finding.state in ("ok", "warn") for finding in about_folder(tmp_path))
+    assert list(tmp_path.iterdir()) == []
