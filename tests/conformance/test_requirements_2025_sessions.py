@@ -150,8 +150,8 @@ def test_notifications_are_accepted_without_a_body(session: Session, method: str
     assert (answer.status, answer.body) == (202, b"")
 
 
-def test_an_answer_to_nothing_is_accepted_and_forgotten(session: Session) -> None:
-    assert session.respond("never-asked", {}).status == 202
+def test_an_answer_to_nothing_is_refused_and_does_no_harm(session: Session) -> None:
+    assert session.respond("never-asked", {}).status == 400
     assert session.call("ping").status == 200
 
 

@@ -49,7 +49,7 @@ def inspect(request: pytest.FixtureRequest, served: Served, inspector: list[str]
             check=False,
         )
         assert finished.returncode == 0, f"{finished.returncode}: {finished.stdout}\n{finished.stderr}"
-        return json.loads(finished.stdout)
+        return json.loads(finished.stdout)["result"]
 
     return run
 

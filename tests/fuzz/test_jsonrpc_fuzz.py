@@ -1,0 +1,131 @@
+"""Spoiled JSON-RPC against the whole application in memory: always a well-formed answer, no traceback, no 5xx.
+
+About a thousand cases in the ordinary run, always the same ones; `PENTAD_FUZZ_CASES=20000` asks for that many, at
+random.
+"""
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import Generator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pentad.gateway.serving import http_application
+from tests.conformance.server import CONFORMANCE_ROOM
+from tests.fuzz.asgi import Asgi, exchange
+from tests.fuzz.mutations import Attack, legacy_attacks, modern_attacks
+from tests.fuzz.verdict import complaint, complaint_about_message
+
+from pentad.app import App, open_app
+from pentad.kernel.limits import Limits
+from pentad.settings import Settings
+
+CASES = int(os.environ.get("PENTAD_FUZZ_CASES", "1000"))
+LONG = "PENTAD_FUZZ_CASES" in os.environ
+
+fuzzing = settings(
+    max_examples=max(1, CASES // 3),
+    deadline=None,
+    derandomize=not LONG,
+    database=None,
+    print_blob=LONG,
+    suppress_health_check=list(HealthCheck),
+)
+pytestmark = pytest.mark.timeout(3600 if LONG else 120)
+
+
+class Incidents(logging.Handler):
+    """Whatever the server would have written to its log as an error."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.seen: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.seen.append(self.format(record))
+
+
+@dataclass(frozen=True)
+class Target:
+    """The open application, the loop it lives on, and its log."""
+
+    runner: asyncio.Runner
+    app: App
+    asgi: Asgi
+    incidents: Incidents
+
+    def strike(self, attack: Attack) -> None:
+        self.incidents.seen.clear()
+        reply = self.runner.run(exchange(self.asgi, attack))
+        assert complaint(reply) is None, (complaint(reply), reply)
+        assert self.incidents.seen == []
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Generator[Target]:
+    data = tmp_path_factory.mktemp("data")
+    chosen = Settings(rooms=(CONFORMANCE_ROOM,), data=data, auth="none", limits=Limits(calls_per_second=0))
+    incidents = Incidents()
+    logging.getLogger().addHandler(incidents)
+    stack = AsyncExitStack()
+    with asyncio.Runner() as runner:
+        app = runner.run(stack.enter_async_context(open_app(chosen)))
+        asgi = runner.run(stack.enter_async_context(http_application(app)))
+        yield Target(runner, app, asgi, incidents)
+        runner.run(stack.aclose())
+    logging.getLogger().removeHandler(incidents)
+
+
+@pytest.fixture(scope="module")
+def sessions(target: Target) -> tuple[str, ...]:
+    """Live sessions of two revisions."""
+    return tuple(_session(target, version) for version in ("2025-11-25", "2025-03-26"))
+
+
+def _session(target: Target, version: str) -> str:
+    params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "fuzz", "version": "1"}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}).encode()
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json"), (b"accept", b"*/*")]
+    return target.runner.run(exchange(target.asgi, Attack("POST", headers, body))).headers["mcp-session-id"]
+
+
+@fuzzing
+@given(attack=modern_attacks())
+def test_spoiled_requests_of_the_stateless_era_are_answered_properly(target: Target, attack: Attack) -> None:
+    target.strike(attack)
+
+
+@fuzzing
+@given(data=st.data())
+def test_spoiled_requests_of_the_handshake_era_are_answered_properly(
+    target: Target, sessions: tuple[str, ...], data: st.DataObject
+) -> None:
+    target.strike(data.draw(legacy_attacks(sessions)))
+
+
+@fuzzing
+@given(first=modern_attacks(), second=legacy_attacks(()))
+def test_spoiled_lines_of_a_connection_are_answered_properly(target: Target, first: Attack, second: Attack) -> None:
+    written: list[bytes] = []
+    target.incidents.seen.clear()
+
+    async def converse() -> None:
+        async def write(message: bytes) -> None:
+            written.append(message)
+
+        connection = target.app.connection(write, transport="memory")
+        for attack in (first, second):
+            await connection.receive(attack.body.replace(b"\n", b" "))
+        await connection.close(grace_seconds=5)
+
+    target.runner.run(asyncio.wait_for(converse(), 10))
+    for message in written:
+        said: Any = json.loads(message)
+        assert complaint_about_message(said, refused=False) is None, message
+    assert target.incidents.seen == []
