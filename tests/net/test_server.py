@@ -177,7 +177,7 @@ async def test_trailers_are_read_but_not_kept():
 
 @pytest.mark.anyio
 async def test_a_body_beyond_the_limit_gets_its_413_and_then_the_end():
-    async with running(app) as server:
+    async with running(app, header_seconds=0.4) as server:
         peer = await server.connect(
             b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 100000000\r\n\r\n" + b"x" * 500_000
         )

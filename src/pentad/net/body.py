@@ -19,7 +19,7 @@ GRACE_SECONDS: Final = 5.0
 _CLOCK: Final = SystemClock()
 
 
-class ClientDisconnected(Exception):  # noqa: N818  nobody is left to be told of an error
+class ClientDisconnected(Exception):
     """The client went away before its body was complete; there is nobody to answer."""
 
 

@@ -24,6 +24,16 @@ TOO_MANY: Final = (b"429 Too Many Requests", b"Too many connections from this ad
 INVALID: Final = (b"400 Bad Request", b"This is not a valid HTTP request.")
 
 
+class _Dropped(list[tuple[bytes, bytes]]):
+    """Takes the fields that follow a chunked body: no headers of the request, and without a bound."""
+
+    def append(self, _field: tuple[bytes, bytes], /) -> None:
+        """Keep nothing."""
+
+
+_DROPPED: Final = _Dropped()
+
+
 class GuardedConfig(Config):
     """uvicorn's settings plus the guard that its connections share."""
 
@@ -79,16 +89,13 @@ class GuardedProtocol(HttpToolsProtocol):
         self._in_headers = True
         self.deadline = self.guard.now + self.guard.header_seconds
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_headers:  # what follows a chunked body is not a header of the request, and has no bound
-            super().on_header(name, value)
-
     def on_headers_complete(self) -> None:
         self._in_headers = False
         self._header_bytes = 0
         self.deadline = inf
         if not self.parser.should_upgrade():
             super().on_headers_complete()
+            self.headers = _DROPPED
 
     def on_message_complete(self) -> None:
         if not self.parser.should_upgrade():
