@@ -18,6 +18,7 @@ from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
 from pentad.mcp.exchange import HttpExchange
 from pentad.mcp.http import McpEndpoint
 from pentad.mcp.sse import Message, Receive, Send
+from pentad.mcp.wire_errors import unforeseen
 from pentad.net.body import ClientDisconnected, read_body
 
 Scope = MutableMapping[str, Any]
@@ -98,6 +99,8 @@ class Front:
             await send_error(send, error, self._challenges())
         except PentadError as error:
             await send_error(send, error)
+        except Exception as error:  # noqa: BLE001  the outermost wall: a caller hears an incident number, the log the rest
+            await send_error(send, PentadError(unforeseen(error, f"{scope['method']} {scope['path']}").message))
 
     def _check_addressee(self, headers: Mapping[bytes, bytes], origin: bytes | None) -> None:
         if not self._guard.host_is_ours(headers.get(b"host", b"")):

@@ -53,6 +53,7 @@ class ConnectionOutlet:
     """Messages of a request go where all messages go; a connection needs no sign of life."""
 
     __slots__ = ("_write",)
+    can_send = True
 
     def __init__(self, write: Write) -> None:
         self._write = write

@@ -5,10 +5,11 @@ A peer lives as long as one request. The outlet is the transport's: it carries m
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from msgspec import UNSET
 
+from pentad.kernel.errors import DeadlineExceeded
 from pentad.kernel.principal import Principal
 from pentad.mcp import messages
 from pentad.mcp.asking import BadAnswer, ElicitUrl, InputRequired, MissingCapability, Question
@@ -19,9 +20,16 @@ from pentad.mcp.request_state import StateSealer
 from pentad.mcp.revisions import Revision
 from pentad.mcp.sessions import Session
 
+_ANSWER_SECONDS: Final = 600.0
+
 
 class Outlet(Protocol):
     """Where messages of one request go."""
+
+    @property
+    def can_send(self) -> bool:
+        """Whether the client takes messages before the answer; if not, they are dropped and nothing can be asked."""
+        ...
 
     async def send(self, message: bytes) -> None: ...
 
@@ -87,7 +95,9 @@ class LegacyPeer:
         return self.session.id if self.session is not None else None
 
     def supports(self, capability: str) -> bool:
-        if self.session is None or (capability == "elicitation" and not self.revision.elicitation):
+        if self.session is None or not self._outlet.can_send:
+            return False
+        if capability == "elicitation" and not self.revision.elicitation:
             return False
         return self.session.capabilities().get(capability) is not None
 
@@ -125,7 +135,13 @@ class LegacyPeer:
         key, answer = self._conversations.expect(session.id)
         try:
             await self._outlet.send(messages.request(key, question.method, question.params()))
-            return question.read(await answer)
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                return question.read(await answer)
+        except TimeoutError:
+            raise DeadlineExceeded(
+                f"The client did not answer {question.method} within {_ANSWER_SECONDS / 60:g} minutes.",
+                hint="Call again when somebody can answer.",
+            ) from None
         finally:
             self._conversations.give_up(session.id, key)
 

@@ -100,6 +100,8 @@ class SessionBook:
             if row is None:
                 return None
             owner, place, revision, client, log_level, touched = row
+            if revision not in REVISIONS:
+                return None
             session = Session(session_id, owner, place, REVISIONS[revision], client, log_level, touched)
             if self._remembers:
                 self._remember(session)

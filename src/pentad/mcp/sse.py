@@ -58,11 +58,11 @@ class Disconnect:
 class StreamOutlet:
     """The modern era's stream: no ids, no log; the client going away means cancel."""
 
-    __slots__ = ("_accepted", "_disconnect", "_send", "started")
+    __slots__ = ("_disconnect", "_send", "can_send", "started")
 
     def __init__(self, send: Send, receive: Receive, *, accepted: bool) -> None:
         self._send = send
-        self._accepted = accepted
+        self.can_send = accepted
         self._disconnect = Disconnect(receive)
         self.started = False
 
@@ -77,7 +77,7 @@ class StreamOutlet:
         self._disconnect.end()
 
     async def send(self, message: bytes) -> None:
-        if not self._accepted:
+        if not self.can_send:
             return
         await self._begin()
         await self._write(frame(message))
@@ -108,13 +108,13 @@ class StreamOutlet:
 class LoggedOutlet:
     """A legacy stream: with ids and a log where there is a session; the client going away does not stop the work."""
 
-    __slots__ = ("_accepted", "_closed", "_log", "_primed", "_send", "_seq", "_session", "_stream", "started")
+    __slots__ = ("_closed", "_log", "_primed", "_send", "_seq", "_session", "_stream", "can_send", "started")
 
     def __init__(self, send: Send, log: StreamLog, session: str | None, *, accepted: bool, primed: bool) -> None:
         self._send = send
         self._log = log
         self._session = session
-        self._accepted = accepted
+        self.can_send = accepted
         self._primed = primed and session is not None
         self._stream = ""
         self._seq = 0
@@ -125,7 +125,7 @@ class LoggedOutlet:
         """A legacy call goes on without its client."""
 
     async def send(self, message: bytes) -> None:
-        if self._accepted:
+        if self.can_send:
             await self._begin()
             await self._emit(message, last=False)
 
@@ -145,7 +145,7 @@ class LoggedOutlet:
 
     async def close_early(self) -> None:
         """Send the client away to come back with `Last-Event-ID`; only a logged stream can be taken up again."""
-        if self._accepted and self._primed:
+        if self.can_send and self._primed:
             await self._begin()
             await self.close()
 
