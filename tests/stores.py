@@ -53,6 +53,7 @@ class PostgresServer:
         if self._user:
             shutil.chown(self._folder, self._user)
         self._process: subprocess.Popen[bytes] | None = None
+        self._emptied: list[str] = []
         self._run(
             "initdb", "--pgdata", str(self._folder / "data"), "--username", "postgres", "--auth", "trust",
             "--encoding", "UTF8", "--locale", "C", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8",
@@ -90,15 +91,28 @@ class PostgresServer:
         self.execute(f"CREATE DATABASE {name} {options}")
         return self.url(name)
 
-    def drop(self, url: str) -> None:
-        name = url.rpartition("/store_")[2].partition("?")[0]
-        self.execute(f"DROP DATABASE IF EXISTS store_{name} WITH (FORCE)")
+    @contextlib.contextmanager
+    def empty_database(self) -> Iterator[str]:
+        """The URL of an empty database, used again afterwards: emptying one is ten times cheaper than making one."""
+        url = self._emptied.pop() if self._emptied else self.fresh_database()
+        try:
+            yield url
+        finally:
+            self.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()",
+                "DROP SCHEMA public CASCADE",
+                "CREATE SCHEMA public",
+                url=url,
+            )
+            self._emptied.append(url)
 
-    def execute(self, statement: str) -> None:
+    def execute(self, *statements: str, url: str | None = None) -> None:
         import psycopg
 
-        with psycopg.connect(self.url(), autocommit=True) as connection:
-            connection.execute(statement.encode())
+        with psycopg.connect(url or self.url(), autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement.encode())
 
     def _run(self, program: str, *arguments: str) -> None:
         subprocess.run(
@@ -149,8 +163,7 @@ async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
         url: str | None = None
         if request.param == "postgres":
             server: PostgresServer = request.getfixturevalue("postgres_server")
-            url = server.fresh_database()
-            stack.callback(server.drop, url)
+            url = stack.enter_context(server.empty_database())
         stores = Stores(url, tmp_path)
         try:
             yield stores

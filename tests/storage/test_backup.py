@@ -12,7 +12,7 @@ from tests.stores import PostgresServer, Stores
 
 from pentad.kernel.errors import Conflict, Misconfigured
 from pentad.kernel.ports import Database, Rows, Transaction
-from pentad.storage import migrations
+from pentad.storage import migrations, sqlite_copy
 from pentad.storage.backup import backup, restore
 from pentad.storage.migration_files import STORAGE, Migration, MigrationSet
 from pentad.storage.open import locate
@@ -80,7 +80,10 @@ async def test_a_restored_store_is_the_store_at_the_backup(stores: Stores, tmp_p
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".partial")] == []
 
 
-async def test_a_backup_under_load_is_one_moment(stores: Stores, tmp_path: Path):
+async def test_a_backup_under_load_is_one_moment_and_ends(
+    stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sqlite_copy, "_PAGES_PER_STEP", 1)
     db = await stores.open()
     await fill(db, 10)
     stopping = asyncio.Event()

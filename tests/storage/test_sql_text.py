@@ -18,7 +18,7 @@ QUOTED = st.one_of(
     INNER.map(lambda text: f"'{text}'"),
     INNER.map(lambda text: f"'it''s {text}'"),
     INNER.map(lambda text: f'"{text}"'),
-    INNER.map(lambda text: f"/*{text.replace('*/', '').replace('/*', '').strip('*/')} */"),
+    INNER.map(lambda text: f"/*{re.sub('[*/]', '', text)}*/"),
     INNER.map(lambda text: "--" + text.replace("\n", " ") + "\n"),
 )
 DOLLARS = INNER.map(lambda text: f"$body${text}'\"$body$")

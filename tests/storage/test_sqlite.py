@@ -88,6 +88,24 @@ async def test_units_that_wait_together_share_one_commit_and_none_is_acknowledge
     assert await count(db) == 50
 
 
+async def test_a_unit_cancelled_before_its_turn_is_not_run(db: SqliteDatabase):
+    started, release = threading.Event(), threading.Event()
+
+    def slow(tx: Transaction) -> None:
+        started.set()
+        assert release.wait(PATIENCE)
+
+    first = asyncio.ensure_future(db.write(slow))
+    assert await asyncio.to_thread(started.wait, PATIENCE)
+    waiting = [asyncio.ensure_future(db.write(add(str(n)))) for n in range(3)]
+    await asyncio.sleep(0)
+    waiting[1].cancel()
+    await asyncio.sleep(0)
+    release.set()
+    await asyncio.gather(first, *waiting, return_exceptions=True)
+    assert await db.read(lambda rows: rows.all("SELECT a FROM t ORDER BY a")) == [("0",), ("2",)]
+
+
 async def test_two_processes_share_one_file(db: SqliteDatabase):
     child = subprocess.Popen([sys.executable, "-c", CHILD, str(db.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdout is not None

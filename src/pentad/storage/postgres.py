@@ -7,6 +7,7 @@ heals by itself. This and its `postgres_*` neighbours are the only modules that 
 
 import asyncio
 import random
+import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -19,14 +20,15 @@ from pentad.kernel.errors import Overloaded, Unavailable
 from pentad.kernel.ports import Row, Rows, Transaction, Value
 from pentad.storage.listeners import Listeners
 from pentad.storage.postgres_connection import check_server, connect, settings
-from pentad.storage.postgres_errors import Collided, Lost, translated, unreachable
+from pentad.storage.postgres_errors import Collided, Lost, fail, unreachable
 from pentad.storage.postgres_listener import PostgresListener
 from pentad.storage.postgres_rows import Connection, PostgresRows, PostgresTransaction
 from pentad.storage.workers import Workers, closed
 
 T = TypeVar("T")
 
-_OUTAGE_SECONDS = 4.0
+_OUTAGE_SECONDS = 3.0
+_PROBE_SECONDS = 1.0
 _COLLISION_SECONDS = 10.0
 _LONGEST_PAUSE = 0.1
 
@@ -45,10 +47,11 @@ class PostgresDatabase:
             min_size=1,
             max_size=connections,
             open=False,
-            timeout=_OUTAGE_SECONDS,
             reconnect_timeout=1.0,  # give up soon: whoever asks next starts a fresh attempt at once
             name="pentad",
         )
+        self._down = False
+        self._probing = threading.Lock()
         self._closed = False
 
     @classmethod
@@ -108,27 +111,42 @@ class PostgresDatabase:
         self._pool.close()
 
     def _insist(self, attempt: Callable[[], T]) -> T:
+        """Run a unit; in a known outage only one caller at a time tries, and the others are answered at once."""
+        if not self._down:
+            return self._repeat(attempt, _OUTAGE_SECONDS)
+        if not self._probing.acquire(blocking=False):
+            raise unreachable()
+        try:
+            return self._repeat(attempt, _PROBE_SECONDS)
+        finally:
+            self._probing.release()
+
+    def _repeat(self, attempt: Callable[[], T], patience: float) -> T:
         """Run a unit again while it collides with others or finds only dead connections, but not for ever."""
         started = time.monotonic()
         pause = 0.001
         while True:
             try:
-                return attempt()
+                value = attempt()
             except Lost:
-                if time.monotonic() - started > _OUTAGE_SECONDS:
+                if time.monotonic() - started >= patience:
+                    self._down = True
                     raise unreachable() from None
             except Collided:
-                if time.monotonic() - started > _COLLISION_SECONDS:
+                if time.monotonic() - started >= _COLLISION_SECONDS:
                     raise Overloaded("Too many change the same thing at once.", hint="Try again.") from None
+            else:
+                self._down = False
+                return value
             time.sleep(pause * random.random())  # noqa: S311  jitter, not a secret
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     @contextmanager
     def _connection(self) -> Generator[Connection]:
         try:
-            connection = self._pool.getconn()
+            connection = self._pool.getconn(_PROBE_SECONDS if self._down else _OUTAGE_SECONDS)
         except (psycopg_pool.PoolTimeout, psycopg_pool.PoolClosed):
-            raise unreachable() from None
+            raise Lost from None
         try:
             yield connection
         finally:
@@ -178,4 +196,4 @@ def _control(connection: Connection, statement: str) -> None:
     try:
         connection.execute(statement.encode(), prepare=False)
     except psycopg.Error as error:
-        raise translated(error) from error
+        fail(error)

@@ -4,6 +4,7 @@ A driver's message can quote the connection string, so none of its text is passe
 """
 
 import re
+from typing import NoReturn
 
 import psycopg
 from psycopg import errors
@@ -20,11 +21,11 @@ _LOST = (
 )
 
 
-class Collided(Exception):  # noqa: N818  it is an outcome to act on, not an error that anybody sees
+class Collided(Exception):
     """Two units of work got into each other's way; this one did nothing and can run again."""
 
 
-class Lost(Exception):  # noqa: N818  as above
+class Lost(Exception):
     """The connection broke before the commit was asked for; the unit did nothing and can run again."""
 
 
@@ -39,6 +40,14 @@ def translated(error: Exception) -> Exception:
     if _is_lost(error):
         return Lost()
     return _refusal(error) or _trouble(error) or error
+
+
+def fail(error: Exception) -> NoReturn:
+    """Raise what the error means."""
+    meaning = translated(error)
+    if meaning is error:
+        raise error
+    raise meaning from error
 
 
 def _is_lost(error: psycopg.Error) -> bool:

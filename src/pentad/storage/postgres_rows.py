@@ -4,7 +4,7 @@ They return the Python types SQLite returns: numbers are int or float, truth is 
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import psycopg
 from psycopg import adapt
@@ -12,7 +12,7 @@ from psycopg.abc import Buffer
 
 from pentad.kernel.ports import Row, Value
 from pentad.storage.placeholders import translated as placed
-from pentad.storage.postgres_errors import translated
+from pentad.storage.postgres_errors import fail, translated
 from pentad.storage.values import checked, checked_signal
 
 CHANNEL = "pentad"
@@ -75,13 +75,14 @@ class PostgresRows:
         try:
             return self.connection.execute(placed(sql), _bound(params))
         except _STATEMENT_FAILURES as error:
-            raise self._doom(error) from error
+            self._doom(error)
 
-    def _doom(self, error: Exception) -> Exception:
+    def _doom(self, error: Exception) -> NoReturn:
         """A unit that swallows an error is doomed all the same; after the first, PostgreSQL only repeats itself."""
         if self.failure is None:
             self.failure = translated(error)
-        return self.failure
+            fail(error)
+        raise self.failure from error
 
 
 class PostgresTransaction(PostgresRows):
@@ -97,7 +98,7 @@ class PostgresTransaction(PostgresRows):
             try:
                 cursor.executemany(placed(sql), (_bound(params) for params in rows))
             except _STATEMENT_FAILURES as error:
-                raise self._doom(error) from error
+                self._doom(error)
             return max(cursor.rowcount, 0)
 
     def signal(self, channel: str, payload: str = "") -> None:

@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -17,7 +18,7 @@ from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Row, Rows, Transaction, Value
 from pentad.storage.listeners import Listeners
 from pentad.storage.sqlite_connection import connect, prepare_file
-from pentad.storage.sqlite_errors import translated
+from pentad.storage.sqlite_errors import fail
 from pentad.storage.sqlite_handle import SqliteHandle
 from pentad.storage.sqlite_rows import SqliteRows
 from pentad.storage.sqlite_watcher import Watcher
@@ -91,13 +92,18 @@ class SqliteDatabase:
         except (apsw.InterruptError, apsw.BusyError, apsw.ThreadingViolationError):
             return await self.read(lambda rows: rows.one(sql, *params))
         except (apsw.Error, UnicodeEncodeError) as error:
-            raise translated(error) from error
+            fail(error)
 
     def listen(self, channel: str, heard: Callable[[str], None]) -> Callable[[], None]:
         if self._closed:
             raise closed()
-        self._watcher.watch()
-        return self._listeners.add(channel, heard)
+        end = self._listeners.add(channel, heard)
+        try:
+            self._watcher.watch()  # after adding: it rests as soon as it finds that nobody listens
+        except BaseException:
+            end()
+            raise
+        return end
 
     async def close(self) -> None:
         if not self._closed:
@@ -114,20 +120,36 @@ class SqliteDatabase:
 
     def _read(self, work: Callable[[Rows], T]) -> T:
         try:
-            connection = self._idle.pop() if self._idle else self.connect()
-        except IndexError:  # another reader took the last one in between
-            connection = self.connect()
-        rows = SqliteRows(connection)
-        try:
-            connection.execute("BEGIN")
-            value = work(rows)
-            if rows.failure is not None:
-                raise rows.failure
-            return value
-        finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+            connection = self._borrow()
+            try:
+                value = _within_one_moment(connection, work)
+            except apsw.Error:
+                connection.close()  # in whatever state it is; the next reader opens another
+                raise
+            except BaseException:
+                self._idle.append(connection)
+                raise
             self._idle.append(connection)
+        except apsw.Error as error:
+            fail(error)
+        return value
+
+    def _borrow(self) -> SqliteHandle:
+        with suppress(IndexError):
+            return self._idle.pop()
+        return self.connect()
 
     def _lookup_is_late(self) -> bool:
         return time.perf_counter() > self._lookup_deadline
+
+
+def _within_one_moment(connection: SqliteHandle, work: Callable[[Rows], T]) -> T:
+    rows = SqliteRows(connection)
+    connection.execute("BEGIN")
+    try:
+        value = work(rows)
+        if rows.failure is not None:
+            raise rows.failure
+        return value
+    finally:
+        connection.execute("ROLLBACK")

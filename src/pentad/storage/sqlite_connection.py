@@ -11,7 +11,7 @@ from typing import Literal
 import apsw
 
 from pentad.kernel.errors import Misconfigured
-from pentad.storage.sqlite_errors import translated
+from pentad.storage.sqlite_errors import fail
 from pentad.storage.sqlite_handle import SqliteHandle
 
 APPLICATION_ID = 0x50454E54
@@ -69,12 +69,12 @@ def _claimed(path: Path, busy_seconds: float, vfs: str | None, deadline: float) 
             if connection is not None:
                 connection.close()
             if time.monotonic() > deadline:
-                raise translated(error) from error
+                fail(error)
             time.sleep(0.02)
         except (apsw.Error, Misconfigured) as error:
             if connection is not None:
                 connection.close()
-            raise translated(error) from error
+            fail(error)
         else:
             return connection
 

@@ -12,7 +12,7 @@ from pentad.kernel.errors import Misconfigured, Unavailable
 from pentad.kernel.ids import opaque_id
 from pentad.storage.sqlite import SqliteDatabase
 from pentad.storage.sqlite_connection import APPLICATION_ID, open_file
-from pentad.storage.sqlite_errors import translated
+from pentad.storage.sqlite_errors import fail
 from pentad.storage.sqlite_handle import SqliteHandle
 
 _KEPT = 3
@@ -80,7 +80,7 @@ def copy(source: SqliteHandle, target: Path) -> None:
         copied.pragma("journal_mode", "DELETE")
         check(copied)
     except apsw.Error as error:
-        raise translated(error) from error
+        fail(error)
     finally:
         copied.close()
         if source.in_transaction:

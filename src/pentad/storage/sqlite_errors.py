@@ -4,6 +4,8 @@ Only what a caller or an operator can act on is translated. Mistakes in our own 
 and the dispatcher reports them as such.
 """
 
+from typing import NoReturn
+
 import apsw
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded, Misconfigured, PentadError, Unavailable
@@ -29,6 +31,14 @@ def translated(error: Exception) -> Exception:
             hint="Restore a backup with `pentad restore FILE`.",
         )
     return _misuse(error)
+
+
+def fail(error: Exception) -> NoReturn:
+    """Raise what the error means."""
+    meaning = translated(error)
+    if meaning is error:
+        raise error
+    raise meaning from error
 
 
 def _misuse(error: Exception) -> Exception:

@@ -6,13 +6,13 @@ SQLite does not either.
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import apsw
 
 from pentad.kernel.ports import Row, Value
 from pentad.storage.listeners import Signal
-from pentad.storage.sqlite_errors import translated
+from pentad.storage.sqlite_errors import fail, translated
 from pentad.storage.sqlite_handle import SqliteHandle
 from pentad.storage.values import checked, checked_signal
 
@@ -34,23 +34,22 @@ class SqliteRows:
         try:
             return self.connection.execute(sql, checked(params)).fetchone()
         except _STATEMENT_FAILURES as error:
-            raise self._doom(error) from error
+            self._doom(error)
 
     def all(self, sql: str, *params: Value) -> list[Row]:
         try:
             return self.connection.execute(sql, checked(params)).fetchall()
         except _STATEMENT_FAILURES as error:
-            raise self._doom(error) from error
+            self._doom(error)
 
     def value(self, sql: str, *params: Value) -> Any:
         row = self.one(sql, *params)
         return None if row is None else row[0]
 
-    def _doom(self, error: Exception) -> Exception:
-        meaning = translated(error)
+    def _doom(self, error: Exception) -> NoReturn:
         if self.failure is None:
-            self.failure = meaning
-        return meaning
+            self.failure = translated(error)
+        fail(error)
 
 
 class SqliteTransaction(SqliteRows):
@@ -76,7 +75,7 @@ class SqliteTransaction(SqliteRows):
                 if connection.total_changes() != before:  # `changes` keeps its last figure for what changes nothing
                     changed += connection.changes()
         except _STATEMENT_FAILURES as error:
-            raise self._doom(error) from error
+            self._doom(error)
         return changed
 
     def signal(self, channel: str, payload: str = "") -> None:

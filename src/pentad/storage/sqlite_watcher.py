@@ -33,7 +33,7 @@ class Watcher:
         self._version = -1
 
     def watch(self) -> None:
-        """Everything committed after this call will be heard. Call before the first listener is added."""
+        """Everything committed after this call will be heard. Call it after the listener was added."""
         with self._lock:
             if self._wanted.is_set():
                 return

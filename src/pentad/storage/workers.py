@@ -36,7 +36,7 @@ class Workers:
         if self._closed:
             raise closed()
         if self._jobs.qsize() >= self._backlog:
-            raise Overloaded("The store has more to read than it can keep up with.", hint="Try again in a moment.")
+            raise Overloaded("The store has more to do than it can keep up with.", hint="Try again in a moment.")
         if not self._threads:
             self._start()
         job = Job(work)
