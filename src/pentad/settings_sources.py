@@ -18,8 +18,10 @@ from pentad.settings_catalogue import catalogue
 from pentad.settings_values import WrongKindError, convert
 
 FILE_NAME: Final = "pentad.toml"
-NOT_SETTINGS: Final = frozenset({"PENTAD_CONFIG", "PENTAD_TOKEN"})
-"""Variables of ours that say where settings are, or are read by one command only."""
+NOT_SETTINGS: Final = frozenset(
+    {"PENTAD_CONFIG", "PENTAD_TOKEN", "PENTAD_WORKER_LISTENER", "PENTAD_WORKER_LINK", "PENTAD_WORKER_NUMBER"}
+)
+"""Variables of ours that say where settings are, are read by one command only, or go from a server to its workers."""
 
 _NOTHING: Final[Mapping[str, Any]] = types.MappingProxyType({})
 
@@ -165,5 +167,5 @@ def _add_environment(layers: _Layers, variables: Mapping[str, str]) -> None:
         elif prefix := next((prefix for prefix in rooms if name.startswith(prefix)), None):
             layers.origins[f"rooms.{rooms[prefix]}.{name.removeprefix(prefix).lower()}"] = origin
         elif name not in NOT_SETTINGS and ":" not in ",".join(layers.values.get("rooms", ())):
-            meant = did_you_mean(name, [*by_variable, *NOT_SETTINGS])
+            meant = did_you_mean(name, [*by_variable, "PENTAD_CONFIG", "PENTAD_TOKEN"])
             layers.warnings.append(f"The variable {name} means nothing to Pentad." + (f" {meant}" if meant else ""))

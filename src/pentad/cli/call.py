@@ -62,7 +62,7 @@ def call(
     else:
         _print(result)
     if failed:
-        sys.exit(ExitCode.FAILED)
+        click.get_current_context().exit(ExitCode.FAILED)
 
 
 async def _call(

@@ -43,7 +43,7 @@ def doctor(as_json: bool, data: Path | None, database: str | None, config: Path 
         print_json([finding.as_json() for finding in found])
     else:
         _print(found)
-    sys.exit(max(_CODES[finding.state] for finding in found))
+    click.get_current_context().exit(max(_CODES[finding.state] for finding in found))
 
 
 def examine(settings: "Settings") -> "list[Finding]":

@@ -3,8 +3,8 @@
 A room adds its verbs with one line in VERBS and a module of its own; nothing here imports them before they run.
 """
 
-import os
 import sys
+from collections.abc import Sequence
 from typing import Final, NoReturn
 
 import click
@@ -24,8 +24,8 @@ VERBS: Final = {
     "doctor": Verb("pentad.cli.doctor:doctor", "Check this machine, the store and the configuration."),
     "users": Verb("pentad.cli.users:users", "Add, list and remove users; set passwords."),
     "keys": Verb("pentad.cli.keys:keys", "Create, list and revoke API keys."),
-    "backup": Verb("pentad.cli.backup:backup", "Copy the store to a file while it is in use."),
-    "restore": Verb("pentad.cli.backup:restore", "Replace the store by a backup, once it is checked."),
+    "backup": Verb("pentad.cli.backup:backup", "Copy the store to FILE while it is in use."),
+    "restore": Verb("pentad.cli.backup:restore", "Replace the store by the backup FILE, once it is checked."),
     "migrate": Verb("pentad.cli.migrate:migrate", "Bring the store's tables up to date, or show what that would do."),
 }
 
@@ -51,37 +51,41 @@ def cli() -> None:
     """Directory, registers, agents, avatars and metrics for a team's AI agents, behind one MCP server."""
 
 
-def main() -> NoReturn:
-    """Run the command line and end the process."""
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; the exit code. Every error ends here, as a sentence on stderr."""
     try:
-        result = cli.main(prog_name="pentad", standalone_mode=False)
-        code = result if isinstance(result, int) else ExitCode.OK
+        result = cli.main(list(arguments), prog_name="pentad", standalone_mode=False)
+        return result if isinstance(result, int) else ExitCode.OK
     except PentadError as error:
         print_error(error.message, error.hint)
-        code = exit_code(error)
-    except click.exceptions.NoArgsIsHelpError as error:
+        return exit_code(error)
+    except click.ClickException as error:
+        return _usage(error)
+    except (click.Abort, KeyboardInterrupt):
+        return ExitCode.INTERRUPTED
+    except Exception as error:  # noqa: BLE001  the last line of defence: people get a sentence, not a traceback
+        return _unexpected(error, debug="--debug" in arguments)
+
+
+def main() -> NoReturn:
+    """Run the command line of this process and end it."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def _usage(error: click.ClickException) -> ExitCode:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
-        code = ExitCode.USAGE
-    except click.UsageError as error:
+        return ExitCode.USAGE
+    if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx else "pentad"
         print_error(error.format_message(), f"Try `{command} --help`.")
-        code = ExitCode.USAGE
-    except click.ClickException as error:
-        print_error(error.format_message())
-        code = ExitCode.FAILED
-    except (click.Abort, KeyboardInterrupt):
-        code = ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        # The reader went away, as `| head` does: not an error, but the interpreter must not try to flush either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = ExitCode.OK
-    except Exception as error:  # noqa: BLE001  the last line of defence: people get a sentence, not a traceback
-        code = _unexpected(error)
-    sys.exit(code)
+        return ExitCode.USAGE
+    print_error(error.format_message())
+    return ExitCode.FAILED
 
 
-def _unexpected(error: Exception) -> ExitCode:
-    if "--debug" in sys.argv:
+def _unexpected(error: Exception, *, debug: bool) -> ExitCode:
+    if debug:
         import traceback
 
         traceback.print_exc()

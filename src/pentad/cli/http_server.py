@@ -1,0 +1,38 @@
+"""One process serving an open Pentad over HTTP: what `serve` and `demo` share."""
+
+import asyncio
+import contextlib
+import dataclasses
+import socket
+from collections.abc import Awaitable, Callable
+
+from pentad.app import App, open_app
+from pentad.gateway.site import http_application
+from pentad.net.listen import bound_port
+from pentad.net.server import new_event_loop, serve
+from pentad.settings import Settings
+
+Prepare = Callable[[App], Awaitable[None]]
+Announce = Callable[[App], None]
+
+
+def run_server(settings: Settings, listener: socket.socket, *, prepare: Prepare, announce: Announce) -> None:
+    """Serve on a bound socket until the process is asked to stop.
+
+    `prepare` runs before the first connection is taken, `announce` once they are.
+    """
+    known = dataclasses.replace(settings, port=bound_port(listener))
+    with contextlib.closing(listener), asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(_run(known, listener, prepare, announce))
+
+
+async def _run(settings: Settings, listener: socket.socket, prepare: Prepare, announce: Announce) -> None:
+    async with open_app(settings) as app:
+        await prepare(app)
+        await serve(
+            http_application(app),
+            limits=settings.limits,
+            listener=listener,
+            ready=lambda _port: announce(app),
+            stopping=app.stopping,
+        )

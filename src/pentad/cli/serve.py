@@ -1,0 +1,96 @@
+"""`pentad serve`: all rooms over HTTP, in one process or several.
+
+With workers this process only supervises: each worker is this same command, run again with the listening socket.
+"""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from pentad.cli.options import settings_options
+from pentad.cli.output import print_text, say
+
+if TYPE_CHECKING:
+    from pentad.access.users import Users
+    from pentad.app import App
+    from pentad.net.worker_link import WorkerLink
+    from pentad.settings import Settings
+
+
+@click.command()
+@settings_options("host", "port", "grpc_port", "data", "database", "auth", "workers", "rooms", "agent")
+def serve(settings: "Settings") -> None:
+    """Serve all rooms over HTTP.
+
+    The first start on a store without users makes the user admin and shows its password, once.
+    """
+    from pentad.logs import configure_logging
+    from pentad.net.worker_link import inherited
+
+    configure_logging(settings.log.level, settings.log.format)
+    link = inherited()
+    if link is not None:
+        _work(settings, link)
+    elif settings.workers > 1:
+        _supervise(settings)
+    else:
+        _serve(settings)
+
+
+def _serve(settings: "Settings") -> None:
+    from pentad.cli.http_server import run_server
+    from pentad.net.listen import bind
+
+    async def prepare(app: "App") -> None:
+        await _first_login(settings, app.users)
+
+    def announce(app: "App") -> None:
+        _tell_address(app.settings)
+
+    run_server(settings, bind(settings.host, settings.port), prepare=prepare, announce=announce)
+
+
+def _work(settings: "Settings", link: "WorkerLink") -> None:
+    """Serve as one of several; the supervisor has made everything ready and does the talking."""
+    from pentad.cli.http_server import run_server
+
+    async def prepare(_app: "App") -> None:
+        return None
+
+    try:
+        run_server(settings, link.listener, prepare=prepare, announce=lambda app: link.announce(app.settings.port))
+    finally:
+        link.close()
+
+
+def _supervise(settings: "Settings") -> None:
+    import asyncio
+    import contextlib
+    import dataclasses
+
+    from pentad.cli.store import open_users
+    from pentad.net.listen import bind, bound_port
+    from pentad.net.workers import supervise
+
+    async def run() -> None:
+        with contextlib.closing(bind(settings.host, settings.port)) as listener:
+            known = dataclasses.replace(settings, port=bound_port(listener))
+            async with open_users(known) as users:
+                await _first_login(known, users)
+            command = [sys.executable, "-m", "pentad.cli.main", *sys.argv[1:]]
+            await supervise(command, listener, workers=settings.workers, ready=lambda _: _tell_address(known))
+
+    asyncio.run(run())
+
+
+async def _first_login(settings: "Settings", users: "Users") -> None:
+    """Told on stderr and nowhere else: a log is kept, and a password must not be."""
+    if settings.auth == "required" and (password := await users.ensure_first_admin()) is not None:
+        say(f"First start: log in as admin with the password {password}")
+        say("It is shown only now; `pentad users passwd admin` changes it.")
+
+
+def _tell_address(settings: "Settings") -> None:
+    print_text(f"Pentad is ready at {settings.url('/')} (MCP: {settings.url('/mcp')})")
+    sys.stdout.flush()

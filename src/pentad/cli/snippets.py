@@ -1,0 +1,39 @@
+"""What to paste where, to reach a running server from a client or a shell with a name and a password."""
+
+import json
+import shlex
+from typing import Any
+
+from pentad.cli.clients.client import Client, HttpServer
+from pentad.cli.clients.cursor import CURSOR
+from pentad.cli.clients.vscode import VSCODE
+from pentad.cli.remote import authorization_header
+from pentad.mcp.messages import CLIENT_CAPABILITIES_KEY, PROTOCOL_VERSION_KEY
+from pentad.mcp.revisions import NEWEST_MODERN
+
+
+def snippets(url: str, user: str, password: str) -> list[tuple[str, str]]:
+    """Title and text of each."""
+    header = f"Authorization: {authorization_header(None, user, password)}"
+    claude = ["claude", "mcp", "add", "--transport", "http", "pentad", url, "--header", header]
+    return [
+        ("Claude Code:", shlex.join(claude)),
+        ("Cursor, in ~/.cursor/mcp.json:", _entry(CURSOR, url, header)),
+        ("VS Code, in mcp.json (MCP: Open User Configuration):", _entry(VSCODE, url, header)),
+        ("curl:", _curl(url, f"{user}:{password}")),
+    ]
+
+
+def _entry(client: Client, url: str, header: str) -> str:
+    known = {key: value for key, value in client.entry(HttpServer(url)).items() if value is not None}
+    name, _, value = header.partition(": ")
+    return client.form.snippet({client.servers: {"pentad": {**known, "headers": {name: value}}}})
+
+
+def _curl(url: str, login: str) -> str:
+    revision = NEWEST_MODERN.name
+    meta: dict[str, Any] = {PROTOCOL_VERSION_KEY: revision, CLIENT_CAPABILITIES_KEY: {}}
+    body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}
+    headers = ["Content-Type: application/json", f"MCP-Protocol-Version: {revision}", "Mcp-Method: tools/list"]
+    words = ["curl", "-u", login, url, *(word for header in headers for word in ("-H", header)), "-d", json.dumps(body)]
+    return shlex.join(words)

@@ -1,0 +1,155 @@
+"""serve, demo and mcp as real processes: ready, usable, stopped by Ctrl-C without a word too many."""
+
+import http.client
+import json
+import re
+import signal
+from base64 import b64encode
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from tests.cli.processes import ROOM, Child, child, run
+
+QUIET = {"PENTAD_GRPC_PORT": "0"}
+
+
+def port_of(line: str) -> int:
+    found = re.search(r"http://127\.0\.0\.1:(\d+)/", line)
+    assert found is not None
+    return int(found[1])
+
+
+def get(port: int, path: str, login: str | None = None) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    headers = {"Authorization": "Basic " + b64encode(login.encode()).decode()} if login else {}
+    connection.request("GET", path, headers=headers)
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def first_password(server: Child) -> str:
+    line = next(line for line in server.stderr if "password" in line)
+    return line.split()[-1]
+
+
+def test_serve_tells_its_address_and_the_first_password_once_and_ends_with_ctrl_c(tmp_path: Path) -> None:
+    with child("serve", "--port", "0", "--rooms", ROOM, "--data", "d", home=tmp_path, **QUIET) as server:
+        port = port_of(server.line("Pentad is ready at"))
+        assert get(port, "/healthz") == 200
+        assert get(port, "/mcp") == 401
+        password = first_password(server)
+        url = f"http://127.0.0.1:{port}/mcp"
+        called = run("call", "test_simple_text", "--url", url, "--user", f"admin:{password}", home=tmp_path)
+        assert (called.returncode, called.stdout) == (0, "This is a simple text response for testing.\n")
+        refused = run("call", "test_simple_text", "--url", url, "--user", "admin:wrong", home=tmp_path)
+        assert refused.returncode == 4
+        token = run("keys", "create", "robot", "--data", "d", home=tmp_path).stdout.strip()
+        with_key = run("call", "test_simple_text", "--url", url, home=tmp_path, environ={"PENTAD_TOKEN": token})
+        assert with_key.returncode == 0
+        assert server.end(signal.SIGINT) == 0
+    assert "Traceback" not in "\n".join(server.stderr)
+    logged = [line for line in server.stderr if line.startswith("{")]
+    assert not [line for line in logged if password in line]
+
+    with child("serve", "--port", "0", "--rooms", ROOM, "--data", "d", home=tmp_path, **QUIET) as again:
+        again.line("Pentad is ready at")
+        assert again.end(signal.SIGTERM) == 0
+    assert "password" not in "\n".join(again.stderr)
+
+
+def test_workers_share_one_port_and_end_together(tmp_path: Path) -> None:
+    args = ("serve", "--port", "0", "--workers", "2", "--rooms", ROOM, "--data", "d")
+    with child(*args, home=tmp_path, **QUIET) as server:
+        port = port_of(server.line("Pentad is ready at"))
+        assert get(port, "/healthz") == 200
+        assert get(port, "/mcp", f"admin:{first_password(server)}") != 401
+        assert server.end(signal.SIGINT) == 0
+    assert "Traceback" not in "\n".join(server.stderr)
+    assert len([line for line in server.stderr if "password" in line]) == 1
+
+
+def test_a_taken_port_is_one_sentence(tmp_path: Path) -> None:
+    with child("demo", "--port", "0", "--grpc-port", "0", "--no-open", home=tmp_path) as server:
+        port = port_of(server.line("Pentad demo is ready"))
+        done = run("serve", "--port", str(port), "--data", "other", home=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "already in use" in done.stderr
+
+
+def test_the_demo_shows_how_to_reach_it_and_its_snippets_work(tmp_path: Path) -> None:
+    with child("demo", "--port", "0", "--grpc-port", "0", "--no-open", home=tmp_path) as server:
+        port = port_of(server.line("Pentad demo is ready"))
+        server.line("Ctrl-C stops")
+        told = "\n".join(server.stdout)
+        assert "Login: admin / admin" in told
+        assert get(port, "/", "admin:admin") == 200
+        headers = dict(re.findall(r"-H '([^:']+): ([^']+)'", told))
+        body = re.search(r"-d '([^']+)'", told)
+        claude = re.search(r"claude mcp add --transport http pentad (\S+) --header 'Authorization: ([^']+)'", told)
+        assert body is not None
+        assert claude is not None
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection.request("POST", urlsplit(claude[1]).path, body[1], {**headers, "Authorization": claude[2]})
+        answer = connection.getresponse()
+        assert (answer.status, "tools" in json.loads(answer.read())["result"]) == (200, True)
+        connection.close()
+        assert server.end(signal.SIGINT) == 0
+    assert server.stderr == [""]
+    assert (tmp_path / ".local/share/pentad/demo/pentad.db").exists()
+
+
+def test_the_demo_keeps_its_hands_off_a_store_with_other_users(tmp_path: Path) -> None:
+    added = run(
+        "users", "add", "ada", "--role", "admin", "--password-stdin", "--data", "d", home=tmp_path, stdin="x" * 20
+    )
+    assert added.returncode == 0
+    done = run("demo", "--port", "0", "--grpc-port", "0", "--no-open", "--data", "d", home=tmp_path)
+    assert done.returncode == 2
+    assert "users of its own" in done.stderr
+    assert [
+        user["name"] for user in json.loads(run("users", "list", "--json", "--data", "d", home=tmp_path).stdout)
+    ] == ["ada"]
+
+
+def test_the_demo_never_follows_the_environment_to_another_store(tmp_path: Path) -> None:
+    environ = {"PENTAD_DATABASE": "postgresql://nobody@127.0.0.1:1/none", "PENTAD_DATA": str(tmp_path / "mine")}
+    with child("demo", "--port", "0", "--grpc-port", "0", "--no-open", home=tmp_path, **environ) as server:
+        server.line("Pentad demo is ready")
+        assert server.end(signal.SIGINT) == 0
+    assert not (tmp_path / "mine").exists()
+
+
+@pytest.mark.parametrize("number", [None, signal.SIGTERM])
+def test_stdio_speaks_the_protocol_on_stdout_and_nothing_else(tmp_path: Path, number: int | None) -> None:
+    with child("mcp", "serve", "--rooms", ROOM, "--data", "d", home=tmp_path, PENTAD_LOG_LEVEL="debug") as server:
+        about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}}
+        server.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}))
+        assert json.loads(server.line("{"))["result"]["serverInfo"]["name"] == "pentad"
+        assert server.end(number) == 0
+    assert [line for line in server.stdout if line and not line.startswith('{"jsonrpc"')] == []
+    assert "Traceback" not in "\n".join(server.stderr)
+
+
+def test_stdio_starts_without_the_web(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pentad.cli.main import run; code = run(['mcp', 'serve', '--data', 'd']);"
+        "print(sorted({'starlette', 'uvicorn', 'psycopg', 'rich', 'joserfc', 'argon2'} & set(sys.modules)), code)"
+    )
+    import subprocess
+    import sys
+
+    from tests.cli.processes import PATIENCE, child_environment
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        cwd=tmp_path,
+        env=child_environment(tmp_path),
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.stdout == "[] 0\n", done.stderr
