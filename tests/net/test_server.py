@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import signal
 import socket
 from pathlib import Path
 from typing import Any
@@ -291,7 +292,8 @@ async def test_an_error_of_the_application_is_a_bare_500_and_goes_to_the_log(cap
 
 
 @pytest.mark.anyio
-async def test_stopping_ends_an_event_stream_and_then_the_application():
+@pytest.mark.parametrize("asked_by", ["event", signal.SIGTERM, signal.SIGINT])
+async def test_stopping_ends_an_event_stream_and_then_the_application(asked_by: str | signal.Signals):
     happened: list[str] = []
     stopping_seen: list[asyncio.Event] = []
 
@@ -310,7 +312,10 @@ async def test_stopping_ends_an_event_stream_and_then_the_application():
         stopping_seen.append(server.stopping)
         peer = await server.connect(HONEST)
         await peer.until(b"data: first\n\n")
-        server.stopping.set()
+        if isinstance(asked_by, signal.Signals):
+            signal.raise_signal(asked_by)
+        else:
+            server.stopping.set()
         assert b"data: last\n\n" in await peer.rest()
     assert happened == ["stream ended", "application ended"]
 

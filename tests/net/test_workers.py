@@ -50,6 +50,7 @@ async def supervised() -> AsyncIterator[tuple[int, asyncio.Event]]:
             workers=2,
             ready=ready.set_result,
             stopping=stopping,
+            stop_seconds=10 * PATIENCE,  # no worker may need to be killed
         )
     )
     try:
