@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pentad.gateway.serving import http_application
 from tests.conformance.server import CONFORMANCE_ROOM
 from tests.fuzz.asgi import Asgi, exchange
 from tests.fuzz.mutations import Attack, legacy_attacks, modern_attacks
 from tests.fuzz.verdict import complaint, complaint_about_message
 
 from pentad.app import App, open_app
+from pentad.gateway.site import http_application
 from pentad.kernel.limits import Limits
 from pentad.settings import Settings
 
@@ -67,6 +67,11 @@ class Target:
         assert self.incidents.seen == []
 
 
+async def _opened(stack: AsyncExitStack, chosen: Settings) -> tuple[App, Asgi]:
+    app = await stack.enter_async_context(open_app(chosen))
+    return app, http_application(app)
+
+
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Generator[Target]:
     data = tmp_path_factory.mktemp("data")
@@ -75,8 +80,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Generator[Target]:
     logging.getLogger().addHandler(incidents)
     stack = AsyncExitStack()
     with asyncio.Runner() as runner:
-        app = runner.run(stack.enter_async_context(open_app(chosen)))
-        asgi = runner.run(stack.enter_async_context(http_application(app)))
+        app, asgi = runner.run(_opened(stack, chosen))
         yield Target(runner, app, asgi, incidents)
         runner.run(stack.aclose())
     logging.getLogger().removeHandler(incidents)

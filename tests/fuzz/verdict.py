@@ -38,10 +38,9 @@ def complaint(reply: Reply) -> str | None:
 
 
 def _complaint_about_stream(reply: Reply) -> str | None:
-    for line in reply.body.decode("utf-8").splitlines():
-        if line.startswith(("data: {", "data: [")) and (
-            why := complaint_about_message(json.loads(line[6:]), refused=False)
-        ):
+    for line in reply.body.decode("utf-8").split("\n"):
+        said = line.removeprefix("data: ") if line.startswith("data: ") else ""
+        if said.strip() and (why := complaint_about_message(json.loads(said), refused=False)):
             return why
     return None
 
