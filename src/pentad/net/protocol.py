@@ -10,12 +10,14 @@ application's to bound (`body.py`).
 import asyncio
 from math import inf
 from typing import Any, Final
+from urllib.parse import unquote
 
-from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, parse_url
 from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from pentad.net.cycle import OneWriteCycle
 from pentad.net.guard import Guard
 
 TIMED_OUT: Final = (b"408 Request Timeout", b"The request took too long to arrive.")
@@ -52,6 +54,7 @@ class GuardedProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.guard = config.guard
+        self._application: Any = vars(config)["loaded_app"]  # its declared type is partly unknown
         self.deadline = inf
         self.write_deadline = inf
         self._unsent = 0
@@ -94,8 +97,39 @@ class GuardedProtocol(HttpToolsProtocol):
         self._header_bytes = 0
         self.deadline = inf
         if not self.parser.should_upgrade():
-            super().on_headers_complete()
+            self._begin_cycle()
             self.headers = _DROPPED
+
+    def _begin_cycle(self) -> None:
+        """uvicorn's own, with our cycle: one server, no mount path, no upgrades, its own limits."""
+        parser, scope = self.parser, self.scope
+        version = parser.get_http_version()
+        url = parse_url(self.url)
+        path = url.path.decode("ascii")
+        scope["method"] = parser.get_method().decode("ascii")
+        scope["http_version"] = version
+        scope["path"] = unquote(path) if "%" in path else path
+        scope["raw_path"] = url.path
+        scope["query_string"] = url.query or b""
+        answering = self._is_answering()
+        self.cycle = OneWriteCycle(
+            scope=scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version != "1.0" and parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        if answering:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self._application))
+        else:
+            self._start_asgi_task(self.cycle, self._application)
 
     def on_message_complete(self) -> None:
         if not self.parser.should_upgrade():
