@@ -15,7 +15,7 @@ import pytest
 
 from pentad.kernel.errors import Misconfigured, Overloaded, Unavailable
 from pentad.kernel.ports import Rows, Transaction
-from pentad.storage import writer
+from pentad.storage import sqlite_connection, writer
 from pentad.storage.migration_files import STORAGE
 from pentad.storage.migrations import apply
 from pentad.storage.sqlite import SqliteDatabase
@@ -284,3 +284,30 @@ async def test_opening_and_closing_many_times_leaks_nothing(tmp_path: Path):
         after = await once()
     assert after == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pentad.db"]
+
+
+async def test_a_store_exchanged_while_it_is_being_opened_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = tmp_path / "pentad.db"
+    for name, text in (("pentad.db", "old"), ("new.db", "new")):
+        db = await SqliteDatabase.open(tmp_path / name)
+        await db.write(lambda tx: tx.run("CREATE TABLE t (a TEXT)"))
+        await db.write(add(text))
+        await db.close()
+    opened, connect = 0, sqlite_connection.connect
+
+    def exchanged_after_opening(*arguments: Any, **options: Any) -> Any:
+        nonlocal opened
+        connection = connect(*arguments, **options)
+        opened += 1
+        if opened == 1:
+            path.rename(tmp_path / "kept.db")
+            (tmp_path / "new.db").rename(path)
+        return connection
+
+    monkeypatch.setattr(sqlite_connection, "connect", exchanged_after_opening)
+    connection = prepare_file(path, busy_seconds=1)
+    assert connection.execute("SELECT a FROM t").get == "new"
+    assert opened == 2
+    connection.close()

@@ -6,10 +6,9 @@ the work and the other finds it done.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import suppress
 
 from pentad.kernel.clock import SystemClock, iso
-from pentad.kernel.errors import Conflict, Misconfigured
+from pentad.kernel.errors import Misconfigured
 from pentad.kernel.ports import Database, Dialect, Rows, Transaction
 from pentad.storage.migration_files import Migration, MigrationSet, load
 from pentad.storage.sqlite import SqliteDatabase
@@ -28,6 +27,7 @@ _LEDGER = """
         PRIMARY KEY (set_name, number)
     )
 """
+_LEDGER_LOCK = 0x50454E544D49
 _LEDGER_EXISTS = {
     "sqlite": "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'schema_migrations'",
     "postgres": "SELECT count(to_regclass('schema_migrations'))",
@@ -47,8 +47,7 @@ async def apply(db: Database, sets: Sequence[MigrationSet], *, only: Collection[
         return []
     if isinstance(db, SqliteDatabase):
         await keep_before_migrating(db)
-    with suppress(Conflict):  # two processes created it in the same moment, which PostgreSQL reports as a conflict
-        await db.write(lambda tx: tx.run(_LEDGER))
+    await db.write(lambda tx: _make_ledger(tx, db.dialect))
     return [step for step in planned if await db.write(_applying(step, db.dialect))]
 
 
@@ -92,6 +91,12 @@ def due(known: Iterable[Migration], applied: dict[Step, str]) -> list[Migration]
                 hint="Install an unmodified Pentad; changes to the schema go into a new migration.",
             )
     return [step for step in known if (step.set_name, step.number) not in applied]
+
+
+def _make_ledger(tx: Transaction, dialect: Dialect) -> None:
+    if dialect == "postgres":  # IF NOT EXISTS alone still fails when two make the table in the same moment
+        tx.run("SELECT pg_advisory_xact_lock(?)", _LEDGER_LOCK)
+    tx.run(_LEDGER)
 
 
 def _applying(step: Migration, dialect: Dialect) -> Callable[[Transaction], bool]:

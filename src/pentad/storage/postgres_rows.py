@@ -93,13 +93,12 @@ class PostgresTransaction(PostgresRows):
     def run(self, sql: str, *params: Value) -> int:
         return _changed(self._execute(sql, params))
 
-    def run_many(self, sql: str, rows: Iterable[Sequence[Value]]) -> int:
+    def run_many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         with self.connection.cursor() as cursor:
             try:
                 cursor.executemany(placed(sql), (_bound(params) for params in rows))
             except _STATEMENT_FAILURES as error:
                 self._doom(error)
-            return max(cursor.rowcount, 0)
 
     def signal(self, channel: str, payload: str = "") -> None:
         checked_signal(channel, payload)

@@ -4,7 +4,7 @@ apsw's own stubs name `collections.abc.Buffer`, which Python 3.11 does not have,
 statement and row as partly unknown. A real `apsw.Connection` satisfies these protocols as it is.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from pentad.kernel.ports import Row, Value
@@ -43,6 +43,8 @@ class SqliteHandle(Protocol):
 
     def execute(self, statements: str, bindings: Sequence[Value] | None = None) -> SqliteCursor: ...
 
+    def executemany(self, statements: str, sequenceofbindings: Iterable[Sequence[Value]]) -> SqliteCursor: ...
+
     def pragma(self, name: str, value: str | int | None = None) -> Any: ...
 
     def changes(self) -> int: ...
@@ -57,7 +59,7 @@ class SqliteHandle(Protocol):
 
     def set_busy_timeout(self, milliseconds: int) -> None: ...
 
-    def set_progress_handler(self, callable: Callable[[], bool] | None, nsteps: int = 100) -> None: ...  # noqa: A002  apsw's own name
+    def set_progress_handler(self, interrupts: Callable[[], bool] | None, instructions: int, /) -> None: ...
 
     def wal_checkpoint(self, dbname: str | None = None, mode: int = 0) -> tuple[int, int]: ...
 

@@ -63,20 +63,20 @@ class SqliteTransaction(SqliteRows):
         self.signals: dict[Signal, None] = {}
 
     def run(self, sql: str, *params: Value) -> int:
-        return self.run_many(sql, (params,))
-
-    def run_many(self, sql: str, rows: Iterable[Sequence[Value]]) -> int:
         connection = self.connection
-        changed = 0
+        before = connection.total_changes()
         try:
-            for params in rows:
-                before = connection.total_changes()
-                connection.execute(sql, checked(params)).fetchall()
-                if connection.total_changes() != before:  # `changes` keeps its last figure for what changes nothing
-                    changed += connection.changes()
+            connection.execute(sql, checked(params)).fetchall()
         except _STATEMENT_FAILURES as error:
             self._doom(error)
-        return changed
+        # `changes` keeps its last figure after a statement that changes nothing
+        return connection.changes() if connection.total_changes() != before else 0
+
+    def run_many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
+        try:
+            self.connection.executemany(sql, map(checked, rows)).fetchall()
+        except _STATEMENT_FAILURES as error:
+            self._doom(error)
 
     def signal(self, channel: str, payload: str = "") -> None:
         checked_signal(channel, payload)

@@ -18,14 +18,13 @@ CHANNEL_BYTES = 200
 def checked(params: Sequence[Value]) -> Sequence[Value]:
     """The same parameters, or InvalidInput for one that cannot be stored alike in both dialects."""
     for value in params:
-        kind = type(value)
-        if kind is str:
-            if "\0" in value:  # pyright: ignore[reportOperatorIssue]  `kind is str` is not understood as narrowing
+        if isinstance(value, str):
+            if "\0" in value:
                 raise InvalidInput("A text holds a NUL character.", hint="Remove U+0000 from it; it cannot be stored.")
-        elif kind is int:
-            if not _LOWEST <= value <= _HIGHEST:  # pyright: ignore[reportOperatorIssue]  as above
+        elif isinstance(value, int):
+            if not _LOWEST <= value <= _HIGHEST:
                 raise InvalidInput("A number does not fit into 64 bits.", hint="Store it as text.")
-        elif kind is float and value != value:  # only NaN differs from itself
+        elif isinstance(value, float) and value != value:  # only NaN differs from itself
             raise InvalidInput("NaN is not a number that can be stored.", hint="Leave the value out instead.")
     return params
 
