@@ -130,6 +130,7 @@ def test_rooms_may_be_a_plain_list(home: Path) -> None:
         ("database = 'mysql://x'", "postgresql://"),
         ("[jwt]\nissuer = 'https://i'", "both"),
         ("workers = 0", "At least one"),
+        ("[audit]\ndays = 0", "at least a day"),
     ],
 )
 def test_a_slip_in_the_file_is_refused_with_what_would_do(home: Path, toml: str, said: str) -> None:

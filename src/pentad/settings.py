@@ -80,7 +80,7 @@ class LogSettings:
 class AuditSettings:
     """The trail of calls."""
 
-    days: int = setting(90, "Days the trail of calls is kept; 0 keeps it for ever.")
+    days: int = setting(90, "Days the trail of calls is kept, 1 or more.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +175,8 @@ def checked(settings: Settings) -> Settings:
             raise Misconfigured(f"{name} is {getattr(settings, name)}.", hint=f"A port is 0 to {MOST_PORTS}.")
     if settings.workers < 1:
         raise Misconfigured(f"workers is {settings.workers}.", hint="At least one process has to serve.")
-    if settings.audit.days < 0:
-        raise Misconfigured(f"audit.days is {settings.audit.days}.", hint="Use 0 to keep the trail for ever.")
+    if settings.audit.days < 1:
+        raise Misconfigured(f"audit.days is {settings.audit.days}.", hint="The trail is kept for at least a day.")
     if settings.auth == "none" and not is_loopback(settings.host):
         raise Misconfigured(
             f"--auth none is refused on {settings.host!r}: anybody who reaches that address could do anything.",

@@ -1,6 +1,7 @@
 """Running the command: in this process where that tells the same, as a real child where it does not."""
 
 import contextlib
+import logging
 import os
 import signal
 import subprocess
@@ -35,10 +36,23 @@ def run(
     """Run one command to its end in this process, from the folder `home`, with an environment of its own."""
     wanted = child_environment(home, **(environ or {}))
     changes = {**dict.fromkeys(os.environ), **wanted}
-    with contextlib.chdir(home), CliRunner().isolation(input=stdin, env=changes) as (out, err, _):
+    with _logging_kept(), contextlib.chdir(home), CliRunner().isolation(input=stdin, env=changes) as (out, err, _):
         code = run_command(args)
         sys.stdout.flush()
         return subprocess.CompletedProcess(args, int(code), out.getvalue().decode(), err.getvalue().decode())
+
+
+@contextlib.contextmanager
+def _logging_kept() -> Iterator[None]:
+    """A command that serves configures logging for its whole process; here it is a guest."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        logging.captureWarnings(capture=False)
 
 
 class Child:

@@ -29,8 +29,11 @@ def test_resource_templates_are_listed_among_the_resources(tmp_path: Path) -> No
 
 
 def test_one_room_can_be_listed(tmp_path: Path) -> None:
-    assert json.loads(run("list", "tools", "--room", ROOM, "--json", "--data", "d", home=tmp_path).stdout)
-    assert run("list", "tools", "--room", "nowhere", "--data", "d", home=tmp_path).returncode == 2
+    rooms = ("--rooms", f"{ROOM},tests.cli.demo_rooms:FILLED", "--data", "d", "--json")
+    (tool,) = json.loads(run("list", "tools", "--room", "filled", *rooms, home=tmp_path).stdout)
+    assert (tool["name"], tool["room"]) == ("filled", "filled")
+    unknown = run("list", "tools", "--room", "fillet", *rooms, home=tmp_path)
+    assert (unknown.returncode, "'filled'" in unknown.stderr) == (3, True)
 
 
 def test_a_call_prints_the_text(tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ import http.client
 import json
 import re
 import signal
+import subprocess
+import sys
 from base64 import b64encode
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from tests.cli.processes import ROOM, Child, child, run
+from tests.cli.processes import PATIENCE, ROOM, Child, child, child_environment, run
 
 QUIET = {"PENTAD_GRPC_PORT": "0"}
 
@@ -43,6 +45,8 @@ def test_serve_tells_its_address_and_the_first_password_once_and_ends_with_ctrl_
         url = f"http://127.0.0.1:{port}/mcp"
         called = run("call", "test_simple_text", "--url", url, "--user", f"admin:{password}", home=tmp_path)
         assert (called.returncode, called.stdout) == (0, "This is a simple text response for testing.\n")
+        streamed = run("call", "test_tool_with_logging", "--url", url, "--user", f"admin:{password}", home=tmp_path)
+        assert streamed.returncode == 0, streamed.stderr
         refused = run("call", "test_simple_text", "--url", url, "--user", "admin:wrong", home=tmp_path)
         assert refused.returncode == 4
         token = run("keys", "create", "robot", "--data", "d", home=tmp_path).stdout.strip()
@@ -132,16 +136,19 @@ def test_stdio_speaks_the_protocol_on_stdout_and_nothing_else(tmp_path: Path, nu
     assert "Traceback" not in "\n".join(server.stderr)
 
 
+def test_ctrl_c_ends_a_stdio_server_with_its_own_code(tmp_path: Path) -> None:
+    with child("mcp", "serve", "--rooms", ROOM, "--data", "d", home=tmp_path) as server:
+        server.write('{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
+        server.line("{")
+        assert server.end(signal.SIGINT) == 130
+    assert "".join(server.stderr) == ""
+
+
 def test_stdio_starts_without_the_web(tmp_path: Path) -> None:
     program = (
         "import sys; from pentad.cli.main import run; code = run(['mcp', 'serve', '--data', 'd']);"
         "print(sorted({'starlette', 'uvicorn', 'psycopg', 'rich', 'joserfc', 'argon2'} & set(sys.modules)), code)"
     )
-    import subprocess
-    import sys
-
-    from tests.cli.processes import PATIENCE, child_environment
-
     done = subprocess.run(
         [sys.executable, "-c", program],
         stdin=subprocess.DEVNULL,
@@ -153,3 +160,15 @@ def test_stdio_starts_without_the_web(tmp_path: Path) -> None:
         check=False,
     )
     assert done.stdout == "[] 0\n", done.stderr
+
+
+def test_the_demo_fills_every_room_that_knows_how_and_goes_on_without_the_others(tmp_path: Path) -> None:
+    rooms = "tests.cli.demo_rooms:FILLED,tests.cli.demo_rooms:BROKEN"
+    args = ("demo", "--port", "0", "--grpc-port", "0", "--no-open")
+    with child(*args, home=tmp_path, PENTAD_ROOMS=rooms) as server:
+        port = port_of(server.line("Pentad demo is ready"))
+        url = f"http://127.0.0.1:{port}/mcp"
+        called = run("call", "filled", "--url", url, "--user", "admin:admin", home=tmp_path)
+        assert called.stdout == "demo data\n"
+        assert server.end(signal.SIGINT) == 0
+    assert "warning: The room broken has no demo data: Nothing to show." in server.stderr

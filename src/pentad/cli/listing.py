@@ -8,6 +8,8 @@ import click
 
 from pentad.cli.options import json_option, settings_options
 from pentad.cli.output import print_json, print_table
+from pentad.kernel.errors import NotFound
+from pentad.kernel.names import did_you_mean
 
 if TYPE_CHECKING:
     from pentad.app import App
@@ -31,13 +33,26 @@ def listing(what: str, room: str | None, as_json: bool, settings: "Settings") ->
     --json shows each with everything a client is told, its schema included.
     """
     if room is not None:
-        settings = dataclasses.replace(settings, rooms=(room,))
+        settings = dataclasses.replace(settings, rooms=(_room_of(settings, room),))
     entries = asyncio.run(_entries(settings, what))
     if as_json:
         print_json(entries)
         return
     rows = [(_name(entry), entry["room"] or "", _first_line(entry.get("description") or "")) for entry in entries]
     print_table(("uri" if what == "resources" else "name", "room", "description"), rows, empty=f"There are no {what}.")
+
+
+def _room_of(settings: "Settings", wanted: str) -> str:
+    """Where the room of that name is found, among those that are open."""
+    from pentad.rooms.finder import built_in, find_room
+
+    if ":" in wanted:
+        return wanted
+    places = {find_room(place).name: place for place in settings.rooms or built_in()}
+    if wanted not in places:
+        meant = did_you_mean(wanted, places) or f"The rooms are {', '.join(places) or 'none'}."
+        raise NotFound(f"There is no room {wanted!r}.", hint=meant)
+    return places[wanted]
 
 
 async def _entries(settings: "Settings", what: str) -> list[dict[str, Any]]:

@@ -70,7 +70,8 @@ def exit_code(error: PentadError) -> ExitCode:
 
 def print_text(text: str) -> None:
     """Data, as it is; on a terminal without control characters."""
-    click.echo(visible(text) if sys.stdout.isatty() else text)
+    # color=True keeps click from taking escapes out of data that goes to a file.
+    click.echo(visible(text) if sys.stdout.isatty() else text, color=True)
 
 
 def print_json(value: Any) -> None:
