@@ -5,6 +5,7 @@ A batch is stored once, however often it is tried: it is named by a UUIDv7 which
 
 import uuid
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from pentad.access.call_totals import CallKey, add_totals, grouped
@@ -98,6 +99,7 @@ def _first_batch_of(seconds: float) -> bytes:
     return max(0, int(seconds * 1000)).to_bytes(6, "big") + bytes(10)
 
 
+@lru_cache(maxsize=4096)
 def _plain(text: str) -> str:
     """Text every store takes: a caller's id may be long, or hold what a store refuses, and must not stop the trail."""
     if len(text) > LONGEST_TEXT:
