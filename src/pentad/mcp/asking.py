@@ -90,7 +90,7 @@ class ElicitUrl:
     url: str
     elicitation_id: str
 
-    capability = "elicitation"
+    capability = "elicitation.url"
     method = "elicitation/create"
 
     def params(self) -> dict[str, Any]:
@@ -184,7 +184,25 @@ class MissingCapability(Exception):
 
     def required(self) -> dict[str, Any]:
         """The protocol's own form of the same."""
-        return {"requiredCapabilities": {self.capability: {}}}
+        required: dict[str, Any] = {}
+        for part in reversed(self.capability.split(".")):
+            required = {part: required}
+        return {"requiredCapabilities": required}
+
+
+def is_declared(capability: str, capabilities: Mapping[str, Any]) -> bool:
+    """Whether a client said that it can do this; a part of a capability is named `elicitation.url`.
+
+    `elicitation` alone means forms, which a client that names its parts must have named.
+    """
+    name, _, part = capability.partition(".")
+    entry = capabilities.get(name)
+    if not isinstance(entry, dict):
+        return entry is not None and not part
+    parts = cast("dict[str, Any]", entry)
+    if name == "elicitation" and not part:
+        return "form" in parts or "url" not in parts
+    return not part or parts.get(part) is not None
 
 
 def form_schema(model: type[BaseModel]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from pentad.kernel.errors import DeadlineExceeded
 from pentad.kernel.principal import Principal
 from pentad.mcp import messages
-from pentad.mcp.asking import BadAnswer, ElicitUrl, InputRequired, MissingCapability, Question
+from pentad.mcp.asking import BadAnswer, InputRequired, MissingCapability, Question, is_declared
 from pentad.mcp.call import LOG_LEVELS
 from pentad.mcp.conversations import Conversations
 from pentad.mcp.messages import RequestId, RequestMeta
@@ -97,9 +97,11 @@ class LegacyPeer:
     def supports(self, capability: str) -> bool:
         if self.session is None or not self._outlet.can_send:
             return False
-        if capability == "elicitation" and not self.revision.elicitation:
+        if capability.startswith("elicitation") and not self.revision.elicitation:
             return False
-        return self.session.capabilities().get(capability) is not None
+        if capability == "elicitation.url" and not self.revision.url_elicitation:
+            return False
+        return is_declared(capability, self.session.capabilities())
 
     def wants_log(self, level: str) -> bool:
         if self.session is None or self.session.log_level is None:
@@ -201,7 +203,7 @@ class ModernPeer:
 
     def supports(self, capability: str) -> bool:
         declared = self._meta.client_capabilities
-        return declared is not UNSET and declared.get(capability) is not None
+        return declared is not UNSET and is_declared(capability, declared)
 
     def wants_log(self, level: str) -> bool:
         wanted = self._meta.log_level
@@ -240,4 +242,4 @@ class ModernPeer:
 
 def _require(supported: bool, question: Question) -> None:
     if not supported:
-        raise MissingCapability("elicitation" if isinstance(question, ElicitUrl) else question.capability)
+        raise MissingCapability(question.capability)
