@@ -1,7 +1,7 @@
 """The store alone, for verbs that need no room: open, up to date as far as the core goes, closed at the end."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 from pentad.access.api_keys import ApiKeys
@@ -30,7 +30,8 @@ async def open_users(settings: Settings) -> AsyncGenerator[Users]:
     """The users of the store; servers that run on it hear of every change."""
     async with open_store(settings) as database:
         await apply(database, CORE_SETS)
-        yield Users(database, Passwords())
+        with closing(Passwords()) as passwords:
+            yield Users(database, passwords)
 
 
 @asynccontextmanager
