@@ -7,7 +7,7 @@ import msgspec
 from pentad.mcp.call import Call, Peer
 from pentad.mcp.declare import Completer
 from pentad.mcp.messages import CompleteParams, ListParams, RequestId, encode
-from pentad.mcp.registry import BoundPrompt, BoundResource, Registry, make_cursor, read_inner_cursor
+from pentad.mcp.registry import BoundPrompt, BoundResource, Registry, make_cursor, read_inner_cursor, visible
 from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError
 
 SECONDS_FRESH: Final = 300
@@ -35,7 +35,7 @@ async def resources(registry: Registry, params: ListParams, request_id: RequestI
         following = _following(position, page.cursor, index + 1 < len(readable))
         if page.entries or following is None:
             allowed = peer.revision.named_fields
-            shown = [{key: value for key, value in entry.items() if key in allowed} for entry in page.entries]
+            shown = [visible(entry, allowed, peer.revision) for entry in page.entries]
             return encode({"resources": shown, **({"nextCursor": following} if following else {})})
         position, inner = (position, page.cursor) if page.cursor else (position - 1, None)
     raise ProtocolError(INVALID_PARAMS, f"{_METHOD}: this cursor leads nowhere. Start again without a cursor.")

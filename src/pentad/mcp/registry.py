@@ -8,10 +8,12 @@ from functools import cached_property
 from typing import Any, Final, Protocol
 
 import msgspec
+import msgspec.structs
 
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.names import did_you_mean
 from pentad.mcp.arguments import Reader, read_strictly
+from pentad.mcp.content import Annotations
 from pentad.mcp.declare import Prompt, Resource, ResourceListing, Tool
 from pentad.mcp.messages import encode
 from pentad.mcp.results import Encoder, Shape, encoder_of
@@ -182,7 +184,7 @@ class Registry:
 
     def _encode_pages(self, method: str, revision: Revision) -> list[bytes]:
         allowed = revision.tool_fields if method == "tools/list" else revision.named_fields
-        entries = [{key: value for key, value in entry.items() if key in allowed} for entry in self._entries[method]()]
+        entries = [visible(entry, allowed, revision) for entry in self._entries[method]()]
         key = _LISTS[method]
         slices = [entries[start : start + self._page] for start in range(0, len(entries), self._page)] or [[]]
         pages: list[bytes] = []
@@ -202,6 +204,15 @@ class Registry:
             "resources/list": lambda: [bound.resource.listing() for bound in self.resources.values()],
             "resources/templates/list": lambda: [bound.resource.listing() for bound in self.templates],
         }
+
+
+def visible(entry: Mapping[str, Any], allowed: frozenset[str], revision: Revision) -> dict[str, Any]:
+    """A list entry as a revision knows it."""
+    shown = {key: value for key, value in entry.items() if key in allowed}
+    annotations = shown.get("annotations")
+    if isinstance(annotations, Annotations) and not revision.meta_on_content:
+        shown["annotations"] = msgspec.structs.replace(annotations, last_modified=None)
+    return shown
 
 
 def make_cursor(method: str, position: int, inner: str | None = None) -> str:

@@ -8,7 +8,18 @@ with an id under which the operator finds the traceback in the log; the caller n
 import logging
 from typing import Any, Final, cast
 
-from pentad.kernel.errors import Forbidden, Overloaded, PentadError, RateLimited, Unauthenticated
+from pentad.kernel.errors import (
+    Conflict,
+    DeadlineExceeded,
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    Overloaded,
+    PentadError,
+    RateLimited,
+    Unauthenticated,
+    Unavailable,
+)
 from pentad.kernel.ids import opaque_id
 from pentad.mcp.messages import RequestId, encode
 
@@ -56,6 +67,11 @@ _DOMAIN_CODES: Final[tuple[tuple[type[PentadError], int], ...]] = (
     (Unauthenticated, FORBIDDEN),
     (RateLimited, RATE_LIMITED),
     (Overloaded, OVERLOADED),
+    (InvalidInput, INVALID_PARAMS),
+    (NotFound, INVALID_PARAMS),
+    (Conflict, INVALID_PARAMS),
+    (DeadlineExceeded, INTERNAL_ERROR),
+    (Unavailable, INTERNAL_ERROR),
 )
 
 
@@ -96,9 +112,9 @@ def as_protocol_error(error: BaseException, doing: str) -> ProtocolError:
     """Any failure outside a tool's own plane, as what the wire may say of it."""
     if isinstance(error, ProtocolError):
         return error
-    if (isinstance(error, PentadError) and error.http_status < 500) or isinstance(error, Overloaded):
-        code = next(code for kind, code in _DOMAIN_CODES if isinstance(error, kind))
-        return ProtocolError(code, error.sentence(), error.as_json())
+    for kind, code in _DOMAIN_CODES:
+        if isinstance(error, kind):
+            return ProtocolError(code, error.sentence(), error.as_json())
     return unforeseen(error, doing)
 
 
