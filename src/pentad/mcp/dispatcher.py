@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+import msgspec.structs
 from pydantic import ValidationError
 
 from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError
@@ -207,7 +208,7 @@ class Dispatcher:
             given = await self._in_time(read, peer, f"Reading {params.uri[:200]!r}")
         except NotFound as error:
             raise _no_resource(peer, params.uri, error.sentence()) from None
-        body = encode({"contents": _contents(given, params.uri, bound)})
+        body = encode({"contents": _contents(given, params.uri, bound, peer)})
         return self._shape(peer).cacheable(body, resource.seconds_fresh, "private"), "ok"
 
     async def _get_prompt(self, params: GetPromptParams, request_id: RequestId, peer: Peer) -> Answer:
@@ -297,10 +298,11 @@ def _prompt_arguments(bound: BoundPrompt, given: Mapping[str, Any]) -> Any:
         return read_leniently(model, raw, error)[0]
 
 
-def _contents(given: Any, uri: str, bound: BoundResource) -> list[Contents]:
+def _contents(given: Any, uri: str, bound: BoundResource, peer: Peer) -> list[Contents]:
     if isinstance(given, str | bytes):
         return [Contents.of(uri, given, bound.resource.mime_type)]
-    return [given] if isinstance(given, Contents) else list(given)
+    found: list[Contents] = [given] if isinstance(given, Contents) else list(given)
+    return found if peer.revision.meta_on_content else [msgspec.structs.replace(one, meta=None) for one in found]
 
 
 def _no_resource(peer: Peer, uri: str, text: str) -> ProtocolError:
