@@ -25,6 +25,10 @@ Scope = MutableMapping[str, Any]
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _NONE_REPEATED: Final = frozenset[bytes]()
+_USUAL_MEDIA: Final = frozenset(
+    (b"application/json", accept)
+    for accept in (None, b"*/*", b"application/json, text/event-stream", b"application/json,text/event-stream")
+)
 _CORS_HEADERS: Final = (
     b"authorization, content-type, accept, last-event-id, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name"
 )
@@ -151,7 +155,8 @@ class Front:
         exchange.release = self._release
         try:
             headers = exchange.headers
-            _check_media(headers)
+            if (headers.get(b"content-type"), headers.get(b"accept")) not in _USUAL_MEDIA:
+                _check_media(headers)
             length = headers.get(b"content-length")
             exchange.body = await read_body(
                 exchange.receive,

@@ -15,7 +15,7 @@ fails there, not at the first call.
 import inspect
 import re
 import typing
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -33,7 +33,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_./-]{1,64}")
 _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _MOST_DESCRIPTION: Final = 4000
 
-Function = Callable[..., Awaitable[Any]]
+Function = Callable[..., Coroutine[Any, Any, Any]]
 Completer = Callable[[str, Call[Any], Mapping[str, str]], Awaitable[Sequence[str]]]
 """Given what was typed so far, the call and the other arguments: the values that fit."""
 
@@ -58,7 +58,7 @@ class Tool:
 
     name: str
     description: str
-    function: Callable[..., Awaitable[Any]]
+    function: Function
     arguments: type[BaseModel] | None
     takes_call: bool
     result: type[BaseModel] | None
@@ -98,7 +98,7 @@ class Resource:
     uri: str
     name: str
     description: str
-    function: Callable[..., Awaitable[str | bytes | Contents | Sequence[Contents]]]
+    function: Callable[..., Coroutine[Any, Any, str | bytes | Contents | Sequence[Contents]]]
     takes_call: bool
     template: UriTemplate | None
     title: str | None
@@ -128,7 +128,7 @@ class Prompt:
 
     name: str
     description: str
-    function: Callable[..., Awaitable[str | Sequence[Message]]]
+    function: Callable[..., Coroutine[Any, Any, str | Sequence[Message]]]
     arguments: type[BaseModel] | None
     takes_call: bool
     title: str | None

@@ -6,7 +6,7 @@ It knows neither transport nor era: the peer does.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -161,8 +161,8 @@ class Dispatcher:
                 inputs["arguments"], repairs = _arguments(bound, raw)
             elif raw not in (b"{}", b"null"):
                 _refuse_arguments(raw)
-            running = FirstPause(self._run(bound, inputs), deadline.paused)
-            body = bound.encode(await running, shape, repairs)
+            work = self._one_of_few(bound, inputs) if tool.heavy else tool.function(**inputs)
+            body = bound.encode(await FirstPause(work, deadline.paused), shape, repairs)
         except PentadError as error:
             return shape.failure(error), error.code
         except MissingCapability as missing:
@@ -186,9 +186,8 @@ class Dispatcher:
             return shape.failure(_too_large(len(body), self._limits.result_bytes)), "limit_exceeded"
         return body, "ok"
 
-    async def _run(self, bound: BoundTool, inputs: dict[str, Any]) -> Any:
-        if not bound.tool.heavy:
-            return await bound.tool.function(**inputs)
+    async def _one_of_few(self, bound: BoundTool, inputs: dict[str, Any]) -> Any:
+        """A heavy tool waits until one of the few places is free."""
         async with self._heavy:
             return await bound.tool.function(**inputs)
 
@@ -226,10 +225,10 @@ class Dispatcher:
         shown = [{"role": one.role, "content": shape.content([one.content])[0]} for one in messages]
         return shape.finish(encode({"description": bound.prompt.description, "messages": shown})), "ok"
 
-    async def _in_time(self, work: Awaitable[Any], peer: Peer, what: str) -> Any:
+    async def _in_time(self, work: Coroutine[Any, Any, Any], peer: Peer, what: str) -> Any:
         deadline = Deadline(self._limits.tool_seconds, peer.waiting)
         try:
-            return await FirstPause(_as_coroutine(work), deadline.paused)
+            return await FirstPause(work, deadline.paused)
         except asyncio.CancelledError:
             if not deadline.expired:
                 raise
@@ -260,10 +259,6 @@ class Dispatcher:
         body = await listing.resources(self.registry, params, request_id, peer)
         fresh = 0 if self.registry.listings else listing.SECONDS_FRESH
         return self._shape(peer).cacheable(body, fresh, "private" if self.registry.listings else "public"), "ok"
-
-
-async def _as_coroutine(work: Awaitable[Any]) -> Any:
-    return await work
 
 
 def _arguments(bound: BoundTool, raw: bytes) -> tuple[Any, list[Repair]]:

@@ -91,8 +91,8 @@ class McpEndpoint:
             raise ProtocolError(
                 INVALID_REQUEST, "Clients send requests and notifications in this revision, no answers."
             )
-        if repeated := [name for name in exchange.repeated if name.startswith(b"mcp-")]:
-            raise ProtocolError(HEADER_MISMATCH, f"The header {repeated[0].decode('latin-1')} came more than once.")
+        if exchange.repeated:
+            _refuse_repeated(exchange.repeated)
         admitted = self._modern.admit(envelope, exchange.headers)
         if admitted.method.name == "subscriptions/listen":
             exchange.released()
@@ -304,6 +304,11 @@ def _batch_parts(body: bytes, most: int) -> list[msgspec.Raw]:
     if not parts or len(parts) > most:
         raise ProtocolError(INVALID_REQUEST, f"A batch has 1 to {most} messages, this one {len(parts)}.")
     return parts
+
+
+def _refuse_repeated(names: frozenset[bytes]) -> None:
+    if found := sorted(name for name in names if name.startswith(b"mcp-")):
+        raise ProtocolError(HEADER_MISMATCH, f"The header {found[0].decode('latin-1')} came more than once.")
 
 
 def _expect_notification(envelope: Envelope) -> None:

@@ -37,7 +37,7 @@ _ANY_METHOD: Final = msgspec.json.Decoder(Params)
 Headers = Mapping[bytes, bytes]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Admitted:
     """A request that passed every check of the envelope."""
 

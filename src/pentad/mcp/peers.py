@@ -5,7 +5,7 @@ A peer lives as long as one request. The outlet is the transport's: it carries m
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 from msgspec import UNSET
 
@@ -151,20 +151,8 @@ class LegacyPeer:
 class ModernPeer:
     """A client of the stateless era: everything it is comes with the request, questions end the call for now."""
 
-    __slots__ = (
-        "_accepted",
-        "_answers",
-        "_bound_to",
-        "_meta",
-        "_outlet",
-        "_sealer",
-        "_state",
-        "principal",
-        "revision",
-        "session_id",
-        "trace",
-        "transport",
-    )
+    __slots__ = ("_meta", "_outlet", "_rounds", "principal", "revision", "trace", "transport")
+    session_id: str | None = None
 
     def __init__(
         self,
@@ -179,27 +167,21 @@ class ModernPeer:
         self.revision = revision
         self.transport = transport
         self.trace = trace
-        self.session_id: str | None = None
         self._meta = meta
         self._outlet = outlet
-        self._sealer: StateSealer | None = None
-        self._bound_to: Callable[[], bytes] = bytes
-        self._answers: dict[str, Any] = {}
-        self._accepted: dict[str, Any] = {}
-        self._state: dict[str, Any] = {}
+        self._rounds: _Rounds | None = None
 
     def take_answers(
         self, sealer: StateSealer, bound_to: Callable[[], bytes], responses: Any, request_state: str | None
     ) -> None:
         """What the client answered in earlier rounds (sealed) and in this one."""
-        self._sealer = sealer
-        self._bound_to = bound_to
+        answers, state = dict[str, Any](), dict[str, Any]()
         if request_state is not None:
             opened = sealer.open(request_state, bound_to())
-            self._answers.update(opened.answers)
-            self._state = opened.state
+            answers, state = opened.answers, opened.state
         if isinstance(responses, dict):
-            self._answers.update(responses)  # pyright: ignore[reportUnknownArgumentType]  foreign JSON
+            answers.update(cast("dict[str, Any]", responses))
+        self._rounds = _Rounds(sealer, bound_to, answers, state)
 
     def supports(self, capability: str) -> bool:
         declared = self._meta.client_capabilities
@@ -222,14 +204,32 @@ class ModernPeer:
         self._outlet.waiting()
 
     async def ask(self, questions: Mapping[str, Question], state: dict[str, Any]) -> dict[str, Any]:
-        if self._sealer is None:
+        for question in questions.values():
+            _require(self.supports(question.capability), question)
+        if self._rounds is None:
             raise MissingCapability(next(iter(questions.values())).capability)
+        return self._rounds.answers_to(questions, state)
+
+
+class _Rounds:
+    """The rounds of one modern call with questions: what was answered, and the seal for what is still open."""
+
+    def __init__(
+        self, sealer: StateSealer, bound_to: Callable[[], bytes], answers: dict[str, Any], state: dict[str, Any]
+    ) -> None:
+        self._sealer = sealer
+        self._bound_to = bound_to
+        self._answers = answers
+        self._state = state
+        self._accepted: dict[str, Any] = {}
+
+    def answers_to(self, questions: Mapping[str, Question], state: dict[str, Any]) -> dict[str, Any]:
+        """The answers, if all are there and make sense; otherwise the call ends here for this round."""
         for key, value in self._state.items():
             state.setdefault(key, value)
         found: dict[str, Any] = {}
         still_open: dict[str, Question] = {}
         for key, question in questions.items():
-            _require(self.supports(question.capability), question)
             try:
                 found[key] = question.read(self._answers.get(key))
                 self._accepted[key] = self._answers[key]

@@ -58,23 +58,27 @@ class Disconnect:
 class StreamOutlet:
     """The modern era's stream: no ids, no log; the client going away means cancel."""
 
-    __slots__ = ("_disconnect", "_send", "can_send", "started")
+    __slots__ = ("_disconnect", "_receive", "_send", "can_send", "started")
 
     def __init__(self, send: Send, receive: Receive, *, accepted: bool) -> None:
         self._send = send
         self.can_send = accepted
-        self._disconnect = Disconnect(receive)
+        self._receive = receive
+        self._disconnect: Disconnect | None = None
         self.started = False
 
     @property
     def gone(self) -> bool:
-        return self._disconnect.gone
+        return self._disconnect is not None and self._disconnect.gone
 
     def waiting(self) -> None:
-        self._disconnect.watch()
+        if self._disconnect is None:
+            self._disconnect = Disconnect(self._receive)
+            self._disconnect.watch()
 
     def end(self) -> None:
-        self._disconnect.end()
+        if self._disconnect is not None:
+            self._disconnect.end()
 
     async def send(self, message: bytes) -> None:
         if not self.can_send:
