@@ -1,0 +1,71 @@
+"""The `connect` fixture: a client on whatever wire the test is run over, against the lab."""
+
+import contextlib
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from tests.behaviour.clients import EVERY_WIRE, Client, Object, Wire, wire_name
+from tests.behaviour.connecting import (
+    ROOM,
+    Connect,
+    connect_http,
+    connected_in_memory,
+    connected_over_stdio,
+    make_app,
+    stdio_child,
+)
+
+from pentad.app import App, open_app
+from pentad.settings import Settings
+
+__all__ = ["connect", "lab", "legacy_stdio", "make_app", "modern_stdio", "wire"]
+
+
+@pytest.fixture(scope="session")
+async def lab(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
+    """An open app with the lab, shared by the tests that leave it as it is."""
+    settings = Settings(data=tmp_path_factory.mktemp("lab"), rooms=(ROOM,), auth="none")
+    async with open_app(settings) as app:
+        yield app
+
+
+@pytest.fixture(scope="session")
+def legacy_stdio(tmp_path_factory: pytest.TempPathFactory) -> Iterator["subprocess.Popen[bytes]"]:
+    """The child the handshake era's tests share; each begins a session of its own on it."""
+    with stdio_child(tmp_path_factory.mktemp("stdio")) as child:
+        yield child
+
+
+@pytest.fixture(scope="session")
+def modern_stdio(tmp_path_factory: pytest.TempPathFactory) -> Iterator["subprocess.Popen[bytes]"]:
+    """The child the stateless era's tests share."""
+    with stdio_child(tmp_path_factory.mktemp("stdio")) as child:
+        yield child
+
+
+@pytest.fixture(params=EVERY_WIRE, ids=wire_name)
+def wire(request: pytest.FixtureRequest) -> Wire:
+    """The wire a test runs over: by default every one; a test narrows it by parametrizing `wire` itself."""
+    return request.param
+
+
+@pytest.fixture
+async def connect(wire: Wire, lab: App, request: pytest.FixtureRequest) -> AsyncIterator[Connect]:
+    """Makes clients on the test's wire and takes them down in the end."""
+    async with contextlib.AsyncExitStack() as stack:
+
+        async def make(other: Wire | None = None, capabilities: Object | None = None) -> Client:
+            chosen = other or wire
+            if chosen.http:
+                client = await connect_http(lab, chosen, capabilities)
+                stack.push_async_callback(client.close)
+                return client
+            if chosen.transport == "memory":
+                opened = connected_in_memory(lab, chosen, capabilities or {})
+            else:
+                child = request.getfixturevalue("modern_stdio" if chosen.modern else "legacy_stdio")
+                opened = connected_over_stdio(child, chosen, capabilities or {})
+            return await stack.enter_async_context(opened)
+
+        yield make
