@@ -1,0 +1,48 @@
+"""`python -m benchmarks [PART ...] [--json FILE]`: set up, measure, print one table.
+
+A part is a module with `measure(effort) -> list[Figure]`; a room adds its own with one line in PARTS. The exit code
+says whether the benchmarks ran, not whether the goals were met.
+"""
+
+import argparse
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+from benchmarks.environment import RIVAL, load_generator
+from benchmarks.process import server_core
+from benchmarks.protocol import Effort
+from benchmarks.table import Figure, table
+
+PARTS: Final = {"protocol": "benchmarks.protocol"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Pentad beside its peers, in one run.")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all by default")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds for each server  [default: 5]")
+    parser.add_argument("--seconds", type=int, default=2, help="length of a round  [default: 2]")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
+    given = parser.parse_args()
+    if unknown := set(given.parts) - set(PARTS):
+        parser.error(f"there is no part {min(unknown)!r}; the parts are {', '.join(PARTS)}")
+    if sys.platform != "linux":
+        sys.exit("The benchmarks read /proc and pin processes to cores: run them on Linux.")
+    load_generator()
+    pinned = server_core() is not None
+    effort = Effort(given.rounds, given.seconds)
+    figures: list[Figure] = []
+    for part in given.parts or PARTS:
+        figures += import_module(PARTS[part]).measure(effort)
+    print(table(figures, RIVAL))
+    if not pinned:
+        print("\nServers and load shared one core: read the ratios with care.")
+    if given.json is not None:
+        report = {"rival": RIVAL, "pinned": pinned, "figures": [figure.as_json() for figure in figures]}
+        given.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""Server processes under measurement: started on a core of their own, watched through /proc, ended for sure.
+
+CPU time is read beside wall time because it hardly moves when something else runs on the machine. Nothing here knows
+what a server serves.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from benchmarks.environment import ROOT
+
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+_START_SECONDS: Final = 30.0
+_STOP_SECONDS: Final = 15.0
+
+
+@cache
+def server_core() -> int | None:
+    """The core for servers; this process and the load generator move to another. None when there is only one."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2 or shutil.which("taskset") is None:
+        return None
+    os.sched_setaffinity(0, {cores[1]})
+    return cores[0]
+
+
+def on_server_core(command: Sequence[str | Path]) -> list[str]:
+    """The command, pinned where the machine has a core to give."""
+    plain = [str(part) for part in command]
+    core = server_core()
+    return plain if core is None else ["taskset", "-c", str(core), *plain]
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """This process's environment without any setting of Pentad's, plus `extra`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PENTAD_")}
+    return {**kept, **(extra or {})}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Server:
+    """A running HTTP server; `{port}` in its command stands for the port it is given."""
+
+    def __init__(self, command: Sequence[str | Path], extra: Mapping[str, str] | None = None) -> None:
+        self.port = free_port()
+        filled = [str(part).replace("{port}", str(self.port)) for part in command]
+        self._opened = ExitStack()
+        self._complaints = self._opened.enter_context(tempfile.TemporaryFile())
+        self._process = subprocess.Popen(
+            on_server_core(filled),
+            cwd=ROOT,
+            env=environment(extra),
+            stdout=subprocess.DEVNULL,
+            stderr=self._complaints,
+        )
+
+    def __enter__(self) -> Self:
+        try:
+            self._wait_until_it_listens()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def cpu_seconds(self) -> float:
+        """User and system time of the whole process so far."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def resident_mb(self) -> float:
+        """Resident memory in units of a million bytes."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="ascii")
+        line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+        return int(line.split()[1]) * 1024 / 1_000_000
+
+    def stop(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._opened.close()
+
+    def _wait_until_it_listens(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                self._complaints.seek(0)
+                said = self._complaints.read().decode("utf-8", "replace")
+                sys.exit(f"A server under measurement ended at its start:\n{said}")
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+            except OSError:
+                time.sleep(0.02)
+            else:
+                return
+        sys.exit(f"A server under measurement did not listen within {_START_SECONDS:g} seconds.")
