@@ -8,15 +8,13 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import IO, Final
 
 from benchmarks.environment import ROOT
 
@@ -55,63 +53,61 @@ def free_port() -> int:
 
 
 class Server:
-    """A running HTTP server; `{port}` in its command stands for the port it is given."""
+    """A running HTTP server."""
 
-    def __init__(self, command: Sequence[str | Path], extra: Mapping[str, str] | None = None) -> None:
-        self.port = free_port()
-        filled = [str(part).replace("{port}", str(self.port)) for part in command]
-        self._opened = ExitStack()
-        self._complaints = self._opened.enter_context(tempfile.TemporaryFile())
-        self._process = subprocess.Popen(
-            on_server_core(filled),
-            cwd=ROOT,
-            env=environment(extra),
-            stdout=subprocess.DEVNULL,
-            stderr=self._complaints,
-        )
-
-    def __enter__(self) -> Self:
-        try:
-            self._wait_until_it_listens()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()
+    def __init__(self, pid: int, port: int) -> None:
+        self.port = port
+        self._proc = Path(f"/proc/{pid}")
 
     def cpu_seconds(self) -> float:
         """User and system time of the whole process so far."""
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        fields = (self._proc / "stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
     def resident_mb(self) -> float:
         """Resident memory in units of a million bytes."""
-        status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="ascii")
+        status = (self._proc / "status").read_text(encoding="ascii")
         line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
         return int(line.split()[1]) * 1024 / 1_000_000
 
-    def stop(self) -> None:
-        self._process.terminate()
-        try:
-            self._process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._opened.close()
 
-    def _wait_until_it_listens(self) -> None:
-        deadline = time.monotonic() + _START_SECONDS
-        while time.monotonic() < deadline:
-            if self._process.poll() is not None:
-                self._complaints.seek(0)
-                said = self._complaints.read().decode("utf-8", "replace")
-                sys.exit(f"A server under measurement ended at its start:\n{said}")
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-            except OSError:
-                time.sleep(0.02)
-            else:
-                return
-        sys.exit(f"A server under measurement did not listen within {_START_SECONDS:g} seconds.")
+@contextmanager
+def serving(command: Sequence[str | Path], extra: Mapping[str, str] | None = None) -> Generator[Server]:
+    """Run a server for a while; `{port}` in its command stands for the port it is given."""
+    port = free_port()
+    filled = [str(part).replace("{port}", str(port)) for part in command]
+    with tempfile.TemporaryFile() as complaints:
+        process = subprocess.Popen(
+            on_server_core(filled), cwd=ROOT, env=environment(extra), stdout=subprocess.DEVNULL, stderr=complaints
+        )
+        try:
+            _wait_until_it_listens(process, port, complaints)
+            yield Server(process.pid, port)
+        finally:
+            stop(process)
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Ask it to end, and make sure of it."""
+    process.terminate()
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _wait_until_it_listens(process: subprocess.Popen[bytes], port: int, complaints: IO[bytes]) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            complaints.seek(0)
+            said = complaints.read().decode("utf-8", "replace")
+            raise SystemExit(f"A server under measurement ended at its start:\n{said}")
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.02)
+        else:
+            return
+    raise SystemExit(f"A server under measurement did not listen within {_START_SECONDS:g} seconds.")

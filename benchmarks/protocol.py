@@ -7,7 +7,7 @@ machine does falls on all of them alike. Medians are reported.
 import subprocess
 import tempfile
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -16,7 +16,7 @@ from typing import Final
 from benchmarks import messages, stdio
 from benchmarks.environment import PENTAD, ROOT, rival_python, say
 from benchmarks.load import Lane
-from benchmarks.process import Server, environment
+from benchmarks.process import Server, environment, serving
 from benchmarks.table import Figure, Goal
 
 _ROOM: Final = "benchmarks.room:ROOM"
@@ -65,7 +65,7 @@ def _all_lanes() -> Generator[dict[str, Lane]]:
         _rival_server() as rival,
         _pentad_server(Path(folder) / "open", "none") as unguarded,
         _pentad_server(Path(folder) / "guarded", "required") as guarded,
-        Server([rival_python(), _RIVALS / "bare.py", "{port}"]) as bare,
+        serving([rival_python(), _RIVALS / "bare.py", "{port}"]) as bare,
     ):
         key = _new_key(Path(folder) / "guarded")
         call, listing = "tools/call", "tools/list"
@@ -179,13 +179,13 @@ def _growth_by_sessions(server: Server) -> float:
     return server.resident_mb() - before
 
 
-def _rival_server() -> Server:
-    return Server([rival_python(), _RIVALS / "mcp_server.py", "http", "{port}"])
+def _rival_server() -> AbstractContextManager[Server]:
+    return serving([rival_python(), _RIVALS / "mcp_server.py", "http", "{port}"])
 
 
-def _pentad_server(data: Path, auth: str) -> Server:
+def _pentad_server(data: Path, auth: str) -> AbstractContextManager[Server]:
     command = [PENTAD, "serve", "--port", "{port}", "--grpc-port", "0", "--auth", auth]
-    return Server([*command, "--rooms", _ROOM, "--data", data], _UNLIMITED)
+    return serving([*command, "--rooms", _ROOM, "--data", data], _UNLIMITED)
 
 
 def _stdio_command(data: Path) -> stdio.Command:
