@@ -25,11 +25,11 @@ from pentad.mcp.dispatcher import Dispatcher
 from pentad.mcp.legacy import LegacyEra
 from pentad.mcp.memory import MemoryClient
 from pentad.mcp.modern import ModernEra
-from pentad.mcp.registry import OpenRoom, Registry, ServerInfo
+from pentad.mcp.registry import Registry, ServerInfo
 from pentad.mcp.request_state import StateSealer
 from pentad.mcp.subscriptions import SubscriptionHub
 from pentad.net.fetch import HttpFetcher
-from pentad.platform import Platform, Room
+from pentad.platform import OpenRoom, Platform, Room
 from pentad.rooms.finder import find_rooms
 from pentad.settings import Settings
 from pentad.storage.migration_files import STORAGE, MigrationSet
@@ -39,6 +39,7 @@ from pentad.storage.open import open_database
 if TYPE_CHECKING:
     from pentad.access.api_keys import ApiKeys
     from pentad.access.credentials import Authenticator
+    from pentad.access.passwords import Passwords
     from pentad.access.remembered import RememberedCredentials
     from pentad.access.users import Users
     from pentad.mcp.sessions import SessionBook
@@ -109,16 +110,22 @@ class App:
 
     @cached_property
     def remembered(self) -> "RememberedCredentials":
-        from pentad.access.remembered import RememberedCredentials
+        from pentad.access.passwords import Passwords
+    from pentad.access.remembered import RememberedCredentials
 
         return RememberedCredentials(clock=self.clock)
 
     @cached_property
-    def users(self) -> "Users":
+    def passwords(self) -> "Passwords":
         from pentad.access.passwords import Passwords
+
+        return Passwords()
+
+    @cached_property
+    def users(self) -> "Users":
         from pentad.access.users import Users
 
-        return Users(self.database, Passwords(), on_change=self.remembered.forget, clock=self.clock)
+        return Users(self.database, self.passwords, on_change=self.remembered.forget, clock=self.clock)
 
     @cached_property
     def api_keys(self) -> "ApiKeys":
@@ -155,6 +162,8 @@ class App:
         self.stopping.set()
         if "streams" in self.__dict__:
             await self.streams.close()
+        if "passwords" in self.__dict__:
+            self.passwords.close()
         self.hub.stop()
         await self.conversations.close()
         await self.audit.stop()

@@ -6,7 +6,7 @@ line.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -54,4 +54,13 @@ class Room(Generic[S]):
     schema: str | None = None
     routes: "Callable[[S], Sequence[BaseRoute]] | None" = None
     health: Callable[[S], Awaitable[Mapping[str, Any]]] | None = None
-    tags: Sequence[str] = field(default=())
+    demo: Callable[[S], Awaitable[None]] | None = None
+    """Fills the room with demo data; run at every start of the demo, so it must be safe to run twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRoom:
+    """A room that is open, with its service."""
+
+    room: Room[Any]
+    service: Any

@@ -66,9 +66,8 @@ def _demo_settings(port: int, grpc_port: int, data: Path | None) -> "Settings":
 async def _prepare(app: "App") -> None:
     await _ensure_login(app)
     for opened in app.rooms:
-        fill = getattr(opened.room, "demo", None)
-        if fill is not None:
-            await _fill(opened.room.name, fill, opened.service)
+        if opened.room.demo is not None:
+            await _fill(opened.room.name, opened.room.demo, opened.service)
 
 
 async def _ensure_login(app: "App") -> None:

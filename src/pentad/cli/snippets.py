@@ -2,14 +2,11 @@
 
 import json
 import shlex
-from typing import Any
 
 from pentad.cli.clients.client import Client, HttpServer
 from pentad.cli.clients.cursor import CURSOR
 from pentad.cli.clients.vscode import VSCODE
 from pentad.cli.remote import authorization_header
-from pentad.mcp.messages import CLIENT_CAPABILITIES_KEY, PROTOCOL_VERSION_KEY
-from pentad.mcp.revisions import NEWEST_MODERN
 
 
 def snippets(url: str, user: str, password: str) -> list[tuple[str, str]]:
@@ -31,9 +28,5 @@ def _entry(client: Client, url: str, header: str) -> str:
 
 
 def _curl(url: str, login: str) -> str:
-    revision = NEWEST_MODERN.name
-    meta: dict[str, Any] = {PROTOCOL_VERSION_KEY: revision, CLIENT_CAPABILITIES_KEY: {}}
-    body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}
-    headers = ["Content-Type: application/json", f"MCP-Protocol-Version: {revision}", "Mcp-Method: tools/list"]
-    words = ["curl", "-u", login, url, *(word for header in headers for word in ("-H", header)), "-d", json.dumps(body)]
-    return shlex.join(words)
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    return shlex.join(["curl", "-u", login, url, "-H", "Content-Type: application/json", "-d", json.dumps(body)])

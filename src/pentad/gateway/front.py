@@ -79,8 +79,8 @@ class Front:
         self._in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._ordinary(scope, receive, send)
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
             return
         pairs: list[tuple[bytes, bytes]] = scope["headers"]
         headers = dict(pairs)
@@ -175,6 +175,13 @@ class Front:
 
     def _challenges(self) -> list[tuple[bytes, bytes]]:
         return [(b"www-authenticate", text.encode()) for text in Authenticator.challenges(self._metadata_url)]
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    """The server's life is none of ours: what is served was opened before it and is closed after it."""
+    for moment in ("startup", "shutdown"):
+        await receive()
+        await send({"type": f"lifespan.{moment}.complete"})
 
 
 def _check_media(headers: Mapping[bytes, bytes]) -> None:

@@ -14,6 +14,7 @@ from pentad.gateway import openapi, telemetry
 from pentad.gateway.replies import error_headers
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.mcp.wire_errors import unforeseen
+from pentad.platform import OpenRoom
 from pentad.storage.probe import probe_store
 from pentad.web.home import home_page, llms_text
 
@@ -22,9 +23,8 @@ def ordinary_routes(app: App) -> Starlette:
     """A Starlette application with the server's own routes and those of its rooms."""
     routes: list[BaseRoute] = _own_routes(app)
     for opened in app.rooms:
-        make = getattr(opened.room, "routes", None)
-        if make is not None:
-            routes.extend(make(opened.service))
+        if opened.room.routes is not None:
+            routes.extend(opened.room.routes(opened.service))
     handlers = {PentadError: _refuse, 404: _no_such_path, 405: _no_such_method, Exception: _crash}
     site = Starlette(routes=routes, exception_handlers=handlers)  # pyright: ignore[reportArgumentType]  narrower handlers
     site.router.redirect_slashes = False
@@ -93,12 +93,11 @@ _PAGE_HEADERS = {
 }
 
 
-async def _health(opened: Any) -> dict[str, Any]:
-    check = getattr(opened.room, "health", None)
-    if check is None:
+async def _health(opened: OpenRoom) -> dict[str, Any]:
+    if opened.room.health is None:
         return {"status": "ok"}
     try:
-        return {"status": "ok", **await check(opened.service)}
+        return {"status": "ok", **await opened.room.health(opened.service)}
     except PentadError as error:
         return {"status": error.code, "message": error.message}
 

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError
 from pentad.kernel.limits import Limits
 from pentad.kernel.names import did_you_mean
+from pentad.kernel.trace import RequestMark, request_mark
 from pentad.mcp import listing, wire_errors
 from pentad.mcp.arguments import Repair, read_leniently
 from pentad.mcp.asking import InputRequired, MissingCapability
@@ -101,6 +102,7 @@ class Dispatcher:
         """Handle one request. Raises ProtocolError and nothing else (but cancellation)."""
         started = time.perf_counter()
         outcome = "cancelled"
+        request_mark.set(RequestMark(str(request_id), peer.trace[3:35] if peer.trace else None))
         try:
             body, outcome = await method.handle(params, request_id, peer)
         except InputRequired as wait:

@@ -45,12 +45,13 @@ class Offering(Protocol):
     def listing(self) -> ResourceListing | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class OpenRoom:
-    """A room with its service."""
+class Opened(Protocol):
+    """A room with its service (`platform.OpenRoom` is one)."""
 
-    room: Offering
-    service: Any
+    @property
+    def room(self) -> Offering: ...
+    @property
+    def service(self) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class ServerInfo:
 class Registry:
     """The union of some rooms: names are unique over all of them, and exactly as declared."""
 
-    def __init__(self, rooms: Sequence[OpenRoom], info: ServerInfo, *, page: int = 250) -> None:
+    def __init__(self, rooms: Sequence[Opened], info: ServerInfo, *, page: int = 250) -> None:
         self.info = info
         self.rooms = tuple(rooms)
         self._page = page
@@ -117,7 +118,7 @@ class Registry:
         self.shapes = {name: Shape(revision, info.as_json()) for name, revision in REVISIONS.items()}
         self._pages: dict[tuple[str, str], list[bytes]] = {}
 
-    def _add(self, opened: OpenRoom) -> None:
+    def _add(self, opened: Opened) -> None:
         room, service = opened.room, opened.service
         for tool in room.tools:
             read = read_strictly(tool.arguments) if tool.arguments is not None else None

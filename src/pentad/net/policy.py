@@ -3,7 +3,7 @@
 Cheap to import: settings build it long before anything is fetched.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from pentad.kernel.errors import Forbidden
@@ -34,7 +34,7 @@ class FetchPolicy:
     timeout: float = 30.0
     connect_seconds: float = 5.0
     connections: int = 100
-    proxy: str | None = None
+    proxy: str | None = field(default=None, repr=False)
     user_agent: str = "pentad"
 
     def check_door(self, target: Target) -> None:
