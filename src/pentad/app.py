@@ -110,8 +110,7 @@ class App:
 
     @cached_property
     def remembered(self) -> "RememberedCredentials":
-        from pentad.access.passwords import Passwords
-    from pentad.access.remembered import RememberedCredentials
+        from pentad.access.remembered import RememberedCredentials
 
         return RememberedCredentials(clock=self.clock)
 
