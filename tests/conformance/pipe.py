@@ -17,14 +17,16 @@ class Pipe:
     """One `pentad mcp serve` and its two streams."""
 
     def __init__(self, data: Path) -> None:
-        self.process = subprocess.Popen(
-            [pentad(), "mcp", "serve", "--rooms", CONFORMANCE_ROOM, "--data", str(data)],
-            cwd=REPOSITORY,
-            env=environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
+        self._log = data / "stderr.log"
+        with self._log.open("wb") as sink:
+            self.process = subprocess.Popen(
+                [pentad(), "mcp", "serve", "--rooms", CONFORMANCE_ROOM, "--data", str(data)],
+                cwd=REPOSITORY,
+                env=environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=sink,
+            )
         self._lines: queue.Queue[bytes] = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -33,6 +35,7 @@ class Pipe:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self._lines.put(line)
+        self._lines.put(b"")
 
     def write(self, line: bytes) -> None:
         assert self.process.stdin is not None
@@ -57,6 +60,8 @@ class Pipe:
     def next(self) -> Object:
         """The next line, which must be one JSON-RPC message."""
         line = self._lines.get(timeout=_SECONDS)
+        if not line:
+            raise EOFError(f"The server ended: {self._log.read_text(encoding='utf-8', errors='replace')}")
         message = json.loads(line)
         assert message["jsonrpc"] == "2.0"
         return message
@@ -83,4 +88,4 @@ class Pipe:
         status = self.process.wait(_SECONDS)
         self._reader.join(_SECONDS)
         self.process.stdout.close()
-        return status, list(self._lines.queue)
+        return status, [line for line in self._lines.queue if line]
