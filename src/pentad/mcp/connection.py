@@ -17,12 +17,12 @@ from pentad.kernel.json import check_bounds
 from pentad.kernel.limits import Limits
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.mcp import messages
-from pentad.mcp.envelopes import parse_envelope
+from pentad.mcp.envelopes import batch_parts, parse_envelope
 from pentad.mcp.legacy import LegacyEra
 from pentad.mcp.messages import CancelledParams, Envelope, RequestId
 from pentad.mcp.modern import ModernEra, has_modern_meta
 from pentad.mcp.peers import LegacyPeer
-from pentad.mcp.revisions import ASSUMED
+from pentad.mcp.revisions import ASSUMED, Revision
 from pentad.mcp.sessions import Session
 from pentad.mcp.subscriptions import SubscriptionHub
 from pentad.mcp.wire_errors import INVALID_REQUEST, ProtocolError, unforeseen
@@ -98,29 +98,65 @@ class Connection:
         self._keeper = ConnectionKeeper()
         self._outlet = ConnectionOutlet(write)
         self._calls: dict[RequestId, asyncio.Task[None]] = {}
+        self._batches: set[asyncio.Task[None]] = set()
         self._news: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
 
     async def receive(self, line: bytes) -> None:
         """Take one message; a request is answered in a task of its own, so that the next message is heard meanwhile."""
-        request_id: RequestId | None = None
         try:
             check_bounds(line, depth=self._limits.json_depth, keys=self._limits.json_keys)
+            if line.lstrip()[:1] == b"[":
+                await self._take_batch(line)
+            else:
+                await self._take(line, self._write)
+        except ProtocolError as error:
+            await self._write(error.encoded(None))
+        except LimitExceeded as error:
+            await self._write(ProtocolError(INVALID_REQUEST, error.sentence(), error.as_json()).encoded(None))
+
+    async def _take(self, line: bytes, reply: Write, *, batched: bool = False) -> "asyncio.Task[None] | None":
+        """Take one message whose answer goes to `reply`; the task that answers it, if it takes one."""
+        request_id: RequestId | None = None
+        try:
             envelope = parse_envelope(line)
             if isinstance(envelope.id, str | int):
                 request_id = envelope.id
+            modern = _META_MARK in line and has_modern_meta(envelope)
             if envelope.method is UNSET:
                 await self._legacy.response(envelope, line, self._session)
             elif request_id is None:
                 await self._notified(envelope)
-            elif envelope.method == "initialize" and not (_META_MARK in line and has_modern_meta(envelope)):
-                await self._initialize(envelope, request_id)
+            elif envelope.method != "initialize" or modern:
+                return self._begin(envelope, request_id, reply, modern=modern)
+            elif batched:
+                raise ProtocolError(INVALID_REQUEST, "initialize must not be part of a batch.")
             else:
-                self._begin(envelope, request_id, modern=_META_MARK in line and has_modern_meta(envelope))
+                await self._initialize(envelope, request_id)
         except ProtocolError as error:
-            await self._write(error.encoded(request_id))
-        except LimitExceeded as error:
-            await self._write(ProtocolError(INVALID_REQUEST, error.sentence(), error.as_json()).encoded(request_id))
+            await reply(error.encoded(request_id))
+        return None
+
+    async def _take_batch(self, line: bytes) -> None:
+        """Several messages at once, where the revision has that; their answers go out together."""
+        if not self._revision.batches:
+            raise ProtocolError(INVALID_REQUEST, f"Revision {self._revision.name} has no batches.")
+        answers: list[bytes] = []
+
+        async def keep(answer: bytes) -> None:
+            answers.append(answer)
+
+        parts = batch_parts(line, self._limits.batch_messages)
+        begun = [await self._take(bytes(part), keep, batched=True) for part in parts]
+
+        async def finish() -> None:
+            await asyncio.gather(*(task for task in begun if task is not None), return_exceptions=True)
+            if answers:
+                await self._write(b"[%b]" % b",".join(answers))
+
+        whole = asyncio.get_running_loop().create_task(finish())
+        self._batches.add(whole)
+        whole.add_done_callback(self._batches.discard)
 
     async def oversized(self, limit: int) -> None:
         """A message too long to be read."""
@@ -137,13 +173,14 @@ class Connection:
         if self._news is None:
             self._news = asyncio.get_running_loop().create_task(self._tell_news())
 
-    def _begin(self, envelope: Envelope, request_id: RequestId, *, modern: bool) -> None:
+    def _begin(self, envelope: Envelope, request_id: RequestId, reply: Write, *, modern: bool) -> "asyncio.Task[None]":
         if request_id in self._calls:
             raise ProtocolError(INVALID_REQUEST, f"The id {request_id!r} is still in use by a running request.")
-        answering = self._answer(envelope, request_id, modern=modern)
-        self._calls[request_id] = asyncio.get_running_loop().create_task(answering)
+        answering = self._answer(envelope, request_id, reply, modern=modern)
+        task = self._calls[request_id] = asyncio.get_running_loop().create_task(answering)
+        return task
 
-    async def _answer(self, envelope: Envelope, request_id: RequestId, *, modern: bool) -> None:
+    async def _answer(self, envelope: Envelope, request_id: RequestId, reply: Write, *, modern: bool) -> None:
         try:
             if modern:
                 admitted = self._modern.admit(envelope, None)
@@ -158,13 +195,16 @@ class Connection:
             answer = unforeseen(error, f"{envelope.method}").encoded(request_id)
         finally:
             self._calls.pop(request_id, None)
-        await self._write(answer)
+        await reply(answer)
+
+    @property
+    def _revision(self) -> Revision:
+        return self._session.revision if self._session is not None else ASSUMED
 
     def _legacy_peer(self) -> LegacyPeer:
-        revision = self._session.revision if self._session is not None else ASSUMED
         return LegacyPeer(
             self._principal,
-            revision,
+            self._revision,
             self._session,
             self._keeper,
             self._outlet,
@@ -196,7 +236,7 @@ class Connection:
     async def close(self, grace_seconds: float) -> None:
         """The client said its last word: give running calls a moment, then end."""
         self._ended.set()
-        running = [task for task in (*self._calls.values(), self._news) if task is not None]
+        running = [task for task in (*self._calls.values(), *self._batches, self._news) if task is not None]
         if running:
             _, late = await asyncio.wait(running, timeout=grace_seconds)
             for task in late:

@@ -7,6 +7,18 @@ from pentad.mcp.messages import Envelope
 from pentad.mcp.wire_errors import INVALID_REQUEST, PARSE_ERROR, ProtocolError
 
 _decode = msgspec.json.Decoder(Envelope).decode
+_decode_parts = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+def batch_parts(body: bytes, most: int) -> list[msgspec.Raw]:
+    """The messages of a batch, each still as bytes. Raises ProtocolError."""
+    try:
+        parts = _decode_parts(body)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ProtocolError(PARSE_ERROR, f"Not JSON: {str(error) or 'nested too deeply'}.") from None
+    if not parts or len(parts) > most:
+        raise ProtocolError(INVALID_REQUEST, f"A batch has 1 to {most} messages, this one {len(parts)}.")
+    return parts
 
 
 def parse_envelope(body: bytes) -> Envelope:

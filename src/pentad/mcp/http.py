@@ -14,7 +14,7 @@ from pentad.kernel.errors import LimitExceeded, PentadError
 from pentad.kernel.json import check_bounds
 from pentad.kernel.limits import Limits
 from pentad.mcp import messages, wire_errors
-from pentad.mcp.envelopes import parse_envelope
+from pentad.mcp.envelopes import batch_parts, parse_envelope
 from pentad.mcp.exchange import HttpExchange
 from pentad.mcp.legacy import LegacyEra
 from pentad.mcp.listeners import serve_notifications, serve_replay
@@ -27,7 +27,7 @@ from pentad.mcp.sse import LoggedOutlet, StreamOutlet
 from pentad.mcp.streams import StreamLog
 from pentad.mcp.subscriptions import SubscriptionHub
 from pentad.mcp.supervision import absorb_cancellation
-from pentad.mcp.wire_errors import HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR, ProtocolError
+from pentad.mcp.wire_errors import HEADER_MISMATCH, INVALID_REQUEST, ProtocolError
 
 _MODERN_HEADERS: Final = frozenset(name.encode("ascii") for name in MODERN)
 _LEGACY_HEADERS: Final = {name.encode("ascii"): REVISIONS[name] for name in LEGACY}
@@ -65,7 +65,7 @@ class McpEndpoint:
         request_id: RequestId | None = None
         try:
             check_bounds(body, depth=self._limits.json_depth, keys=self._limits.json_keys)
-            if body[:1] == b"[" and not modern:
+            if body[:32].lstrip()[:1] == b"[" and not modern:
                 await self._batch(exchange, version)
                 return
             envelope = parse_envelope(body)
@@ -215,7 +215,7 @@ class McpEndpoint:
             )
         outlet = self._logged_outlet(exchange, revision, session)
         answers: list[bytes] = []
-        for part in _batch_parts(exchange.body, self._limits.batch_messages):
+        for part in batch_parts(exchange.body, self._limits.batch_messages):
             answer = await self._batch_part(exchange, part, revision, session, outlet)
             if answer is not None:
                 answers.append(answer)
@@ -294,16 +294,6 @@ class McpEndpoint:
         text = "This is an MCP endpoint: POST JSON-RPC messages to it."
         error = ProtocolError(INVALID_REQUEST, text, status=405)
         await exchange.reply(405, error.encoded(None), (b"allow", b"POST, GET, DELETE"))
-
-
-def _batch_parts(body: bytes, most: int) -> list[msgspec.Raw]:
-    try:
-        parts = msgspec.json.decode(body, type=list[msgspec.Raw])
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise ProtocolError(PARSE_ERROR, f"Not JSON: {str(error) or 'nested too deeply'}.") from None
-    if not parts or len(parts) > most:
-        raise ProtocolError(INVALID_REQUEST, f"A batch has 1 to {most} messages, this one {len(parts)}.")
-    return parts
 
 
 def _refuse_repeated(names: frozenset[bytes]) -> None:
