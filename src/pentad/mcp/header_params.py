@@ -47,6 +47,7 @@ def decode_header_value(value: bytes | None) -> str | None:
     """The text a header carries; None when it is missing or its wrapper is broken."""
     if value is None or not _VISIBLE.fullmatch(value):
         return None
+    value = value.strip(b" \t")
     if not (value.startswith(_PREFIX) and value.endswith(_SUFFIX) and len(value) >= len(_PREFIX) + len(_SUFFIX)):
         return value.decode("ascii")
     payload = value[len(_PREFIX) : -len(_SUFFIX)]
