@@ -65,7 +65,7 @@ class ModernEra:
         name = envelope.method
         if name is UNSET:
             raise ProtocolError(INVALID_REQUEST, "A request needs a method.")
-        known = self._dispatcher.methods.get(name)
+        known = self._dispatcher.methods.get(name) if name in NEWEST_MODERN.methods else None
         params = known.decode(envelope.params) if known is not None else _decode_any(envelope.params)
         meta: RequestMeta = params.meta
         if meta.protocol_version is UNSET or meta.client_capabilities is UNSET:
