@@ -72,7 +72,7 @@ class StreamLog:
         heard = asyncio.Event()
         self._followers.add(heard)
         try:
-            while True:
+            while not await self._ended(session, stream, after):
                 heard.clear()
                 events = await self._database.read(partial(_select, session=session, stream=stream, after=after))
                 for event in events:
@@ -87,6 +87,16 @@ class StreamLog:
                         yield None
         finally:
             self._followers.discard(heard)
+
+    async def _ended(self, session: str, stream: str, after: int) -> bool:
+        """Whether whoever saw the event of this number has seen the stream's last."""
+        found = await self._database.lookup(
+            "SELECT 1 FROM mcp_stream_events WHERE stream = ? AND session = ? AND seq <= ? AND last = 1 LIMIT 1",
+            stream,
+            session,
+            after,
+        )
+        return found is not None
 
     async def exists(self, session: str, stream: str) -> bool:
         await self.flush()
