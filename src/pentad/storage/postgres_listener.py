@@ -21,6 +21,9 @@ from pentad.storage.postgres_rows import CHANNEL, Connection
 PRESENCE_LOCK = 0x50454E544144
 """The advisory lock every open store holds, shared or (for a restore) alone."""
 
+_PATIENCE_MS = 2_000
+"""A process that has just ended holds its lock until the server notices."""
+
 _LONGEST_PAUSE = 1.0
 
 
@@ -50,11 +53,14 @@ class PostgresListener:
     def _attend(self) -> Connection:
         connection = self._connect()
         try:
-            lock = "pg_try_advisory_lock" if self._alone else "pg_try_advisory_lock_shared"
-            row = connection.execute(f"SELECT {lock}(%s::bigint)".encode(), (PRESENCE_LOCK,)).fetchone()
-            if row is None or not row[0]:
-                raise _taken(alone=self._alone)
+            lock = "pg_advisory_lock" if self._alone else "pg_advisory_lock_shared"
+            connection.execute(f"SET lock_timeout = '{_PATIENCE_MS}ms'".encode())
+            connection.execute(f"SELECT {lock}(%s::bigint)".encode(), (PRESENCE_LOCK,))
+            connection.execute(b"RESET lock_timeout")
             connection.execute(f"LISTEN {CHANNEL}".encode())
+        except psycopg.errors.LockNotAvailable:
+            connection.close()
+            raise _taken(alone=self._alone) from None
         except BaseException:
             connection.close()
             raise
