@@ -11,9 +11,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
+from benchmarks.effort import Effort
 from benchmarks.environment import RIVAL, load_generator
 from benchmarks.process import server_core
-from benchmarks.protocol import Effort
 from benchmarks.table import Figure, table
 
 PARTS: Final = {"protocol": "benchmarks.protocol"}

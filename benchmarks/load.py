@@ -81,6 +81,11 @@ class Lane:
         return median(one.cpu_micros for one in self.rounds)
 
     @property
+    def busy(self) -> float:
+        """The share of the time the server was at work; well below 1, something else set the speed."""
+        return median(one.cpu_micros * one.calls_per_second / 1e6 for one in self.rounds)
+
+    @property
     def p99_ms(self) -> float:
         return median(one.p99_ms for one in self.rounds)
 

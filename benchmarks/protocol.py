@@ -8,12 +8,12 @@ import subprocess
 import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Final
 
 from benchmarks import messages, stdio
+from benchmarks.effort import Effort
 from benchmarks.environment import PENTAD, ROOT, rival_python, say
 from benchmarks.load import Lane
 from benchmarks.process import Server, environment, serving
@@ -25,19 +25,12 @@ _UNLIMITED: Final = {"PENTAD_LIMITS_CALLS_PER_SECOND": "0"}
 _SESSIONS: Final = 1000
 _WARM_SESSIONS: Final = 100
 _COLD_STARTS: Final = 7
+_SATURATED: Final = 0.9
 
 _HTTP: Final = "HTTP, 16 connections"
 _CPU: Final = "CPU time of the server for a call (unmoved by what else runs on the machine)"
 _STDIO: Final = "stdio"
 _MEMORY: Final = "Memory"
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How long to measure: rounds for each lane, and the seconds of a round."""
-
-    rounds: int
-    seconds: int
 
 
 def measure(effort: Effort) -> list[Figure]:
@@ -95,7 +88,9 @@ _COMPARED: Final = (
 def _speeds(lanes: dict[str, Lane]) -> Iterator[Figure]:
     for name, own, other, times in _COMPARED:
         goal = None if times is None else Goal("at least", times)
-        yield Figure(_HTTP, name, "calls/s", lanes[own].calls_per_second, lanes[other].calls_per_second, goal)
+        ours, theirs = lanes[own], lanes[other]
+        remark = "" if ours.busy > _SATURATED else f"(server only {ours.busy:.0%} busy)"
+        yield Figure(_HTTP, name, "calls/s", ours.calls_per_second, theirs.calls_per_second, goal, remark)
     for name, own, other, _ in _COMPARED[:2]:
         yield Figure(_HTTP, f"{name}: 99 % within", "ms", lanes[own].p99_ms, lanes[other].p99_ms)
     share = 100 * lanes["none modern"].calls_per_second / lanes["bare"].calls_per_second

@@ -30,6 +30,7 @@ class Figure:
     pentad: float
     rival: float | None = None
     goal: Goal | None = None
+    remark: str = ""
 
     @property
     def ratio(self) -> float | None:
@@ -52,6 +53,7 @@ class Figure:
             "ratio": None if self.ratio is None else round(self.ratio, 3),
             "goal": None if self.goal is None else _shown_goal(self.goal, self.unit),
             "met": self.met,
+            "remark": self.remark,
         }
 
 
@@ -78,7 +80,7 @@ def _row(figure: Figure) -> tuple[str, ...]:
         "" if figure.rival is None else _number(figure.rival),
         "" if figure.ratio is None else f"{figure.ratio:.2f}x",
         "" if figure.goal is None else _shown_goal(figure.goal, figure.unit),
-        {None: "", True: "met", False: "missed"}[figure.met],
+        " ".join(filter(None, ({None: "", True: "met", False: "missed"}[figure.met], figure.remark))),
     )
 
 
