@@ -290,6 +290,14 @@ def test_text_that_is_no_json_is_a_parse_error(modern: Modern) -> None:
     assert (answer.status, answer.code) == (400, -32700)
 
 
+@pytest.mark.parametrize("spoiled", [b"\x80", b"\xff", b"\xed\xa0\x80", b"\xc3"])
+def test_text_that_is_no_utf_8_is_a_parse_error_wherever_it_stands(modern: Modern, spoiled: bytes) -> None:
+    body = modern.body("tools/call", {"name": "test_echo", "arguments": {"text": "HERE"}})
+    raw = json.dumps(body).encode().replace(b"HERE", spoiled)
+    answer = modern.wire.send(raw, modern.headers(body))
+    assert (answer.status, answer.code) == (400, -32700)
+
+
 def test_concurrent_requests_are_answered_each_for_itself(modern: Modern) -> None:
     def listed(number: int) -> Answer:
         return modern.call("tools/list", request_id=f"stream-{number}")
