@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from tests.stores import PostgresServer, Stores, postgres_server  # noqa: F401  a fixture is found by its name
+from tests.stores import PostgresServer, Stores
 
 from pentad.access.passwords import HashCost, Passwords
 from pentad.kernel.ports import Database, Transaction
@@ -22,7 +22,7 @@ def passwords() -> Iterator[Passwords]:
 
 
 @pytest.fixture(scope="session")
-def postgres_url(postgres_server: PostgresServer) -> str:  # noqa: F811  the fixture imported above
+def postgres_url(postgres_server: PostgresServer) -> str:
     """One database for all tests of access: making one costs more than most of them."""
     return postgres_server.fresh_database()
 

@@ -1,18 +1,18 @@
 CREATE TABLE users (
-    name_key      text PRIMARY KEY,
-    name          text NOT NULL,
-    password_hash text NOT NULL,
-    role          text NOT NULL CHECK (role IN ('reader', 'writer', 'admin')),
-    scopes        text NOT NULL,
+    name_key      TEXT COLLATE "C" PRIMARY KEY,
+    name          TEXT COLLATE "C" NOT NULL,
+    password_hash TEXT COLLATE "C" NOT NULL,
+    role          TEXT COLLATE "C" NOT NULL CHECK (role IN ('reader', 'writer', 'admin')),
+    scopes        TEXT COLLATE "C" NOT NULL,
     created_at    double precision NOT NULL
 );
 
 CREATE TABLE api_keys (
-    id           text PRIMARY KEY,
+    id           TEXT COLLATE "C" PRIMARY KEY,
     digest       bytea NOT NULL,
-    label        text NOT NULL,
-    owner        text,
-    scopes       text NOT NULL,
+    label        TEXT COLLATE "C" NOT NULL,
+    owner        TEXT COLLATE "C",
+    scopes       TEXT COLLATE "C" NOT NULL,
     created_at   double precision NOT NULL,
     expires_at   double precision,
     last_used_at double precision,
@@ -20,7 +20,7 @@ CREATE TABLE api_keys (
 );
 
 CREATE TABLE server_secrets (
-    name       text NOT NULL,
+    name       TEXT COLLATE "C" NOT NULL,
     generation bigint NOT NULL,
     created_at double precision NOT NULL,
     secret     bytea NOT NULL,
@@ -28,7 +28,7 @@ CREATE TABLE server_secrets (
 );
 
 CREATE TABLE rate_allowances (
-    principal   text PRIMARY KEY,
+    principal   TEXT COLLATE "C" PRIMARY KEY,
     tokens      double precision NOT NULL,
     refilled_at double precision NOT NULL
 );
@@ -38,22 +38,22 @@ CREATE TABLE audit_entries (
     batch       bytea NOT NULL,
     seq         bigint NOT NULL,
     at          double precision NOT NULL,
-    principal   text NOT NULL,
-    room        text NOT NULL,
-    tool        text NOT NULL,
-    outcome     text NOT NULL,
+    principal   TEXT COLLATE "C" NOT NULL,
+    room        TEXT COLLATE "C" NOT NULL,
+    tool        TEXT COLLATE "C" NOT NULL,
+    outcome     TEXT COLLATE "C" NOT NULL,
     duration_us bigint NOT NULL,
-    request_id  text NOT NULL,
-    session     text NOT NULL,
-    transport   text NOT NULL,
-    trace       text NOT NULL,
+    request_id  TEXT COLLATE "C" NOT NULL,
+    session     TEXT COLLATE "C" NOT NULL,
+    transport   TEXT COLLATE "C" NOT NULL,
+    trace       TEXT COLLATE "C" NOT NULL,
     PRIMARY KEY (batch, seq)
 );
 
 CREATE TABLE call_totals (
-    room        text NOT NULL,
-    tool        text NOT NULL,
-    outcome     text NOT NULL,
+    room        TEXT COLLATE "C" NOT NULL,
+    tool        TEXT COLLATE "C" NOT NULL,
+    outcome     TEXT COLLATE "C" NOT NULL,
     calls       bigint NOT NULL,
     total_us    bigint NOT NULL,
     le_500      bigint NOT NULL,
