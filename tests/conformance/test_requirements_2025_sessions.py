@@ -44,10 +44,16 @@ def test_a_made_up_session_is_not_found(session: Session) -> None:
     assert session.call("ping", headers={"Mcp-Session-Id": "a" * 32}).status == 404
 
 
-def test_a_request_without_a_session_is_refused(session: Session) -> None:
+def test_a_request_without_a_session_is_served_and_makes_none(session: Session) -> None:
     answer = session.call("tools/list", headers={"Mcp-Session-Id": None}, request_id="n")
-    assert answer.status == 400
-    assert answer.final["id"] == "n"
+    assert (answer.status, answer.final["id"]) == (200, "n")
+    assert "mcp-session-id" not in answer.headers
+
+
+def test_what_needs_a_session_is_refused_without_one(session: Session) -> None:
+    watched = {"uri": "test://watched-resource"}
+    answer = session.call("resources/subscribe", watched, headers={"Mcp-Session-Id": None})
+    assert (answer.status, answer.code) == (400, -32600)
 
 
 def test_blanks_around_a_session_id_do_not_count(session: Session) -> None:
