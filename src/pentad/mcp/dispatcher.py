@@ -152,7 +152,7 @@ class Dispatcher:
         tool = bound.tool
         shape = self.registry.shapes[peer.revision.name]
         if not peer.principal.may(bound.room, tool.action):
-            raise _lacks(peer, bound.room, tool.action)
+            raise lacks(peer, bound.room, tool.action)
         deadline = Deadline(self._limits.tool_seconds if tool.seconds is None else tool.seconds, peer.waiting)
         call = Call(bound.service, peer, request_id, params.meta, deadline)
         try:
@@ -199,7 +199,7 @@ class Dispatcher:
             raise _no_resource(peer, params.uri, f"Unknown resource: {params.uri[:200]!r}.")
         bound, variables = found
         if not peer.principal.may(bound.room, "read"):
-            raise _lacks(peer, bound.room, "read")
+            raise lacks(peer, bound.room, "read")
         resource = bound.resource
         if resource.takes_call:
             read = resource.function(**variables, call=Call(bound.service, peer, request_id, params.meta))
@@ -215,7 +215,7 @@ class Dispatcher:
     async def _get_prompt(self, params: GetPromptParams, request_id: RequestId, peer: Peer) -> Answer:
         bound = self.registry.prompt(params.name)
         if not peer.principal.may(bound.room, "read"):
-            raise _lacks(peer, bound.room, "read")
+            raise lacks(peer, bound.room, "read")
         inputs: dict[str, Any] = {}
         if bound.prompt.takes_call:
             inputs["call"] = Call(bound.service, peer, request_id, params.meta)
@@ -241,6 +241,8 @@ class Dispatcher:
 
     async def _complete(self, params: CompleteParams, request_id: RequestId, peer: Peer) -> Answer:
         completer, bound = listing.completer(self.registry, params)
+        if not peer.principal.may(bound.room, "read"):
+            raise lacks(peer, bound.room, "read")
         values: list[str] = []
         if completer is not None:
             call: Call[Any] = Call(bound.service, peer, request_id, params.meta)
@@ -306,7 +308,8 @@ def _no_resource(peer: Peer, uri: str, text: str) -> ProtocolError:
     return ProtocolError(peer.revision.resource_not_found, text, {"uri": uri})
 
 
-def _lacks(peer: Peer, room: str, action: str) -> Forbidden:
+def lacks(peer: Peer, room: str, action: str) -> Forbidden:
+    """The refusal of a caller whose scopes do not reach, naming the one it needs."""
     return Forbidden(
         f"{peer.principal.name!r} may not {action} in the {room} room.",
         hint=f"It needs the scope {room}:{action}; ask an administrator.",

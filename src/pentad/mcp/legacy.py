@@ -12,7 +12,7 @@ from msgspec import UNSET
 from pentad.mcp import messages
 from pentad.mcp.call import LOG_LEVELS
 from pentad.mcp.conversations import Conversations
-from pentad.mcp.dispatcher import Answer, Dispatcher, Method
+from pentad.mcp.dispatcher import Answer, Dispatcher, Method, lacks
 from pentad.mcp.messages import (
     CancelledParams,
     Envelope,
@@ -110,9 +110,12 @@ class LegacyEra:
 
     async def _subscribe(self, params: ResourceParams, _request_id: RequestId, peer: LegacyPeer) -> Answer:
         session = _needs_session(peer)
-        if self._registry.resource(params.uri) is None:
+        found = self._registry.resource(params.uri)
+        if found is None:
             text = f"Unknown resource: {params.uri[:200]!r}."
             raise ProtocolError(peer.revision.resource_not_found, text, {"uri": params.uri})
+        if not peer.principal.may(found[0].room, "read"):
+            raise lacks(peer, found[0].room, "read")
         await peer.keeper.subscribe(session, params.uri)
         return b"{}", "ok"
 

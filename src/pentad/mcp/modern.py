@@ -133,19 +133,23 @@ class ModernEra:
         identity = {SERVER_INFO_KEY: registry.info.as_json()}
         return registry.shapes[peer.revision.name].cacheable(encode(body), SECONDS_FRESH, "public", identity), "ok"
 
-    def _honoured(self, wanted: SubscriptionFilter) -> SubscriptionFilter:
-        """What of the wish this endpoint can fulfil."""
+    def _honoured(self, wanted: SubscriptionFilter, principal: Principal) -> SubscriptionFilter:
+        """What of the wish this endpoint can fulfil, for this caller."""
         offered = self._registry.capabilities(NEWEST_MODERN)
         return SubscriptionFilter(
             tools_list_changed=wanted.tools_list_changed and "tools" in offered,
             prompts_list_changed=wanted.prompts_list_changed and "prompts" in offered,
             resources_list_changed=wanted.resources_list_changed and "resources" in offered,
-            resource_subscriptions=wanted.resource_subscriptions if "resources" in offered else [],
+            resource_subscriptions=[uri for uri in wanted.resource_subscriptions if self._may_follow(uri, principal)],
         )
+
+    def _may_follow(self, uri: str, principal: Principal) -> bool:
+        found = self._registry.resource(uri)
+        return found is not None and principal.may(found[0].room, "read")
 
     async def _listen(self, params: ListenParams, request_id: RequestId, peer: ModernPeer) -> Answer:
         tag = {SUBSCRIPTION_ID_KEY: request_id}
-        wanted = self._honoured(params.notifications)
+        wanted = self._honoured(params.notifications, peer.principal)
         peer.waiting()
         listener = self._hub.listen(peer.principal.id, filter_wants(wanted))
         try:
