@@ -187,15 +187,10 @@ async def _live(receive: Receive, send: Send) -> None:
 def _check_media(headers: Mapping[bytes, bytes]) -> None:
     """JSON in; JSON or a stream out. Plain curl, which says nothing or `*/*`, is welcome."""
     kind = headers.get(b"content-type")
-    if kind is not None and b"json" not in kind:
+    if kind is not None and b"json" not in kind.lower():
         raise UnsupportedMedia("The body must be JSON.", hint="Send Content-Type: application/json.")
-    accept = headers.get(b"accept")
-    if (
-        accept is not None
-        and b"application/" not in accept
-        and b"text/event-stream" not in accept
-        and b"*/*" not in accept
-    ):
+    accept = headers.get(b"accept", b"*/*").lower()
+    if b"application/" not in accept and b"text/event-stream" not in accept and b"*/*" not in accept:
         raise NotAcceptable(
             "Answers are JSON or an event stream.", hint="Send Accept: application/json, text/event-stream."
         )

@@ -3,9 +3,12 @@
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
 
 from pentad import __version__
 from pentad.access.protected_resource import protected_resource
@@ -13,10 +16,16 @@ from pentad.app import App
 from pentad.gateway import openapi, telemetry
 from pentad.gateway.replies import error_headers
 from pentad.kernel.errors import NotFound, PentadError
-from pentad.mcp.wire_errors import unforeseen
 from pentad.platform import OpenRoom
 from pentad.storage.probe import probe_store
 from pentad.web.home import home_page, llms_text
+
+
+class _Site(Starlette):
+    """Starlette without its own outermost net: the front has one, and a crash must be answered once."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        return ExceptionMiddleware(self.router, handlers=self.exception_handlers)
 
 
 def ordinary_routes(app: App) -> Starlette:
@@ -25,8 +34,8 @@ def ordinary_routes(app: App) -> Starlette:
     for opened in app.rooms:
         if opened.room.routes is not None:
             routes.extend(opened.room.routes(opened.service))
-    handlers = {PentadError: _refuse, 404: _no_such_path, 405: _no_such_method, Exception: _crash}
-    site = Starlette(routes=routes, exception_handlers=handlers)  # pyright: ignore[reportArgumentType]  narrower handlers
+    handlers = {PentadError: _refuse, 404: _no_such_path, 405: _no_such_method, HTTPException: _refuse_plainly}
+    site = _Site(routes=routes, exception_handlers=handlers)  # pyright: ignore[reportArgumentType]  narrower handlers
     site.router.redirect_slashes = False
     return site
 
@@ -117,6 +126,6 @@ async def _no_such_method(request: Request, error: Any) -> Response:
     return JSONResponse({"error": body}, status_code=405, headers=error.headers)
 
 
-async def _crash(request: Request, error: Exception) -> Response:
-    hidden = unforeseen(error, f"{request.method} {request.url.path}")
-    return JSONResponse({"error": {"code": "internal", "message": hidden.message}}, status_code=500)
+async def _refuse_plainly(_request: Request, error: HTTPException) -> Response:
+    body = {"code": "refused", "message": f"{error.detail}."}
+    return JSONResponse({"error": body}, status_code=error.status_code, headers=error.headers)
