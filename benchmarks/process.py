@@ -1,6 +1,6 @@
 """Server processes under measurement: started on a core of their own, watched through /proc, ended for sure.
 
-CPU time is read beside wall time because it hardly moves when something else runs on the machine. Nothing here knows
+CPU time is read beside wall time because it moves far less when something else runs on the machine. Nothing here knows
 what a server serves.
 """
 

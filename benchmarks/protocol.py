@@ -28,7 +28,7 @@ _COLD_STARTS: Final = 7
 _SATURATED: Final = 0.9
 
 _HTTP: Final = "HTTP, 16 connections"
-_CPU: Final = "CPU time of the server for a call (unmoved by what else runs on the machine)"
+_CPU: Final = "CPU time of the server for a call (the steadier figure when other programs run)"
 _STDIO: Final = "stdio"
 _MEMORY: Final = "Memory"
 
