@@ -41,8 +41,16 @@ def on_server_core(command: Sequence[str | Path]) -> list[str]:
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This process's environment without any setting of Pentad's, plus `extra`."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PENTAD_")}
+    """This process's environment without what would change the server, plus `extra`.
+
+    Settings of Pentad's go, and so do the interpreter's own: a shell that forbids bytecode would have every cold start
+    compile its sources, which no installed server does.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name == "PYTHONPATH" or not name.startswith(("PENTAD_", "PYTHON"))
+    }
     return {**kept, **(extra or {})}
 
 
