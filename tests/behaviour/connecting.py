@@ -119,7 +119,7 @@ def stdio_child(folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
     assert child.stdout is not None
     yield child
     child.stdin.close()
-    code = child.wait(PATIENCE)
+    code = child.wait(30)
     assert child.stdout.read() == b"", "nothing is left unsaid at the end"
     child.stdout.close()
     assert code == 0, (folder / "log").read_text(encoding="utf-8")
