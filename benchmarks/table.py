@@ -78,7 +78,7 @@ def _row(figure: Figure) -> tuple[str, ...]:
         figure.unit,
         _number(figure.pentad),
         "" if figure.rival is None else _number(figure.rival),
-        "" if figure.ratio is None else f"{figure.ratio:.2f}x",
+        "" if figure.ratio is None else f"{figure.ratio:.{2 if figure.ratio >= 1 else 3}f}x",
         "" if figure.goal is None else _shown_goal(figure.goal, figure.unit),
         " ".join(filter(None, ({None: "", True: "met", False: "missed"}[figure.met], figure.remark))),
     )
