@@ -1,6 +1,7 @@
 """What every test shares: one event loop implementation, and the stores."""
 
 import pytest
+
 from tests.stores import postgres_server, store, stores
 
 __all__ = ["postgres_server", "store", "stores"]

@@ -1,12 +1,12 @@
 """Text sorts by bytes on PostgreSQL too, whatever the database's own collation is."""
 
 import pytest
-from tests.stores import PostgresServer
 
 from pentad.app import migration_sets
 from pentad.rooms.finder import find_rooms
 from pentad.storage.migrations import apply
 from pentad.storage.open import open_database
+from tests.stores import PostgresServer
 
 LEDGER = "schema_migrations"
 

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from tests.stores import PostgresServer, Stores
 
 from pentad.access.passwords import HashCost, Passwords
 from pentad.kernel.ports import Database, Transaction
 from pentad.storage.migration_files import STORAGE, MigrationSet
+from tests.stores import PostgresServer, Stores
 
 SETS = (STORAGE, MigrationSet("access", "pentad.access.schema"))
 TABLES = ("users", "api_keys", "server_secrets", "rate_allowances", "audit_entries", "call_totals")

@@ -4,13 +4,13 @@ import hashlib
 import logging
 
 import pytest
-from tests.access.clocks import TurnedClock
 
 from pentad.access.api_keys import DEFAULT_LIFETIME, USE_NOTED_EVERY, ApiKeys, NewKey
 from pentad.access.passwords import Passwords
 from pentad.access.users import Users
 from pentad.kernel.errors import InvalidInput, NotFound
 from pentad.kernel.ports import Database
+from tests.access.clocks import TurnedClock
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,6 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.access.clocks import TurnedClock
 
 from pentad.access.audit import BATCH, AuditTrail
 from pentad.access.audit_store import LONGEST_TEXT, PRUNED_AT_ONCE, AuditEntry, made_batch, store_batch
@@ -17,6 +16,7 @@ from pentad.access.call_totals import BOUNDS_US, grouped
 from pentad.kernel.errors import Unavailable
 from pentad.kernel.ids import uuid7
 from pentad.kernel.ports import Database, Row, Rows, Transaction, Value
+from tests.access.clocks import TurnedClock
 
 T = TypeVar("T")
 

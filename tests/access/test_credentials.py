@@ -9,8 +9,6 @@ import anyio
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.access.clocks import TurnedClock
-from tests.access.issuing import AUDIENCE, ISSUER, JWKS_URL, RSA, ServedKeys, claims, key_set, signed
 
 from pentad.access.api_keys import ApiKeys
 from pentad.access.credentials import LONGEST_HEADER, Authenticator
@@ -23,6 +21,8 @@ from pentad.access.users import Users
 from pentad.kernel.errors import PentadError, RateLimited, Unauthenticated, Unavailable
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import Principal
+from tests.access.clocks import TurnedClock
+from tests.access.issuing import AUDIENCE, ISSUER, JWKS_URL, RSA, ServedKeys, claims, key_set, signed
 
 PASSWORD = "canary:correct horse"
 Gate = tuple[Authenticator, Users, ApiKeys, TurnedClock]

@@ -1,10 +1,10 @@
 """Ten failures within a minute close a name, and only that name."""
 
 import pytest
-from tests.access.clocks import TurnedClock
 
 from pentad.access.failures import ALLOWED, NAMES_MOST, WINDOW, FailedLogins
 from pentad.kernel.errors import RateLimited
+from tests.access.clocks import TurnedClock
 
 
 def test_the_eleventh_attempt_within_a_minute_is_refused_with_the_time_to_wait() -> None:

@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.access.clocks import TurnedClock
-from tests.access.conftest import SETS
 
 from pentad.access.rate_limits import CLOCKS_DIFFER_BY, LEASE_SECONDS, Allowance, RateLimits, refilled
 from pentad.kernel.errors import RateLimited
@@ -16,6 +14,8 @@ from pentad.kernel.ports import Database
 from pentad.kernel.principal import LOCAL
 from pentad.storage.migrations import apply
 from pentad.storage.open import open_database
+from tests.access.clocks import TurnedClock
+from tests.access.conftest import SETS
 
 TEN = Allowance(rate=100, burst=40)  # leases of ten
 

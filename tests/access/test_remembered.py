@@ -2,10 +2,10 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.access.clocks import TurnedClock
 
 from pentad.access.remembered import RememberedCredentials
 from pentad.kernel.principal import Principal
+from tests.access.clocks import TurnedClock
 
 ADA = Principal("user:ada", "ada", frozenset({"*:read"}))
 

@@ -13,6 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from joserfc.errors import SecurityWarning
 from joserfc.jwk import OctKey, RSAKey
+
+from pentad.access.issuer import TrustedIssuer
+from pentad.access.tokens import TokenVerifier, VerifiedToken
+from pentad.kernel.errors import Misconfigured, Unavailable
 from tests.access.clocks import TurnedClock
 from tests.access.issuing import (
     AUDIENCE,
@@ -27,10 +31,6 @@ from tests.access.issuing import (
     segment,
     signed,
 )  # fmt: skip
-
-from pentad.access.issuer import TrustedIssuer
-from pentad.access.tokens import TokenVerifier, VerifiedToken
-from pentad.kernel.errors import Misconfigured, Unavailable
 
 CLOCK = TurnedClock()
 NOW = CLOCK.now()

@@ -4,13 +4,13 @@ import asyncio
 import logging
 
 import pytest
-from tests.access.clocks import TurnedClock
 
 from pentad.access.api_keys import ApiKeys
 from pentad.access.passwords import HashCost, Passwords
 from pentad.access.users import FIRST_ADMIN, Users
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
 from pentad.kernel.ports import Database
+from tests.access.clocks import TurnedClock
 
 pytestmark = pytest.mark.anyio
 PASSWORD = "canary-correct-horse"

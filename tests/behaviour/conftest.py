@@ -5,6 +5,9 @@ import subprocess
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+
+from pentad.app import App, open_app
+from pentad.settings import Settings
 from tests.behaviour.clients import EVERY_WIRE, Client, Object, Wire, wire_name
 from tests.behaviour.connecting import (
     ROOM,
@@ -15,9 +18,6 @@ from tests.behaviour.connecting import (
     make_app,
     stdio_child,
 )
-
-from pentad.app import App, open_app
-from pentad.settings import Settings
 
 __all__ = ["connect", "lab", "legacy_stdio", "make_app", "modern_stdio", "wire"]
 

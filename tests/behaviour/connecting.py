@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
-from tests.behaviour.clients import Client, ConnectionClient, HttpClient, Object, Wire
-from tests.behaviour.http_wire import PATIENCE
-from tests.conformance.server import REPOSITORY, environment, pentad
 
 from pentad.app import App, open_app
 from pentad.gateway.front import Front
 from pentad.gateway.site import http_application
 from pentad.settings import Settings
+from tests.behaviour.clients import Client, ConnectionClient, HttpClient, Object, Wire
+from tests.conformance.server import REPOSITORY, environment, pentad
 
 ROOM = "tests.behaviour.room:ROOM"
 

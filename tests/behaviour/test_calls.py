@@ -5,6 +5,7 @@ import json
 import logging
 
 import pytest
+
 from tests.behaviour.clients import (
     EVERY_REVISION,
     HTTP_MODERN,

@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 import pytest
+
+from pentad.kernel.limits import Limits
 from tests.behaviour.clients import (
     HTTP_MODERN,
     LEGACY,
@@ -22,8 +24,6 @@ from tests.behaviour.clients import (
 )
 from tests.behaviour.connecting import AppMaker, Connect, connect_http, front_of
 from tests.behaviour.http_wire import HttpAnswer, send
-
-from pentad.kernel.limits import Limits
 
 pytestmark = pytest.mark.anyio
 

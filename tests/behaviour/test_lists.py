@@ -1,6 +1,7 @@
 """Lists: order, paging, cursors, and what a revision may see of an entry."""
 
 import pytest
+
 from tests.behaviour import room
 from tests.behaviour.clients import EVERY_REVISION, HTTP_MODERN, MEMORY, SESSION, Wire, wire_name
 from tests.behaviour.connecting import AppMaker, Connect, connect_http

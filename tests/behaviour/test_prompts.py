@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from tests.behaviour.clients import EVERY_REVISION, HTTP_MODERN, MEMORY, SESSION, STDIO, Wire, wire_name
 from tests.behaviour.connecting import Connect
 

@@ -3,6 +3,7 @@
 import base64
 
 import pytest
+
 from tests.behaviour.clients import (
     EVERY_REVISION,
     HTTP_MODERN,

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from tests.behaviour.clients import SESSION, Client, HttpClient, Wire, wire_name
 from tests.behaviour.connecting import Connect
 from tests.behaviour.http_wire import Event, HttpAnswer

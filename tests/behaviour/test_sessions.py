@@ -3,12 +3,12 @@
 import string
 
 import pytest
+
+from pentad.kernel.limits import Limits
 from tests.behaviour.clients import HTTP_MODERN, LEGACY, SESSION, HttpClient, Wire, wire_name
 from tests.behaviour.clocks import TurnedClock
 from tests.behaviour.connecting import AppMaker, Connect, connect_http
 from tests.behaviour.http_wire import HttpAnswer, send
-
-from pentad.kernel.limits import Limits
 
 pytestmark = pytest.mark.anyio
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 
 import pytest
+
 from tests.behaviour.clients import (
     EVERY_REVISION,
     HTTP_MODERN,

@@ -5,11 +5,11 @@ import socket
 from pathlib import Path
 
 import pytest
-from tests.cli.processes import run
 
 from pentad.cli.clients.client import Machine
 from pentad.cli.clients.known import CLIENTS
 from pentad.cli.findings import about_clients, about_folder
+from tests.cli.processes import run
 
 
 def report(home: Path, *args: str, **environ: str) -> tuple[int, dict[str, dict[str, str]]]:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 import pytest
-from tests.cli.processes import COMMAND, PATIENCE, child_environment, run
 
 from pentad import __version__
 from pentad.cli.main import VERBS, cli
 from pentad.cli.output import EXIT_CODES, ExitCode, exit_code
 from pentad.kernel import errors
+from tests.cli.processes import COMMAND, PATIENCE, child_environment, run
 
 HEAVY = ("uvicorn", "starlette", "psycopg", "pydantic", "apsw", "rich", "aiohttp", "msgspec", "tomlkit")
 WHAT_WAS_IMPORTED = """

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.cli.processes import run
 
 Answer = tuple[int, dict[str, str], bytes]

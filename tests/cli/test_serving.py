@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+
 from tests.cli.processes import PATIENCE, ROOM, Child, child, child_environment, run
 
 QUIET = {"PENTAD_GRPC_PORT": "0"}

@@ -7,14 +7,14 @@ and comes back with the answers.
 from typing import Literal
 
 from pydantic import BaseModel, Field
-from tests.conformance.schemas import ENUM_VARIANTS
-from tests.conformance.service import Fixtures
 
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.asking import Elicit, Elicited, ListRoots, Question, Sample
 from pentad.mcp.call import Call
 from pentad.mcp.content import Message
 from pentad.mcp.declare import Tool, tool
+from tests.conformance.schemas import ENUM_VARIANTS
+from tests.conformance.service import Fixtures
 
 
 class PromptText(Arguments):

@@ -3,6 +3,7 @@
 from collections.abc import Generator
 
 import pytest
+
 from tests.conformance.server import Served, serving
 from tests.conformance.wire import Modern, Wire
 

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
-from tests.conformance.samples import PNG
-from tests.conformance.service import Fixtures
 
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.content import Contents, Embedded, Image, Message
 from pentad.mcp.declare import Prompt, prompt
+from tests.conformance.samples import PNG
+from tests.conformance.service import Fixtures
 
 
 class TwoArguments(Arguments):

@@ -3,13 +3,13 @@
 import json
 
 from pydantic import BaseModel
-from tests.conformance.samples import PNG
-from tests.conformance.service import WATCHED, Fixtures
 
 from pentad.kernel.errors import NotFound
 from pentad.mcp.call import Call
 from pentad.mcp.content import Contents
 from pentad.mcp.declare import Resource, ResourcePage, resource
+from tests.conformance.samples import PNG
+from tests.conformance.service import WATCHED, Fixtures
 
 _NUMBERED = 5
 _PAGE = 2

@@ -5,13 +5,12 @@
 It is never part of the product.
 """
 
+from pentad.platform import Room
 from tests.conformance.asking import ASKING_TOOLS
 from tests.conformance.prompts import PROMPTS
 from tests.conformance.resources import RESOURCES, numbered_pages
 from tests.conformance.service import Fixtures, open_fixtures
 from tests.conformance.tools import TOOLS
-
-from pentad.platform import Room
 
 ROOM: Room[Fixtures] = Room(
     name="conformance",

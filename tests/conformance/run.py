@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 import click
+
 from tests.conformance.node import node, npm_folder
 from tests.conformance.server import serving
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from tests.conformance.wire import LEGACY, Session, Wire, content_headers
 
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+
 from tests.conformance.server import Served
 from tests.conformance.wire import MODERN, PREFIX, Answer, Modern, Object, Wire
 

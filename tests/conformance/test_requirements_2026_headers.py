@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+
 from tests.conformance.wire import LEGACY, MODERN, Headers, Modern, Wire
 
 SIMPLE: dict[str, Any] = {"name": "test_simple_text", "arguments": {}}

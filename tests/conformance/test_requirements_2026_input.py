@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from tests.conformance.wire import Answer, Modern, Wire
 
 PREFIX = "test_input_required_result_"

@@ -4,6 +4,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+
 from tests.conformance.pipe import Pipe
 from tests.conformance.wire import LEGACY, MODERN, PREFIX
 

@@ -4,15 +4,15 @@ import asyncio
 from typing import Literal
 
 from pydantic import BaseModel, Field
-from tests.conformance.samples import PNG, WAV
-from tests.conformance.schemas import JSON_SCHEMA_2020_12
-from tests.conformance.service import WATCHED, Fixtures
 
 from pentad.kernel.errors import InvalidInput
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.content import Audio, Contents, Embedded, Image, Link, Text
 from pentad.mcp.declare import Tool, ToolResult, tool
+from tests.conformance.samples import PNG, WAV
+from tests.conformance.schemas import JSON_SCHEMA_2020_12
+from tests.conformance.service import WATCHED, Fixtures
 
 _PAUSE = 0.05  # the suites want the messages of one call this far apart
 _HOLD = 20.0

@@ -7,6 +7,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+
 from tests.conformance.server import free_port, serving
 from tests.conformance.wire import Wire
 from tests.interop.environments import sdk_python

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.conformance.wire import Answer, Wire
 from tests.differential.cases import Case, cases
 

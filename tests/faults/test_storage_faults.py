@@ -12,8 +12,6 @@ from typing import Any
 
 import apsw
 import pytest
-from tests.faults.broken_disks import FailingDisk, ForgetfulDisk
-from tests.stores import PostgresServer
 
 from pentad.kernel.errors import PentadError, Unavailable
 from pentad.kernel.ports import Transaction
@@ -21,6 +19,8 @@ from pentad.storage.migration_files import STORAGE
 from pentad.storage.migrations import apply
 from pentad.storage.postgres import PostgresDatabase
 from pentad.storage.sqlite import SqliteDatabase
+from tests.faults.broken_disks import FailingDisk, ForgetfulDisk
+from tests.stores import PostgresServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.faults, pytest.mark.timeout(300)]
 PATIENCE = 20.0

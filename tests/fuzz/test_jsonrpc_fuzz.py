@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.conformance.server import CONFORMANCE_ROOM
-from tests.fuzz.asgi import Asgi, exchange
-from tests.fuzz.mutations import Attack, legacy_attacks, modern_attacks
-from tests.fuzz.verdict import complaint, complaint_about_message
 
 from pentad.app import App, open_app
 from pentad.gateway.site import http_application
 from pentad.kernel.limits import Limits
 from pentad.settings import Settings
+from tests.conformance.server import CONFORMANCE_ROOM
+from tests.fuzz.asgi import Asgi, exchange
+from tests.fuzz.mutations import Attack, legacy_attacks, modern_attacks
+from tests.fuzz.verdict import complaint, complaint_about_message
 
 LONG = os.environ.get("PENTAD_FUZZ") == "long"
 CASES = 20_000 if LONG else 1000

@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import pytest
-from tests.behaviour.connecting import ROOM as LAB
-from tests.behaviour.connecting import front_of, make_app
 
 from pentad.app import App, open_app
 from pentad.gateway.front import Front
 from pentad.settings import Settings
+from tests.behaviour.connecting import ROOM as LAB
+from tests.behaviour.connecting import front_of, make_app
 
 __all__ = ["closed", "make_app", "site"]
 

@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+
 from tests.behaviour.clients import HTTP_MODERN, SESSION, STATELESS, Wire, wire_name
 from tests.behaviour.connecting import AppMaker, connect_http, front_of
 from tests.behaviour.http_wire import HttpAnswer, send

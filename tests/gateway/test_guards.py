@@ -5,10 +5,10 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.behaviour.http_wire import send
 
 from pentad.gateway.front import Front
 from pentad.gateway.guards import HostGuard
+from tests.behaviour.http_wire import send
 
 ROUTES = [
     ("POST", "/mcp"), ("POST", "/mcp/"), ("GET", "/mcp"), ("DELETE", "/mcp"), ("POST", "/rooms/lab/mcp"),

@@ -3,13 +3,13 @@
 import json
 
 import pytest
+
+from pentad.gateway.front import Front
+from pentad.kernel.limits import Limits
 from tests.behaviour.clients import HTTP_MODERN, SESSION, STATELESS, Wire, wire_name
 from tests.behaviour.clocks import TurnedClock
 from tests.behaviour.connecting import AppMaker, connect_http, front_of
 from tests.behaviour.http_wire import send
-
-from pentad.gateway.front import Front
-from pentad.kernel.limits import Limits
 
 pytestmark = pytest.mark.anyio
 

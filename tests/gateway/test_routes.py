@@ -5,14 +5,14 @@ import logging
 import re
 
 import pytest
+
+from pentad import __version__
+from pentad.gateway.front import Front
 from tests.behaviour.clients import STATELESS
 from tests.behaviour.connecting import ROOM as LAB
 from tests.behaviour.connecting import AppMaker, connect_http, front_of
 from tests.behaviour.http_wire import send
 from tests.gateway.room import CANARY
-
-from pentad import __version__
-from pentad.gateway.front import Front
 
 pytestmark = pytest.mark.anyio
 

@@ -4,6 +4,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+
 from tests.conformance.server import Served, serving
 from tests.interop.environments import sdk_python
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.conformance.room import ROOM
 from tests.conformance.server import CONFORMANCE_ROOM, REPOSITORY, Served, environment, pentad
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from tests.net.certificates import certificate_for
 
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, InvalidInput, LimitExceeded, Unavailable
 from pentad.net.addresses import Address, networks
 from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
+from tests.net.certificates import certificate_for
 
 LOOPBACK = networks("127.0.0.0/8")
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.net.test_urls import ipv4_spellings
 
 from pentad.kernel.errors import Forbidden, InvalidInput, PentadError, Unavailable
 from pentad.net.addresses import Address
 from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
+from tests.net.test_urls import ipv4_spellings
 
 PUBLIC = ip_address("93.184.216.34")
 PRIVATE_V4 = ["127.0.0.0/8", "10.0.0.0/8", "192.168.0.0/16", "172.16.0.0/12", "169.254.0.0/16", "100.64.0.0/10"]

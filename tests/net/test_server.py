@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.net.raw_http import HONEST, PATIENCE, Peer, answer, lifespan, running
 
 from pentad.kernel.errors import Misconfigured, PentadError
 from pentad.kernel.limits import Limits
 from pentad.net.body import ClientDisconnected, read_body
 from pentad.net.server import serve
+from tests.net.raw_http import HONEST, PATIENCE, Peer, answer, lifespan, running
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.stores import PostgresServer, Stores
 
 from pentad.kernel.errors import Conflict, Misconfigured
 from pentad.kernel.ports import Database, Rows, Transaction
@@ -16,6 +15,7 @@ from pentad.storage import migrations, sqlite_copy
 from pentad.storage.backup import backup, restore
 from pentad.storage.migration_files import STORAGE, Migration, MigrationSet
 from pentad.storage.open import locate
+from tests.stores import PostgresServer, Stores
 
 pytestmark = pytest.mark.anyio
 SETS = [STORAGE]

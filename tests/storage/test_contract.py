@@ -5,10 +5,10 @@ import threading
 from typing import Any
 
 import pytest
-from tests.stores import Stores
 
 from pentad.kernel.errors import Conflict, InvalidInput, Misconfigured, PentadError, Unavailable
 from pentad.kernel.ports import Database, Rows, Transaction
+from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
 PATIENCE = 10.0

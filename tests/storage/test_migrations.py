@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.stores import Stores
 
 from pentad.kernel.errors import Misconfigured, PentadError
 from pentad.kernel.ports import Database
 from pentad.storage.migration_files import STORAGE, MigrationSet
 from pentad.storage.migrations import apply, plan, versions
+from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from tests.stores import PostgresServer
 
 from pentad.kernel.errors import Misconfigured, Unavailable
 from pentad.kernel.ports import Database
@@ -11,6 +10,7 @@ from pentad.storage.open import locate, open_database
 from pentad.storage.postgres import PostgresDatabase
 from pentad.storage.probe import probe_folder, probe_store, sqlite_features
 from pentad.storage.sqlite import SqliteDatabase
+from tests.stores import PostgresServer
 
 pytestmark = pytest.mark.anyio
 SECRET = "s3cr3t-canary"

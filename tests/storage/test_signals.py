@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.stores import Stores
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.ports import Database, Transaction
+from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
 PATIENCE = 10.0

@@ -5,6 +5,7 @@ wanted. Every repair is reported to the caller; anything else is refused with wh
 names.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -14,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.names import did_you_mean
+
+_INTEGER: Final = re.compile(r" *-?[0-9]{1,19} *")
 
 
 class Arguments(BaseModel):
@@ -141,7 +144,7 @@ def _holds(node: Any, key: int | str) -> bool:
 
 
 def _as_integer(value: Any) -> int | None:
-    if isinstance(value, str) and len(value) < 20 and value.strip().lstrip("-").isdecimal() and value.isascii():
+    if isinstance(value, str) and _INTEGER.fullmatch(value):
         return int(value)
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else None
 

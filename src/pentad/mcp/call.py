@@ -41,6 +41,10 @@ class Peer(Protocol):
         """Send a message that belongs to this request; the first one turns the answer into a stream."""
         ...
 
+    def remembered(self) -> dict[str, Any]:
+        """What the call kept in its state in an earlier round; empty in the first, and in the legacy era."""
+        ...
+
     async def ask(self, questions: Mapping[str, Question], state: dict[str, Any]) -> dict[str, Any]:
         """Put questions to the client and return the answers, read and checked."""
         ...
@@ -67,7 +71,7 @@ class Call(Generic[S]):
         self.request_id = request_id
         self.meta = meta
         self.deadline = deadline
-        self.state: dict[str, Any] = {}
+        self.state: dict[str, Any] = peer.remembered()
         """Plain JSON that survives the round trips of a modern call with questions (sealed, at most a few KiB)."""
 
     @property

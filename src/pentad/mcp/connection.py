@@ -6,10 +6,10 @@ message with modern `_meta` is served as that, at any time.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final
 
 import msgspec
-from msgspec import UNSET
 
 from pentad.kernel.errors import LimitExceeded
 from pentad.kernel.ids import opaque_id
@@ -17,7 +17,7 @@ from pentad.kernel.json import check_bounds
 from pentad.kernel.limits import Limits
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.mcp import messages
-from pentad.mcp.envelopes import batch_parts, parse_envelope
+from pentad.mcp.envelopes import batch_parts, is_answer, parse_envelope
 from pentad.mcp.legacy import LegacyEra
 from pentad.mcp.messages import CancelledParams, Envelope, RequestId
 from pentad.mcp.modern import ModernEra, has_modern_meta
@@ -123,8 +123,9 @@ class Connection:
             if isinstance(envelope.id, str | int):
                 request_id = envelope.id
             modern = _META_MARK in line and has_modern_meta(envelope)
-            if envelope.method is UNSET:
-                await self._legacy.response(envelope, line, self._session)
+            if is_answer(envelope):
+                with suppress(ProtocolError):  # an answer nobody waits for is nobody's business
+                    await self._legacy.response(envelope, line, self._session)
             elif request_id is None:
                 await self._notified(envelope)
             elif envelope.method != "initialize" or modern:

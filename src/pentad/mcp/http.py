@@ -14,7 +14,7 @@ from pentad.kernel.errors import LimitExceeded, PentadError
 from pentad.kernel.json import check_bounds
 from pentad.kernel.limits import Limits
 from pentad.mcp import messages, wire_errors
-from pentad.mcp.envelopes import batch_parts, parse_envelope
+from pentad.mcp.envelopes import batch_parts, is_answer, parse_envelope
 from pentad.mcp.exchange import HttpExchange
 from pentad.mcp.legacy import LegacyEra
 from pentad.mcp.listeners import serve_notifications, serve_replay
@@ -83,14 +83,12 @@ class McpEndpoint:
             await exchange.refuse(refused, request_id, modern=modern)
 
     async def _post_modern(self, exchange: HttpExchange, envelope: Envelope, request_id: RequestId | None) -> None:
+        if is_answer(envelope):
+            text = "Clients send requests and notifications in this revision, no answers."
+            raise ProtocolError(INVALID_REQUEST, text)
         if request_id is None:
-            _expect_notification(envelope)
             await exchange.reply(202, b"")
             return
-        if envelope.method is UNSET:
-            raise ProtocolError(
-                INVALID_REQUEST, "Clients send requests and notifications in this revision, no answers."
-            )
         if exchange.repeated:
             _refuse_repeated(exchange.repeated)
         admitted = self._modern.admit(envelope, exchange.headers)
@@ -131,13 +129,10 @@ class McpEndpoint:
         if request_id is not None and envelope.method is not UNSET:
             await self._legacy_request(exchange, envelope, request_id, revision, session)
             return
-        if envelope.method is not UNSET:
-            _expect_notification(envelope)
-            await self._legacy.notification(envelope, session)
-        elif envelope.result is not UNSET or envelope.error is not UNSET:
+        if is_answer(envelope):
             await self._legacy.response(envelope, exchange.body, session)
         else:
-            raise ProtocolError(INVALID_REQUEST, "A message has a method, a result or an error; this one has none.")
+            await self._legacy.notification(envelope, session)
         await exchange.reply(202, b"")
 
     async def _initialize(self, exchange: HttpExchange, envelope: Envelope, request_id: RequestId) -> None:
@@ -247,11 +242,10 @@ class McpEndpoint:
                     exchange.principal, revision, session, self._sessions, outlet, self._legacy.conversations, "http"
                 )
                 return await self._legacy.request(envelope, request_id, peer)
-            if envelope.method is not UNSET:
-                _expect_notification(envelope)
-                await self._legacy.notification(envelope, session)
-            else:
+            if is_answer(envelope):
                 await self._legacy.response(envelope, bytes(part), session)
+            else:
+                await self._legacy.notification(envelope, session)
         except ProtocolError as error:
             return error.encoded(request_id)
         return None
@@ -299,11 +293,6 @@ class McpEndpoint:
 def _refuse_repeated(names: frozenset[bytes]) -> None:
     if found := sorted(name for name in names if name.startswith(b"mcp-")):
         raise ProtocolError(HEADER_MISMATCH, f"The header {found[0].decode('latin-1')} came more than once.")
-
-
-def _expect_notification(envelope: Envelope) -> None:
-    if envelope.method is UNSET:
-        raise ProtocolError(INVALID_REQUEST, "A message without id is a notification and needs a method.")
 
 
 def _stated_revision(version: bytes | None) -> Revision:

@@ -122,7 +122,7 @@ class SubscriptionFilter(Struct, gc=False, rename="camel", omit_defaults=True):
     tools_list_changed: bool = False
     prompts_list_changed: bool = False
     resources_list_changed: bool = False
-    resource_subscriptions: list[str] = field(default_factory=list[str])
+    resource_subscriptions: tuple[str, ...] = ()
 
 
 class ListenParams(Params, kw_only=True):

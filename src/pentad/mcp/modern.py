@@ -140,7 +140,9 @@ class ModernEra:
             tools_list_changed=wanted.tools_list_changed and "tools" in offered,
             prompts_list_changed=wanted.prompts_list_changed and "prompts" in offered,
             resources_list_changed=wanted.resources_list_changed and "resources" in offered,
-            resource_subscriptions=[uri for uri in wanted.resource_subscriptions if self._may_follow(uri, principal)],
+            resource_subscriptions=tuple(
+                uri for uri in wanted.resource_subscriptions if self._may_follow(uri, principal)
+            ),
         )
 
     def _may_follow(self, uri: str, principal: Principal) -> bool:

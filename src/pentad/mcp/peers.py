@@ -108,6 +108,9 @@ class LegacyPeer:
             return False
         return LOG_LEVELS.index(level) >= LOG_LEVELS.index(self.session.log_level)
 
+    def remembered(self) -> dict[str, Any]:
+        return {}
+
     async def send(self, message: bytes) -> None:
         await self._outlet.send(message)
 
@@ -191,6 +194,9 @@ class ModernPeer:
         wanted = self._meta.log_level
         return wanted in LOG_LEVELS and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
 
+    def remembered(self) -> dict[str, Any]:
+        return dict(self._rounds.state) if self._rounds is not None else {}
+
     async def send(self, message: bytes) -> None:
         await self._outlet.send(message)
 
@@ -220,13 +226,11 @@ class _Rounds:
         self._sealer = sealer
         self._bound_to = bound_to
         self._answers = answers
-        self._state = state
+        self.state = state
         self._accepted: dict[str, Any] = {}
 
     def answers_to(self, questions: Mapping[str, Question], state: dict[str, Any]) -> dict[str, Any]:
         """The answers, if all are there and make sense; otherwise the call ends here for this round."""
-        for key, value in self._state.items():
-            state.setdefault(key, value)
         found: dict[str, Any] = {}
         still_open: dict[str, Question] = {}
         for key, question in questions.items():
