@@ -9,8 +9,10 @@ from typing import Final
 
 from pentad.kernel.errors import LimitExceeded
 
-_STRINGS: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+# Possessive, and content with a string that never ends: an attempt that can fail would be made at every quote.
+_STRINGS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _NOT_STRUCTURE: Final = bytes(set(range(256)) - set(b"[]{}"))
+_ONE_KIND: Final = bytes.maketrans(b"{}", b"[]")
 
 
 def check_bounds(body: bytes, *, depth: int, keys: int) -> None:
@@ -22,16 +24,15 @@ def check_bounds(body: bytes, *, depth: int, keys: int) -> None:
         raise LimitExceeded(
             f"The JSON has {members} object members; the limit is {keys}.", hint="Split it over several requests."
         )
-    if _deeper_than(bare.translate(None, _NOT_STRUCTURE), depth):
+    if _deeper_than(bare.translate(_ONE_KIND, _NOT_STRUCTURE), depth):
         raise LimitExceeded(f"The JSON is nested deeper than {depth} levels.", hint="Flatten it.")
 
 
 def _deeper_than(brackets: bytes, depth: int) -> bool:
+    """Each round takes the innermost pairs away, so what is left after `depth` rounds is deeper."""
     for _ in range(depth):
-        peeled = brackets.replace(b"[]", b"").replace(b"{}", b"")
-        if not peeled:
-            return False
+        peeled = brackets.replace(b"[]", b"")
         if len(peeled) == len(brackets):
-            return len(brackets) > 2 * depth
+            return brackets.count(b"[") > depth
         brackets = peeled
-    return True
+    return bool(brackets)
