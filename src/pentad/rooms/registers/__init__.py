@@ -1,0 +1,1 @@
+"""Registers: schema-checked objects with history, for agents and people."""
