@@ -1,0 +1,114 @@
+"""Listeners: what they want, what they lose when they do not keep up, and how they end."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from pentad.kernel.errors import Overloaded
+from pentad.mcp.changes import CHANNEL
+from pentad.mcp.messages import SubscriptionFilter
+from pentad.mcp.subscriptions import Change, SubscriptionHub, filter_wants
+
+pytestmark = pytest.mark.anyio
+
+
+class Signals:
+    """The part of a store that carries signals, within one process."""
+
+    def __init__(self) -> None:
+        self.heard: Callable[[str], None] | None = None
+
+    def listen(self, channel: str, heard: Callable[[str], None]) -> Callable[[], None]:
+        assert channel == CHANNEL
+        self.heard = heard
+        return lambda: None
+
+    def send(self, payload: str) -> None:
+        assert self.heard is not None
+        self.heard(payload)
+
+
+def a_hub(most: int = 10) -> tuple[SubscriptionHub, Signals]:
+    signals = Signals()
+    return SubscriptionHub(signals, most), signals  # type: ignore[arg-type]  only `listen` is used
+
+
+@pytest.mark.requirement("mcp:subscriptions:overflow")
+async def test_who_does_not_keep_up_loses_the_oldest_and_never_the_newest() -> None:
+    hub, signals = a_hub()
+    listener = hub.listen("user:ada", lambda _change: True)
+    for number in range(1500):
+        signals.send(f"resource lab://{number}")
+    kept = [listener.queue.get_nowait().subject for _ in range(listener.queue.qsize())]
+    assert len(kept) == 1000
+    assert kept[0] == "lab://500"
+    assert kept[-1] == "lab://1499"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "heard"),
+    [
+        ({}, []),
+        ({"tools_list_changed": True}, ["list tools"]),
+        ({"prompts_list_changed": True, "resources_list_changed": True}, ["list prompts", "list resources"]),
+        ({"resource_subscriptions": ("lab://a b",)}, ["resource lab://a b"]),
+        ({"resource_subscriptions": ("tools",)}, ["resource tools"]),
+    ],
+)
+@pytest.mark.requirement("mcp:2026:listen:filter")
+async def test_a_filter_lets_through_what_was_asked_for(wanted: dict[str, object], heard: list[str]) -> None:
+    wants = filter_wants(SubscriptionFilter(**wanted))  # type: ignore[arg-type]
+    payloads = [
+        "list tools",
+        "list prompts",
+        "list resources",
+        "resource lab://a b",
+        "resource lab://a",
+        "resource tools",
+    ]
+    assert [payload for payload in payloads if wants(Change(*payload.split(" ", 1)))] == heard
+
+
+@pytest.mark.requirement("mcp:limits:streams")
+async def test_a_principal_has_its_share_of_streams_and_a_left_one_is_free_again() -> None:
+    hub, _ = a_hub(most=2)
+    first, _second = hub.listen("user:ada", lambda _: True), hub.listen("user:ada", lambda _: True)
+    with pytest.raises(Overloaded):
+        hub.listen("user:ada", lambda _: True)
+    hub.listen("user:bob", lambda _: True)
+    hub.leave(first)
+    hub.leave(first)
+    hub.listen("user:ada", lambda _: True)
+
+
+@pytest.mark.requirement("mcp:subscriptions:end-with-the-server")
+async def test_changes_end_when_the_server_stops() -> None:
+    hub, signals = a_hub()
+    listener = hub.listen("user:ada", lambda _change: True)
+    stopping = asyncio.Event()
+    seen: list[str | None] = []
+
+    async def follow() -> None:
+        async for change in hub.changes(listener, stopping, 60):
+            seen.append(change.subject if change else None)
+            if len(seen) == 2:
+                stopping.set()
+
+    signals.send("list tools")
+    signals.send("list prompts")
+    await asyncio.wait_for(follow(), 5)
+    assert seen == ["tools", "prompts"]
+
+
+@pytest.mark.requirement("mcp:subscriptions:keep-alive")
+async def test_an_idle_listener_is_given_occasion_to_show_life() -> None:
+    hub, signals = a_hub()
+    listener = hub.listen("user:ada", lambda _change: True)
+    changes = hub.changes(listener, asyncio.Event(), 0.001)
+    assert await anext(changes) is None
+    signals.send("list tools")
+    while (change := await anext(changes)) is None:
+        pass
+    assert change == Change("list", "tools")
+    await changes.aclose()  # type: ignore[attr-defined]
