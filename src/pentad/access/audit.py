@@ -56,9 +56,12 @@ class AuditTrail:
     def record(self, entry: AuditEntry) -> None:
         """Note one call."""
         buffer = self._buffer
+        if len(buffer) >= self._buffer_most:
+            buffer.popleft()
+            self.dropped += 1
         buffer.append(entry)
-        if len(buffer) >= BATCH:
-            self._make_room()
+        if len(buffer) == BATCH:
+            self._crowded.set()
 
     def waiting(self) -> int:
         """Entries not stored yet."""
@@ -129,12 +132,6 @@ class AuditTrail:
         while deleted := await self._db.write(lambda tx: prune_slice(tx, before)):
             gone += deleted
         return gone
-
-    def _make_room(self) -> None:
-        self._crowded.set()
-        while len(self._buffer) > self._buffer_most:
-            self._buffer.popleft()
-            self.dropped += 1
 
     def _next_batch(self) -> Batch:
         buffer = self._buffer
