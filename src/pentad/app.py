@@ -31,7 +31,7 @@ from pentad.mcp.subscriptions import SubscriptionHub
 from pentad.net.fetch import HttpFetcher
 from pentad.platform import OpenRoom, Platform, Room
 from pentad.rooms.finder import find_rooms
-from pentad.settings import Settings
+from pentad.settings.model import Settings
 from pentad.storage.migration_files import STORAGE, MigrationSet
 from pentad.storage.migrations import apply
 from pentad.storage.open import open_database

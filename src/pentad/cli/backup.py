@@ -11,7 +11,7 @@ from pentad.cli.options import settings_options, store_options
 from pentad.cli.output import say
 
 if TYPE_CHECKING:
-    from pentad.settings import Settings
+    from pentad.settings.model import Settings
 
 
 @click.command()

@@ -17,7 +17,7 @@ from pentad.kernel.errors import InvalidInput, NotFound
 from pentad.kernel.names import did_you_mean
 
 if TYPE_CHECKING:
-    from pentad.settings import Settings
+    from pentad.settings.model import Settings
 
 
 class Caller(Protocol):

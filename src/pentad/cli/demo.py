@@ -17,7 +17,7 @@ from pentad.cli.output import print_text, warn
 
 if TYPE_CHECKING:
     from pentad.app import App
-    from pentad.settings import Settings
+    from pentad.settings.model import Settings
 
 LOGIN: Final = "admin"
 _HOST: Final = "127.0.0.1"
@@ -56,7 +56,7 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
 
 def _demo_settings(port: int, grpc_port: int, data: Path | None) -> "Settings":
     """The user's own settings, but for those that could lead to their own store or beyond this machine."""
-    from pentad.settings import user_data_folder
+    from pentad.settings.model import user_data_folder
 
     folder = data or user_data_folder() / "demo"
     settings = read_settings(host=_HOST, port=port, grpc_port=grpc_port, data=folder, auth="required", workers=1)

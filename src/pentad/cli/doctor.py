@@ -12,7 +12,7 @@ from pentad.cli.output import print_json, visible, wants_colour
 
 if TYPE_CHECKING:
     from pentad.cli.findings import Finding
-    from pentad.settings import Settings
+    from pentad.settings.model import Settings
 
 _COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
 _CODES: Final = {"ok": 0, "warn": 1, "fail": 2}
@@ -29,7 +29,7 @@ def doctor(as_json: bool, data: Path | None, database: str | None, config: Path 
     Ends with 0 if all is well, 1 if something deserves attention, 2 if something has to be put right.
     """
     from pentad.kernel.errors import PentadError
-    from pentad.settings_sources import load_settings
+    from pentad.settings.sources import load_settings
 
     try:
         settings = load_settings({"data": data, "database": database}, config=config)

@@ -17,7 +17,7 @@ from pentad.kernel.errors import PentadError
 
 if TYPE_CHECKING:
     from pentad.cli.clients.client import Client, Machine
-    from pentad.settings import Settings
+    from pentad.settings.model import Settings
 
 State = Literal["ok", "warn", "fail"]
 

@@ -10,7 +10,7 @@ from pentad.app import App, open_app
 from pentad.gateway.site import http_application
 from pentad.net.listen import bound_port
 from pentad.net.server import new_event_loop, serve
-from pentad.settings import Settings
+from pentad.settings.model import Settings
 
 Prepare = Callable[[App], Awaitable[None]]
 Announce = Callable[[App], None]

@@ -17,7 +17,7 @@ from pentad.cli.clients.json_form import JsonForm
 from pentad.cli.options import settings_options
 from pentad.cli.output import print_text, say, warn
 from pentad.kernel.errors import Misconfigured
-from pentad.settings import Settings
+from pentad.settings.model import Settings
 
 CLIENT_NAMES: Final = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini")
 

@@ -11,7 +11,7 @@ from pentad.kernel.clock import iso
 
 if TYPE_CHECKING:
     from pentad.access.api_keys import ApiKey, NewKey
-    from pentad.settings import Settings
+    from pentad.settings.model import Settings
 
 _DAY: Final = 86_400.0
 

@@ -13,7 +13,7 @@ from pentad.kernel.names import did_you_mean
 
 if TYPE_CHECKING:
     from pentad.app import App
-    from pentad.settings import Settings
+    from pentad.settings.model import Settings
 
 _LISTS: Final = {
     "tools": (("tools/list", "tools"),),

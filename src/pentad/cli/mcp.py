@@ -13,7 +13,7 @@ import click
 from pentad.cli.options import settings_options
 
 if TYPE_CHECKING:
-    from pentad.settings import Settings
+    from pentad.settings.model import Settings
 
 
 @click.group()

@@ -10,7 +10,7 @@ from pentad.cli.options import json_option, settings_options
 from pentad.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from pentad.settings import Settings
+    from pentad.settings.model import Settings
     from pentad.storage.migration_files import Migration
 
 

@@ -15,7 +15,7 @@ import click
 from pentad.cli.output import warn
 
 if TYPE_CHECKING:
-    from pentad.settings import Settings
+    from pentad.settings.model import Settings
 
 Verb = Callable[..., Any]
 Decorator = Callable[[Verb], Verb]
@@ -73,7 +73,7 @@ store_options: Final = settings_options("data", "database")
 
 def read_settings(config: Path | None = None, **flags: Any) -> "Settings":
     """The settings under these flags (None is not given); warnings are told on the way."""
-    from pentad.settings_sources import load_settings
+    from pentad.settings.sources import load_settings
 
     settings = load_settings(flags, config=config)
     for warning in settings.warnings:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pentad.access.users import Users
     from pentad.app import App
     from pentad.net.worker_link import WorkerLink
-    from pentad.settings import Settings
+    from pentad.settings.model import Settings
 
 
 @click.command()

@@ -10,7 +10,7 @@ from pentad.access.users import Users
 from pentad.app import CORE_SETS
 from pentad.kernel.errors import NotFound
 from pentad.kernel.ports import Database
-from pentad.settings import Settings
+from pentad.settings.model import Settings
 from pentad.storage.migrations import apply
 from pentad.storage.open import locate, open_database
 

@@ -13,7 +13,7 @@ from pentad.cli.store import open_store
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Database
 from pentad.rooms.finder import find_rooms
-from pentad.settings import Settings
+from pentad.settings.model import Settings
 from pentad.storage.migrations import plan
 from pentad.storage.open import locate
 from pentad.storage.probe import probe_store

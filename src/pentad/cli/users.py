@@ -12,7 +12,7 @@ from pentad.kernel.clock import iso
 
 if TYPE_CHECKING:
     from pentad.access.users import User
-    from pentad.settings import Settings
+    from pentad.settings.model import Settings
 
 password_option = click.option("--password-stdin", is_flag=True, help="Read the password from stdin.")
 

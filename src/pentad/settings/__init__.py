@@ -1,0 +1,1 @@
+"""Everything an operator can set, in layers that remember where each value came from."""

@@ -1,0 +1,144 @@
+"""The flat list of all settings: path, type, default, description, secrecy.
+
+Everything that shows or reads settings (the layers, `pentad doctor`, the console's configuration page, the reference)
+goes through this one list, so none of them can know a setting the others do not.
+"""
+
+import dataclasses
+import typing
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from pentad.kernel.limits import Limits
+from pentad.net.policy import FetchPolicy
+from pentad.settings.model import Origin, Settings, masked_url
+
+LIMITS: Final = {
+    "body_bytes": "The largest body of a call.",
+    "upload_bytes": "The largest body of an upload.",
+    "json_depth": "How deep JSON may be nested.",
+    "json_keys": "How many members one JSON text may have.",
+    "batch_messages": "How many messages one batch may hold.",
+    "header_bytes": "The largest head of a request.",
+    "header_seconds": "How long a client may take over a request's head.",
+    "body_bytes_per_second": "The slowest a body may arrive.",
+    "keep_alive_seconds": "How long an idle connection stays open.",
+    "connections_per_address": "How many connections one address may hold.",
+    "calls_in_flight": "How many calls run at once; more are told to come back.",
+    "calls_per_second": "How many calls a second one caller may make for long; 0 is no limit.",
+    "calls_burst": "How many calls one caller may make at once after a pause.",
+    "tool_seconds": "How long a tool may run; 0 is no limit.",
+    "result_bytes": "The largest result given in place; a larger one becomes a link.",
+    "sessions": "How many sessions are kept.",
+    "sessions_per_principal": "How many sessions one caller may keep.",
+    "session_idle_seconds": "After how long without a call a session ends.",
+    "streams_per_principal": "How many open streams one caller may hold.",
+    "list_page": "How many entries a page of a list has.",
+}
+
+FETCH: Final = {
+    "allow_hosts": "Hosts that may be fetched from although their address is private.",
+    "allow_networks": "Private networks that may be fetched from, as CIDR ranges.",
+    "allow_http": "Whether plain http may be fetched.",
+    "ports": "The only ports to fetch from; by default 80, 443 and most above 1023.",
+    "content_types": "The only content types to accept; by default any.",
+    "max_bytes": "The largest answer.",
+    "max_ratio": "How many times larger than its compressed form an answer may be.",
+    "max_redirects": "How many redirects are followed.",
+    "timeout": "Seconds for a whole request.",
+    "connect_seconds": "Seconds to connect.",
+    "connections": "How many connections are open at once.",
+    "proxy": "A proxy all requests go through.",
+    "user_agent": "How requests name themselves.",
+}
+
+_ELSEWHERE: Final[dict[type, dict[str, str]]] = {Limits: LIMITS, FetchPolicy: FETCH}
+_SECRET_WORDS: Final = ("password", "passwd", "secret", "token", "key", "credential")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One setting. `path` is how the file spells it (`limits.body_bytes`)."""
+
+    path: str
+    kind: Any
+    default: Any
+    about: str
+    secret: bool
+
+    @property
+    def variable(self) -> str:
+        """Its name in the environment."""
+        return "PENTAD_" + self.path.upper().replace(".", "_")
+
+    def shown(self, value: Any) -> str:
+        """A value of this setting as people may see it."""
+        if value is None:
+            return ""
+        if isinstance(value, str) and "://" in value:
+            return masked_url(value)
+        if self.secret:
+            return "***"
+        if isinstance(value, tuple | frozenset):
+            items = typing.cast("tuple[Any, ...] | frozenset[Any]", value)
+            return ",".join(sorted(map(str, items)) if isinstance(items, frozenset) else map(str, items))
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One line of the configuration page."""
+
+    path: str
+    value: str
+    origin: Origin
+    about: str
+
+
+@cache
+def catalogue() -> dict[str, Entry]:
+    """Every setting by path, in the order of declaration."""
+    return {entry.path: entry for entry in _entries(Settings, "")}
+
+
+def value_of(settings: Settings, path: str) -> Any:
+    """The value of a setting by path."""
+    value: Any = settings
+    for part in path.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def shown_settings(settings: Settings) -> list[Shown]:
+    """All settings with value, source and meaning; secrets masked."""
+    lines = [
+        Shown(path, entry.shown(value_of(settings, path)), settings.origin(path), entry.about)
+        for path, entry in catalogue().items()
+    ]
+    names = dict.fromkeys([*settings.room_tables, *(path.split(".")[1] for path in settings.origins if _is_room(path))])
+    for name in names:
+        for key, value in settings.room(name).items():
+            path = f"rooms.{name}.{key}"
+            text = "***" if any(word in key.lower() for word in _SECRET_WORDS) else str(value)
+            lines.append(Shown(path, text, settings.origin(path), f"The room {name}'s own setting."))
+    return lines
+
+
+def _is_room(path: str) -> bool:
+    return path.startswith("rooms.")
+
+
+def _entries(kind: type, prefix: str) -> list[Entry]:
+    found: list[Entry] = []
+    types = typing.get_type_hints(kind)
+    for item in dataclasses.fields(kind):
+        path = prefix + item.name
+        inner = types[item.name]
+        if dataclasses.is_dataclass(inner) and isinstance(inner, type):
+            found += _entries(inner, path + ".")
+            continue
+        about = item.metadata.get("about") or _ELSEWHERE.get(kind, {}).get(item.name)
+        if about is not None:
+            found.append(Entry(path, inner, item.default, about, bool(item.metadata.get("secret"))))
+    return found

@@ -1,0 +1,227 @@
+"""Everything an operator can set, as one typed value that knows where each part of it came from.
+
+The fields are documented here, where they are declared; `catalogue.py` lists them flat and
+`sources.py` fills them in layers: defaults < file < environment < flags. Nothing here is read at import time,
+and nothing here opens a file but through those layers.
+"""
+
+import ipaddress
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from urllib.parse import urlsplit
+
+from pentad.kernel.errors import Misconfigured
+from pentad.kernel.limits import Limits
+from pentad.net.policy import FetchPolicy
+
+if TYPE_CHECKING:
+    from pentad.access.issuer import TrustedIssuer
+
+T = TypeVar("T")
+
+ROOMS: Final = ("directory", "registers", "agents", "avatars", "metrics")
+"""The rooms Pentad itself has."""
+
+DATABASE_SCHEMES: Final = ("sqlite", "postgresql", "postgres")
+MOST_PORTS: Final = 65_535
+_PASSWORD_PARAMETER: Final = re.compile(r"(?i)([?&](?:ssl)?password=)[^&#]*")
+
+
+def setting(default: T, about: str, *, secret: bool = False) -> T:
+    """A documented field; a secret one is left out of the repr and masked wherever it is shown."""
+    return field(default=default, repr=not secret, metadata=documented(about, secret=secret))
+
+
+def documented(about: str, *, secret: bool = False) -> dict[str, Any]:
+    """What a field carries besides its value."""
+    return {"about": about, "secret": secret}
+
+
+def user_data_folder(environ: Mapping[str, str] = os.environ, system: str = sys.platform) -> Path:
+    """Where this system keeps a program's data for one user."""
+    home = Path(environ.get("HOME") or environ.get("USERPROFILE") or Path.home())
+    if system == "darwin":
+        return home / "Library" / "Application Support" / "pentad"
+    if system == "win32":
+        return Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "pentad"
+    return Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "pentad"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSettings:
+    """The one foreign issuer whose JSON Web Tokens are accepted; none while `issuer` is not set."""
+
+    issuer: str | None = setting(None, "The `iss` of tokens to accept; without it no token is.")
+    audience: tuple[str, ...] = setting((), "The `aud` values that mean this server; others are refused.")
+    algorithms: tuple[str, ...] = setting((), "Accepted signatures; by default every asymmetric one (RS, PS, ES, Ed).")
+    jwks_url: str | None = setting(None, "Where the issuer publishes its keys (https).")
+    jwks_file: Path | None = field(
+        default=None, metadata=documented("A file with the issuer's keys, instead of the URL.")
+    )
+    secret: str | None = setting(None, "A shared secret for HS256 and its kin, instead of published keys.", secret=True)
+    leeway: int = setting(30, "Seconds a token's times may be off.")
+    roles_claim: str = setting("roles", "The claim that lists roles; dots go into objects.")
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """How the server speaks to its operator, always on stderr."""
+
+    level: Literal["debug", "info", "warning", "error", "critical"] = setting("info", "The least severe level shown.")
+    format: Literal["auto", "json", "console"] = setting("auto", "auto is console on a terminal and json elsewhere.")
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSettings:
+    """The trail of calls."""
+
+    days: int = setting(90, "Days the trail of calls is kept, 1 or more.")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value came from: the layer, and the file, variable or flag in it."""
+
+    layer: Literal["default", "file", "environment", "flag"]
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.layer} {self.detail}".rstrip()
+
+
+DEFAULT: Final = Origin("default")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings of one process."""
+
+    host: str = setting("127.0.0.1", "The address to listen on.")
+    port: int = setting(8700, "The HTTP port; 0 picks a free one.")
+    grpc_port: int = setting(8888, "The port of the directory's gRPC service; 0 switches it off.")
+    data: Path = field(default=Path(), metadata=documented("The folder that holds everything Pentad keeps."))
+    database: str | None = setting(
+        None, "A postgresql:// URL; without it a SQLite file in the data folder.", secret=True
+    )
+    auth: Literal["required", "none"] = setting("required", "none trusts every caller; refused beyond this machine.")
+    workers: int = setting(1, "Processes that serve; more than one suits PostgreSQL and several cores.")
+    rooms: tuple[str, ...] = setting(
+        (), "Rooms to open, by name or as my.module:ROOM; empty opens all of Pentad's own."
+    )
+    agent: tuple[str, ...] = setting((), "Agents to host, each as my.module:Agent.")
+    public_url: str | None = setting(None, "The address clients use, when a proxy stands in front.")
+    allowed_hosts: tuple[str, ...] = setting((), "Further Host names to answer to; this machine's names always count.")
+    allowed_origins: tuple[str, ...] = setting((), "Web origins besides the server's own that browsers may call from.")
+    limits: Limits = field(default_factory=Limits)
+    jwt: TokenSettings = field(default_factory=TokenSettings)
+    fetch: FetchPolicy = field(default_factory=FetchPolicy)
+    log: LogSettings = field(default_factory=LogSettings)
+    audit: AuditSettings = field(default_factory=AuditSettings)
+
+    file: Path | None = None
+    """The configuration file that was read, if any."""
+    room_tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]], repr=False)
+    environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """The `PENTAD_*` variables as they were found."""
+    origins: Mapping[str, Origin] = field(default_factory=dict[str, Origin], repr=False)
+    warnings: tuple[str, ...] = ()
+
+    def origin(self, path: str) -> Origin:
+        """Where the value of a setting such as `limits.body_bytes` came from."""
+        return self.origins.get(path, DEFAULT)
+
+    def room(self, name: str) -> dict[str, Any]:
+        """A room's own settings: the table `[rooms.<name>]`, overlaid with `PENTAD_<NAME>_*` (values as text)."""
+        prefix = f"PENTAD_{name.upper().replace('-', '_')}_"
+        overlay = {
+            key.removeprefix(prefix).lower(): text for key, text in self.environment.items() if key.startswith(prefix)
+        }
+        return {**self.room_tables.get(name, {}), **overlay}
+
+    def trusted_issuer(self) -> "TrustedIssuer | None":
+        """The issuer whose tokens are accepted, checked; None when none is set."""
+        if self.jwt.issuer is None:
+            return None
+        from pentad.access.issuer import ASYMMETRIC, TrustedIssuer
+
+        return TrustedIssuer(
+            issuer=self.jwt.issuer,
+            audiences=self.jwt.audience,
+            jwks_url=self.jwt.jwks_url,
+            jwks_file=self.jwt.jwks_file,
+            secret=None if self.jwt.secret is None else self.jwt.secret.encode(),
+            algorithms=self.jwt.algorithms or (ASYMMETRIC if self.jwt.secret is None else ("HS256",)),
+            leeway=self.jwt.leeway,
+            roles_claim=self.jwt.roles_claim,
+        )
+
+    def url(self, path: str = "/") -> str:
+        """An address of this server as a client would write it."""
+        if self.public_url is not None:
+            return self.public_url.rstrip("/") + path
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104  compared, not bound
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}{path}"
+
+
+def checked(settings: Settings) -> Settings:
+    """The same settings, once their values are known to make sense together."""
+    for name in ("port", "grpc_port"):
+        if not 0 <= getattr(settings, name) <= MOST_PORTS:
+            raise Misconfigured(f"{name} is {getattr(settings, name)}.", hint=f"A port is 0 to {MOST_PORTS}.")
+    if settings.workers < 1:
+        raise Misconfigured(f"workers is {settings.workers}.", hint="At least one process has to serve.")
+    if settings.audit.days < 1:
+        raise Misconfigured(f"audit.days is {settings.audit.days}.", hint="The trail is kept for at least a day.")
+    if settings.auth == "none" and not is_loopback(settings.host):
+        raise Misconfigured(
+            f"--auth none is refused on {settings.host!r}: anybody who reaches that address could do anything.",
+            hint="Bind 127.0.0.1, or leave --auth at required.",
+        )
+    if settings.database is not None:
+        _check_database(settings.database)
+    if settings.public_url is not None and not _is_web_url(settings.public_url):
+        raise Misconfigured("public_url is not an http or https address.", hint="Write https://pentad.example.com.")
+    settings.trusted_issuer()
+    return settings
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address to listen on is reachable from this machine only."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def masked_url(url: str) -> str:
+    """A URL without the passwords in it, for people to read."""
+    url = _PASSWORD_PARAMETER.sub(r"\1***", url)
+    head, separator, rest = url.partition("://")
+    # A password may itself hold `/` or `@`: everything up to the last `@` counts as login.
+    login, at, place = rest.rpartition("@")
+    if not separator or not at:
+        return url
+    user, colon, _ = login.partition(":")
+    return f"{head}://{user}:***@{place}" if colon else f"{head}://{user}@{place}"
+
+
+def _check_database(url: str) -> None:
+    scheme, separator, _ = url.partition("://")
+    if not separator or scheme not in DATABASE_SCHEMES:
+        raise Misconfigured(
+            "database is not an address of a store Pentad knows.",
+            hint="Write postgresql://user:password@host/name, or leave it out for SQLite in the data folder.",
+        )
+
+
+def _is_web_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and not parts.username

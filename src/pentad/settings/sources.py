@@ -1,0 +1,171 @@
+"""The layers settings come in: defaults < file < environment < flags, each value with its origin.
+
+A key the file has and Pentad does not is an error, because the operator meant something by it; a variable is only
+warned about, because an environment is shared. Both name the nearest thing that exists.
+"""
+
+import dataclasses
+import os
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import Misconfigured
+from pentad.kernel.names import did_you_mean, nearest
+from pentad.settings.catalogue import catalogue
+from pentad.settings.model import ROOMS, Origin, Settings, checked, user_data_folder
+from pentad.settings.values import WrongKindError, convert
+
+FILE_NAME: Final = "pentad.toml"
+NOT_SETTINGS: Final = frozenset(
+    {"PENTAD_CONFIG", "PENTAD_TOKEN", "PENTAD_WORKER_LISTENER", "PENTAD_WORKER_LINK", "PENTAD_WORKER_NUMBER"}
+)
+"""Variables of ours that say where settings are, are read by one command only, or go from a server to its workers."""
+
+_NOTHING: Final[Mapping[str, Any]] = types.MappingProxyType({})
+
+
+def load_settings(
+    flags: Mapping[str, Any] = _NOTHING,
+    *,
+    config: Path | None = None,
+    environ: Mapping[str, str] = os.environ,
+    folder: Path | None = None,
+) -> Settings:
+    """Read every layer. `flags` are by path, None meaning not given; `./pentad.toml` is looked for in `folder`."""
+    variables = {name: text for name, text in environ.items() if name.startswith("PENTAD_") and text}
+    layers = _Layers()
+    data = flags.get("data") or variables.get("PENTAD_DATA")
+    home = layers.convert("data", data, Origin("flag", "--data")) if data else user_data_folder(environ)
+    layers.values["data"] = home.absolute()
+    file = _find_file(config, variables, folder or Path.cwd(), home)
+    if file is not None:
+        _add_file(layers, file, home)
+    _add_environment(layers, variables)
+    for path, value in flags.items():
+        if value is not None:
+            layers.set(path, value, Origin("flag", "--" + path.replace("_", "-").replace(".", "-")))
+    layers.values["data"] = layers.values["data"].absolute()
+    return checked(layers.settings(file, variables))
+
+
+class _Layers:
+    """What the layers have said so far; a later one overrules an earlier one."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self.origins: dict[str, Origin] = {}
+        self.tables: dict[str, dict[str, Any]] = {}
+        self.warnings: list[str] = []
+
+    def convert(self, path: str, raw: Any, origin: Origin) -> Any:
+        try:
+            return convert(catalogue()[path].kind, raw)
+        except WrongKindError as expected:
+            place = f"{origin.detail} " if origin.layer == "environment" else f"{path} ({origin}) "
+            raise Misconfigured(
+                f"{place}has a value that does not fit.", hint=f"It must be {expected}.", details={"setting": path}
+            ) from None
+
+    def set(self, path: str, raw: Any, origin: Origin) -> None:
+        self.values[path] = self.convert(path, raw, origin)
+        self.origins[path] = origin
+
+    def settings(self, file: Path | None, variables: dict[str, str]) -> Settings:
+        own: dict[str, Any] = {}
+        groups: dict[str, dict[str, Any]] = {}
+        for path, value in self.values.items():
+            group, dot, name = path.rpartition(".")
+            (groups.setdefault(group, {}) if dot else own)[name] = value
+        blank = Settings()
+        parts = {name: dataclasses.replace(getattr(blank, name), **values) for name, values in groups.items()}
+        return dataclasses.replace(
+            blank,
+            **own,
+            **parts,
+            file=file,
+            room_tables=self.tables,
+            environment=variables,
+            origins=self.origins,
+            warnings=tuple(self.warnings),
+        )
+
+
+def _find_file(config: Path | None, variables: Mapping[str, str], folder: Path, home: Path) -> Path | None:
+    named = config or (Path(variables["PENTAD_CONFIG"]) if "PENTAD_CONFIG" in variables else None)
+    if named is not None:
+        if not named.is_file():
+            raise Misconfigured(
+                f"The configuration file {named} does not exist.", hint="Check the path, or leave it out."
+            )
+        return named
+    return next((path for path in (folder / FILE_NAME, home / FILE_NAME) if path.is_file()), None)
+
+
+def _add_file(layers: _Layers, file: Path, home: Path) -> None:
+    import tomllib
+
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Misconfigured(f"{file} is not valid TOML: {error}.", hint="Correct that line.") from None
+    except OSError as error:
+        raise Misconfigured(f"{file} cannot be read: {error.strerror}.", hint="Check its permissions.") from None
+    if "data" in content and file.parent.absolute() == home.absolute():
+        raise Misconfigured(
+            f"{file} lies in the data folder and cannot name another one.", hint="Remove `data` from it."
+        )
+    origin = Origin("file", str(file))
+    _add_rooms(layers, content.pop("rooms", None), origin)
+    _add_table(layers, content, "", origin)
+
+
+def _add_table(layers: _Layers, table: Mapping[str, Any], prefix: str, origin: Origin) -> None:
+    known = catalogue()
+    groups = {path.partition(".")[0] for path in known if "." in path}
+    for key, value in table.items():
+        path = prefix + key
+        if path in known:
+            layers.set(path, value, origin)
+        elif not prefix and key in groups and isinstance(value, dict):
+            _add_table(layers, cast("dict[str, Any]", value), path + ".", origin)
+        else:
+            meant = did_you_mean(path, [*known, *groups, "rooms"])
+            raise Misconfigured(f"{origin.detail} has an unknown setting {path!r}.", hint=meant or "Remove it.")
+
+
+def _add_rooms(layers: _Layers, value: Any, origin: Origin) -> None:
+    """`rooms` is a list of rooms to open; or a table with that list as `open` and one table for each room."""
+    if value is None:
+        return
+    if not isinstance(value, dict):
+        layers.set("rooms", value, origin)
+        return
+    for name, inner in cast("dict[str, Any]", value).items():
+        if isinstance(inner, dict):
+            table = layers.tables[name] = cast("dict[str, Any]", inner)
+            layers.origins.update({f"rooms.{name}.{key}": origin for key in table})
+            if name not in ROOMS and (near := nearest(name, ROOMS)):
+                layers.warnings.append(f"{origin.detail} has a table for a room {name!r}. Did you mean {near[0]!r}?")
+        elif name == "open":
+            layers.set("rooms", inner, origin)
+        else:
+            raise Misconfigured(
+                f"{origin.detail} has an unknown setting 'rooms.{name}'.",
+                hint="[rooms] has `open`, a list of rooms, and one table for each room, such as [rooms.directory].",
+            )
+
+
+def _add_environment(layers: _Layers, variables: Mapping[str, str]) -> None:
+    by_variable = {entry.variable: path for path, entry in catalogue().items()}
+    rooms = {f"PENTAD_{name.upper().replace('-', '_')}_": name for name in (*ROOMS, *layers.tables)}
+    for name, text in sorted(variables.items()):
+        origin = Origin("environment", name)
+        if (path := by_variable.get(name)) is not None:
+            layers.set(path, text, origin)
+        elif prefix := next((prefix for prefix in rooms if name.startswith(prefix)), None):
+            layers.origins[f"rooms.{rooms[prefix]}.{name.removeprefix(prefix).lower()}"] = origin
+        elif name not in NOT_SETTINGS and ":" not in ",".join(layers.values.get("rooms", ())):
+            meant = did_you_mean(name, [*by_variable, "PENTAD_CONFIG", "PENTAD_TOKEN"])
+            layers.warnings.append(f"The variable {name} means nothing to Pentad." + (f" {meant}" if meant else ""))

@@ -1,0 +1,122 @@
+"""One text, number or list of a file, a variable or a flag, turned into the type a setting declares.
+
+Conversion follows the declared type alone, so a new field needs no code here. Text is accepted for every type (the
+environment has nothing else); other kinds only where they fit exactly.
+"""
+
+import math
+import types
+import typing
+from collections.abc import Callable
+from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pentad.kernel.errors import Misconfigured
+from pentad.net.addresses import networks
+
+_TRUE: Final = frozenset({"true", "yes", "on", "1"})
+_FALSE: Final = frozenset({"false", "no", "off", "0"})
+_FACTORS: Final = {"kib": 1024, "mib": 1024**2, "gib": 1024**3}
+_NETWORK: Final = {IPv4Network, IPv6Network}
+
+
+class WrongKindError(ValueError):
+    """The value does not fit; the text says what would."""
+
+
+def convert(kind: Any, raw: Any) -> Any:
+    """`raw` as a `kind`, or WrongKindError with the words for what is expected."""
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Literal:
+        return _choice(raw, parts)
+    if origin is types.UnionType or origin is typing.Union:
+        if set(parts) == _NETWORK:
+            return _network(raw)
+        return convert(next(part for part in parts if part is not types.NoneType), raw)
+    if origin is tuple:
+        return tuple(convert(parts[0], item) for item in _items(raw))
+    if origin is frozenset:
+        return frozenset(convert(parts[0], item) for item in _items(raw))
+    return _PLAIN[kind](raw)
+
+
+def _choice(raw: Any, choices: tuple[Any, ...]) -> Any:
+    text = raw.strip().lower() if isinstance(raw, str) else raw
+    if text not in choices:
+        raise WrongKindError(f"one of {', '.join(map(str, choices))}")
+    return text
+
+
+def _network(raw: Any) -> Any:
+    try:
+        return networks(_text(raw))[0]
+    except Misconfigured:
+        raise WrongKindError("a network such as 10.1.0.0/16") from None
+
+
+def _items(raw: Any) -> list[Any]:
+    if isinstance(raw, str):
+        return [part.strip() for part in raw.split(",") if part.strip()]
+    if isinstance(raw, list | tuple | set | frozenset):
+        return list(typing.cast("list[Any]", raw))
+    raise WrongKindError("a list")
+
+
+def _text(raw: Any) -> str:
+    if not isinstance(raw, str):
+        raise WrongKindError("a text")
+    return raw
+
+
+def _whole(raw: Any) -> int:
+    if isinstance(raw, int) and not isinstance(raw, bool):
+        number = raw
+    else:
+        text = raw.strip().lower() if isinstance(raw, str) else ""
+        factor = next((factor for unit, factor in _FACTORS.items() if text.endswith(unit)), 1)
+        digits = text[:-3].strip() if factor > 1 else text
+        if not digits.isascii() or not digits.replace("_", "").isdigit() or len(digits) > 18:
+            raise WrongKindError("a whole number, 0 or more")
+        number = int(digits.replace("_", "")) * factor
+    if number < 0:
+        raise WrongKindError("a whole number, 0 or more")
+    return number
+
+
+def _number(raw: Any) -> float:
+    try:
+        number = float(raw) if isinstance(raw, str | int | float) and not isinstance(raw, bool) else math.nan
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number) or number < 0:
+        raise WrongKindError("a number, 0 or more")
+    return number
+
+
+def _truth(raw: Any) -> bool:
+    if isinstance(raw, bool):
+        return raw
+    text = raw.strip().lower() if isinstance(raw, str) else ""
+    if text not in _TRUE | _FALSE:
+        raise WrongKindError("true or false")
+    return text in _TRUE
+
+
+def _path(raw: Any) -> Path:
+    text = str(raw) if isinstance(raw, Path) else _text(raw)
+    if not text or "\0" in text:
+        raise WrongKindError("a path")
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise WrongKindError("a path whose ~ is a known home") from None
+
+
+_PLAIN: Final[dict[Any, Callable[[Any], Any]]] = {
+    str: _text,
+    int: _whole,
+    float: _number,
+    bool: _truth,
+    Path: _path,
+}

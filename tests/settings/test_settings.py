@@ -1,0 +1,234 @@
+"""Settings: the order of the layers, the origin of each value, and what a slip is told."""
+
+import contextlib
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pentad.kernel.errors import Misconfigured
+from pentad.kernel.limits import Limits
+from pentad.net.policy import FetchPolicy
+from pentad.settings.catalogue import catalogue, shown_settings, value_of
+from pentad.settings.model import Settings, masked_url, user_data_folder
+from pentad.settings.sources import load_settings
+from pentad.settings.values import WrongKindError, convert
+
+SECRET = "canary-hunter2"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "here").mkdir()
+    return tmp_path
+
+
+def load(home: Path, flags: dict[str, Any] | None = None, toml: str | None = None, **environ: str) -> Settings:
+    if toml is not None:
+        (home / "here" / "pentad.toml").write_text(toml, encoding="utf-8")
+    return load_settings(flags or {}, environ={"HOME": str(home), **environ}, folder=home / "here")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(given_layers=st.sets(st.sampled_from(["file", "environment", "flag"])), numbers=st.permutations([11, 22, 33]))
+def test_the_highest_layer_that_names_a_setting_wins_and_is_its_origin(
+    home: Path, given_layers: set[str], numbers: list[int]
+) -> None:
+    by_layer = dict(zip(["file", "environment", "flag"], numbers, strict=True))
+    found = load(
+        home,
+        {"port": by_layer["flag"] if "flag" in given_layers else None},
+        f"port = {by_layer['file']}" if "file" in given_layers else "",
+        **({"PENTAD_PORT": str(by_layer["environment"])} if "environment" in given_layers else {}),
+    )
+    expected = next((layer for layer in ("flag", "environment", "file") if layer in given_layers), "default")
+    assert found.origin("port").layer == expected
+    assert found.port == by_layer.get(expected, 8700)
+
+
+@given(st.data())
+def test_every_setting_can_be_given_by_a_variable_in_the_form_it_is_shown_in(data: st.DataObject) -> None:
+    entry = data.draw(st.sampled_from(list(catalogue().values())))
+    value = value_of(Settings(), entry.path)
+    if entry.path != "data" and entry.shown(value):
+        assert convert(entry.kind, entry.shown(value)) == value
+
+
+def test_every_setting_is_documented_and_every_limit_is_a_setting() -> None:
+    paths = catalogue()
+    assert all(entry.about.endswith(".") for entry in paths.values())
+    for prefix, kind in (("limits", Limits), ("fetch", FetchPolicy)):
+        assert {f"{prefix}.{item.name}" for item in dataclasses.fields(kind)} == {
+            path for path in paths if path.startswith(prefix + ".")
+        }
+
+
+def test_the_named_file_comes_before_the_folders_own_and_the_data_folders_is_last(home: Path) -> None:
+    data = home / "data"
+    data.mkdir()
+    (data / "pentad.toml").write_text("port = 1", encoding="utf-8")
+    assert load(home, PENTAD_DATA=str(data)).port == 1
+    assert load(home, toml="port = 2", PENTAD_DATA=str(data)).port == 2
+    (home / "named.toml").write_text("port = 3", encoding="utf-8")
+    assert load(home, PENTAD_DATA=str(data), PENTAD_CONFIG=str(home / "named.toml")).port == 3
+    (home / "flag.toml").write_text("port = 4", encoding="utf-8")
+    found = load_settings(
+        config=home / "flag.toml", environ={"HOME": str(home), "PENTAD_CONFIG": str(home / "named.toml")}
+    )
+    assert (found.port, found.file) == (4, home / "flag.toml")
+
+
+def test_a_nested_setting_is_read_from_every_layer(home: Path) -> None:
+    found = load(
+        home,
+        {"log.level": "error"},
+        "[limits]\nbody_bytes = 10\n[fetch]\nallow_networks = ['10.0.0.0/8']",
+        PENTAD_LIMITS_TOOL_SECONDS="2.5",
+        PENTAD_LIMITS_RESULT_BYTES="2MiB",
+    )
+    assert (found.limits.body_bytes, found.limits.tool_seconds, found.limits.result_bytes) == (10, 2.5, 2 << 20)
+    assert [str(network) for network in found.fetch.allow_networks] == ["10.0.0.0/8"]
+    assert found.log.level == "error"
+
+
+def test_a_rooms_table_and_its_variables_reach_the_room(home: Path) -> None:
+    found = load(
+        home,
+        toml="[rooms]\nopen = ['metrics', 'my.module:ROOM']\n[rooms.metrics]\npoll = 5\nname = 'a'",
+        PENTAD_METRICS_NAME="b",
+        PENTAD_METRICS_API_TOKEN=SECRET,
+    )
+    assert found.rooms == ("metrics", "my.module:ROOM")
+    assert found.room("metrics") == {"poll": 5, "name": "b", "api_token": SECRET}
+    assert found.room("registers") == {}
+    assert str(found.origin("rooms.metrics.name")) == "environment PENTAD_METRICS_NAME"
+
+
+def test_rooms_may_be_a_plain_list(home: Path) -> None:
+    assert load(home, toml="rooms = ['directory']").rooms == ("directory",)
+    assert load(home, PENTAD_ROOMS="directory, agents").rooms == ("directory", "agents")
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ("prot = 1", "'port'"),
+        ("[limits]\nbody_byte = 1", "'limits.body_bytes'"),
+        ("[limit]\nbody_bytes = 1", "'limits'"),
+        ("port = 'many'", "whole number"),
+        ("port = true", "whole number"),
+        ("port = -1", "whole number"),
+        ("auth = 'maybe'", "required, none"),
+        ("[fetch]\nallow_networks = ['10.0.0.1/8']", "network"),
+        ("rooms = 3", "a list"),
+        ("[rooms]\nopne = []", "[rooms]"),
+        ("port = ", "Correct that line"),
+        ("public_url = 'pentad.example'", "https://"),
+        ("database = 'mysql://x'", "postgresql://"),
+        ("[jwt]\nissuer = 'https://i'", "both"),
+        ("workers = 0", "At least one"),
+        ("[audit]\ndays = 0", "at least a day"),
+    ],
+)
+def test_a_slip_in_the_file_is_refused_with_what_would_do(home: Path, toml: str, said: str) -> None:
+    with pytest.raises(Misconfigured) as caught:
+        load(home, toml=toml)
+    assert said in caught.value.sentence()
+
+
+def test_an_unknown_variable_is_warned_about_with_the_nearest_one(home: Path) -> None:
+    assert load(home, PENTAD_PROT="1").warnings == (
+        "The variable PENTAD_PROT means nothing to Pentad. Did you mean 'PENTAD_PORT'?",
+    )
+    assert load(home, PENTAD_PORT="1", PENTAD_CONFIG="", PENTAD_TOKEN="x").warnings == ()
+
+
+def test_a_room_table_that_looks_misspelt_is_warned_about(home: Path) -> None:
+    assert "'directory'" in load(home, toml="[rooms.directry]\na = 1").warnings[0]
+
+
+def test_a_wrong_variable_is_named_without_repeating_its_value(home: Path) -> None:
+    with pytest.raises(Misconfigured) as caught:
+        load(home, PENTAD_PORT=SECRET)
+    assert "PENTAD_PORT" in caught.value.message
+    assert SECRET not in caught.value.sentence()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.4", "example.com"])
+def test_no_login_is_refused_beyond_this_machine(home: Path, host: str) -> None:
+    with pytest.raises(Misconfigured, match="--auth none is refused"):
+        load(home, {"host": host, "auth": "none"})
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
+def test_no_login_is_allowed_on_this_machine(home: Path, host: str) -> None:
+    assert load(home, {"host": host, "auth": "none"}).auth == "none"
+
+
+def test_a_named_file_that_is_missing_is_an_error_and_not_ignored(home: Path) -> None:
+    with pytest.raises(Misconfigured, match="does not exist"):
+        load(home, PENTAD_CONFIG=str(home / "none.toml"))
+
+
+def test_a_file_in_the_data_folder_cannot_move_the_data_folder(home: Path) -> None:
+    with pytest.raises(Misconfigured, match="cannot name another"):
+        load(home, toml="data = '/elsewhere'", PENTAD_DATA=str(home / "here"))
+
+
+def test_secrets_are_shown_nowhere(home: Path) -> None:
+    found = load(
+        home,
+        PENTAD_DATABASE=f"postgresql://ada:{SECRET}@db/x",
+        PENTAD_METRICS_CLIENT_SECRET=SECRET,
+        PENTAD_FETCH_PROXY=f"http://me:{SECRET}@proxy",
+        PENTAD_JWT_SECRET=SECRET,
+    )
+    assert SECRET not in repr(found).replace(repr(found.fetch), "")
+    shown = {line.path: line.value for line in shown_settings(found)}
+    assert SECRET not in str(shown)
+    assert shown["database"] == "postgresql://ada:***@db/x"
+    assert shown["jwt.secret"] == "***"
+
+
+@given(
+    st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8),
+    st.text(st.characters(exclude_characters="&#", categories=["L", "N", "P", "S"]), max_size=12),
+)
+def test_a_masked_address_never_shows_the_password(user: str, password: str) -> None:
+    canary = f"<{password}>"
+    assert canary not in masked_url(f"postgresql://{user}:{canary}@host:5432/name")
+    assert canary not in masked_url(f"postgresql://{user}@host/name?password={canary}&x=1")
+
+
+@given(st.text(max_size=30), st.sampled_from([entry.kind for entry in catalogue().values()]))
+def test_any_text_is_a_value_or_refused_and_nothing_else(text: str, kind: Any) -> None:
+    with contextlib.suppress(WrongKindError):
+        convert(kind, text)
+
+
+def test_the_data_folder_follows_the_systems_custom(tmp_path: Path) -> None:
+    home = {"HOME": str(tmp_path)}
+    assert user_data_folder(home, "linux") == tmp_path / ".local" / "share" / "pentad"
+    assert user_data_folder({**home, "XDG_DATA_HOME": "/x"}, "linux") == Path("/x/pentad")
+    assert user_data_folder(home, "darwin") == tmp_path / "Library" / "Application Support" / "pentad"
+    assert user_data_folder({**home, "LOCALAPPDATA": "/l"}, "win32") == Path("/l/pentad")
+
+
+def test_an_address_of_the_server_can_be_clicked(home: Path) -> None:
+    assert load(home, {"host": "::1", "port": 1}).url("/mcp") == "http://[::1]:1/mcp"
+    assert load(home, {"host": "0.0.0.0"}).url() == "http://127.0.0.1:8700/"
+    assert load(home, {"public_url": "https://p.example/"}).url("/mcp") == "https://p.example/mcp"
+
+
+def test_a_token_issuer_is_built_from_its_settings(home: Path) -> None:
+    issuer = load(
+        home,
+        PENTAD_JWT_ISSUER="https://i.example",
+        PENTAD_JWT_AUDIENCE="pentad,api",
+        PENTAD_JWT_SECRET="x" * 32,
+    ).trusted_issuer()
+    assert issuer is not None
+    assert (issuer.audiences, issuer.algorithms) == (("pentad", "api"), ("HS256",))
