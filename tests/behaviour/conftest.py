@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from pentad.app import App, open_app
-from pentad.settings import Settings
+from pentad.settings.model import Settings
 from tests.behaviour.clients import EVERY_WIRE, Client, Object, Wire, wire_name
 from tests.behaviour.connecting import (
     ROOM,

@@ -14,7 +14,7 @@ import pytest
 from pentad.app import App, open_app
 from pentad.gateway.front import Front
 from pentad.gateway.site import http_application
-from pentad.settings import Settings
+from pentad.settings.model import Settings
 from tests.behaviour.clients import Client, ConnectionClient, HttpClient, Object, Wire
 from tests.conformance.server import REPOSITORY, environment, pentad
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from pentad.app import App, open_app
 from pentad.gateway.site import http_application
 from pentad.kernel.limits import Limits
-from pentad.settings import Settings
+from pentad.settings.model import Settings
 from tests.conformance.server import CONFORMANCE_ROOM
 from tests.fuzz.asgi import Asgi, exchange
 from tests.fuzz.mutations import Attack, legacy_attacks, modern_attacks

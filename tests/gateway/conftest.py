@@ -7,7 +7,7 @@ import pytest
 
 from pentad.app import App, open_app
 from pentad.gateway.front import Front
-from pentad.settings import Settings
+from pentad.settings.model import Settings
 from tests.behaviour.connecting import ROOM as LAB
 from tests.behaviour.connecting import front_of, make_app
 

@@ -8,7 +8,7 @@ import pytest
 from pentad.app import open_app
 from pentad.kernel.errors import Misconfigured
 from pentad.rooms.finder import built_in, find_room, find_rooms
-from pentad.settings import Settings
+from pentad.settings.model import Settings
 from tests.behaviour.connecting import ROOM as LAB
 from tests.behaviour.room import ROOM
 
