@@ -56,6 +56,7 @@ async def serve_replay(
     disconnect.watch()
     try:
         await exchange.send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+        await exchange.send({"type": "http.response.body", "body": b":\n\n", "more_body": True})
         async for event in streams.follow(session.id, stream, int(number)):
             data = b":\n\n" if event is None else frame(event.body, event.id)
             await exchange.send({"type": "http.response.body", "body": data, "more_body": True})

@@ -151,6 +151,7 @@ class LoggedOutlet:
         """Send the client away to come back with `Last-Event-ID`; only a logged stream can be taken up again."""
         if self.can_send and self._primed:
             await self._begin()
+            await self._log.flush()  # the client may come back to another process
             await self.close()
 
     async def _begin(self) -> None:
