@@ -1,0 +1,91 @@
+"""Several real servers on one store: started, killed and started again by a test."""
+
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import ExitStack
+from http.client import HTTPConnection
+from pathlib import Path
+
+from tests.conformance.server import REPOSITORY, environment, free_port, pentad
+from tests.conformance.wire import Wire
+
+ROOM = "tests.behaviour.room:ROOM"
+_PATIENCE = 60.0
+
+
+class Server:
+    """One `pentad serve` process; its port stays the same over a restart."""
+
+    def __init__(self, store: list[str], log: Path) -> None:
+        self.port = free_port()
+        self._store = store
+        self._log = log
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def wire(self) -> Wire:
+        return Wire(self.port)
+
+    def start(self) -> None:
+        command = [pentad(), "serve", "--port", str(self.port), "--grpc-port", "0", "--auth", "none", "--rooms", ROOM]
+        with self._log.open("ab") as sink:
+            self._process = subprocess.Popen(
+                [*command, *self._store],
+                cwd=REPOSITORY,
+                env=environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+            )
+
+    def wait_until_ready(self) -> None:
+        assert self._process is not None
+        deadline = time.monotonic() + _PATIENCE
+        while time.monotonic() < deadline:
+            assert self._process.poll() is None, self._log.read_text(encoding="utf-8")
+            connection = HTTPConnection("127.0.0.1", self.port, timeout=5)
+            try:
+                connection.request("GET", "/readyz")
+                if connection.getresponse().status == 200:
+                    return
+            except OSError:
+                time.sleep(0.02)  # nothing to wait on yet: the port is not open
+            finally:
+                connection.close()
+        raise AssertionError(self._log.read_text(encoding="utf-8"))
+
+    def kill(self) -> None:
+        """End it as a power cut would, without a chance to say good-bye."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(_PATIENCE)
+        self._process = None
+
+    def stop(self) -> None:
+        if self._process is None:
+            return
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            raise
+        assert self._process.returncode in (0, -signal.SIGTERM), self._log.read_text(encoding="utf-8")
+
+
+class Pair(ExitStack):
+    """Servers A and B on one store."""
+
+    def __init__(self, database: str | None) -> None:
+        super().__init__()
+        folder = Path(self.enter_context(tempfile.TemporaryDirectory(prefix="pentad-pair-")))
+        store = ["--data", str(folder / "data"), *(["--database", database] if database else [])]
+        self.a = Server(store, folder / "a.log")
+        self.b = Server(store, folder / "b.log")
+        for server in (self.a, self.b):
+            self.callback(server.stop)
+            server.start()
+        for server in (self.a, self.b):
+            server.wait_until_ready()
