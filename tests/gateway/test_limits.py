@@ -41,6 +41,19 @@ async def test_a_body_that_says_it_is_too_large_is_not_even_read(make_app: AppMa
     assert answer.status == 413
 
 
+@pytest.mark.parametrize("chunks", [1, 7])
+@pytest.mark.requirement("access:limits:body")
+async def test_ordinary_routes_have_a_limit_of_their_own(make_app: AppMaker, chunks: int) -> None:
+    front = front_of(await make_app(limits=Limits(upload_bytes=1000)))
+    body = b" " * 1001
+    answer = send(front, "POST", "/nowhere", JSON, [body[start::chunks] for start in range(chunks)])
+    assert (await answer.json())["error"]["code"] == "limit_exceeded"
+    assert answer.status == 413
+    exact = send(front, "POST", "/nowhere", JSON, b" " * 1000)
+    await exact.body()
+    assert exact.status == 404
+
+
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
 @pytest.mark.requirement("access:media:415")
 async def test_a_body_that_is_no_json_is_an_unsupported_medium(site: Front, kind: str) -> None:

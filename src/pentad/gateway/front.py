@@ -24,6 +24,7 @@ from pentad.net.body import ClientDisconnected, read_body
 Scope = MutableMapping[str, Any]
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+_WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _NONE_REPEATED: Final = frozenset[bytes]()
 _USUAL_MEDIA: Final = frozenset(
     (b"application/json", accept)
@@ -94,8 +95,7 @@ class Front:
                     return
             endpoint = self._endpoints.get(scope["path"])
             if endpoint is None:
-                scope.setdefault("state", {})["principal"] = await self._principal(headers, required=False)
-                await self._ordinary(scope, receive, send)
+                await self._serve_ordinary(scope, headers, receive, send)
                 return
             repeated = _NONE_REPEATED if len(headers) == len(pairs) else _repeated(pairs)
             await self._serve_mcp(endpoint, scope["method"], headers, repeated, receive, send)
@@ -125,6 +125,27 @@ class Front:
         if credentials is not None and (known := self._authenticator.known(credentials)) is not None:
             return known
         return await self._authenticator.authenticate(credentials)
+
+    async def _serve_ordinary(self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send) -> None:
+        principal = await self._principal(headers, required=False)
+        if principal is not ANONYMOUS and not self._rates.try_spend(principal.id):
+            await self._rates.spend(principal.id)
+        if scope["method"] in _WITH_BODY:
+            try:
+                receive = _once(await self._body(headers, receive, self._limits.upload_bytes), receive)
+            except ClientDisconnected:
+                return
+        scope.setdefault("state", {})["principal"] = principal
+        await self._ordinary(scope, receive, send)
+
+    async def _body(self, headers: Mapping[bytes, bytes], receive: Receive, limit: int) -> bytes:
+        length = headers.get(b"content-length")
+        return await read_body(
+            receive,
+            int(length) if length is not None and length.isdigit() else None,
+            limit=limit,
+            floor_bytes_per_second=self._limits.body_bytes_per_second,
+        )
 
     async def _serve_mcp(
         self,
@@ -157,13 +178,7 @@ class Front:
             headers = exchange.headers
             if (headers.get(b"content-type"), headers.get(b"accept")) not in _USUAL_MEDIA:
                 _check_media(headers)
-            length = headers.get(b"content-length")
-            exchange.body = await read_body(
-                exchange.receive,
-                int(length) if length is not None and length.isdigit() else None,
-                limit=self._limits.body_bytes,
-                floor_bytes_per_second=self._limits.body_bytes_per_second,
-            )
+            exchange.body = await self._body(headers, exchange.receive, self._limits.body_bytes)
             await endpoint.post(exchange)
         except ClientDisconnected:
             return
@@ -182,6 +197,18 @@ async def _live(receive: Receive, send: Send) -> None:
     for moment in ("startup", "shutdown"):
         await receive()
         await send({"type": f"lifespan.{moment}.complete"})
+
+
+def _once(body: bytes, receive: Receive) -> Receive:
+    """A body that was read already, then whatever the connection says."""
+    waiting = [body]
+
+    async def again() -> Message:
+        if waiting:
+            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+        return await receive()
+
+    return again
 
 
 def _check_media(headers: Mapping[bytes, bytes]) -> None:
