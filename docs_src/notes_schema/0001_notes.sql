@@ -1,0 +1,1 @@
+CREATE TABLE notes (name TEXT PRIMARY KEY, text TEXT NOT NULL);

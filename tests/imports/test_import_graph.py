@@ -1,0 +1,87 @@
+"""What a process imports: start-up time is part of the product, and the direction of imports is kept."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pentad
+
+SOURCE = Path(pentad.__file__).parent
+HEAVY_FOR_STDIO = (
+    "starlette", "uvicorn", "aiohttp", "psycopg", "psycopg_pool", "joserfc", "argon2", "cryptography", "rich",
+    "prometheus_client", "jsonschema_rs", "uvloop", "httptools", "opentelemetry", "multiprocessing",
+)  # fmt: skip
+SERVE_STDIO = """
+import asyncio, sys, tempfile
+from pathlib import Path
+
+async def main() -> None:
+    from pentad.app import open_app
+    from pentad.settings.model import Settings
+    import pentad.cli.main, pentad.cli.mcp, pentad.mcp.stdio
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_app(Settings(data=Path(folder), rooms=("tests.behaviour.room:ROOM",))) as app:
+            async with app.client() as client:
+                await client.call_tool("echo", {"text": "x"})
+
+asyncio.run(main())
+print("\\n".join(sys.modules))
+"""
+
+
+def loaded_by(program: str) -> set[str]:
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        encoding="utf-8",
+        cwd=SOURCE.parents[1],
+        check=True,
+        timeout=60,
+    )
+    return set(ended.stdout.split())
+
+
+@pytest.mark.requirement("imports:stdio-light")
+def test_a_stdio_server_that_has_answered_a_call_has_loaded_nothing_it_does_not_need() -> None:
+    loaded = loaded_by(SERVE_STDIO)
+    assert "pentad.mcp.connection" in loaded
+    tops = {name.partition(".")[0] for name in loaded}
+    assert tops.isdisjoint(HEAVY_FOR_STDIO)
+    for part in ("pentad.mcp.http", "pentad.gateway", "pentad.access.tokens", "pentad.access.passwords"):
+        assert part not in loaded
+    ours = {name for name in loaded if name.startswith("pentad.cli.")}
+    assert "pentad.cli.serve" not in ours, "a verb is loaded when it is run"
+
+
+def modules() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(SOURCE))
+
+
+@pytest.mark.parametrize("path", modules(), ids=named)
+@pytest.mark.requirement("imports:no-reexports")
+def test_a_package_marker_holds_one_docstring_and_nothing_else(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert ast.get_docstring(tree), "a module says why it exists"
+    if path.name == "__init__.py" and path.parent != SOURCE:
+        assert len(tree.body) == 1
+
+
+@pytest.mark.requirement("imports:referees-outside")
+def test_no_module_of_the_product_imports_a_referee() -> None:
+    forbidden = {"mcp", "mcp_types", "fastmcp", "a2a", "pytest", "hypothesis", "tests"}
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{named(path)} imports relatively"
+                names = [node.module or ""]
+            assert forbidden.isdisjoint(name.partition(".")[0] for name in names), named(path)
