@@ -1,0 +1,224 @@
+"""Authorization blocks as written into registers, schemas and properties: read once, asked often. Pure.
+
+    {"read": ["public"], "update": ["writer", {"group": "authenticated", "match": {"assignee": {"$eq": "$userId"}}}]}
+
+A grant names a group and, optionally, conditions on the object. This module knows what a block means for given groups
+and data; who has which groups, and what follows from owner, administrator and tenant, is `access.py`'s.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, cast
+
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.names import did_you_mean
+from pentad.rooms.registers.query.tree import And, Compare, Exists, Filter, In, Not, Or
+
+Right = Literal["create", "read", "update", "delete"]
+RIGHTS: Final[tuple[Right, ...]] = ("create", "read", "update", "delete")
+Comparison = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "exists"]
+COMPARISONS: Final[tuple[Comparison, ...]] = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "exists")
+PUBLIC: Final = "public"
+AUTHENTICATED: Final = "authenticated"
+_MOST_GRANTS: Final = 100
+_MISSING: Final = object()
+
+Variables = Mapping[str, str]
+"""What `$userId` and `$organisation` stand for while a block is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One comparison with a property of the object, by the path of its name."""
+
+    path: tuple[str, ...]
+    comparison: Comparison
+    value: Any
+
+    def holds(self, data: Mapping[str, Any], variables: Variables) -> bool:
+        """Whether an object meets the condition; typed, so 1 is neither "1" nor true, and null is like missing."""
+        found = _at(data, self.path)
+        wanted = _filled(self.value, variables)
+        match self.comparison:
+            case "exists":
+                return (found is not _MISSING and found is not None) is bool(wanted)
+            case "eq":
+                return _same(found, wanted)
+            case "ne":
+                return not _same(found, wanted)
+            case "in":
+                return any(_same(found, one) for one in wanted)
+            case "nin":
+                return not any(_same(found, one) for one in wanted)
+            case _:
+                return _ordered(found, wanted, self.comparison)
+
+    def as_filter(self, variables: Variables) -> Filter:
+        """The same condition for the store."""
+        wanted = _filled(self.value, variables)
+        match self.comparison:
+            case "exists":
+                return Exists(self.path, bool(wanted))
+            case "in":
+                return In(self.path, tuple(wanted), False)
+            case "nin":
+                return Not(In(self.path, tuple(wanted), False))
+            case "ne":
+                return Not(Compare(self.path, "eq", wanted))
+            case _:
+                return Compare(self.path, self.comparison, wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A group, and what an object must be like for it."""
+
+    group: str
+    match: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What one register, schema or property says. A right it does not name is not its business."""
+
+    grants: Mapping[Right, tuple[Grant, ...]]
+
+    def speaks_of(self, right: Right) -> bool:
+        return right in self.grants
+
+    def given(self, right: Right, groups: frozenset[str]) -> tuple[Grant, ...]:
+        """The grants of a right that some group of the caller has."""
+        return tuple(grant for grant in self.grants.get(right, ()) if grant.group in groups)
+
+
+NOTHING: Final = Block({})
+
+
+def read_block(raw: Any, where: str) -> Block:
+    """A block from its JSON. Raises InvalidInput saying what is wrong and where."""
+    if not raw:
+        return NOTHING
+    if not isinstance(raw, dict):
+        raise InvalidInput(f"{where}: authorization must be an object.", hint=f"Its keys are {', '.join(RIGHTS)}.")
+    grants: dict[Right, tuple[Grant, ...]] = {}
+    for name, listed in cast("dict[str, Any]", raw).items():
+        if name not in RIGHTS:
+            guess = did_you_mean(name, RIGHTS)
+            raise InvalidInput(
+                f"{where}: authorization has no right {name[:80]!r}.{' ' + guess if guess else ''}",
+                hint=f"Rights are {', '.join(RIGHTS)}.",
+            )
+        if not isinstance(listed, list) or len(cast("list[Any]", listed)) > _MOST_GRANTS:
+            raise InvalidInput(
+                f"{where}: authorization.{name} must be a list of at most {_MOST_GRANTS} groups or rules.",
+                hint='Write ["public"], or [{"group": "writer", "match": {"status": {"$eq": "open"}}}].',
+            )
+        if listed:
+            grants[name] = tuple(_grant(one, f"{where}: authorization.{name}") for one in cast("list[Any]", listed))
+    return Block(grants)
+
+
+def any_of(grants: Sequence[Grant], variables: Variables) -> Filter | None:
+    """The objects some grant reaches: None when one of them reaches all."""
+    if any(not grant.match for grant in grants):
+        return None
+    parts = [And(tuple(condition.as_filter(variables) for condition in grant.match)) for grant in grants]
+    return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+
+def _grant(raw: Any, where: str) -> Grant:
+    if isinstance(raw, str) and raw:
+        return Grant(raw)
+    if not isinstance(raw, dict):
+        raise InvalidInput(
+            f"{where}: a grant is a group's name or a rule.", hint='A rule: {"group": ..., "match": ...}.'
+        )
+    rule = cast("dict[str, Any]", raw)
+    group = rule.get("group", AUTHENTICATED)
+    match = rule.get("match", {})
+    if not isinstance(group, str) or not isinstance(match, dict) or set(rule) - {"group", "match"}:
+        raise InvalidInput(f"{where}: a rule has a group (text) and a match (object), nothing else.")
+    conditions = [
+        condition
+        for name, wanted in cast("dict[str, Any]", match).items()
+        for condition in _conditions(name, wanted, where)
+    ]
+    return Grant(group, tuple(conditions))
+
+
+def _conditions(name: str, wanted: Any, where: str) -> list[Condition]:
+    path = tuple(name.split("."))
+    if not isinstance(wanted, dict):
+        return [_condition(path, "in" if isinstance(wanted, list) else "eq", wanted, where)]
+    found: list[Condition] = []
+    for written, value in cast("dict[str, Any]", wanted).items():
+        comparison = written.removeprefix("$")
+        if comparison not in COMPARISONS:
+            raise InvalidInput(
+                f"{where}: match.{name} uses {written[:40]!r}.",
+                hint=f"Comparisons are {', '.join('$' + one for one in COMPARISONS)}.",
+            )
+        found.append(_condition(path, comparison, value, where))
+    return found
+
+
+def _condition(path: tuple[str, ...], comparison: Comparison, value: Any, where: str) -> Condition:
+    if comparison in ("in", "nin"):
+        fits = isinstance(value, list) and all(_is_plain(one) for one in cast("list[Any]", value))
+    elif comparison == "exists":
+        fits = isinstance(value, bool)
+    elif comparison in ("eq", "ne"):
+        fits = _is_plain(value)
+    else:
+        fits = isinstance(value, str | int | float) and not isinstance(value, bool)
+    if not fits:
+        raise InvalidInput(f"{where}: match.{'.'.join(path)} has a value that ${comparison} cannot compare with.")
+    return Condition(path, comparison, value)
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float | bool)
+
+
+def _filled(value: Any, variables: Variables) -> Any:
+    if isinstance(value, str):
+        return variables.get(value, value)
+    return [_filled(one, variables) for one in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+def _at(data: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    node: Any = data
+    for part in path:
+        if not isinstance(node, dict) or part not in node:
+            return _MISSING
+        node = cast("dict[str, Any]", node)[part]
+    return node
+
+
+def _kind(value: Any) -> str:
+    if value is None or value is _MISSING:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    return "number" if isinstance(value, int | float) else "text" if isinstance(value, str) else "other"
+
+
+def _same(found: Any, wanted: Any) -> bool:
+    kind = _kind(wanted)
+    return _kind(found) == kind and (kind == "null" or found == wanted)
+
+
+def _ordered(found: Any, wanted: Any, comparison: Comparison) -> bool:
+    if _kind(found) != _kind(wanted):
+        return False
+    if isinstance(found, str):
+        found, wanted = found.encode("utf-8"), wanted.encode("utf-8")
+    match comparison:
+        case "gt":
+            return found > wanted
+        case "gte":
+            return found >= wanted
+        case "lt":
+            return found < wanted
+        case _:
+            return found <= wanted
