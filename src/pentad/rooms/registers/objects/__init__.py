@@ -1,0 +1,1 @@
+"""Objects: how they are written, read, remembered and kept whole."""
