@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from pentad.kernel.clock import Clock
 from pentad.kernel.limits import Limits
@@ -16,9 +16,14 @@ from pentad.kernel.ports import Database, Fetcher
 from pentad.mcp.declare import Prompt, Resource, ResourceListing, Tool
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
     from starlette.routing import BaseRoute
 
+    from pentad.mcp.dispatcher import Record
+    from pentad.mcp.exchange import Endpoint
+
 S = TypeVar("S")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +44,8 @@ class Room(Generic[S]):
     """What a room offers.
 
     `open` gives the service every `call.service` of the room will be, and closes it at the end. `schema` names the
-    package that holds the room's migrations. `routes` are ordinary HTTP routes (Starlette), asked for only by an HTTP
-    server.
+    package that holds the room's migrations. `routes` are ordinary HTTP routes (Starlette), `endpoints` further MCP
+    endpoints by path, with a profile of their own; both are asked for only by an HTTP server.
     """
 
     name: str
@@ -53,6 +58,9 @@ class Room(Generic[S]):
     listing: ResourceListing | None = None
     schema: str | None = None
     routes: "Callable[[S], Sequence[BaseRoute]] | None" = None
+    endpoints: "Callable[[S, Record], Mapping[str, Endpoint]] | None" = None
+    any_origin: Sequence[str] = ()
+    """Path prefixes that pages of every origin may call, as long as credentials are required at all."""
     health: Callable[[S], Awaitable[Mapping[str, Any]]] | None = None
     demo: Callable[[S], Awaitable[None]] | None = None
     """Fills the room with demo data; run at every start of the demo, so it must be safe to run twice."""
@@ -64,3 +72,42 @@ class OpenRoom:
 
     room: Room[Any]
     service: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One query parameter or header of a route."""
+
+    name: str
+    description: str
+    type: str = "string"
+    place: Literal["query", "header"] = "query"
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """How a route describes itself, to OpenAPI and to whatever a room makes of its routes."""
+
+    summary: str
+    topic: str
+    parameters: Sequence[Parameter] = ()
+    body: "type[BaseModel] | None" = None
+    answer: "type[BaseModel] | None" = None
+    status: int = 200
+
+
+def described(operation: Operation) -> Callable[[F], F]:
+    """Attach the description to a route's endpoint."""
+
+    def attach(endpoint: F) -> F:
+        endpoint.operation = operation  # pyright: ignore[reportFunctionMemberAccess]  functions carry attributes
+        return endpoint
+
+    return attach
+
+
+def operation_of(endpoint: Any) -> Operation | None:
+    """The description a route's endpoint carries, if it does."""
+    found = getattr(endpoint, "operation", None)
+    return found if isinstance(found, Operation) else None

@@ -5,7 +5,7 @@ Paths that are no MCP endpoint pass host, origin and credentials here and go on 
 principal in `scope["state"]`.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from typing import Any, Final
 
 from pentad.access.credentials import Authenticator
@@ -15,8 +15,7 @@ from pentad.gateway.replies import send_empty, send_error
 from pentad.kernel.errors import Forbidden, InvalidInput, Overloaded, PentadError, Unauthenticated
 from pentad.kernel.limits import Limits
 from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
-from pentad.mcp.exchange import HttpExchange
-from pentad.mcp.http import McpEndpoint
+from pentad.mcp.exchange import Endpoint, HttpExchange
 from pentad.mcp.sse import Message, Receive, Send
 from pentad.mcp.wire_errors import unforeseen
 from pentad.net.body import ClientDisconnected, read_body
@@ -61,7 +60,7 @@ class Front:
 
     def __init__(
         self,
-        endpoints: Mapping[str, McpEndpoint],
+        endpoints: Mapping[str, Endpoint],
         ordinary: AsgiApp,
         *,
         guard: HostGuard,
@@ -69,6 +68,7 @@ class Front:
         rates: RateLimits,
         limits: Limits,
         metadata_url: str,
+        any_origin: Sequence[str] = (),
     ) -> None:
         self._endpoints = {path: point for key, point in endpoints.items() for path in (key, key + "/")}
         self._ordinary = ordinary
@@ -77,6 +77,7 @@ class Front:
         self._rates = rates
         self._limits = limits
         self._metadata_url = metadata_url
+        self._any_origin = tuple(any_origin) if authenticator is not None else ()
         self._in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -87,7 +88,7 @@ class Front:
         headers = dict(pairs)
         origin = headers.get(b"origin")
         try:
-            self._check_addressee(headers, origin)
+            self._check_addressee(scope, headers, origin)
             if origin is not None:
                 send = _with_cors(send, origin)
                 if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
@@ -106,15 +107,25 @@ class Front:
         except Exception as error:  # noqa: BLE001  the outermost wall: a caller hears an incident number, the log the rest
             await send_error(send, PentadError(unforeseen(error, f"{scope['method']} {scope['path']}").message))
 
-    def _check_addressee(self, headers: Mapping[bytes, bytes], origin: bytes | None) -> None:
+    def _check_addressee(self, scope: Scope, headers: Mapping[bytes, bytes], origin: bytes | None) -> None:
         if not self._guard.host_is_ours(headers.get(b"host", b"")):
             raise MisdirectedRequest(
                 "This server does not answer to that Host name.", hint="Add the name to allowed_hosts if it is yours."
             )
-        if origin is not None and not self._guard.origin_is_ours(origin):
+        if origin is not None and not self._guard.origin_is_ours(origin) and not self._is_shared(scope, headers):
             raise Forbidden(
                 "Web pages of that Origin may not call this server.", hint="Add it to allowed_origins if it is yours."
             )
+
+    def _is_shared(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
+        """Whether pages of every origin may send this; never on the strength of credentials a browser adds itself.
+
+        Our answers do not allow credentials, so a browser leaves its own out of whatever it asks permission for first,
+        and a body in JSON makes it ask.
+        """
+        if not any(scope["path"].startswith(prefix) for prefix in self._any_origin):
+            return False
+        return scope["method"] not in _WITH_BODY or b"json" in headers.get(b"content-type", b"").lower()
 
     async def _principal(self, headers: Mapping[bytes, bytes], *, required: bool) -> Principal:
         if self._authenticator is None:
@@ -136,6 +147,7 @@ class Front:
             except ClientDisconnected:
                 return
         scope.setdefault("state", {})["principal"] = principal
+        scope["path"] = scope["path"].rstrip("/") or "/"
         await self._ordinary(scope, receive, send)
 
     async def _body(self, headers: Mapping[bytes, bytes], receive: Receive, limit: int) -> bytes:
@@ -149,7 +161,7 @@ class Front:
 
     async def _serve_mcp(
         self,
-        endpoint: McpEndpoint,
+        endpoint: Endpoint,
         method: str,
         headers: Mapping[bytes, bytes],
         repeated: frozenset[bytes],
@@ -169,7 +181,7 @@ class Front:
         else:
             await send_empty(send, 405, [(b"allow", b"POST, GET, DELETE")])
 
-    async def _post(self, endpoint: McpEndpoint, exchange: HttpExchange) -> None:
+    async def _post(self, endpoint: Endpoint, exchange: HttpExchange) -> None:
         if self._in_flight >= self._limits.calls_in_flight:
             raise Overloaded("The server is busy with as many calls as it allows.", hint="Try again in a second.")
         self._in_flight += 1

@@ -5,16 +5,19 @@ from pentad.app import App, Era
 from pentad.gateway.front import Front
 from pentad.gateway.guards import HostGuard
 from pentad.gateway.routes import ordinary_routes
+from pentad.mcp.exchange import Endpoint
 from pentad.mcp.http import McpEndpoint
 
 
 def http_application(app: App) -> Front:
-    """Every room on `/mcp`, each on `/rooms/<room>/mcp`, and the ordinary routes."""
+    """Every room on `/mcp`, each on `/rooms/<room>/mcp` and where else it says, and the ordinary routes."""
     settings, limits = app.settings, app.settings.limits
-    endpoints = {"/mcp": _endpoint(app, "/mcp", app.all_rooms)}
+    endpoints: dict[str, Endpoint] = {"/mcp": _endpoint(app, "/mcp", app.all_rooms)}
     for opened in app.rooms:
         path = f"/rooms/{opened.room.name}/mcp"
         endpoints[path] = _endpoint(app, path, app.one_room(opened))
+        if opened.room.endpoints is not None:
+            endpoints.update(opened.room.endpoints(opened.service, app.record))
     guard = HostGuard(
         settings.host, public_url=settings.public_url, hosts=settings.allowed_hosts, origins=settings.allowed_origins
     )
@@ -26,6 +29,7 @@ def http_application(app: App) -> Front:
         rates=RateLimits(app.database, Allowance(limits.calls_per_second, limits.calls_burst), clock=app.clock),
         limits=limits,
         metadata_url=settings.url("/.well-known/oauth-protected-resource"),
+        any_origin=[prefix for opened in app.rooms for prefix in opened.room.any_origin],
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from pentad.kernel.principal import Principal
 from pentad.mcp.messages import RequestId
@@ -50,3 +50,13 @@ class HttpExchange:
         """Whether the client can read a stream; plain curl (`*/*` or nothing) can."""
         accept = self.headers.get(b"accept")
         return accept is None or b"text/event-stream" in accept or b"*/*" in accept
+
+
+class Endpoint(Protocol):
+    """What answers the exchanges of one path: the protocol as it is, or the profile a room promises there."""
+
+    async def post(self, exchange: HttpExchange) -> None: ...
+
+    async def get(self, exchange: HttpExchange) -> None: ...
+
+    async def delete(self, exchange: HttpExchange) -> None: ...

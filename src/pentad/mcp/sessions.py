@@ -5,6 +5,7 @@ it; where a look-up is a round trip (PostgreSQL), an answer is trusted for a qua
 process says that the session ended.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -45,11 +46,19 @@ class Session:
 class SessionBook:
     """Opens, finds, keeps alive and ends sessions."""
 
-    def __init__(self, database: Database, clock: Clock, limits: Limits, randomness: Randomness | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        limits: Limits,
+        randomness: Randomness | None = None,
+        make_id: Callable[[Randomness], str] = opaque_id,
+    ) -> None:
         self._database = database
         self._clock = clock
         self._limits = limits
         self._randomness = randomness or SystemRandomness()
+        self._make_id = make_id
         self._trusted: dict[str, tuple[Session, float]] = {}
         self._remembers = not database.lookups_are_local
         self.stop = database.listen(_CHANNEL, self._forget)
@@ -58,7 +67,7 @@ class SessionBook:
         """Open a session; its id is random and means nothing without the principal it was made for."""
         now = self._clock.now()
         stored = msgspec.json.encode(client).decode("utf-8")
-        session = Session(opaque_id(self._randomness), principal, endpoint, revision, stored, None, now)
+        session = Session(self._make_id(self._randomness), principal, endpoint, revision, stored, None, now)
 
         def insert(transaction: Transaction) -> None:
             self._make_room(transaction, principal, now)

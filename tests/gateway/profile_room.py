@@ -1,0 +1,77 @@
+"""A room with an MCP endpoint of its own making, paths every origin may call, and a route that describes itself."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from pydantic import BaseModel, Field
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from pentad.mcp.dispatcher import Record
+from pentad.mcp.exchange import Endpoint, HttpExchange
+from pentad.platform import Operation, Parameter, Platform, Room, described
+
+
+class Colour(BaseModel):
+    """A colour by name."""
+
+    name: str = Field(min_length=1)
+
+
+class Paint(BaseModel):
+    colours: list[Colour]
+
+
+class Echo:
+    """Answers with the body it got, or the name of the verb."""
+
+    async def post(self, exchange: HttpExchange) -> None:
+        await exchange.reply(200, exchange.body)
+
+    async def get(self, exchange: HttpExchange) -> None:
+        await exchange.reply(405, b'"GET"')
+
+    async def delete(self, exchange: HttpExchange) -> None:
+        await exchange.reply(405, b'"DELETE"')
+
+
+def endpoints(_service: None, record: Record) -> Mapping[str, Endpoint]:
+    assert callable(record)
+    return {"/echo/mcp": Echo()}
+
+
+def routes(_service: None) -> Sequence[BaseRoute]:
+    @described(
+        Operation(
+            "Mix colours.",
+            "paint",
+            [Parameter("_gloss", "How shiny.", "integer")],
+            body=Paint,
+            answer=Colour,
+            status=201,
+        )
+    )
+    async def mix(_request: Request) -> Response:
+        return JSONResponse({"name": "brown"}, status_code=201)
+
+    return [
+        Route("/paint/{shelf:int}", mix, methods=["POST"]),
+        Route("/old/paint/{shelf:int}", mix, methods=["POST"], include_in_schema=False),
+    ]
+
+
+@asynccontextmanager
+async def open_echo(_platform: Platform) -> AsyncIterator[None]:
+    yield None
+
+
+ROOM: Room[None] = Room(
+    name="echo",
+    title="Echo",
+    instructions="",
+    open=open_echo,
+    routes=routes,
+    endpoints=endpoints,
+    any_origin=("/echo/",),
+)
