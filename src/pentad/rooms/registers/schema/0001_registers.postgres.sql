@@ -129,7 +129,7 @@ CREATE TABLE webhooks (
     id         TEXT COLLATE "C" PRIMARY KEY,
     principal  TEXT COLLATE "C" NOT NULL,
     body       TEXT COLLATE "C" NOT NULL,
-    position   BIGINT NOT NULL,
+    position   TEXT COLLATE "C" NOT NULL,
     created_at DOUBLE PRECISION NOT NULL,
     updated_at DOUBLE PRECISION NOT NULL
 );

@@ -131,7 +131,7 @@ CREATE TABLE webhooks (
     id         TEXT PRIMARY KEY,
     principal  TEXT NOT NULL,
     body       TEXT NOT NULL,
-    position   INTEGER NOT NULL,
+    position   TEXT NOT NULL,
     created_at REAL NOT NULL,
     updated_at REAL NOT NULL
 ) STRICT, WITHOUT ROWID;
