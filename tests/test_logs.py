@@ -49,6 +49,7 @@ def formatter(request: pytest.FixtureRequest) -> logging.Formatter:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.requirement("access:secrets:logs")
 def test_a_secret_is_hidden_in_every_shape_it_is_written_in(formatter: logging.Formatter, shape: str) -> None:
     assert CANARY not in logged(formatter, "before " + shape.format(CANARY) + " after")
     assert CANARY not in logged(formatter, "%s", shape.format(CANARY))
@@ -113,6 +114,7 @@ def root_logger() -> Iterator[logging.Logger]:
     logging.captureWarnings(capture=False)
 
 
+@pytest.mark.requirement("logs:structured")
 def test_a_line_carries_its_request(root_logger: logging.Logger) -> None:
     stream = io.StringIO()
     configure_logging("info", "auto", stream)
@@ -133,6 +135,7 @@ def test_a_line_carries_its_request(root_logger: logging.Logger) -> None:
     }
 
 
+@pytest.mark.requirement("logs:structured")
 def test_nothing_is_ever_logged_to_stdout(root_logger: logging.Logger, capsys: pytest.CaptureFixture[str]) -> None:
     configure_logging("debug", "json")
     logging.getLogger("pentad").error("to stderr")

@@ -19,6 +19,7 @@ def secret_of(made: NewKey) -> str:
     return made.token.split("_")[2]
 
 
+@pytest.mark.requirement("access:key")
 async def test_a_key_is_read_only_and_expires_unless_asked_otherwise(db: Database) -> None:
     clock = TurnedClock()
     keys = ApiKeys(db, clock=clock)
@@ -33,6 +34,7 @@ async def test_a_key_is_read_only_and_expires_unless_asked_otherwise(db: Databas
     assert not verified.principal.may("directory", "write")
 
 
+@pytest.mark.requirement("access:key:stored-hashed")
 async def test_the_token_is_stored_as_its_hash_and_shown_once(db: Database, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     keys = ApiKeys(db)
@@ -87,6 +89,7 @@ async def test_an_unknown_key_cannot_be_revoked(db: Database) -> None:
             await ApiKeys(db).revoke(key_id)
 
 
+@pytest.mark.requirement("access:key:never-more-than-owner")
 async def test_a_key_never_may_more_than_its_owner_may_now(db: Database, passwords: Passwords) -> None:
     users, keys = Users(db, passwords), ApiKeys(db)
     await users.add("ada", "correct horse", scopes=["metrics:write"])

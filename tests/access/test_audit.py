@@ -56,6 +56,7 @@ class ShakyStore:
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("access:audit:every-call")
 async def test_what_is_recorded_can_be_read_newest_first(db: Database) -> None:
     trail = AuditTrail(db)
     entries = [entry(number, session="s", transport="http", trace="t") for number in range(5)]
@@ -106,6 +107,7 @@ async def test_totals_are_sums_over_batches_and_processes(db: Database, other: D
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("access:audit:outage")
 async def test_while_the_store_is_away_entries_wait_and_are_then_stored_once(db: Database) -> None:
     shaky = ShakyStore(db)
     trail = AuditTrail(shaky)

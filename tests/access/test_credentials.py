@@ -61,6 +61,7 @@ async def refused(check: Callable[[bytes | None], Awaitable[Principal]], header:
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("access:basic")
 async def test_basic_credentials_become_the_user(gate: Gate) -> None:
     authenticator, users, _, _ = gate
     await users.add("ada", PASSWORD, role="writer")
@@ -102,6 +103,7 @@ async def test_no_credentials_are_answered_with_what_to_send(gate: Gate) -> None
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("access:401:same-words")
 async def test_every_wrong_credential_gets_the_same_words(gate: Gate) -> None:
     authenticator, users, keys, _ = gate
     await users.add("ada", PASSWORD)
@@ -153,6 +155,7 @@ async def test_nothing_is_known_past_its_own_expiry(gate: Gate) -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("access:trust:ends")
 async def test_a_change_ends_trust_at_once_in_this_process(gate: Gate) -> None:
     authenticator, users, keys, _ = gate
     await users.add("ada", PASSWORD)
@@ -171,6 +174,7 @@ async def test_a_change_ends_trust_at_once_in_this_process(gate: Gate) -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("access:trust:ends")
 async def test_a_change_in_another_process_ends_trust_here(gate: Gate, other: Database, passwords: Passwords) -> None:
     authenticator, _, keys, _ = gate
     made = await keys.create("laptop")
@@ -228,6 +232,7 @@ async def test_requests_at_once_hash_the_password_once(gate: Gate, passwords: Pa
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("access:passwords:guessing")
 async def test_guessing_closes_the_name_even_to_guesses_sent_at_once(gate: Gate) -> None:
     authenticator, users, _, clock = gate
     await users.add("ada", PASSWORD)
@@ -260,6 +265,7 @@ async def test_an_outage_of_the_store_is_not_held_against_the_user(gate: Gate) -
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("access:secrets:logs")
 async def test_no_secret_reaches_a_log_or_a_repr(gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     authenticator, users, keys, clock = gate

@@ -7,6 +7,7 @@ from pentad.kernel.errors import RateLimited
 from tests.access.clocks import TurnedClock
 
 
+@pytest.mark.requirement("access:passwords:guessing")
 def test_the_eleventh_attempt_within_a_minute_is_refused_with_the_time_to_wait() -> None:
     clock = TurnedClock()
     failed = FailedLogins(clock=clock)

@@ -20,6 +20,7 @@ def passwords() -> Iterator[Passwords]:
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("access:passwords")
 async def test_only_the_right_password_fits(passwords: Passwords) -> None:
     encoded = await passwords.hash("correct horse")
     assert encoded.startswith("$argon2id$")
@@ -39,6 +40,7 @@ async def test_composed_and_decomposed_letters_are_the_same_password(passwords: 
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("access:passwords")
 async def test_an_unknown_user_costs_a_real_check_that_never_succeeds(passwords: Passwords) -> None:
     seen: list[str] = []
     fits = passwords._fits

@@ -1,8 +1,11 @@
 """The protected-resource document has the members of RFC 9728 and no empty ones."""
 
+import pytest
+
 from pentad.access.protected_resource import protected_resource
 
 
+@pytest.mark.requirement("access:rfc9728")
 def test_issuers_and_scopes_are_listed_in_a_stable_order() -> None:
     document = protected_resource(
         "https://pentad.example/mcp",

@@ -32,6 +32,7 @@ async def calls_granted(limits: RateLimits, principal_id: str, tries: int) -> in
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("access:limits:rate")
 async def test_the_burst_is_granted_and_then_refused_with_the_time_to_wait(db: Database) -> None:
     clock = TurnedClock()
     limits = RateLimits(db, TEN, clock=clock)
@@ -70,6 +71,7 @@ async def test_refusals_cost_the_store_nothing(db: Database) -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("access:limits:rate-shared")
 async def test_processes_share_one_allowance(db: Database, other: Database) -> None:
     clock = TurnedClock()
     both = RateLimits(db, TEN, clock=clock), RateLimits(other, TEN, clock=clock)

@@ -35,6 +35,7 @@ def test_an_unknown_role_is_refused_and_the_known_ones_are_named() -> None:
 
 
 @given(st.frozensets(SCOPES), st.frozensets(SCOPES))
+@pytest.mark.requirement("access:roles")
 def test_narrowing_allows_exactly_what_both_sides_allow(asked: frozenset[str], held: frozenset[str]) -> None:
     both = Principal("x", "x", narrowed(asked, held))
     one, other = Principal("x", "x", asked), Principal("x", "x", held)

@@ -50,6 +50,7 @@ async def accepted(checks: TokenVerifier, token: str) -> VerifiedToken:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(("key", "alg"), [(RSA, "RS256"), (RSA, "PS256"), (EC, "ES256")])
+@pytest.mark.requirement("access:jwt:accepted")
 async def test_a_good_token_yields_the_issuers_subject(key: Any, alg: str) -> None:
     verified = await accepted(verifier(), signed(claims(NOW), key, alg))
     assert verified.principal.id == "jwt:https://login.example|ada"
@@ -120,11 +121,13 @@ FORGED: dict[str, Callable[[], str]] = {
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("forgery", FORGED)
+@pytest.mark.requirement("access:jwt:forged")
 async def test_a_forged_token_is_refused(forgery: str) -> None:
     assert await verifier().verify(FORGED[forgery]()) is None
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("access:jwt:forged")
 async def test_times_are_met_within_the_leeway() -> None:
     await accepted(verifier(), signed(claims(NOW, exp=int(NOW) - 29, nbf=int(NOW) + 29)))
 
@@ -152,6 +155,7 @@ async def test_only_scopes_of_ours_and_mapped_roles_are_taken_over() -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("access:jwt:keys")
 async def test_a_rotated_key_is_found_but_the_issuer_is_asked_at_most_every_half_minute() -> None:
     clock = TurnedClock()
     served = ServedKeys(key_set(EC))
@@ -227,6 +231,7 @@ async def test_a_secret_in_the_public_key_set_is_never_used() -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("access:jwt:keys")
 async def test_keys_may_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "keys.json"
     file.write_bytes(key_set(RSA))

@@ -117,6 +117,7 @@ async def test_a_login_renews_a_hash_of_an_old_cost(db: Database, passwords: Pas
         dearer.close()
 
 
+@pytest.mark.requirement("access:first-admin")
 async def test_the_first_administrator_is_made_on_an_empty_store_only(
     db: Database, passwords: Passwords, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -226,6 +226,15 @@ async def late() -> str:
     return "never"
 
 
+@tool("heavy", read_only=True, heavy=True)
+async def heavy(arguments: Key, call: Call[Lab]) -> str:
+    """Says that it has begun, then works until the note of that name appears."""
+    await call.progress(0)
+    while arguments.key not in call.service.notes:
+        await asyncio.sleep(0.001)
+    return "done"
+
+
 @tool("gate", read_only=True)
 async def gate(arguments: Key, call: Call[Lab]) -> str:
     """Reports progress, cuts its stream, and ends when the note of that name appears."""
@@ -444,8 +453,8 @@ ROOM: Room[Lab] = Room(
     open=open_lab,
     tools=[
         echo, add, shapes, composed, verbatim, literal, nothing, choose, refuse, crash, garble, large, count, chatter,
-        hang, endings, late, gate, write_note, change, wipe, whoami, route, ask_person, ask_model, ask_roots, ask_all,
-        ask_twice, ask_login,
+        hang, endings, late, heavy, gate, write_note, change, wipe, whoami, route, ask_person, ask_model, ask_roots,
+        ask_all, ask_twice, ask_login,
     ],
     resources=[static_text, static_blob, static_parts, static_broken, note, file],
     prompts=[greeting, exchange, introduction],

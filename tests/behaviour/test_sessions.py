@@ -1,10 +1,14 @@
 """Sessions of the handshake era over HTTP: whose they are, how long they live, and how they end."""
 
+import asyncio
+import gc
 import string
+import tracemalloc
 
 import pytest
 
 from pentad.kernel.limits import Limits
+from pentad.mcp.revisions import NEWEST_LEGACY
 from tests.behaviour.clients import HTTP_MODERN, LEGACY, SESSION, HttpClient, Wire, wire_name
 from tests.behaviour.clocks import TurnedClock
 from tests.behaviour.connecting import AppMaker, Connect, connect_http
@@ -217,6 +221,28 @@ async def test_nothing_is_kept_for_who_never_shook_hands(make_app: AppMaker) -> 
     await client.call("echo", {"text": "x"})
     assert await app.database.read(lambda rows: rows.value("SELECT count(*) FROM mcp_sessions")) == 0
     await client.close()
+
+
+@pytest.mark.requirement("mcp:sessions:memory")
+async def test_a_thousand_idle_sessions_cost_next_to_no_memory(make_app: AppMaker) -> None:
+    app = await make_app()
+
+    async def begin(count: int) -> None:
+        work = [app.sessions.begin("user:ada", "/mcp", NEWEST_LEGACY, {"capabilities": {}}) for _ in range(count)]
+        await asyncio.gather(*work)
+
+    await begin(100)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        await begin(1000)
+        gc.collect()
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert await app.database.read(lambda rows: rows.value("SELECT count(*) FROM mcp_sessions")) == 1000
+    assert grown < 2_000_000
 
 
 @ON_SESSIONS

@@ -199,6 +199,20 @@ async def test_an_id_in_use_cannot_be_used_again_until_its_answer(connect: Conne
     assert (await client.request("tools/list", request_id="same")).result["tools"]
 
 
+@pytest.mark.parametrize("wire", [MEMORY_MODERN, HTTP_MODERN], ids=wire_name)
+@pytest.mark.requirement("mcp:tools:heavy")
+async def test_of_heavy_tools_two_run_at_a_time(connect: Connect, wire: Wire) -> None:
+    key = f"heavy-{wire_name(wire)}"
+    clients = [await connect() for _ in range(3)]
+    calls = [await client.open_call("heavy", {"key": key}, meta={"progressToken": 1}) for client in clients]
+    for call in calls[:2]:
+        await call.wait_for("notifications/progress")
+    await clients[0].call("echo", {"text": "others are not held up"})
+    assert calls[2].arrived.empty(), "the third waits for a place"
+    await clients[0].call("write_note", {"name": key, "text": "x"})
+    assert [(await call.reply()).text for call in calls] == ["done"] * 3
+
+
 @pytest.mark.parametrize("wire", [MEMORY, STDIO, SESSION], ids=wire_name)
 @pytest.mark.requirement("mcp:legacy:ping")
 async def test_a_ping_is_answered_with_nothing_while_a_call_runs(connect: Connect, wire: Wire) -> None:

@@ -17,6 +17,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.requirement("cli:users")
 def test_a_user_is_added_listed_and_removed(home: Path) -> None:
     assert run("users", "add", "bob", "--password-stdin", home=home, stdin=PASSWORD).returncode == 0
     (ada, bob) = json.loads(run("users", "list", "--json", home=home).stdout)
@@ -27,6 +28,7 @@ def test_a_user_is_added_listed_and_removed(home: Path) -> None:
     assert "bob" not in table
 
 
+@pytest.mark.requirement("cli:users")
 def test_a_password_is_never_repeated(home: Path) -> None:
     done = run("users", "passwd", "ada", "--password-stdin", home=home, stdin="another long password")
     assert done.returncode == 0
@@ -41,6 +43,7 @@ def test_adding_a_user_twice_is_a_failure_with_a_hint(home: Path) -> None:
     assert "hint:" in done.stderr
 
 
+@pytest.mark.requirement("cli:keys")
 def test_a_key_goes_to_stdout_alone_and_is_listed_without_its_token(home: Path) -> None:
     made = run("keys", "create", "laptop", "--owner", "ada", "--scope", "metrics:read", "--days", "1", home=home)
     token = made.stdout.strip()
@@ -60,6 +63,7 @@ def test_a_key_can_be_made_without_end(home: Path) -> None:
     assert made["token"].startswith(f"pentad_{made['id']}_")
 
 
+@pytest.mark.requirement("cli:backup")
 def test_a_backup_brings_back_what_was_there(home: Path) -> None:
     saved = home / "saved"
     assert run("backup", str(saved), home=home).returncode == 0
@@ -78,6 +82,7 @@ def test_a_file_that_is_no_backup_replaces_nothing(home: Path) -> None:
     assert "Ada" in run("users", "list", home=home).stdout
 
 
+@pytest.mark.requirement("cli:migrate", "storage:migrations:plan")
 def test_a_plan_shows_what_is_due_and_makes_nothing(tmp_path: Path) -> None:
     planned = json.loads(run("migrate", "--plan", "--json", "--data", "new", home=tmp_path).stdout)
     assert {"set": "access", "number": "0001", "title": "access"} in planned

@@ -10,6 +10,7 @@ from tests.cli.processes import ROOM, run
 HERE = ("--rooms", ROOM, "--data", "d")
 
 
+@pytest.mark.requirement("cli:list")
 def test_tools_are_listed_with_their_room_and_schema(tmp_path: Path) -> None:
     listed = json.loads(run("list", "tools", "--json", *HERE, home=tmp_path).stdout)
     entry = next(tool for tool in listed if tool["name"] == "test_simple_text")
@@ -42,6 +43,7 @@ def test_a_call_prints_the_text(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "This is a simple text response for testing.\n")
 
 
+@pytest.mark.requirement("cli:call")
 def test_a_call_as_json_prints_the_whole_result(tmp_path: Path) -> None:
     done = run("call", "test_image_content", "--json", *HERE, home=tmp_path)
     assert json.loads(done.stdout)["content"][0]["type"] == "image"
@@ -63,6 +65,7 @@ def test_an_unknown_tool_is_told_the_nearest(tmp_path: Path) -> None:
     assert "'test_simple_text'" in done.stderr
 
 
+@pytest.mark.requirement("cli:call")
 def test_arguments_come_from_a_file_from_stdin_and_from_words(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"nothing_such": 1}', encoding="utf-8")
     from_file = run("call", "test_simple_text", "--args", "a.json", *HERE, home=tmp_path)

@@ -29,6 +29,7 @@ def ports() -> dict[str, str]:
     return {"PENTAD_PORT": str(free_port()), "PENTAD_GRPC_PORT": "0"}
 
 
+@pytest.mark.requirement("cli:doctor")
 def test_a_fresh_machine_is_well_and_stays_untouched(tmp_path: Path, ports: dict[str, str]) -> None:
     code, found = report(tmp_path, "--data", "new", **ports)
     assert (code, {finding["state"] for finding in found.values()}) == (0, {"ok"})
@@ -80,6 +81,7 @@ def test_a_database_out_of_reach_fails_without_showing_its_password(tmp_path: Pa
     assert "hunter2" not in done.stdout + done.stderr
 
 
+@pytest.mark.requirement("cli:doctor")
 def test_the_text_report_names_the_fix(tmp_path: Path, ports: dict[str, str]) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     lines = run("doctor", "--data", "file", home=tmp_path, environ=ports).stdout.splitlines()

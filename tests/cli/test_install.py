@@ -61,6 +61,7 @@ def test_a_client_without_a_file_gets_one(home: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("arguments", [*([name] for name in CLIENT_NAMES), *([name, "--http"] for name in WITH_HTTP)])
+@pytest.mark.requirement("cli:install")
 def test_installing_twice_changes_nothing_the_second_time(home: Path, arguments: list[str]) -> None:
     name = arguments[0]
     run_install(*arguments)
@@ -71,6 +72,7 @@ def test_installing_twice_changes_nothing_the_second_time(home: Path, arguments:
 
 
 @pytest.mark.parametrize("name", WITH_COMMENTS)
+@pytest.mark.requirement("cli:install")
 def test_comments_and_foreign_entries_stay_where_they_are(home: Path, name: str) -> None:
     path = home / FILES[name]
     path.parent.mkdir(parents=True)
@@ -156,6 +158,7 @@ def test_claude_desktop_says_why_it_takes_no_address(home: Path) -> None:
 
 
 @pytest.mark.parametrize("name", CLIENT_NAMES)
+@pytest.mark.requirement("cli:install:print")
 def test_print_shows_the_snippet_and_writes_nothing(home: Path, name: str) -> None:
     shown = run_install(name, "--print")
     assert "pentad" in shown

@@ -57,6 +57,7 @@ def test_help_version_and_completion_import_nothing_heavy(
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.requirement("cli:completion")
 def test_every_shell_gets_its_completion_script(tmp_path: Path, shell: str) -> None:
     environ = {"_PENTAD_COMPLETE": f"{shell}_source"}
     if shell == "bash":
@@ -133,6 +134,7 @@ def test_every_verb_that_touches_the_store_lets_one_choose_it(verb: str) -> None
         (["install", "notepad"], 2, "claude-code"),
     ],
 )
+@pytest.mark.requirement("cli:errors")
 def test_a_slip_ends_with_its_code_a_sentence_and_no_traceback(
     tmp_path: Path, args: list[str], code: int, said: str
 ) -> None:

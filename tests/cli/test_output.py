@@ -53,6 +53,7 @@ def test_a_terminal_gets_a_drawn_table_without_the_datas_escapes(monkeypatch: py
     assert "\u202e" not in drawn
 
 
+@pytest.mark.requirement("cli:no-color")
 def test_no_colour_is_drawn_for_those_who_want_none(monkeypatch: pytest.MonkeyPatch) -> None:
     coloured = terminal(monkeypatch)
     print_error("wrong", "right")
@@ -78,6 +79,7 @@ def test_visible_text_holds_no_control_character_but_line_breaks_and_tabs(text: 
     assert not [character for character in visible(text) if ord(character) < 32 and character not in "\n\t"]
 
 
+@pytest.mark.requirement("cli:json")
 def test_json_can_be_read_back_whatever_the_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii", write_through=True))

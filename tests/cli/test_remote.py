@@ -89,6 +89,7 @@ def test_a_login_is_not_carried_to_where_a_server_points(tmp_path: Path) -> None
     assert reached == []
 
 
+@pytest.mark.requirement("cli:call:url")
 def test_pages_sessions_and_streams_are_followed(tmp_path: Path) -> None:
     seen: list[tuple[str, str | None]] = []
 

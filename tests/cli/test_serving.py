@@ -37,6 +37,7 @@ def first_password(server: Child) -> str:
     return line.split()[-1]
 
 
+@pytest.mark.requirement("cli:serve", "access:first-admin")
 def test_serve_tells_its_address_and_the_first_password_once_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     with child("serve", "--port", "0", "--rooms", ROOM, "--data", "d", home=tmp_path, **QUIET) as server:
         port = port_of(server.line("Pentad is ready at"))
@@ -64,6 +65,7 @@ def test_serve_tells_its_address_and_the_first_password_once_and_ends_with_ctrl_
     assert "password" not in "\n".join(again.stderr)
 
 
+@pytest.mark.requirement("cli:workers")
 def test_workers_share_one_port_and_end_together(tmp_path: Path) -> None:
     args = ("serve", "--port", "0", "--workers", "2", "--rooms", ROOM, "--data", "d")
     with child(*args, home=tmp_path, **QUIET) as server:
@@ -83,6 +85,7 @@ def test_a_taken_port_is_one_sentence(tmp_path: Path) -> None:
         assert "already in use" in done.stderr
 
 
+@pytest.mark.requirement("cli:demo")
 def test_the_demo_shows_how_to_reach_it_and_its_snippets_work(tmp_path: Path) -> None:
     with child("demo", "--port", "0", "--grpc-port", "0", "--no-open", home=tmp_path) as server:
         port = port_of(server.line("Pentad demo is ready"))
@@ -127,6 +130,7 @@ def test_the_demo_never_follows_the_environment_to_another_store(tmp_path: Path)
 
 
 @pytest.mark.parametrize("number", [None, signal.SIGTERM])
+@pytest.mark.requirement("cli:mcp-serve")
 def test_stdio_speaks_the_protocol_on_stdout_and_nothing_else(tmp_path: Path, number: int | None) -> None:
     with child("mcp", "serve", "--rooms", ROOM, "--data", "d", home=tmp_path, PENTAD_LOG_LEVEL="debug") as server:
         about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}}
@@ -145,6 +149,7 @@ def test_ctrl_c_ends_a_stdio_server_with_its_own_code(tmp_path: Path) -> None:
     assert "".join(server.stderr) == ""
 
 
+@pytest.mark.requirement("cli:mcp-serve")
 def test_stdio_starts_without_the_web(tmp_path: Path) -> None:
     program = (
         "import sys; from pentad.cli.main import run; code = run(['mcp', 'serve', '--data', 'd']);"

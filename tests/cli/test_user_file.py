@@ -8,6 +8,7 @@ from pentad.cli.clients.user_file import edit_file
 from pentad.kernel.errors import Conflict, Misconfigured
 
 
+@pytest.mark.requirement("cli:install")
 def test_what_the_client_wrote_meanwhile_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("one", encoding="utf-8")

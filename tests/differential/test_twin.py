@@ -46,6 +46,7 @@ def recorded() -> list[tuple[str, dict[str, str]]]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.requirement("mcp:interop:twin")
 def test_both_answer_alike_or_the_difference_has_a_reason(case: Case, ours: Wire, twin: Wire) -> None:
     pentad, sdk = outcome(case.exchange(ours)), outcome(case.exchange(twin))
     expected = dict(recorded()).get(case.name)

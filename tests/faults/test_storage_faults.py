@@ -92,6 +92,7 @@ async def acknowledged(db: SqliteDatabase, numbers: range, filler: int) -> set[i
     ],
     ids=["full", "write error", "sync error", "full inside a unit"],
 )
+@pytest.mark.requirement("storage:faults:disk")
 async def test_whichever_write_fails_nothing_is_half_and_the_store_recovers(
     tmp_path: Path, error: type[Exception], syncs: bool, filler: int
 ):
@@ -116,6 +117,7 @@ async def test_whichever_write_fails_nothing_is_half_and_the_store_recovers(
     assert acked == set(range(10))
 
 
+@pytest.mark.requirement("storage:faults:power")
 async def test_a_power_cut_at_any_moment_loses_nothing_that_was_acknowledged(tmp_path: Path):
     chance = random.Random(20_260_728)
     acked: set[int] = set()
@@ -198,6 +200,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.requirement("storage:faults:kill")
 async def test_a_process_killed_under_load_loses_nothing_that_was_acknowledged(tmp_path: Path):
     path = tmp_path / "pentad.db"
     db = await SqliteDatabase.open(path)
@@ -226,6 +229,7 @@ async def test_a_process_killed_under_load_loses_nothing_that_was_acknowledged(t
     await db.close()
 
 
+@pytest.mark.requirement("storage:faults:postgres")
 async def test_a_restarted_postgres_is_found_again_and_nothing_acknowledged_is_lost():
     server = PostgresServer()
     try:

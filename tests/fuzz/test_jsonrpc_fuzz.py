@@ -101,12 +101,14 @@ def _session(target: Target, version: str) -> str:
 
 @fuzzing
 @given(attack=modern_attacks())
+@pytest.mark.requirement("mcp:jsonrpc:fuzz")
 def test_spoiled_requests_of_the_stateless_era_are_answered_properly(target: Target, attack: Attack) -> None:
     target.strike(attack)
 
 
 @fuzzing
 @given(data=st.data())
+@pytest.mark.requirement("mcp:jsonrpc:fuzz")
 def test_spoiled_requests_of_the_handshake_era_are_answered_properly(
     target: Target, sessions: tuple[str, ...], data: st.DataObject
 ) -> None:
@@ -115,6 +117,7 @@ def test_spoiled_requests_of_the_handshake_era_are_answered_properly(
 
 @fuzzing
 @given(first=modern_attacks(), second=legacy_attacks(()))
+@pytest.mark.requirement("mcp:jsonrpc:fuzz")
 def test_spoiled_lines_of_a_connection_are_answered_properly(target: Target, first: Attack, second: Attack) -> None:
     written: list[bytes] = []
     target.incidents.seen.clear()

@@ -60,6 +60,7 @@ def test_the_tools_are_listed(inspect: Any) -> None:
     assert [tool["name"] for tool in listed] == [tool.name for tool in ROOM.tools]
 
 
+@pytest.mark.requirement("mcp:interop:inspector")
 def test_a_tool_is_called(inspect: Any) -> None:
     answer = inspect("tools/call", "--tool-name", "test_echo", "--tool-arg", "text=hello")
     assert answer["structuredContent"] == {"text": "hello", "length": 5}

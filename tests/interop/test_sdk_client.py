@@ -46,6 +46,7 @@ def test_the_client_finds_the_newest_revision_of_its_era(tour: Tour) -> None:
         assert {"completions", "logging", "prompts", "resources", "tools"} <= set(tour["info"]["capabilities"])
 
 
+@pytest.mark.requirement("mcp:interop:sdk")
 def test_everything_is_listed_once(tour: Tour) -> None:
     assert tour["tools"] == [tool.name for tool in ROOM.tools]
     assert tour["prompts"] == [prompt.name for prompt in ROOM.prompts]
@@ -81,6 +82,7 @@ def test_a_cancelled_call_is_stopped(tour: Tour) -> None:
     assert tour["cancel"] == "cancelled"
 
 
+@pytest.mark.requirement("mcp:interop:sdk")
 def test_questions_are_asked_and_answered(tour: Tour) -> None:
     assert '"username":"Ada"' in tour["elicitation"]
     assert tour["sampling"] == "LLM response: sampled(Say it)"

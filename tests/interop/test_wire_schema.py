@@ -100,6 +100,7 @@ def legacy_messages(wire: Wire, version: str) -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", MODERN])
+@pytest.mark.requirement("mcp:interop:wire-schema")
 def test_every_message_fits_the_models_of_its_revision(served: Served, sdk: Path, version: str) -> None:
     wire = Wire(served.port)
     said = list(modern_messages(wire) if version == MODERN else legacy_messages(wire, version))

@@ -14,6 +14,7 @@ span_ids = st.text("0123456789abcdef", min_size=16, max_size=16).filter(lambda t
 
 
 @given(hex_ids, span_ids, st.booleans())
+@pytest.mark.requirement("trace:w3c")
 def test_what_is_written_is_read_back(trace_id: str, span_id: str, sampled: bool) -> None:
     parent = TraceParent(trace_id, span_id, sampled)
     assert parse_traceparent(str(parent)) == parent
@@ -39,6 +40,7 @@ def test_no_text_makes_the_parser_fail(text: str) -> None:
         f"01-{TRACE}-{SPAN}-01-{'x' * 600}",
     ],
 )
+@pytest.mark.requirement("trace:w3c")
 def test_a_malformed_header_counts_as_absent(header: str | None) -> None:
     assert parse_traceparent(header) is None
 

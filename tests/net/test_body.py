@@ -84,6 +84,7 @@ async def test_a_declared_length_above_the_limit_is_refused_unread():
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("messages", [[chunk(b"x" * 11, more=False)], [chunk(b"x" * 6, more=True)] * 2])
+@pytest.mark.requirement("access:limits:body")
 async def test_a_body_that_grows_past_the_limit_is_refused(messages: list[dict[str, Any]]):
     with pytest.raises(LimitExceeded):
         await read_body(receiving(messages), None, limit=10)
@@ -122,6 +123,7 @@ async def test_bytes_received_buy_time_at_the_floor_rate():
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("access:limits:body-pace")
 async def test_a_drip_below_the_floor_is_given_up_though_it_never_stops():
     clock = FixedClock()
 

@@ -38,6 +38,7 @@ def test_a_body_is_the_same_however_it_is_packed_and_cut(kind: str, seed: bytes,
     assert body.finish() == data
 
 
+@pytest.mark.requirement("net:fetch:bounds")
 def test_a_bomb_is_stopped_at_the_cap():
     body = BoundedBody("gzip", max_bytes=1_000_000, max_ratio=100_000)
     with pytest.raises(LimitExceeded, match="1000000 bytes"):

@@ -146,6 +146,7 @@ async def test_compressed_answers_are_unfolded():
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("net:fetch:bounds")
 async def test_an_answer_without_end_is_stopped_at_the_cap():
     async def handler(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
@@ -250,6 +251,7 @@ async def test_credentials_stay_with_their_origin():
 @pytest.mark.parametrize(
     "location", ["http://10.0.0.1/", "http://169.254.169.254/latest/", "http://[::1]:8000/", "http://inside.example/"]
 )
+@pytest.mark.requirement("net:fetch:private-addresses")
 async def test_a_redirect_into_the_private_network_is_refused(location: str):
     async def handler(request: web.Request) -> web.Response:
         raise web.HTTPFound(location)

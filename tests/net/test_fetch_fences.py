@@ -79,6 +79,7 @@ def hosts_that_are_private() -> st.SearchStrategy[str]:
     st.sampled_from(["http", "https", "HTTP"]),
     st.sampled_from(["/", "", "/a/../b", "?x=@93.184.216.34", "#@93.184.216.34", "/@93.184.216.34"]),
 )
+@pytest.mark.requirement("net:fetch:private-addresses")
 def test_no_spelling_of_a_private_address_is_connected_to(host: str, port: str, scheme: str, rest: str):
     connections = Connections()
     error = asyncio.run(attempt(f"{scheme}://{host}{port}{rest}", connections, ChangingNames([PUBLIC])))
@@ -112,6 +113,7 @@ async def test_a_name_is_resolved_once_and_the_answer_is_what_is_connected_to():
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("net:fetch:private-addresses")
 async def test_a_name_that_turns_private_is_refused_the_second_time():
     connections, names = Connections(), ChangingNames([PUBLIC], [IPv4Address("127.0.0.1")])
     fetcher = HttpFetcher(FetchPolicy(allow_http=True), resolver=names, sockets=connections)

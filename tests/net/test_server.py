@@ -63,6 +63,7 @@ async def test_the_answer_names_no_server_and_carries_the_date():
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("access:limits:slow-clients")
 async def test_two_hundred_half_open_sockets_do_not_stop_an_honest_call_and_are_closed():
     half_header = b"GET / HTTP/1.1\r\nHost: te"
     half_body = b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\nhalf"
@@ -82,6 +83,7 @@ async def test_a_silent_connection_is_closed_without_a_word():
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("access:limits:header")
 async def test_a_header_that_comes_byte_by_byte_does_not_stretch_the_deadline():
     async with running(app, header_seconds=0.4) as server:
         peer = await server.connect(b"GET / HTTP/1.1\r\n")
@@ -123,6 +125,7 @@ async def test_an_idle_connection_is_closed_even_if_it_sends_line_breaks():
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("pieces", [1, 40])
+@pytest.mark.requirement("access:limits:header")
 async def test_headers_beyond_the_cap_are_refused(pieces: int):
     request = b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: %s\r\n" % (i, b"y" * 80) for i in range(100)) + b"\r\n"
     async with running(app, header_bytes=4096) as server:

@@ -68,6 +68,7 @@ async def gone(pid: int) -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("cli:workers")
 async def test_two_workers_answer_a_killed_one_is_replaced_and_all_end():
     async with supervised() as (port, stopping):
         first = await answers_until(port, lambda seen: len(seen) == 2)

@@ -34,6 +34,7 @@ def load(home: Path, flags: dict[str, Any] | None = None, toml: str | None = Non
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(given_layers=st.sets(st.sampled_from(["file", "environment", "flag"])), numbers=st.permutations([11, 22, 33]))
+@pytest.mark.requirement("cli:settings:layers")
 def test_the_highest_layer_that_names_a_setting_wins_and_is_its_origin(
     home: Path, given_layers: set[str], numbers: list[int]
 ) -> None:
@@ -57,6 +58,7 @@ def test_every_setting_can_be_given_by_a_variable_in_the_form_it_is_shown_in(dat
         assert convert(entry.kind, entry.shown(value)) == value
 
 
+@pytest.mark.requirement("access:limits:settings")
 def test_every_setting_is_documented_and_every_limit_is_a_setting() -> None:
     paths = catalogue()
     assert all(entry.about.endswith(".") for entry in paths.values())
@@ -158,6 +160,7 @@ def test_a_wrong_variable_is_named_without_repeating_its_value(home: Path) -> No
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.4", "example.com"])
+@pytest.mark.requirement("access:none-on-loopback-only")
 def test_no_login_is_refused_beyond_this_machine(home: Path, host: str) -> None:
     with pytest.raises(Misconfigured, match="--auth none is refused"):
         load(home, {"host": host, "auth": "none"})

@@ -56,6 +56,7 @@ async def change(db: Database) -> None:
     await db.write(work)
 
 
+@pytest.mark.requirement("storage:backup:restore")
 async def test_a_restored_store_is_the_store_at_the_backup(stores: Stores, tmp_path: Path):
     db = await stores.open()
     await fill(db)
@@ -80,6 +81,7 @@ async def test_a_restored_store_is_the_store_at_the_backup(stores: Stores, tmp_p
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".partial")] == []
 
 
+@pytest.mark.requirement("storage:backup:online")
 async def test_a_backup_under_load_is_one_moment_and_ends(
     stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -123,6 +125,7 @@ async def test_a_store_in_use_is_not_replaced(stores: Stores, tmp_path: Path):
     await db.write(lambda tx: tx.run("INSERT INTO nodes (name) VALUES ('still writable')"))
 
 
+@pytest.mark.requirement("storage:backup:restore")
 async def test_a_damaged_or_cut_backup_replaces_nothing(stores: Stores, tmp_path: Path):
     db = await stores.open()
     await fill(db, 2000)

@@ -36,6 +36,7 @@ async def names(db: Database) -> list[str]:
     return [row[0] for row in await db.read(lambda rows: rows.all("SELECT id FROM things ORDER BY id"))]
 
 
+@pytest.mark.requirement("storage:contract:durable")
 async def test_a_commit_is_visible_to_the_next_reader(store: Database):
     await tables(store)
     assert await store.write(add("a", 1)) == 1
@@ -43,6 +44,7 @@ async def test_a_commit_is_visible_to_the_next_reader(store: Database):
     assert await store.lookup("SELECT number FROM things WHERE id = ?", "a") == (1,)
 
 
+@pytest.mark.requirement("storage:contract:durable")
 async def test_a_failed_unit_leaves_nothing_and_its_caller_hears_its_own_error(store: Database):
     await tables(store)
 
@@ -94,6 +96,7 @@ async def test_a_unit_that_swallows_a_failed_statement_is_undone_all_the_same(st
         ("INSERT INTO things (id, size) VALUES ('b', 11)", InvalidInput, "check"),
     ],
 )
+@pytest.mark.requirement("storage:contract:same-on-both")
 async def test_a_broken_rule_has_the_same_error_in_both_dialects(
     store: Database, statement: str, error: type[PentadError], rule: str
 ):
@@ -132,6 +135,7 @@ async def test_a_reading_unit_cannot_write(store: Database):
     assert await names(store) == []
 
 
+@pytest.mark.requirement("storage:contract:same-on-both")
 async def test_text_sorts_by_its_bytes(store: Database):
     await tables(store)
     words = ["B", "a", "é", "Z", "z", "-b", "_", "😀", "\uffee", "ab", "a b", "A", "ß", "10", "9", ""]
@@ -141,6 +145,7 @@ async def test_text_sorts_by_its_bytes(store: Database):
     assert [row[0] for row in after] == [word for word in sorted(words, key=str.encode) if word.encode() > b"Z"]
 
 
+@pytest.mark.requirement("storage:contract:same-on-both")
 async def test_values_come_back_as_they_went_in(store: Database):
     await tables(store)
     row = ("naïve 😀 'quoted' \\ % ? \n", -(2**63), 0.1, b"\x00\xff'\\", 1, None)
@@ -229,6 +234,7 @@ async def test_question_marks_and_per_cent_signs_in_text_are_no_parameters(store
     assert row == ("?%s", "100 %", 3, "x")
 
 
+@pytest.mark.requirement("storage:contract:isolation")
 async def test_no_update_is_lost_between_many_writers_on_two_handles(stores: Stores):
     first, second = await stores.open(), await stores.open()
     await tables(first)
@@ -242,6 +248,7 @@ async def test_no_update_is_lost_between_many_writers_on_two_handles(stores: Sto
     assert await second.lookup("SELECT number FROM things") == (60,)
 
 
+@pytest.mark.requirement("storage:contract:isolation")
 async def test_two_units_that_read_what_the_other_writes_end_as_if_one_came_after_the_other(stores: Stores):
     """Write skew: each unit may take the last free place only if the other has not."""
     first, second = await stores.open(), await stores.open()

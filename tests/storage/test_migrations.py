@@ -45,6 +45,7 @@ async def people(db: Database) -> list[str]:
     return [row[0] for row in await db.read(lambda rows: rows.all("SELECT id FROM people"))]
 
 
+@pytest.mark.requirement("storage:migrations:order")
 async def test_what_is_due_is_planned_applied_in_order_and_recorded(stores: Stores, package: Package):
     db = await stores.open([])
     sets = [STORAGE, package({"0001_people.sql": FIRST, "0002_pets.sql": SECOND, "notes.txt": "ignored"})]
@@ -87,6 +88,7 @@ async def test_a_failing_migration_leaves_no_part_of_itself(stores: Stores, pack
     assert [step.label for step in await apply(db, [one])] == ["people 0002_good"]
 
 
+@pytest.mark.requirement("storage:migrations:newer")
 async def test_a_store_of_a_newer_pentad_is_refused(stores: Stores, package: Package):
     db = await stores.open([])
     await apply(db, [package({"0001_people.sql": FIRST, "0002_pets.sql": SECOND})])
@@ -97,6 +99,7 @@ async def test_a_store_of_a_newer_pentad_is_refused(stores: Stores, package: Pac
         assert caught.value.hint
 
 
+@pytest.mark.requirement("storage:migrations:checksum")
 async def test_a_migration_changed_after_it_was_applied_is_refused(stores: Stores, package: Package):
     db = await stores.open([])
     await apply(db, [package({"0001_people.sql": FIRST})])
@@ -127,6 +130,7 @@ async def test_a_room_that_is_not_loaded_keeps_its_tables(stores: Stores, packag
     assert await versions(db) == {"storage": 1, "people": 1}
 
 
+@pytest.mark.requirement("storage:migrations:order")
 async def test_of_several_that_start_at_once_each_step_is_done_by_one(stores: Stores, package: Package):
     sets = [STORAGE, package({"0001_people.sql": FIRST, "0002_pets.sql": SECOND})]
     handles = [await stores.open([]) for _ in range(4)]
@@ -137,6 +141,7 @@ async def test_of_several_that_start_at_once_each_step_is_done_by_one(stores: St
     assert await people(handles[0]) == ["ada; 100 %?"]
 
 
+@pytest.mark.requirement("storage:migrations:backup")
 async def test_an_sqlite_store_with_content_is_saved_before_it_is_changed(tmp_path: Path, package: Package):
     stores = Stores(None, tmp_path / "data")
     db = await stores.open([])

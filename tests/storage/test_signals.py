@@ -51,6 +51,7 @@ class Ear:
         return self.heard
 
 
+@pytest.mark.requirement("storage:signals")
 async def test_a_listener_hears_what_was_committed_in_order_and_once(store: Database):
     ear, other = Ear(), Ear()
     store.listen("news", ear)
@@ -96,6 +97,7 @@ async def test_another_handle_hears_it_too_and_nobody_twice(stores: Stores):
         assert sorted(ear.heard) == sorted([*map(str, range(20)), "end here", "end there"])
 
 
+@pytest.mark.requirement("storage:signals")
 async def test_another_process_hears_and_is_heard(stores: Stores, tmp_path: Path):
     db = await stores.open()
     ear = Ear()

@@ -58,6 +58,7 @@ async def count(db: SqliteDatabase) -> int:
     return await db.read(lambda rows: rows.value("SELECT count(*) FROM t"))
 
 
+@pytest.mark.requirement("storage:sqlite:group-commit")
 async def test_units_that_wait_together_share_one_commit_and_none_is_acknowledged_before_it(db: SqliteDatabase):
     commits: list[bool] = []
     started, release = threading.Event(), threading.Event()
@@ -106,6 +107,7 @@ async def test_a_unit_cancelled_before_its_turn_is_not_run(db: SqliteDatabase):
     assert await db.read(lambda rows: rows.all("SELECT a FROM t ORDER BY a")) == [("0",), ("2",)]
 
 
+@pytest.mark.requirement("storage:sqlite:two-processes")
 async def test_two_processes_share_one_file(db: SqliteDatabase):
     child = subprocess.Popen([sys.executable, "-c", CHILD, str(db.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdout is not None
@@ -175,6 +177,7 @@ async def test_damage_inside_the_file_is_named_as_such(tmp_path: Path):
     await db.close()
 
 
+@pytest.mark.requirement("storage:sqlite:full-sync")
 async def test_every_connection_is_as_durable_as_promised(db: SqliteDatabase):
     def settings(rows: Rows) -> list[Any]:
         return [rows.value(f"PRAGMA {name}") for name in ("journal_mode", "synchronous", "foreign_keys")]

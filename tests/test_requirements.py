@@ -1,0 +1,63 @@
+"""The manifest and the tests hold each other: every promise has a test, and no test claims a promise nobody made."""
+
+import ast
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+
+
+@cache
+def manifest() -> tuple[dict[str, str], ...]:
+    with (TESTS / "requirements.toml").open("rb") as file:
+        return tuple(tomllib.load(file)["requirement"])
+
+
+@cache
+def claims() -> dict[str, list[str]]:
+    """Which tests claim which id, read from the source: nothing is imported or run."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(TESTS.rglob("test_*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+                for name in _marks(node):
+                    found.setdefault(name, []).append(f"{path.relative_to(TESTS)}::{node.name}")
+    return found
+
+
+def _marks(test: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
+    for decorator in test.decorator_list:
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "pytest.mark.requirement":
+            for argument in decorator.args:
+                assert isinstance(argument, ast.Constant), f"{test.name}: an id is written out"
+                yield str(argument.value)
+
+
+def test_every_promise_has_a_test() -> None:
+    unproved = [entry["id"] for entry in manifest() if entry["id"] not in claims()]
+    assert unproved == []
+
+
+def test_no_test_claims_a_promise_nobody_made() -> None:
+    known = {entry["id"] for entry in manifest()}
+    assert {name: tests for name, tests in claims().items() if name not in known} == {}
+
+
+def test_no_promise_is_made_twice() -> None:
+    for key in ("id", "text"):
+        assert [value for value, times in Counter(entry[key] for entry in manifest()).items() if times > 1] == []
+
+
+@pytest.mark.parametrize("entry", manifest(), ids=lambda entry: entry["id"])
+def test_a_promise_is_one_sentence_with_a_source(entry: dict[str, str]) -> None:
+    assert entry.keys() == {"id", "source", "text"}
+    assert entry["source"]
+    assert entry["text"][0] == entry["text"][0].upper()
+    assert entry["text"].endswith(".")
+    assert 2 <= len(entry["id"].split(":")) <= 4
