@@ -15,6 +15,7 @@ S = TypeVar("S")
 M = TypeVar("M", bound=BaseModel)
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+_LONGEST_CLIENT_NAME = 200
 LOG_LEVELS: tuple[str, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
@@ -31,6 +32,10 @@ class Peer(Protocol):
 
     def supports(self, capability: str) -> bool:
         """Whether the client declared this capability (`sampling`, `elicitation`, `roots`, ...)."""
+        ...
+
+    def client_info(self) -> Mapping[str, Any]:
+        """How the client introduces itself (`name`, `version`); empty when it does not."""
         ...
 
     def wants_log(self, level: str) -> bool:
@@ -87,6 +92,12 @@ class Call(Generic[S]):
         """The caller's `traceparent`, to be passed on with what this call sends out."""
         carried = self.meta.traceparent
         return carried if isinstance(carried, str) else self.peer.trace
+
+    @property
+    def client_name(self) -> str | None:
+        """What the calling program says it is; nobody has checked it."""
+        name = self.peer.client_info().get("name")
+        return name[:_LONGEST_CLIENT_NAME] if isinstance(name, str) and name else None
 
     def client_supports(self, capability: str) -> bool:
         return self.peer.supports(capability)

@@ -103,6 +103,9 @@ class LegacyPeer:
             return False
         return is_declared(capability, self.session.capabilities())
 
+    def client_info(self) -> Mapping[str, Any]:
+        return self.session.client_info() if self.session is not None else {}
+
     def wants_log(self, level: str) -> bool:
         if self.session is None or self.session.log_level is None:
             return False
@@ -189,6 +192,9 @@ class ModernPeer:
     def supports(self, capability: str) -> bool:
         declared = self._meta.client_capabilities
         return declared is not UNSET and is_declared(capability, declared)
+
+    def client_info(self) -> Mapping[str, Any]:
+        return {} if self._meta.client_info is UNSET else self._meta.client_info
 
     def wants_log(self, level: str) -> bool:
         wanted = self._meta.log_level

@@ -42,6 +42,10 @@ class Session:
         """What the client said at `initialize` that it can do."""
         return msgspec.json.decode(self.client).get("capabilities", {})
 
+    def client_info(self) -> dict[str, Any]:
+        """How the client introduced itself at `initialize`."""
+        return msgspec.json.decode(self.client).get("clientInfo", {})
+
 
 class SessionBook:
     """Opens, finds, keeps alive and ends sessions."""
