@@ -126,11 +126,11 @@ class Call(Generic[S]):
         """Put several questions at once; the keys name them and must be the same on every run."""
         if self.deadline is None:
             return await self.peer.ask(questions, self.state)
-        self.deadline.disarm()
+        self.deadline.hold()
         try:
             return await self.peer.ask(questions, self.state)
         finally:
-            self.deadline.arm()
+            self.deadline.resume()
 
     async def elicit(
         self, key: str, message: str, answer: type[M], schema: Mapping[str, Any] | None = None

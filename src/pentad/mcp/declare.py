@@ -15,7 +15,7 @@ fails there, not at the first call.
 import inspect
 import re
 import typing
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -34,7 +34,7 @@ _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u2
 _MOST_DESCRIPTION: Final = 4000
 
 Function = Callable[..., Coroutine[Any, Any, Any]]
-Completer = Callable[[str, Call[Any], Mapping[str, str]], Awaitable[Sequence[str]]]
+Completer = Callable[[str, Call[Any], Mapping[str, str]], Coroutine[Any, Any, Sequence[str]]]
 """Given what was typed so far, the call and the other arguments: the values that fit."""
 
 
@@ -157,7 +157,7 @@ class ResourcePage:
     cursor: str | None = None
 
 
-ResourceListing = Callable[[Call[Any], str | None], Awaitable[ResourcePage]]
+ResourceListing = Callable[[Call[Any], str | None], Coroutine[Any, Any, ResourcePage]]
 
 
 def tool(

@@ -201,12 +201,12 @@ class Dispatcher:
         if not peer.principal.may(bound.room, "read"):
             raise lacks(peer, bound.room, "read")
         resource = bound.resource
+        deadline = Deadline(self._limits.tool_seconds, peer.waiting)
+        inputs: dict[str, Any] = dict(variables)
         if resource.takes_call:
-            read = resource.function(**variables, call=Call(bound.service, peer, request_id, params.meta))
-        else:
-            read = resource.function(**variables)
+            inputs["call"] = Call(bound.service, peer, request_id, params.meta, deadline)
         try:
-            given = await self._in_time(read, peer, f"Reading {params.uri[:200]!r}")
+            given = await _in_time(resource.function(**inputs), deadline, f"Reading {params.uri[:200]!r}")
         except NotFound as error:
             raise _no_resource(peer, params.uri, error.sentence()) from None
         body = encode({"contents": _contents(given, params.uri, bound, peer)})
@@ -216,28 +216,17 @@ class Dispatcher:
         bound = self.registry.prompt(params.name)
         if not peer.principal.may(bound.room, "read"):
             raise lacks(peer, bound.room, "read")
+        deadline = Deadline(self._limits.tool_seconds, peer.waiting)
         inputs: dict[str, Any] = {}
         if bound.prompt.takes_call:
-            inputs["call"] = Call(bound.service, peer, request_id, params.meta)
+            inputs["call"] = Call(bound.service, peer, request_id, params.meta, deadline)
         if bound.prompt.arguments is not None:
             inputs["arguments"] = _prompt_arguments(bound, params.arguments or {})
-        given = await self._in_time(bound.prompt.function(**inputs), peer, f"The prompt {params.name!r}")
+        given = await _in_time(bound.prompt.function(**inputs), deadline, f"The prompt {params.name[:100]!r}")
         shape = self._shape(peer)
         messages = [Message.user(given)] if isinstance(given, str) else list(given)
         shown = [{"role": one.role, "content": shape.content([one.content])[0]} for one in messages]
         return shape.finish(encode({"description": bound.prompt.description, "messages": shown})), "ok"
-
-    async def _in_time(self, work: Coroutine[Any, Any, Any], peer: Peer, what: str) -> Any:
-        deadline = Deadline(self._limits.tool_seconds, peer.waiting)
-        try:
-            return await FirstPause(work, deadline.paused)
-        except asyncio.CancelledError:
-            if not deadline.expired:
-                raise
-            absorb_cancellation()
-            raise deadline.error(what) from None
-        finally:
-            deadline.disarm()
 
     async def _complete(self, params: CompleteParams, request_id: RequestId, peer: Peer) -> Answer:
         completer, bound = listing.completer(self.registry, params)
@@ -247,7 +236,8 @@ class Dispatcher:
         if completer is not None:
             call: Call[Any] = Call(bound.service, peer, request_id, params.meta)
             others = params.context.arguments if params.context else {}
-            values = list(await completer(params.argument.value, call, others))
+            deadline = Deadline(self._limits.tool_seconds, peer.waiting)
+            values = list(await _in_time(completer(params.argument.value, call, others), deadline, "Completion"))
         shown = values[:_MOST_COMPLETIONS]
         body = {"completion": {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}}
         return self._shape(peer).finish(encode(body)), "ok"
@@ -260,9 +250,24 @@ class Dispatcher:
         return handle
 
     async def _list_resources(self, params: ListParams, request_id: RequestId, peer: Peer) -> Answer:
-        body = await listing.resources(self.registry, params, request_id, peer)
+        deadline = Deadline(self._limits.tool_seconds, peer.waiting)
+        work = listing.resources(self.registry, params, request_id, peer)
+        body = await _in_time(work, deadline, "Listing the resources")
         fresh = 0 if self.registry.listings else listing.SECONDS_FRESH
         return self._shape(peer).cacheable(body, fresh, "private" if self.registry.listings else "public"), "ok"
+
+
+async def _in_time(work: Coroutine[Any, Any, Any], deadline: Deadline, what: str) -> Any:
+    """What the work gives, unless its time is up first."""
+    try:
+        return await FirstPause(work, deadline.paused)
+    except asyncio.CancelledError:
+        if not deadline.expired:
+            raise
+        absorb_cancellation()
+        raise deadline.error(what) from None
+    finally:
+        deadline.disarm()
 
 
 def _arguments(bound: BoundTool, raw: bytes) -> tuple[Any, list[Repair]]:

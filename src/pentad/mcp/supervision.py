@@ -48,13 +48,14 @@ class FirstPause(Generic[T]):
 class Deadline:
     """Cancels the task it is armed in when the time is up; stands still while the client is being asked."""
 
-    __slots__ = ("_handle", "_seconds", "_task", "_waiting", "expired")
+    __slots__ = ("_handle", "_held", "_seconds", "_task", "_waiting", "expired")
 
     def __init__(self, seconds: float, waiting: Callable[[], None]) -> None:
         self._seconds = seconds
         self._waiting = waiting
         self._handle: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[Any] | None = None
+        self._held = False
         self.expired = False
 
     def paused(self) -> None:
@@ -62,8 +63,18 @@ class Deadline:
         self._waiting()
         self.arm()
 
+    def hold(self) -> None:
+        """The client is being asked: its time is not the call's."""
+        self._held = True
+        self.disarm()
+
+    def resume(self) -> None:
+        """The client has answered: the call has its whole time again."""
+        self._held = False
+        self.arm()
+
     def arm(self) -> None:
-        if self._seconds > 0:
+        if self._seconds > 0 and not self._held:
             self._task = asyncio.current_task()
             self._handle = asyncio.get_running_loop().call_later(self._seconds, self._expire)
 
