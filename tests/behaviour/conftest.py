@@ -22,9 +22,9 @@ from tests.behaviour.connecting import (
 __all__ = ["connect", "lab", "legacy_stdio", "make_app", "modern_stdio", "wire"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def lab(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
-    """An open app with the lab, shared by the tests that leave it as it is."""
+    """An open app with the lab, shared by a module's tests; its store's threads are gone when other modules run."""
     settings = Settings(data=tmp_path_factory.mktemp("lab"), rooms=(ROOM,), auth="none")
     async with open_app(settings) as app:
         yield app

@@ -16,7 +16,7 @@ __all__ = ["closed", "make_app", "site"]
 PAGES = "tests.gateway.room:ROOM"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Front]:
     """Both rooms, without credentials."""
     settings = Settings(data=tmp_path_factory.mktemp("site"), rooms=(LAB, PAGES), auth="none")
@@ -33,7 +33,7 @@ class Closed:
     headers: dict[str, str]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def closed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Closed]:
     """Both rooms, behind credentials."""
     settings = Settings(data=tmp_path_factory.mktemp("closed"), rooms=(LAB, PAGES), public_url="https://pentad.example")
