@@ -1,0 +1,78 @@
+"""Figures over groups of objects, in one statement."""
+
+import math
+from typing import Any
+
+from pentad.kernel.ports import Row, Rows
+from pentad.rooms.registers.query.conditions import SIGNS, parameter, value_of
+from pentad.rooms.registers.query.dialects import Parts
+from pentad.rooms.registers.query.facets import day_value, plain_key, plain_number
+from pentad.rooms.registers.query.source import Source
+from pentad.rooms.registers.query.sql import Sql, joined, nested, select
+from pentad.rooms.registers.query.tree import Aggregated, AggregateQuery, GroupKey, Metric
+
+
+def aggregated(rows: Rows, parts: Parts, query: AggregateQuery, found: Source) -> Aggregated:
+    """The groups of a query over the objects of the source."""
+    statement = _statement(parts, query, found)
+    groups = [_group(query, row) for row in rows.all(statement.text, *statement.params)]
+    return Aggregated(groups[: query.limit], len(groups) > query.limit)
+
+
+def _statement(parts: Parts, query: AggregateQuery, found: Source) -> Sql:
+    keys = [f"{_key(parts, key)} AS g{number}" for number, key in enumerate(query.group_by)]
+    figures = [f"{_figure(parts, metric)} AS m{number}" for number, metric in enumerate(query.metrics)]
+    grouping = f" GROUP BY {', '.join(str(number + 1) for number in range(len(keys)))}" if keys else ""
+    groups = found.select(", ".join((*keys, *figures)), None, grouping)
+    names = _names(query)
+    bounds: list[Sql] = []
+    for one in query.having:
+        mark, bound = parameter(parts, one.value)
+        bounds.append(Sql(f"{names[one.metric]} {SIGNS[one.op]} {mark}", (bound,)))
+    having = joined("AND", bounds) if bounds else None
+    order = [f"{names[name]}{' DESC' if descending else ''} NULLS LAST" for name, descending in query.sort]
+    order += [f"g{number} NULLS LAST" for number in range(len(keys))]
+    tail = f" ORDER BY {', '.join(order)}" if order else ""
+    return select("*", nested(groups, "groups"), having, f"{tail} LIMIT {query.limit + 1}")
+
+
+def _names(query: AggregateQuery) -> dict[str, str]:
+    keys = {key.name: f"g{number}" for number, key in enumerate(query.group_by)}
+    return {**keys, **{metric.name: f"m{number}" for number, metric in enumerate(query.metrics)}}
+
+
+def _key(parts: Parts, key: GroupKey) -> str:
+    if key.bucket is not None:
+        return parts.bucket(day_value(parts, key.path), key.bucket)
+    return value_of(parts, key.path, key.kind)
+
+
+def _figure(parts: Parts, metric: Metric) -> str:
+    if metric.path is None:
+        return "count(*)"
+    value = value_of(parts, metric.path, metric.kind)
+    match metric.function:
+        case "count":
+            return f"count({value})"
+        case "distinct":
+            return f"count(DISTINCT {value})"
+        case "sum":
+            return parts.total(value)
+        case "avg":
+            return parts.mean(value)
+        case "min" | "max":
+            return f"{metric.function}({value})"
+
+
+def _group(query: AggregateQuery, row: Row) -> dict[str, Any]:
+    keys = {key.name: plain_key(value, key.kind) for key, value in zip(query.group_by, row, strict=False)}
+    figures = zip(query.metrics, row[len(keys) :], strict=True)
+    return {**keys, **{metric.name: _plain_figure(metric, value) for metric, value in figures}}
+
+
+def _plain_figure(metric: Metric, value: Any) -> Any:
+    if value is None or isinstance(value, str):
+        return value
+    if metric.function == "sum":
+        value = float(value)  # beyond 2**53 only PostgreSQL would be exact
+    return plain_number(value) if math.isfinite(value) else None

@@ -1,0 +1,82 @@
+"""What the two dialects say differently, as one interface; the rest of the query is written once.
+
+The dialects' own modules are `sqlite.py` and `postgres.py`. Both must mean the same: the tests ask both, and a plain
+Python evaluator, every question the generator can think of.
+"""
+
+from typing import Protocol
+
+from pentad.kernel.ports import Dialect, Value
+from pentad.rooms.registers.query.postgres import PostgresParts
+from pentad.rooms.registers.query.sql import Sql
+from pentad.rooms.registers.query.sqlite import SqliteParts
+from pentad.rooms.registers.query.tree import Bucket, Kind, Path, Scalar
+
+
+class Parts(Protocol):
+    """The parts of a statement that a dialect has its own words for."""
+
+    @property
+    def dialect(self) -> Dialect: ...
+
+    @property
+    def number_mark(self) -> str:
+        """The mark of a parameter that is a number."""
+        ...
+
+    def number(self, value: float) -> Value:
+        """A number as that parameter."""
+        ...
+
+    def like(self, value: str) -> str:
+        """A text against a parameter from `patterns.like_parameter`."""
+        ...
+
+    def has_part(self, value: str) -> str:
+        """A text that has the parameter, in small letters, as a part."""
+        ...
+
+    def has_element(self, path: Path, value: Scalar) -> Sql:
+        """An array with such an element; the caller has made sure that it is one."""
+        ...
+
+    def search(self, expression: str) -> tuple[Sql, Sql, str]:
+        """Tables, condition and relevance of a full-text search."""
+        ...
+
+    def past_columns(self, text: str) -> str:
+        """What the table of objects has besides a StoredObject's columns, made from a past text."""
+        ...
+
+    def day_of(self, seconds: str) -> str:
+        """The UTC day of a time as YYYY-MM-DD."""
+        ...
+
+    def bucket(self, day: str, bucket: Bucket) -> str:
+        """The label of the bucket of a text that begins with a day; NULL when it does not."""
+        ...
+
+    def array(self, path: Path) -> str:
+        """The array at a path as JSON, NULL where there is none."""
+        ...
+
+    def elements(self, array: str, kind: Kind) -> tuple[str, str]:
+        """A table function over that array, and the value of one row if it is of this kind."""
+        ...
+
+    def portable(self, value: str) -> str:
+        """A value of any kind, fit to stand in one column with values of other kinds."""
+        ...
+
+    def total(self, value: str) -> str:
+        """The sum of numbers, NULL when there are none; never fails for being large."""
+        ...
+
+    def mean(self, value: str) -> str:
+        """The average of numbers as a double."""
+        ...
+
+
+def parts_of(dialect: Dialect) -> Parts:
+    """The words of one dialect."""
+    return SqliteParts() if dialect == "sqlite" else PostgresParts()

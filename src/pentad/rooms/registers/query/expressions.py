@@ -1,0 +1,102 @@
+"""SQL text for one JSON value of an object, the same in queries and in indexes.
+
+A partial index is only used where the query writes exactly the indexed expression, so both are made here. Property
+names stand in the text, because an index cannot have parameters: they are quoted twice, as a JSON path and as an SQL
+text. Numbers are 64-bit integers or finite doubles.
+
+    CREATE INDEX ox_5_... ON objects (<index_columns(...)>) WHERE schema = 5 AND deleted IS NULL
+
+The register comes first in an index: every query names it, and without it SQLite, which has no statistics, prefers
+to walk the whole pair. Together they also answer counts and facets without touching the objects.
+"""
+
+import json
+from typing import Final
+
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.ports import Dialect
+from pentad.rooms.registers.query.tree import Kind, Path
+
+LONGEST_INDEXED_TEXT: Final = 2_000
+"""Bytes of a text in an indexed property; PostgreSQL refuses an index entry of more than about 2,700."""
+
+
+def text_value(dialect: Dialect, path: Path) -> str:
+    """The text at a path, NULL where there is none; sorts by bytes."""
+    if dialect == "sqlite":
+        place = sqlite_place(path)
+        return f"CASE json_type({place}) WHEN 'text' THEN json_extract({place}) END"
+    parent, last = postgres_value(path[:-1]), _postgres_step(path[-1])
+    return f"""(CASE jsonb_typeof({parent} -> {last}) WHEN 'string' THEN {parent} ->> {last} END COLLATE "C")"""
+
+
+def number_value(dialect: Dialect, path: Path) -> str:
+    """The number at a path, NULL where there is none."""
+    if dialect == "sqlite":
+        place = sqlite_place(path)
+        return f"CASE WHEN json_type({place}) IN ('integer', 'real') THEN json_extract({place}) END"
+    value = postgres_value(path)
+    return f"(CASE jsonb_typeof({value}) WHEN 'number' THEN ({value})::numeric END)"
+
+
+def bool_value(dialect: Dialect, path: Path) -> str:
+    """1 or 0 for the truth value at a path, NULL where there is none."""
+    if dialect == "sqlite":
+        return f"CASE json_type({sqlite_place(path)}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END"
+    return f"(CASE {postgres_value(path)} WHEN 'true'::jsonb THEN 1 WHEN 'false'::jsonb THEN 0 END)"
+
+
+def json_type(dialect: Dialect, path: Path) -> str:
+    """The name the dialect gives to the type of the value at a path; NULL where there is none."""
+    if dialect == "sqlite":
+        return f"json_type({sqlite_place(path)})"
+    return f"jsonb_typeof({postgres_value(path)})"
+
+
+def exists(dialect: Dialect, path: Path) -> str:
+    """True where there is a value at the path and it is not null; false, never NULL, elsewhere."""
+    return f"coalesce({json_type(dialect, path)}, 'null') <> 'null'"
+
+
+def typed_value(dialect: Dialect, path: Path, kind: Kind) -> str:
+    """The value at a path if it is of this kind, else NULL."""
+    if kind == "text":
+        return text_value(dialect, path)
+    return number_value(dialect, path) if kind == "number" else bool_value(dialect, path)
+
+
+def index_columns(dialect: Dialect, path: Path, kind: Kind) -> str:
+    """What stands between the parentheses of an index on one property."""
+    return f"register, ({typed_value(dialect, path, kind)})"
+
+
+def sqlite_place(path: Path) -> str:
+    """The arguments `data, '$...'` of SQLite's JSON functions."""
+    steps = "".join(
+        f"[{step}]" if isinstance(step, int) else f".{json.dumps(step, ensure_ascii=False)}" for step in _checked(path)
+    )
+    return f"data, {_quoted('$' + steps)}"
+
+
+def postgres_value(path: Path) -> str:
+    """The jsonb at a path."""
+    return "doc" if not path else " -> ".join(("doc", *map(_postgres_step, _checked(path))))
+
+
+def _postgres_step(step: str | int) -> str:
+    return str(step) if isinstance(step, int) else _quoted(_checked((step,))[0])
+
+
+def _quoted(text: str | int) -> str:
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def _checked(path: Path) -> Path:
+    """A path that can stand in a statement: neither dialect takes NUL, and half a surrogate pair is not text."""
+    for step in path:
+        if isinstance(step, int):
+            if step < 0:
+                raise InvalidInput("A place in an array is counted from 0.")
+        elif "\0" in step or any("\ud800" <= character <= "\udfff" for character in step):
+            raise InvalidInput(f"The property name {step[:80]!r} cannot be stored.", hint="Rename the property.")
+    return path

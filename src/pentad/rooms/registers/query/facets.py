@@ -1,0 +1,169 @@
+"""Facets: what the found objects have in common, counted in the store.
+
+A facet over a whole pair, on a property with an index, is read from the index alone, one statement each. All others
+share one statement, which looks into each object once.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, assert_never
+
+from pentad.kernel.ports import Row, Rows
+from pentad.rooms.registers.query.conditions import parameter, value_of
+from pentad.rooms.registers.query.dialects import Parts
+from pentad.rooms.registers.query.metadata import SELF, column_of
+from pentad.rooms.registers.query.source import Source
+from pentad.rooms.registers.query.sql import Sql, nested, select
+from pentad.rooms.registers.query.tree import (
+    And,
+    Facet,
+    Filter,
+    Histogram,
+    Kind,
+    Not,
+    Or,
+    Path,
+    Query,
+    Ranges,
+    Scope,
+    Terms,
+)
+
+
+def facets(rows: Rows, parts: Parts, scope: Scope, query: Query, found: Source) -> dict[str, Any]:
+    """Every facet of the query over the objects of the source, by name."""
+    alone = [facet for facet in query.facets if _from_index(scope, query, facet)]
+    together = [facet for facet in query.facets if facet not in alone]
+    answers: dict[str, Any] = {}
+    for facet in alone:
+        value = facet_value(parts, facet)
+        direct = Source(found.tables, found.where)
+        statement = _buckets(parts, facet, 0, value, direct)
+        answers[facet.name] = _answer(facet, rows.all(statement.text, *statement.params))
+    if together:
+        statement = _one_pass(parts, together, found)
+        counted = rows.all(statement.text, *statement.params)
+        for number, facet in enumerate(together):
+            answers[facet.name] = _answer(facet, [row for row in counted if row[0] == number])
+    return {facet.name: answers[facet.name] for facet in query.facets}
+
+
+def facet_value(parts: Parts, facet: Facet) -> str:
+    """What a facet counts, as SQL."""
+    match facet:
+        case Terms():
+            return parts.array(facet.path) if facet.many else value_of(parts, facet.path, facet.kind)
+        case Ranges():
+            return value_of(parts, facet.path, facet.kind)
+        case Histogram():
+            return parts.bucket(day_value(parts, facet.path), facet.bucket)
+        case _:
+            assert_never(facet)
+
+
+def day_value(parts: Parts, path: Path) -> str:
+    """The text at a path that begins with a day, or the UTC day of a time."""
+    column = column_of(path)
+    return parts.day_of(column.sql) if column is not None and column.time else value_of(parts, path, "text")
+
+
+def plain_key(value: Any, kind: Kind) -> Any:
+    """A key as JSON has it: PostgreSQL gives it as text, SQLite as it is; 3.0 is 3, 1 is true."""
+    if value is None or kind == "text":
+        return value
+    if kind == "boolean":
+        return bool(int(value))
+    return plain_number(value)
+
+
+def plain_number(value: Any) -> int | float:
+    """A whole number is an int, however it came."""
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and value.lstrip("-").isdigit():
+        return int(value)
+    number = float(value)
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+def _from_index(scope: Scope, query: Query, facet: Facet) -> bool:
+    if query.filter is not None or query.search is not None or query.as_of is not None or query.include_deleted:
+        return False
+    if scope.rule is not None and not _only_metadata(scope.rule):
+        return False
+    return facet.path in scope.indexed and isinstance(facet, Terms | Ranges) and not getattr(facet, "many", False)
+
+
+def _only_metadata(wanted: Filter) -> bool:
+    match wanted:
+        case And() | Or():
+            return all(map(_only_metadata, wanted.parts))
+        case Not():
+            return _only_metadata(wanted.part)
+        case _:
+            return wanted.path[0] == SELF
+
+
+def _one_pass(parts: Parts, asked: Sequence[Facet], found: Source) -> Sql:
+    columns = ", ".join(f"{facet_value(parts, facet)} AS f{number}" for number, facet in enumerate(asked))
+    seen = found.select(f"objects.id AS id, {columns}")
+    pieces = [
+        _buckets(parts, facet, number, f"f{number}", Source(Sql("seen"), Sql(f"f{number} IS NOT NULL")))
+        for number, facet in enumerate(asked)
+    ]
+    text = " UNION ALL ".join(select("*", nested(piece, f"part{number}")).text for number, piece in enumerate(pieces))
+    params = tuple(value for piece in pieces for value in piece.params)
+    return Sql(f"WITH seen AS MATERIALIZED ({seen.text}) {text}", (*seen.params, *params))
+
+
+def _buckets(parts: Parts, facet: Facet, number: int, value: str, seen: Source) -> Sql:
+    """Rows of facet number, key and count."""
+    match facet:
+        case Terms(many=True):
+            table, element = parts.elements(value, facet.kind)
+            seen = Source(Sql(f"{seen.tables.text}, {table}"), Sql(f"{element} IS NOT NULL"))
+            columns = f"{number} AS facet, {parts.portable(element)} AS key, count(DISTINCT id) AS found"
+            return seen.select(columns, None, f" GROUP BY {element} ORDER BY 3 DESC, {element} LIMIT {facet.size + 1}")
+        case Terms():
+            columns = f"{number} AS facet, {parts.portable(value)} AS key, count(*) AS found"
+            tail = f" GROUP BY {value} ORDER BY 3 DESC, {value} LIMIT {facet.size + 1}"
+            return seen.select(columns, Sql(f"{value} IS NOT NULL"), tail)
+        case Histogram():
+            columns = f"{number} AS facet, {value} AS key, count(*) AS found"
+            tail = f" GROUP BY {value} ORDER BY {value} DESC LIMIT {facet.size + 1}"
+            return seen.select(columns, Sql(f"{value} IS NOT NULL"), tail)
+        case Ranges():
+            place = _place(parts, facet, value)
+            columns = f"{number} AS facet, {parts.portable('place')} AS key, count(*) AS found"
+            inner = seen.select(f"{place.text} AS place", Sql(f"{value} IS NOT NULL"))
+            placed = nested(Sql(inner.text, (*place.params, *inner.params)), "placed")
+            return select(columns, placed, None, " GROUP BY place")
+        case _:
+            assert_never(facet)
+
+
+def _place(parts: Parts, facet: Ranges, value: str) -> Sql:
+    """The number of bounds a value has reached."""
+    marked = [parameter(parts, bound) for bound in facet.bounds]
+    steps = " ".join(f"WHEN {value} < {mark} THEN {number}" for number, (mark, _) in enumerate(marked))
+    return Sql(f"CASE {steps} ELSE {len(marked)} END", tuple(bound for _, bound in marked))
+
+
+def _answer(facet: Facet, counted: Iterable[Row]) -> dict[str, Any]:
+    found = [(row[1], row[2]) for row in counted]
+    match facet:
+        case Terms():
+            buckets = [{"key": plain_key(key, facet.kind), "count": count} for key, count in found[: facet.size]]
+            return {"type": "terms", "buckets": buckets, "more": len(found) > facet.size}
+        case Histogram():
+            latest = [{"key": key, "count": count} for key, count in reversed(found[: facet.size])]
+            return {"type": "histogram", "by": facet.bucket, "buckets": latest, "more": len(found) > facet.size}
+        case Ranges():
+            counts = {int(place): count for place, count in found}
+            edges = [None, *facet.bounds, None]
+            buckets = [
+                {"from": edges[place], "to": edges[place + 1], "count": counts.get(place, 0)}
+                for place in range(len(facet.bounds) + 1)
+            ]
+            return {"type": "ranges", "buckets": buckets}
+        case _:
+            assert_never(facet)

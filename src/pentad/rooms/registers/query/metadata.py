@@ -1,0 +1,38 @@
+"""What is known of an object besides its data: the names under `@self` that can be asked for, and their columns."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from pentad.rooms.registers.query.tree import Kind, Path
+
+SELF: Final = "@self"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the objects table. A `time` is seconds since the epoch and read from ISO 8601 too."""
+
+    sql: str
+    kind: Kind
+    time: bool = False
+    nullable: bool = False
+
+
+COLUMNS: Final = {
+    "id": Column("objects.uuid", "text"),
+    "uuid": Column("objects.uuid", "text"),
+    "slug": Column("objects.slug", "text", nullable=True),
+    "version": Column("objects.version", "number"),
+    "register": Column("objects.register", "number"),
+    "schema": Column("objects.schema", "number"),
+    "owner": Column("objects.owner", "text"),
+    "organisation": Column("objects.organisation", "text"),
+    "created": Column("objects.created_at", "number", time=True),
+    "updated": Column("objects.updated_at", "number", time=True),
+    "deleted": Column("objects.deleted", "text", nullable=True),
+}
+
+
+def column_of(path: Path) -> Column | None:
+    """The column a path means, or None for a path into the data."""
+    return COLUMNS.get(str(path[1])) if len(path) == 2 and path[0] == SELF else None

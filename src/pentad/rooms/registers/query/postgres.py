@@ -1,0 +1,89 @@
+"""The parts of a query in PostgreSQL's words: jsonb operators over `objects.doc`, tsvector in `object_text`.
+
+Every text says COLLATE "C" where it does not come from a column that does. A cast that can fail stands behind a test
+that it will not.
+"""
+
+import json
+from typing import Final
+
+from pentad.kernel.ports import Dialect, Value
+from pentad.rooms.registers.query.expressions import json_type, postgres_value
+from pentad.rooms.registers.query.sql import Sql
+from pentad.rooms.registers.query.tree import Bucket, Kind, Path, Scalar
+
+_DAY_SHAPE: Final = "'^[0-9]{4}-[0-9]{2}-[0-9]{2}'"
+
+
+class PostgresParts:
+    """See `dialects.Parts`."""
+
+    __slots__ = ()
+
+    @property
+    def dialect(self) -> Dialect:
+        return "postgres"
+
+    @property
+    def number_mark(self) -> str:
+        return "CAST(? AS numeric)"
+
+    def number(self, value: float) -> Value:
+        return repr(value)  # exactly the digits; a double would be cut to 15 of them on its way to numeric
+
+    def like(self, value: str) -> str:
+        return f"lower({value}) LIKE ? ESCAPE '!'"
+
+    def has_part(self, value: str) -> str:
+        return f"strpos(lower({value}), ?) > 0"
+
+    def has_element(self, path: Path, value: Scalar) -> Sql:
+        return Sql(f"({postgres_value(path)}) @> CAST(? AS jsonb)", (json.dumps(value, ensure_ascii=False),))
+
+    def search(self, expression: str) -> tuple[Sql, Sql, str]:
+        tables = Sql(
+            "object_text JOIN objects ON objects.id = object_text.id CROSS JOIN CAST(? AS tsquery) AS wanted",
+            (expression,),
+        )
+        return tables, Sql("object_text.words @@ wanted"), "ts_rank_cd(object_text.words, wanted)"
+
+    def past_columns(self, text: str) -> str:
+        return f", CAST({text} AS jsonb) AS doc"
+
+    def day_of(self, seconds: str) -> str:
+        return f"""(to_char(to_timestamp(floor({seconds})) AT TIME ZONE 'UTC', 'YYYY-MM-DD') COLLATE "C")"""
+
+    def bucket(self, day: str, bucket: Bucket) -> str:
+        year, month, date = f"substr({day}, 1, 4)", f"substr({day}, 6, 2)", f"substr({day}, 9, 2)"
+        first = f"make_date(CAST({year} AS integer), CAST({month} AS integer), 1)"
+        label = {
+            "day": f"substr({day}, 1, 10)",
+            "week": f"""to_char({first} + CAST({date} AS integer) - 1, 'IYYY"-W"IW')""",
+            "month": f"substr({day}, 1, 7)",
+            "quarter": f"{year} || '-Q' || (CAST({month} AS integer) + 2) / 3",
+            "year": year,
+        }[bucket]
+        return (
+            f"(CASE WHEN {day} ~ {_DAY_SHAPE} AND {year} >= '0001' AND {month} BETWEEN '01' AND '12'"
+            f""" AND {date} BETWEEN '01' AND '31' THEN {label} END COLLATE "C")"""
+        )
+
+    def array(self, path: Path) -> str:
+        return f"CASE {json_type('postgres', path)} WHEN 'array' THEN {postgres_value(path)} END"
+
+    def elements(self, array: str, kind: Kind) -> tuple[str, str]:
+        value = {
+            "text": """(CASE jsonb_typeof(element) WHEN 'string' THEN element #>> '{}' END COLLATE "C")""",
+            "number": "(CASE jsonb_typeof(element) WHEN 'number' THEN element::numeric END)",
+            "boolean": "(CASE element WHEN 'true'::jsonb THEN 1 WHEN 'false'::jsonb THEN 0 END)",
+        }[kind]
+        return f"jsonb_array_elements({array}) AS elements (element)", value
+
+    def portable(self, value: str) -> str:
+        return f"CAST({value} AS text)"
+
+    def total(self, value: str) -> str:
+        return f"sum({value})"
+
+    def mean(self, value: str) -> str:
+        return f"CAST(avg({value}) AS double precision)"

@@ -1,0 +1,110 @@
+"""Asking the store: plain functions of Rows, for services to call within their one unit of work."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pentad.kernel.ports import Dialect, Row, Rows
+from pentad.rooms.registers.query.aggregation import aggregated
+from pentad.rooms.registers.query.cursors import read_cursor, write_cursor
+from pentad.rooms.registers.query.dialects import Parts, parts_of
+from pentad.rooms.registers.query.facets import facets
+from pentad.rooms.registers.query.ordering import Key, Phase, Position, keys_of, phases, position
+from pentad.rooms.registers.query.source import COLUMNS, Source, source
+from pentad.rooms.registers.query.sql import Sql
+from pentad.rooms.registers.query.tree import Aggregated, AggregateQuery, Filter, Found, Query, Scope
+
+_WIDTH = COLUMNS.count(",") + 1
+
+
+def find(rows: Rows, dialect: Dialect, scope: Scope, query: Query) -> Found:
+    """One page of the objects a query asks for, with their number and facets as far as it asks for them."""
+    parts = parts_of(dialect)
+    found = _source(parts, scope, query)
+    if found.relevance is not None and not query.sort:
+        page = _ranked(rows, scope, query, found, found.relevance)
+    else:
+        page = _sorted(rows, parts, scope, query, found)
+    total = _total(rows, query, found, page.rows, page.cursor) if query.count else None
+    counted = facets(rows, parts, scope, query, found) if query.facets else {}
+    return replace(page, total=total, facets=counted, ignored=query.ignored)
+
+
+def count(rows: Rows, dialect: Dialect, scope: Scope, wanted: Filter | None = None) -> int:
+    """How many objects a filter is true of."""
+    return _count(rows, source(parts_of(dialect), scope, wanted))
+
+
+def aggregate(rows: Rows, dialect: Dialect, scope: Scope, query: AggregateQuery) -> Aggregated:
+    """Figures over groups of the objects a query asks for."""
+    parts = parts_of(dialect)
+    found = source(parts, scope, query.filter, search=query.search, as_of=query.as_of)
+    return aggregated(rows, parts, query, found)
+
+
+def matching_ids(
+    rows: Rows, dialect: Dialect, scope: Scope, wanted: Filter | None = None, *, limit: int | None = None
+) -> list[int]:
+    """The ids of the objects a filter is true of, in order; all of them unless a limit is given."""
+    found = source(parts_of(dialect), scope, wanted)
+    tail = " ORDER BY objects.id" if limit is None else f" ORDER BY objects.id LIMIT {int(limit)}"
+    statement = found.select("objects.id", None, tail)
+    return [row[0] for row in rows.all(statement.text, *statement.params)]
+
+
+def _source(parts: Parts, scope: Scope, query: Query) -> Source:
+    return source(
+        parts, scope, query.filter, search=query.search, as_of=query.as_of, include_deleted=query.include_deleted
+    )
+
+
+def _sorted(rows: Rows, parts: Parts, scope: Scope, query: Query, found: Source) -> Found:
+    """A page along the keys; one row more is read, to know whether to give a cursor."""
+    if query.limit == 0:
+        return Found([], None, None)
+    keys = keys_of(parts, query.sort)
+    after = read_cursor(scope, query, [*(one.kind for one in query.sort), "number"])
+    listed = _page(rows, found, keys, list(phases(parts, keys, after)), query.limit + 1, query.offset)
+    cursor = None
+    if len(listed) > query.limit:
+        cursor = write_cursor(scope, query, position(listed[query.limit - 1], len(keys)))
+    return Found([row[:_WIDTH] for row in listed[: query.limit]], None, cursor)
+
+
+def _page(rows: Rows, found: Source, keys: Sequence[Key], walk: Sequence[Phase], wanted: int, offset: int) -> list[Row]:
+    columns = ", ".join((COLUMNS, *(f"{key.sql} AS k{number}" for number, key in enumerate(keys))))
+    listed: list[Row] = []
+    for number, phase in enumerate(walk):
+        tail = f" ORDER BY {phase.order} LIMIT {wanted - len(listed)}" + (f" OFFSET {offset}" if offset else "")
+        statement = found.select(columns, phase.where, tail)
+        read = rows.all(statement.text, *statement.params)
+        listed += read
+        if len(listed) >= wanted or number == len(walk) - 1:
+            break
+        offset = 0 if read or not offset else max(0, offset - _count(rows, found, phase.where))
+    return listed
+
+
+def _ranked(rows: Rows, scope: Scope, query: Query, found: Source, relevance: str) -> Found:
+    """A page by relevance. Relevance moves with every new object, so such a cursor counts rows."""
+    if query.limit == 0:
+        return Found([], None, None)
+    after: Position | None = read_cursor(scope, query, ["number"])
+    offset = int(after[0] or 0) if after else query.offset
+    tail = f" ORDER BY relevance DESC, objects.id LIMIT {query.limit + 1} OFFSET {max(0, offset)}"
+    statement = found.select(f"{COLUMNS}, {relevance} AS relevance", None, tail)
+    listed = rows.all(statement.text, *statement.params)
+    cursor = write_cursor(scope, query, (offset + query.limit,)) if len(listed) > query.limit else None
+    shown = listed[: query.limit]
+    return Found([row[:_WIDTH] for row in shown], None, cursor, relevance=[float(row[_WIDTH]) for row in shown])
+
+
+def _total(rows: Rows, query: Query, found: Source, shown: Sequence[Row], cursor: str | None) -> int:
+    """The number of all objects; a page that shows the end of the list tells it without counting."""
+    if query.cursor is None and cursor is None and query.limit and (shown or not query.offset):
+        return query.offset + len(shown)
+    return _count(rows, found)
+
+
+def _count(rows: Rows, found: Source, more: Sql | None = None) -> int:
+    statement = found.select("count(*)", more)
+    return rows.value(statement.text, *statement.params)

@@ -1,0 +1,88 @@
+"""The parts of a query in SQLite's words: JSON functions over `objects.data`, FTS5 over `object_text`."""
+
+from typing import Final
+
+from pentad.kernel.ports import Dialect, Value
+from pentad.rooms.registers.query.expressions import json_type, sqlite_place
+from pentad.rooms.registers.query.sql import Sql, select
+from pentad.rooms.registers.query.tree import Bucket, Kind, Path, Scalar
+
+_DAY_SHAPE: Final = "'[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'"
+_ELEMENT_TYPES: Final[dict[Kind, str]] = {
+    "text": "'text'",
+    "number": "'integer', 'real'",
+    "boolean": "'true', 'false'",
+}
+
+
+class SqliteParts:
+    """See `dialects.Parts`."""
+
+    __slots__ = ()
+
+    @property
+    def dialect(self) -> Dialect:
+        return "sqlite"
+
+    @property
+    def number_mark(self) -> str:
+        return "?"
+
+    def number(self, value: float) -> Value:
+        return value
+
+    def like(self, value: str) -> str:
+        return f"{value} LIKE ? ESCAPE '!'"
+
+    def has_part(self, value: str) -> str:
+        return f"instr(lower({value}), ?) > 0"
+
+    def has_element(self, path: Path, value: Scalar) -> Sql:
+        if value is None or isinstance(value, bool):
+            wanted = Sql("element.type = ?", ("null" if value is None else "true" if value else "false",))
+        else:
+            types = _ELEMENT_TYPES["text" if isinstance(value, str) else "number"]
+            wanted = Sql(f"element.type IN ({types}) AND element.value = ?", (value,))
+        elements = select("1", Sql(f"json_each({sqlite_place(path)}) AS element"), wanted)
+        return Sql(f"EXISTS ({elements.text})", elements.params)
+
+    def search(self, expression: str) -> tuple[Sql, Sql, str]:
+        # CROSS JOIN: the words decide which objects to look at, never the other way round
+        tables = Sql("object_text CROSS JOIN objects ON objects.id = object_text.rowid")
+        return tables, Sql("object_text MATCH ?", (expression,)), "-bm25(object_text)"
+
+    def past_columns(self, text: str) -> str:
+        return ""
+
+    def day_of(self, seconds: str) -> str:
+        return f"strftime('%Y-%m-%d', CAST({seconds} AS INTEGER), 'unixepoch')"
+
+    def bucket(self, day: str, bucket: Bucket) -> str:
+        year, month, date = f"substr({day}, 1, 4)", f"substr({day}, 6, 2)", f"substr({day}, 9, 2)"
+        label = {
+            "day": f"substr({day}, 1, 10)",
+            "week": f"strftime('%G-W%V', substr({day}, 1, 8) || '01', (CAST({date} AS INTEGER) - 1) || ' days')",
+            "month": f"substr({day}, 1, 7)",
+            "quarter": f"{year} || '-Q' || ((CAST({month} AS INTEGER) + 2) / 3)",
+            "year": year,
+        }[bucket]
+        return (
+            f"CASE WHEN {day} GLOB {_DAY_SHAPE} AND {year} >= '0001' AND {month} BETWEEN '01' AND '12'"
+            f" AND {date} BETWEEN '01' AND '31' THEN {label} END"
+        )
+
+    def array(self, path: Path) -> str:
+        return f"CASE {json_type('sqlite', path)} WHEN 'array' THEN json_extract({sqlite_place(path)}) END"
+
+    def elements(self, array: str, kind: Kind) -> tuple[str, str]:
+        value = f"CASE WHEN element.type IN ({_ELEMENT_TYPES[kind]}) THEN element.value END"
+        return f"json_each({array}) AS element", value
+
+    def portable(self, value: str) -> str:
+        return value
+
+    def total(self, value: str) -> str:
+        return f"CASE WHEN count({value}) > 0 THEN total({value}) END"
+
+    def mean(self, value: str) -> str:
+        return f"avg({value})"

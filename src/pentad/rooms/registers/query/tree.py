@@ -1,0 +1,237 @@
+"""What can be asked of objects, as plain values. No SQL, no JSON, no schema: only what a question is.
+
+Every filter is either true or false of an object, never unknown, so `Not` is exactly the rest:
+
+* Comparisons are typed: text meets only text (by bytes), a number only numbers, a truth value only truth values.
+* Null stands for "null or missing". `ne`, `In(negated)` and `Exists(False)` are the complements of their opposites.
+* `Like` and the text form of `Contains` take a-z and A-Z as the same letters; nothing else is folded.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+Path = tuple[str | int, ...]
+"""Property names from the outside in, an int for a place in an array. ("@self", "created") is metadata."""
+
+Scalar = str | int | float | bool | None
+Comparison = Literal["eq", "ne", "gt", "gte", "lt", "lte"]
+Kind = Literal["text", "number", "boolean"]
+Bucket = Literal["day", "week", "month", "quarter", "year"]
+Function = Literal["count", "sum", "avg", "min", "max", "distinct"]
+
+DEFAULT_LIMIT: Final = 20
+LARGEST_LIMIT: Final = 1_000
+DEFAULT_GROUPS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """The value at a path against one value. Truth values and null know only eq and ne."""
+
+    path: Path
+    op: Comparison
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """The value at a path is one of these."""
+
+    path: Path
+    values: tuple[Scalar, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """The text at a path has this shape: % is any run of characters, _ any one, a backslash makes the next plain."""
+
+    path: Path
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """There is a value at the path, and it is not null (or the other way round)."""
+
+    path: Path
+    wanted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    """An array with such an element, or a text with such a part."""
+
+    path: Path
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All of them; true when there are none."""
+
+    parts: tuple["Filter", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """One of them at least; false when there are none."""
+
+    parts: tuple["Filter", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Whatever the part is not true of."""
+
+    part: "Filter"
+
+
+Filter = Compare | In | Like | Exists | Contains | And | Or | Not
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """One key of an order. Values of another kind count as missing, and what is missing comes last either way."""
+
+    path: Path
+    kind: Kind
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How often each value occurs, most frequent first. `many`: the elements of an array, each once an object."""
+
+    name: str
+    path: Path
+    kind: Kind
+    size: int = 10
+    many: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """How many values lie between neighbouring bounds: below the first, [first, second) ..., from the last on."""
+
+    name: str
+    path: Path
+    kind: Kind
+    bounds: tuple[str | int | float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many values fall into each day, week, month, quarter or year, in order of time."""
+
+    name: str
+    path: Path
+    bucket: Bucket
+    size: int = 100
+
+
+Facet = Terms | Ranges | Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """The past: as it was at a time, or right after a change of the feed."""
+
+    at: float | None = None
+    change: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Which objects, in which order, how many, and what else to count."""
+
+    filter: Filter | None = None
+    search: str | None = None
+    sort: tuple[Sort, ...] = ()
+    fields: tuple[str, ...] | None = None
+    limit: int = DEFAULT_LIMIT
+    offset: int = 0
+    cursor: str | None = None
+    count: bool = True
+    facets: tuple[Facet, ...] = ()
+    as_of: AsOf | None = None
+    include_deleted: bool = False
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The rows have the columns of a StoredObject. `total` is None where it was not asked for."""
+
+    rows: list[tuple[Any, ...]]
+    total: int | None
+    cursor: str | None
+    facets: dict[str, Any] = field(default_factory=dict[str, Any])
+    relevance: list[float] = field(default_factory=list[float])
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One figure of each group. Without a path, `count` counts objects."""
+
+    name: str
+    function: Function
+    path: Path | None = None
+    kind: Kind = "number"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKey:
+    """What objects are grouped by: a value, or the bucket of time it falls into."""
+
+    name: str
+    path: Path
+    kind: Kind = "text"
+    bucket: Bucket | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Having:
+    """A bound on a figure of the groups."""
+
+    metric: str
+    op: Comparison
+    value: int | float
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateQuery:
+    """Figures over groups of objects. `sort` names metrics or group keys, each with whether it descends."""
+
+    metrics: tuple[Metric, ...]
+    filter: Filter | None = None
+    search: str | None = None
+    group_by: tuple[GroupKey, ...] = ()
+    having: tuple[Having, ...] = ()
+    sort: tuple[tuple[str, bool], ...] = ()
+    limit: int = DEFAULT_GROUPS
+    as_of: AsOf | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregated:
+    """One row a group: its keys and figures by name. `more` says that the limit cut groups off."""
+
+    groups: list[dict[str, Any]]
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a caller may ask about, whatever the query says.
+
+    `register` None is every register, `schemas` empty every schema. `indexed` are the paths that have an index of
+    their own in a scope of one schema; knowing them only makes some facets cheaper.
+    """
+
+    register: int | None = None
+    schemas: tuple[int, ...] = ()
+    organisations: tuple[str, ...] | None = None
+    rule: Filter | None = None
+    indexed: frozenset[Path] = frozenset()
