@@ -97,7 +97,7 @@ async def make_app(tmp_path: Path) -> AsyncIterator[AppMaker]:
 
         async def make(*, clock: object = None, **settings: object) -> App:
             given = {"data": tmp_path, "rooms": (ROOM,), "auth": "none", **settings}
-            return await stack.enter_async_context(open_app(Settings(**given), clock=clock))  # type: ignore[arg-type]
+            return await stack.enter_async_context(open_app(Settings(**given), clock=clock))
 
         yield make
 

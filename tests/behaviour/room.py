@@ -196,7 +196,7 @@ async def count(arguments: Steps, call: Call[Lab]) -> str:
 async def chatter(call: Call[Lab]) -> str:
     """Logs one line at every level."""
     for level in LOG_LEVELS:
-        await call.log(level, {"said": level}, "lab")  # type: ignore[arg-type]  the tuple holds exactly the levels
+        await call.log(level, {"said": level}, "lab")
     return "chattered"
 
 
@@ -298,7 +298,7 @@ async def ask_person(call: Call[Lab]) -> str:
 async def ask_model(call: Call[Lab]) -> str:
     """Asks the client's model."""
     said = await call.sample(
-        "model", Sample([Message.user("Say something.")], max_tokens=20, system_prompt="Be brief.")
+        "model", Sample([Message.user("Say something.")], max_tokens=20, system_prompt="Be short.")
     )
     return f"It said {said.text}"
 

@@ -95,7 +95,7 @@ async def test_a_tool_asks_the_clients_model(connect: Connect) -> None:
     assert reply.text == "It said moo"
     params = asked[0]["params"]
     assert params["maxTokens"] == 20
-    assert params["systemPrompt"] == "Be brief."
+    assert params["systemPrompt"] == "Be short."
     assert params["messages"] == [{"role": "user", "content": {"type": "text", "text": "Say something."}}]
 
 
@@ -323,13 +323,13 @@ async def test_an_answer_nobody_asked_for_changes_nothing(connect: Connect) -> N
     client = await connect(capabilities=ALL_CAPABILITIES)
     message = {"jsonrpc": "2.0", "id": "never-asked", "result": {}}
     if client.wire.http:
-        answer = client.post(message)  # type: ignore[attr-defined]
+        answer = client.post(message)
         assert (await answer.json())["error"]["code"] == -32600
         assert answer.status == 400
     else:
         import json
 
         pong = b'{"jsonrpc":"2.0","id":"after","method":"ping"}'
-        await client._write(json.dumps(message).encode())  # type: ignore[attr-defined]
-        said = await client.send_raw(pong)  # type: ignore[attr-defined]
+        await client._write(json.dumps(message).encode())
+        said = await client.send_raw(pong)
         assert said["id"] == "after"

@@ -158,7 +158,7 @@ async def test_only_what_is_there_is_claimed(connect: Connect, wire: Wire) -> No
     if wire.modern:
         claimed = (await client.request("server/discover")).result["capabilities"]
     else:
-        claimed = client.server["capabilities"]  # type: ignore[attr-defined]
+        claimed = client.server["capabilities"]
     assert claimed["tools"] == {"listChanged": True}
     assert claimed["prompts"] == {"listChanged": True}
     assert claimed["resources"] == {"subscribe": True, "listChanged": True}

@@ -30,12 +30,12 @@ async def undocumented(arguments: Words) -> str:
     return arguments.text
 
 
-async def untyped(arguments) -> str:  # type: ignore[no-untyped-def]
+async def untyped(arguments) -> str:
     """Untyped."""
     return str(arguments)
 
 
-async def no_return(arguments: Words):  # type: ignore[no-untyped-def]
+async def no_return(arguments: Words):
     """Returns something."""
     return arguments.text
 
@@ -179,7 +179,7 @@ def test_one_typed_function_is_a_complete_tool() -> None:
     assert declared.output_schema is not None
     assert declared.output_schema["properties"]["words"]["description"] == "How many."
     with pytest.raises(dataclasses.FrozenInstanceError):
-        declared.name = "other"  # type: ignore[misc]
+        declared.name = "other"
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ class Signals:
 
 def a_hub(most: int = 10) -> tuple[SubscriptionHub, Signals]:
     signals = Signals()
-    return SubscriptionHub(signals, most), signals  # type: ignore[arg-type]  only `listen` is used
+    return SubscriptionHub(signals, most), signals
 
 
 @pytest.mark.requirement("mcp:subscriptions:overflow")
@@ -58,7 +58,7 @@ async def test_who_does_not_keep_up_loses_the_oldest_and_never_the_newest() -> N
 )
 @pytest.mark.requirement("mcp:2026:listen:filter")
 async def test_a_filter_lets_through_what_was_asked_for(wanted: dict[str, object], heard: list[str]) -> None:
-    wants = filter_wants(SubscriptionFilter(**wanted))  # type: ignore[arg-type]
+    wants = filter_wants(SubscriptionFilter(**wanted))
     payloads = [
         "list tools",
         "list prompts",
@@ -111,4 +111,4 @@ async def test_an_idle_listener_is_given_occasion_to_show_life() -> None:
     while (change := await anext(changes)) is None:
         pass
     assert change == Change("list", "tools")
-    await changes.aclose()  # type: ignore[attr-defined]
+    await changes.aclose()
