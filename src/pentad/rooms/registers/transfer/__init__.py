@@ -1,0 +1,1 @@
+"""Objects to and from files: CSV, Excel, JSON and JSON Lines."""
