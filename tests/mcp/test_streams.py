@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from pentad.app import CORE_SETS
+from pentad.kernel.clock import SystemClock
 from pentad.kernel.limits import Limits
 from pentad.kernel.ports import Database
 from pentad.mcp.revisions import NEWEST_LEGACY
@@ -21,7 +22,6 @@ CLIENT = {"capabilities": {}, "clientInfo": {}}
 async def a_session(database: Database, clock: TurnedClock) -> Session:
     book = SessionBook(database, clock, Limits())
     session = await book.begin("user:ada", "/mcp", NEWEST_LEGACY, CLIENT)
-    book.stop()
     return session
 
 
@@ -85,28 +85,22 @@ async def test_events_go_after_an_hour_and_with_their_session(stores: Stores) ->
     log.append(session.id, StreamEvent(new, 2, b"x", last=True))
     await log.flush()
     assert not await log.exists(session.id, new), "a dead session's stream is not written any more"
-    book.stop()
     await log.close()
 
 
 @pytest.mark.requirement("mcp:sessions:any-process", "mcp:sessions:delete")
 async def test_a_session_made_here_is_found_there_and_ended_everywhere(stores: Stores) -> None:
-    clock = TurnedClock()
-    here = SessionBook(await stores.open(CORE_SETS), clock, Limits())
-    there = SessionBook(await stores.open(CORE_SETS), clock, Limits())
+    here = SessionBook(await stores.open(CORE_SETS), SystemClock(), Limits())
+    elsewhere = await stores.open(CORE_SETS)
+    there = SessionBook(elsewhere, SystemClock(), Limits())
     session = await here.begin("user:ada", "/mcp", NEWEST_LEGACY, CLIENT)
+    await here.set_log_level(session, "error")
     found = await there.find(session.id, "user:ada", "/mcp")
     assert found is not None
     assert found.revision is NEWEST_LEGACY
+    assert found.log_level == "error"
     assert await there.find(session.id, "user:bob", "/mcp") is None
     assert await there.find(session.id, "user:ada", "/other") is None
-    await here.set_log_level(session, "error")
-    clock.pass_seconds(1)
-    again = await there.find(session.id, "user:ada", "/mcp")
-    assert again is not None
-    assert again.log_level == "error"
     await here.end(session)
-    clock.pass_seconds(1)
+    assert await here.find(session.id, "user:ada", "/mcp") is None
     assert await there.find(session.id, "user:ada", "/mcp") is None
-    for book in (here, there):
-        book.stop()

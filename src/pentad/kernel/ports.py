@@ -52,11 +52,6 @@ class Database(Protocol):
     @property
     def dialect(self) -> Dialect: ...
 
-    @property
-    def lookups_are_local(self) -> bool:
-        """True where `lookup` answers in microseconds without leaving the thread, so that caching it is pointless."""
-        ...
-
     async def read(self, work: Callable[[Rows], T]) -> T:
         """Run a reading unit of work, away from the event loop."""
         ...

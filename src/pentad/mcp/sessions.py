@@ -1,10 +1,10 @@
 """Sessions of the legacy era, kept in the store: valid on every worker and after a restart.
 
-Nothing is held in memory for an idle session. Where the store answers look-ups in place (SQLite), every request asks
-it; where a look-up is a round trip (PostgreSQL), an answer is trusted for a quarter of a second, less when another
-process says that the session ended.
+Nothing is held in memory for an idle session. What the store said of a busy one is trusted for a tenth of a second;
+whoever ends a session waits that long before saying so, and then it is ended in every process.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,9 +20,8 @@ from pentad.kernel.principal import LOCAL
 from pentad.mcp.revisions import REVISIONS, Revision
 
 _TOUCH_SECONDS: Final = 60.0
-_TRUST_SECONDS: Final = 0.25
-_MOST_TRUSTED: Final = 4096
-_CHANNEL: Final = "mcp.session"
+_TRUST_SECONDS: Final = 0.1
+_MOST_TRUSTED: Final = 256
 _FIND: Final = "SELECT principal, endpoint, revision, client, log_level, touched_at FROM mcp_sessions WHERE id = ?"
 
 
@@ -64,8 +63,6 @@ class SessionBook:
         self._randomness = randomness or SystemRandomness()
         self._make_id = make_id
         self._trusted: dict[str, tuple[Session, float]] = {}
-        self._remembers = not database.lookups_are_local
-        self.stop = database.listen(_CHANNEL, self._forget)
 
     async def begin(self, principal: str, endpoint: str, revision: Revision, client: dict[str, Any]) -> Session:
         """Open a session; its id is random and means nothing without the principal it was made for."""
@@ -107,8 +104,9 @@ class SessionBook:
     async def find(self, session_id: str, principal: str, endpoint: str) -> Session | None:
         """The session, if it lives and is this principal's; another's looks exactly like none."""
         now = self._clock.now()
-        session = self._known(session_id) if self._remembers else None
+        session = self._known(session_id)
         if session is None:
+            asked_at = self._clock.monotonic()
             row = await self._database.lookup(_FIND, session_id)
             if row is None:
                 return None
@@ -116,12 +114,11 @@ class SessionBook:
             if revision not in REVISIONS:
                 return None
             session = Session(session_id, owner, place, REVISIONS[revision], client, log_level, touched)
-            if self._remembers:
-                self._remember(session)
+            self._remember(session, asked_at)
         if session.principal != principal or session.endpoint != endpoint:
             return None
         if session.touched_at < self._expired_before(now):
-            await self.end(session)
+            await self._drop(session)
             return None
         if now - session.touched_at > _TOUCH_SECONDS:
             session.touched_at = now
@@ -142,14 +139,13 @@ class SessionBook:
         )
 
     async def end(self, session: Session) -> None:
-        """End a session everywhere, with its streams and subscriptions."""
+        """End a session, with its streams and subscriptions; returns when no process believes in it any more."""
+        await self._drop(session)
+        await asyncio.sleep(_TRUST_SECONDS)
 
-        def delete(transaction: Transaction) -> None:
-            transaction.run("DELETE FROM mcp_sessions WHERE id = ?", session.id)
-            transaction.signal(_CHANNEL, session.id)
-
-        self._forget(session.id)
-        await self._database.write(delete)
+    async def _drop(self, session: Session) -> None:
+        await self._database.write(lambda tx: tx.run("DELETE FROM mcp_sessions WHERE id = ?", session.id))
+        self._trusted.pop(session.id, None)
 
     async def subscribe(self, session: Session, uri: str) -> None:
         await self._database.write(
@@ -175,10 +171,7 @@ class SessionBook:
         found = self._trusted.get(session_id)
         return found[0] if found is not None and self._clock.monotonic() < found[1] else None
 
-    def _remember(self, session: Session) -> None:
+    def _remember(self, session: Session, asked_at: float) -> None:
         if len(self._trusted) >= _MOST_TRUSTED:
             self._trusted.clear()
-        self._trusted[session.id] = (session, self._clock.monotonic() + _TRUST_SECONDS)
-
-    def _forget(self, session_id: str) -> None:
-        self._trusted.pop(session_id, None)
+        self._trusted[session.id] = (session, asked_at + _TRUST_SECONDS)

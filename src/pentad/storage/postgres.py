@@ -66,10 +66,6 @@ class PostgresDatabase:
         return "postgres"
 
     @property
-    def lookups_are_local(self) -> bool:
-        return False
-
-    @property
     def queued(self) -> int:
         """Units of work that wait for a connection."""
         return self._workers.waiting

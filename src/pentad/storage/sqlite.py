@@ -65,10 +65,6 @@ class SqliteDatabase:
         return "sqlite"
 
     @property
-    def lookups_are_local(self) -> bool:
-        return True
-
-    @property
     def queued(self) -> int:
         """Units of work that wait for the writer."""
         return self._writer.waiting
