@@ -132,8 +132,7 @@ async def test_when_too_many_wait_the_oldest_go_and_are_counted(db: Database) ->
         trail.record(entry(number))
     assert (trail.waiting(), trail.dropped) == (BATCH, 7)
     await trail.flush()
-    first = await db.read(lambda rows: rows.value("SELECT MIN(at) FROM audit_entries"))
-    assert first == entry(7).at
+    assert (await trail.recent(BATCH))[-1].at == entry(7).at
 
 
 @pytest.mark.anyio
@@ -142,7 +141,7 @@ async def test_a_hostile_id_is_stored_harmlessly(db: Database) -> None:
     trail.record(entry(request_id="nul \0 lone \ud800 line\n", session="x" * 100_000))
     await trail.flush()
     [stored] = await trail.recent()
-    assert stored.request_id == "nul \\x00 lone \\ud800 line\\n"
+    assert stored.request_id == "nul \0 lone \\ud800 line\n"
     assert len(stored.session) == LONGEST_TEXT
 
 

@@ -21,8 +21,7 @@ CLIENT = {"capabilities": {}, "clientInfo": {}}
 
 async def a_session(database: Database, clock: TurnedClock) -> Session:
     book = SessionBook(database, clock, Limits())
-    session = await book.begin("user:ada", "/mcp", NEWEST_LEGACY, CLIENT)
-    return session
+    return await book.begin("user:ada", "/mcp", NEWEST_LEGACY, CLIENT)
 
 
 async def followed(log: StreamLog, session: str, stream: str, after: int) -> list[int]:

@@ -65,7 +65,7 @@ class AuditTrail:
 
     def waiting(self) -> int:
         """Entries not stored yet."""
-        return len(self._buffer) + (0 if self._pending is None else len(self._pending.rows))
+        return len(self._buffer) + (0 if self._pending is None else self._pending.size)
 
     def start(self) -> None:
         """Begin to store entries in the background."""
@@ -152,8 +152,8 @@ class AuditTrail:
 
     def _give_up(self, batch: Batch, error: Exception) -> None:
         """The error is logged by its name alone: its text may quote the rows."""
-        self.dropped += len(batch.rows)
-        _log.error("A batch of %d audit entries was given up: %s", len(batch.rows), type(error).__name__)
+        self.dropped += batch.size
+        _log.error("A batch of %d audit entries was given up: %s", batch.size, type(error).__name__)
 
     async def _until_a_batch_is_due(self) -> None:
         if len(self._buffer) < BATCH and not self._stopping.is_set():

@@ -1,21 +1,23 @@
 """Audit entries at rest: who called what, when, and how it ended. Never arguments, results or secrets.
 
-A batch is stored once, however often it is tried: it is named by a UUIDv7 which is also the order in time.
+A second's entries are one row: a row for each would cost a busy server more than the calls they tell of. A batch is
+stored once, however often it is tried: it is named by a UUIDv7 which is also the order in time.
 """
 
 import uuid
-from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
 
 from pentad.access.call_totals import CallKey, add_totals, grouped
-from pentad.kernel.ports import Rows, Transaction, Value
+from pentad.kernel.ports import Rows, Transaction
 
 PRUNED_AT_ONCE: Final = 10
 RECENT_MOST: Final = 1000
 LONGEST_TEXT: Final = 512
-_COLUMNS: Final = "at, principal, room, tool, outcome, duration_us, request_id, session, transport, trace"
-_INSERT: Final = f"INSERT INTO audit_entries (batch, seq, {_COLUMNS}) VALUES (?, ?, {', '.join('?' * 10)})"  # noqa: S608  constants
+_READ_AT_ONCE: Final = 20
+_LATEST: Final = b"\xff" * 16
 
 
 class AuditEntry(NamedTuple):
@@ -39,59 +41,74 @@ class Batch(NamedTuple):
     """Entries ready to be stored together, with the totals they add to."""
 
     id: bytes
-    rows: list[tuple[Any, ...]]
+    size: int
+    entries: bytes
     totals: dict[CallKey, list[int]]
+
+
+_decode = msgspec.json.Decoder(list[AuditEntry]).decode
 
 
 def made_batch(batch_id: uuid.UUID, entries: Sequence[AuditEntry]) -> Batch:
     """All the work that needs no store, done before the writer is held up."""
-    name = batch_id.bytes
-    rows: list[tuple[Any, ...]] = [
-        (
-            name, seq, at, _plain(principal), _plain(room), _plain(tool), _plain(outcome), duration_us,
-            _plain(request_id), _plain(session), transport, _plain(trace),
-        )
-        for seq, (at, principal, room, tool, outcome, duration_us, request_id, session, transport, trace)
-        in enumerate(entries)
-    ]  # fmt: skip
-    totals = grouped(((row[4], row[5], row[6]), row[7]) for row in rows)
-    return Batch(name, rows, totals)
+    kept = [entry if len(entry[6]) + len(entry[7]) + len(entry[9]) < LONGEST_TEXT else _cut(entry) for entry in entries]
+    totals = grouped(((entry[2], entry[3], entry[4]), entry[5]) for entry in kept)
+    try:
+        encoded = msgspec.json.encode(kept)
+    except UnicodeEncodeError:  # half a surrogate pair, which no encoding knows
+        encoded = msgspec.json.encode([_escaped(entry) for entry in kept])
+    return Batch(batch_id.bytes, len(kept), encoded, totals)
 
 
 def store_batch(tx: Transaction, batch: Batch) -> None:
     """Store a batch, unless an earlier try has, whose answer was lost."""
-    if tx.one("SELECT 1 FROM audit_entries WHERE batch = ? AND seq = 0", batch.id) is not None:
-        return
-    tx.run_many(_INSERT, batch.rows)
-    add_totals(tx, batch.totals)
+    if tx.run(
+        "INSERT INTO audit_batches (id, size, entries) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
+        batch.id,
+        batch.size,
+        batch.entries,
+    ):
+        add_totals(tx, batch.totals)
 
 
 def recent_entries(rows: Rows, limit: int, filters: dict[str, str], since: float | None) -> list[AuditEntry]:
     """The newest entries that match every filter, newest first."""
-    conditions = [f"{column} = ?" for column in filters]
-    values: list[Value] = [_plain(value) for value in filters.values()]
-    if since is not None:
-        conditions.append("batch >= ?")
-        values.append(_first_batch_of(since))
-        conditions.append("at >= ?")
-        values.append(since)
-    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    found = rows.all(
-        f"SELECT {_COLUMNS} FROM audit_entries{where} ORDER BY batch DESC, seq DESC LIMIT ?",  # noqa: S608  constants
-        *values,
-        max(1, min(limit, RECENT_MOST)),
-    )
-    return sorted((AuditEntry(*row) for row in found), key=lambda entry: entry.at, reverse=True)
+    wanted = max(1, min(limit, RECENT_MOST))
+    oldest = 0.0 if since is None else since
+    found: list[AuditEntry] = []
+    for batch_id, entries in _batches(rows, _first_batch_of(oldest)):
+        if len(found) >= wanted and _written_at(batch_id) < found[wanted - 1].at:
+            break  # batches of several processes overlap in time; older ones no longer do
+        found += (entry for entry in entries if entry.at >= oldest and _matches(entry, filters))
+        found.sort(key=lambda entry: entry.at, reverse=True)
+    return found[:wanted]
 
 
 def prune_slice(tx: Transaction, before: float) -> int:
     """Delete the oldest few batches written before that time; the number of entries gone, 0 when none are left."""
-    return tx.run(
-        "DELETE FROM audit_entries WHERE batch IN"
-        " (SELECT DISTINCT batch FROM audit_entries WHERE batch < ? ORDER BY batch LIMIT ?)",
-        _first_batch_of(before),
-        PRUNED_AT_ONCE,
+    old = tx.all(
+        "SELECT id, size FROM audit_batches WHERE id < ? ORDER BY id LIMIT ?", _first_batch_of(before), PRUNED_AT_ONCE
     )
+    tx.run_many("DELETE FROM audit_batches WHERE id = ?", [(batch_id,) for batch_id, _ in old])
+    return sum(size for _, size in old)
+
+
+def _batches(rows: Rows, first: bytes) -> Iterator[tuple[bytes, list[AuditEntry]]]:
+    """Batches from the newest to `first`, a few at a time."""
+    below = _LATEST
+    while page := rows.all(
+        "SELECT id, entries FROM audit_batches WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?",
+        first,
+        below,
+        _READ_AT_ONCE,
+    ):
+        for batch_id, entries in page:
+            yield batch_id, _decode(entries)
+        below = page[-1][0]
+
+
+def _matches(entry: AuditEntry, filters: dict[str, str]) -> bool:
+    return all(getattr(entry, column) == value for column, value in filters.items())
 
 
 def _first_batch_of(seconds: float) -> bytes:
@@ -99,9 +116,16 @@ def _first_batch_of(seconds: float) -> bytes:
     return max(0, int(seconds * 1000)).to_bytes(6, "big") + bytes(10)
 
 
-@lru_cache(maxsize=4096)
-def _plain(text: str) -> str:
-    """Text every store takes: a caller's id may be long, or hold what a store refuses, and must not stop the trail."""
-    if len(text) > LONGEST_TEXT:
-        text = text[:LONGEST_TEXT]
-    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
+def _written_at(batch_id: bytes) -> float:
+    return int.from_bytes(batch_id[:6], "big") / 1000
+
+
+def _cut(entry: AuditEntry) -> AuditEntry:
+    """A caller chooses its request ids and trace; they must not fill the trail."""
+    return AuditEntry._make(value[:LONGEST_TEXT] if isinstance(value, str) else value for value in entry)
+
+
+def _escaped(entry: AuditEntry) -> AuditEntry:
+    return AuditEntry._make(
+        value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value for value in entry
+    )

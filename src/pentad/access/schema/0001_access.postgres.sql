@@ -33,21 +33,11 @@ CREATE TABLE rate_allowances (
     refilled_at double precision NOT NULL
 );
 
--- The batch is a UUIDv7, so the key is also the order in time: no second index is paid for on every insert.
-CREATE TABLE audit_entries (
-    batch       bytea NOT NULL,
-    seq         bigint NOT NULL,
-    at          double precision NOT NULL,
-    principal   TEXT COLLATE "C" NOT NULL,
-    room        TEXT COLLATE "C" NOT NULL,
-    tool        TEXT COLLATE "C" NOT NULL,
-    outcome     TEXT COLLATE "C" NOT NULL,
-    duration_us bigint NOT NULL,
-    request_id  TEXT COLLATE "C" NOT NULL,
-    session     TEXT COLLATE "C" NOT NULL,
-    transport   TEXT COLLATE "C" NOT NULL,
-    trace       TEXT COLLATE "C" NOT NULL,
-    PRIMARY KEY (batch, seq)
+-- A second's calls are one row. Its id is a UUIDv7, so the key is also the order in time.
+CREATE TABLE audit_batches (
+    id      BYTEA PRIMARY KEY,
+    size    BIGINT NOT NULL,
+    entries BYTEA NOT NULL
 );
 
 CREATE TABLE call_totals (

@@ -33,22 +33,12 @@ CREATE TABLE rate_allowances (
     refilled_at REAL NOT NULL
 ) STRICT;
 
--- The batch is a UUIDv7, so the key is also the order in time: no second index is paid for on every insert.
-CREATE TABLE audit_entries (
-    batch       BLOB NOT NULL,
-    seq         INTEGER NOT NULL,
-    at          REAL NOT NULL,
-    principal   TEXT NOT NULL,
-    room        TEXT NOT NULL,
-    tool        TEXT NOT NULL,
-    outcome     TEXT NOT NULL,
-    duration_us INTEGER NOT NULL,
-    request_id  TEXT NOT NULL,
-    session     TEXT NOT NULL,
-    transport   TEXT NOT NULL,
-    trace       TEXT NOT NULL,
-    PRIMARY KEY (batch, seq)
-) STRICT, WITHOUT ROWID;
+-- A second's calls are one row. Its id is a UUIDv7, so the key is also the order in time.
+CREATE TABLE audit_batches (
+    id      BLOB PRIMARY KEY,
+    size    INTEGER NOT NULL,
+    entries BLOB NOT NULL
+) STRICT;
 
 CREATE TABLE call_totals (
     room        TEXT NOT NULL,
