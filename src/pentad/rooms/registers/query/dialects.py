@@ -28,6 +28,14 @@ class Parts(Protocol):
         """A number as that parameter."""
         ...
 
+    def expected(self, test: str) -> str:
+        """A test that most rows pass, so that no index is chosen for it."""
+        ...
+
+    def without_index(self, column: str) -> str:
+        """A column to sort by that no index should be chosen for."""
+        ...
+
     def like(self, value: str) -> str:
         """A text against a parameter from `patterns.like_parameter`."""
         ...

@@ -47,7 +47,7 @@ def source(
     include_deleted: bool = False,
 ) -> Source:
     """The objects of a scope that a filter and a search are true of."""
-    pieces = _place(scope)
+    pieces = _place(parts, scope)
     if as_of is None and not include_deleted:
         pieces.append(Sql("objects.deleted IS NULL"))
     if scope.organisations is not None:
@@ -69,12 +69,12 @@ def source(
     return Source(tables, joined("AND", pieces) if pieces else Sql("TRUE"), relevance)
 
 
-def _place(scope: Scope, table: str = "objects") -> list[Sql]:
+def _place(parts: Parts, scope: Scope, table: str = "objects") -> list[Sql]:
     pieces: list[Sql] = []
     if scope.register is not None:
         pieces.append(Sql(f"{table}.register = {int(scope.register)}"))
     if len(scope.schemas) == 1:
-        pieces.append(Sql(f"{table}.schema = {int(scope.schemas[0])}"))
+        pieces.append(Sql(parts.expected(f"{table}.schema = {int(scope.schemas[0])}")))
     elif scope.schemas:
         pieces.append(Sql(f"{table}.schema IN ({', '.join(str(int(schema)) for schema in scope.schemas)})"))
     return pieces
@@ -83,7 +83,8 @@ def _place(scope: Scope, table: str = "objects") -> list[Sql]:
 def _past(parts: Parts, scope: Scope, as_of: AsOf) -> Sql:
     """What has not changed since, and for each object that has, what its first later change replaced."""
     if as_of.change is not None:
-        later = "EXISTS (SELECT 1 FROM object_changes AS later WHERE later.uuid = {0}.uuid AND later.seq > ?{1})"
+        later = "EXISTS (SELECT 1 FROM object_changes AS later WHERE later.uuid = {0}.uuid AND later.seq > ?"
+        later += " AND later.action NOT IN ('lock', 'unlock'){1})"
         unchanged = Sql("NOT " + later.format("objects", ""), (as_of.change,))
         replaced = Sql(
             "changed.seq > ? AND NOT " + later.format("changed", " AND later.seq < changed.seq"),
@@ -92,9 +93,10 @@ def _past(parts: Parts, scope: Scope, as_of: AsOf) -> Sql:
     else:
         unchanged = Sql("objects.updated_at <= ?", (as_of.at,))
         replaced = Sql("changed.since <= ? AND changed.at > ?", (as_of.at, as_of.at))
-    now = joined("AND", [*_place(scope), Sql("objects.deleted IS NULL"), unchanged])
+    now = joined("AND", [*_place(parts, scope), Sql("objects.deleted IS NULL"), unchanged])
     then = joined(
-        "AND", [*_place(scope, "changed"), Sql("changed.before IS NOT NULL AND changed.before_deleted = 0"), replaced]
+        "AND",
+        [*_place(parts, scope, "changed"), Sql("changed.before IS NOT NULL AND changed.before_deleted = 0"), replaced],
     )
     unchanged_rows = select(f"{COLUMNS}{parts.past_columns('objects.data')}", Sql("objects"), now)
     replaced_rows = select(

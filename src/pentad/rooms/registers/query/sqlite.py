@@ -31,6 +31,14 @@ class SqliteParts:
     def number(self, value: float) -> Value:
         return value
 
+    def expected(self, test: str) -> str:
+        # without statistics SQLite takes every column of an index for equally selective, and would rather walk the
+        # index over whole pairs than look a value up in the property's own
+        return f"likelihood({test}, 0.99)"
+
+    def without_index(self, column: str) -> str:
+        return f"+{column}"
+
     def like(self, value: str) -> str:
         return f"{value} LIKE ? ESCAPE '!'"
 

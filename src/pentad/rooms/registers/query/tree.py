@@ -226,8 +226,8 @@ class Aggregated:
 class Scope:
     """What a caller may ask about, whatever the query says.
 
-    `register` None is every register, `schemas` empty every schema. `indexed` are the paths that have an index of
-    their own in a scope of one schema; knowing them only makes some facets cheaper.
+    `register` None is every register, `schemas` empty every schema. In a scope of one schema, `indexed` are the paths
+    with an index of their own and `unique` those with a unique one; knowing them changes speed, never answers.
     """
 
     register: int | None = None
@@ -235,3 +235,4 @@ class Scope:
     organisations: tuple[str, ...] | None = None
     rule: Filter | None = None
     indexed: frozenset[Path] = frozenset()
+    unique: frozenset[Path] = frozenset()

@@ -1,0 +1,111 @@
+"""Queries from the parameters of a URL, as OpenRegister's clients write them.
+
+    ?status=open&price[gte]=5&tags[]=a&tags[]=b&@self[created][gt]=2026-01-01&_order[price]=desc&_limit=10&_facets=status
+
+What begins with an underscore steers the query; what steers nothing here is reported as ignored. Everything else is a
+filter, its text read as what the property holds.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Final
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.registers.query.comparisons import Operator, compared, operator
+from pentad.rooms.registers.query.parse import parse_query
+from pentad.rooms.registers.query.targets import Known, Target, target
+from pentad.rooms.registers.query.tree import And, Compare, Filter, Query
+
+_STEERING: Final = {
+    "_limit": "limit",
+    "_offset": "offset",
+    "_page": "page",
+    "_cursor": "cursor",
+    "_search": "search",
+    "_count": "count",
+    "_includeDeleted": "include_deleted",
+    "_asOf": "as_of",
+}
+_LISTS: Final = {"_fields": "fields", "_facets": "facets", "_filter": "filter", "_order": "sort"}
+_MOST: Final = 500
+_BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]")
+_NULLS: Final = {"IS NULL": "eq", "IS NOT NULL": "ne"}
+
+
+def parse_parameters(known: Known, pairs: Iterable[tuple[str, str]]) -> Query:
+    """The query that the parameters of a URL mean."""
+    steering: dict[str, Any] = {}
+    asked: dict[tuple[str, Operator], list[str]] = {}
+    ignored: list[str] = []
+    for number, (name, value) in enumerate(pairs):
+        if number >= _MOST:
+            raise InvalidInput(f"The query has more than {_MOST} parameters.")
+        if not name.startswith("_") or name in known.properties:
+            asked.setdefault(_place(known, name), []).append(value)
+        elif not _steer(steering, name, value):
+            ignored.append(name)
+    conditions = [_condition(target(known, name), op, values) for (name, op), values in asked.items()]
+    query = parse_query(known, steering)
+    if query.filter is not None:
+        conditions.append(query.filter)
+    wanted = None if not conditions else conditions[0] if len(conditions) == 1 else And(tuple(conditions))
+    return replace(query, filter=wanted, ignored=tuple(ignored))
+
+
+def _steer(steering: dict[str, Any], name: str, value: str) -> bool:
+    """Take in one steering parameter; False when it steers nothing."""
+    plain = name.partition("[")[0]
+    if plain in _STEERING:
+        steering[_STEERING[plain]] = value
+        return True
+    member = _LISTS.get(plain)
+    if member is None:
+        return False
+    inner: list[str] = _BRACKETS.findall(name)
+    if member == "sort" and inner and inner[0]:
+        steering.setdefault(member, {})[".".join(inner)] = value
+    elif value.lstrip().startswith(("{", "[")):
+        steering[member] = _json(name, value)
+    elif member == "filter":  # a list of names: what OpenRegister's clients use it for
+        steering.setdefault("fields", []).extend(value.split(","))
+    elif member == "sort":
+        steering[member] = value
+    else:
+        steering.setdefault(member, []).extend(one for one in value.split(",") if one)
+    return True
+
+
+def _json(name: str, value: str) -> Any:
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        raise InvalidInput(f"{name} is not valid JSON.", hint="Write it as JSON, URL-encoded.") from None
+
+
+def _place(known: Known, name: str) -> tuple[str, Operator]:
+    """The dotted name and the operator of `a[b][gte]`; a property of exactly that name comes first."""
+    if name in known.properties:
+        return name, "eq"
+    plain = name.partition("[")[0]
+    inner: list[str] = _BRACKETS.findall(name)
+    op: Operator = "eq"
+    if inner and inner[-1] == "":
+        inner.pop()
+        op = "in"
+    if inner and (found := operator(inner[-1])) is not None and ".".join((plain, *inner)) not in known.properties:
+        op = found
+        inner.pop()
+    return ".".join((plain, *inner)), op
+
+
+def _condition(at: Target, op: Operator, values: list[str]) -> Filter:
+    if len(values) == 1 and op == "eq" and values[0] in _NULLS:
+        return Compare(at.path, "eq" if _NULLS[values[0]] == "eq" else "ne", None)
+    if op in ("in", "nin"):
+        return compared(at, op, values if len(values) > 1 else values[0], text=True)
+    if op in ("eq", "ne") and len(values) > 1:
+        return compared(at, "in" if op == "eq" else "nin", values, text=True)
+    parts = tuple(compared(at, op, value, text=True) for value in values)
+    return parts[0] if len(parts) == 1 else And(parts)

@@ -1,0 +1,139 @@
+"""What a name in a query means: the path it stands for, and how values there compare.
+
+A query names only what the schema knows; anything else is refused with the nearest names, because a misspelt filter
+that finds nothing looks like an answer. Below an object without declared members, anything may be named.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
+
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.names import nearest
+from pentad.rooms.registers.query.metadata import COLUMNS, SELF
+from pentad.rooms.registers.query.tree import Kind, Path
+
+_MOST_SHOWN: Final = 30
+_LONGEST_NAME: Final = 1_000
+_DEEPEST: Final = 32
+
+DeclaredKind = Literal["text", "number", "boolean", "date"]
+
+
+class Declared(Protocol):
+    """What a query needs to know of one property; `definitions.properties.Property` is one."""
+
+    @property
+    def types(self) -> Sequence[str]: ...
+
+    @property
+    def kind(self) -> DeclaredKind | None: ...
+
+    @property
+    def item_kind(self) -> DeclaredKind | None: ...
+
+    @property
+    def children(self) -> Mapping[str, "Declared"]: ...
+
+
+class Known(Protocol):
+    """What a query needs to know of a schema; `definitions.compiled.CompiledSchema` is one."""
+
+    @property
+    def properties(self) -> Mapping[str, Declared]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A place in an object. `kind` None: values of any kind, or none that compare. `many`: an array of `kind`."""
+
+    name: str
+    path: Path
+    kind: Kind | None
+    many: bool = False
+    time: bool = False
+    holds_object: bool = False
+
+    @property
+    def described(self) -> str:
+        """Its type in words, for an error."""
+        one = {"text": "text", "number": "a number", "boolean": "true or false", None: "a value"}[self.kind]
+        if self.time:
+            return "a time (ISO 8601)"
+        return f"an array ({one} each)" if self.many else "an object" if self.holds_object else one
+
+
+def target(known: Known, name: str) -> Target:
+    """The place a dotted name means; InvalidInput with the nearest names for one the schema does not have."""
+    if len(name) > _LONGEST_NAME or name.count(".") > _DEEPEST:
+        raise InvalidInput(f"The name {name[:60]!r}... is too long.", hint=f"At most {_LONGEST_NAME} characters.")
+    if name == SELF or name.startswith(f"{SELF}."):
+        return _metadata(name)
+    if not known.properties:
+        return Target(name, tuple(name.split(".")), None)
+    found = _below(name, (), known.properties, name.split("."))
+    if found is None:
+        raise _unknown(name, known)
+    return found
+
+
+def _metadata(name: str) -> Target:
+    column = COLUMNS.get(name.removeprefix(SELF).removeprefix("."))
+    if column is None:
+        close = nearest(name, [f"{SELF}.{one}" for one in COLUMNS])
+        guess = f" Did you mean {close[0]!r}?" if close else ""
+        raise InvalidInput(
+            f"There is no metadata {name[:80]!r} to ask for.{guess}",
+            hint=f"There is {', '.join(f'{SELF}.{one}' for one in COLUMNS)}.",
+        )
+    return Target(name, (SELF, name.removeprefix(f"{SELF}.")), column.kind, time=column.time)
+
+
+def _below(name: str, path: Path, declared: Mapping[str, Declared], steps: Sequence[str]) -> Target | None:
+    """A name may itself have dots, so the longest that is declared wins."""
+    for count in range(len(steps), 0, -1):
+        facts = declared.get(".".join(steps[:count]))
+        if facts is not None:
+            here = (*path, ".".join(steps[:count]))
+            return _inside(name, here, facts, steps[count:])
+    return None
+
+
+def _inside(name: str, path: Path, facts: Declared, steps: Sequence[str]) -> Target | None:
+    if not steps:
+        many = "array" in facts.types
+        kind = _kind(facts.item_kind if many else facts.kind)
+        return Target(name, path, kind, many=many, holds_object="object" in facts.types)
+    if "array" in facts.types and steps[0].isascii() and steps[0].isdigit() and len(steps[0]) < 10:
+        place: Path = (*path, int(steps[0]))
+        return Target(name, (*place, *steps[1:]), None if steps[1:] else _kind(facts.item_kind))
+    if facts.children:
+        return _below(name, path, facts.children, steps)
+    if "object" in facts.types or not facts.types:
+        return Target(name, (*path, *steps), None)
+    return None
+
+
+def _kind(declared: DeclaredKind | None) -> Kind | None:
+    return "text" if declared == "date" else declared
+
+
+def _unknown(name: str, known: Known) -> InvalidInput:
+    names = _names(known.properties)
+    close = nearest(name, names, limit=3)
+    shown = ", ".join(names[:_MOST_SHOWN]) + (f" and {len(names) - _MOST_SHOWN} more" if names[_MOST_SHOWN:] else "")
+    guess = f" Did you mean {' or '.join(repr(one) for one in close)}?" if close else ""
+    return InvalidInput(
+        f"The schema has no property {name[:80]!r}.{guess}",
+        hint=f"It has {shown}; metadata is under {SELF}, as in {SELF}.created.",
+        details={"property": name[:200], "nearest": close, "properties": names[:_MOST_SHOWN]},
+    )
+
+
+def _names(declared: Mapping[str, Declared], prefix: str = "", depth: int = 0) -> list[str]:
+    names: list[str] = []
+    for name, facts in declared.items():
+        names.append(prefix + name)
+        if depth < 3 and len(names) < 1_000:
+            names += _names(facts.children, f"{prefix}{name}.", depth + 1)
+    return names
