@@ -1,0 +1,270 @@
+"""Compiled JSON Schemas (2020-12): bounded to compile, bounded to run, every failure as path, rule and value.
+
+Schemas come from strangers. Before one is used its size, nesting, patterns, references and branching are checked;
+nothing is ever fetched. A pattern runs in linear time, or, where it needs look-around, under a small backtracking limit
+and on short strings only. What a failure means to a reader is said elsewhere; this module only tells the facts.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from typing import Any, Final, cast
+
+import jsonschema_rs
+import msgspec
+
+from pentad.kernel.errors import InvalidInput, LimitExceeded
+from pentad.kernel.schema_cost import SchemaCost, subschemas
+
+Path = tuple[str | int, ...]
+FormatCheck = Callable[[str], bool]
+
+_META_URI: Final = "https://json-schema.org/draft/2020-12/schema"
+_DEEPEST_INSTANCE: Final = 64
+_PATTERNS_TOGETHER: Final = 64 * 1024 * 1024
+_ONE_PATTERN: Final = 8 * 1024 * 1024
+_LONGEST_FOR_LOOKAROUND: Final = 10_000
+_BACKTRACKS: Final = 10_000
+_EXPLAIN_BUDGET: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaBounds:
+    """What a schema may be at most."""
+
+    depth: int = 32
+    size: int = 256 * 1024
+    pattern: int = 1_000
+    checks: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One rule that a value breaks. `branches` holds the failures of each alternative of anyOf and oneOf."""
+
+    path: Path
+    rule: str
+    message: str
+    received: Any
+    expected: Any = None
+    branches: tuple[tuple["Failure", ...], ...] = ()
+
+
+class JsonSchema:
+    """A schema ready for use; build it with `compile_json_schema`."""
+
+    __slots__ = ("_alternatives", "_cost", "_validator", "deepest", "is_valid")
+
+    def __init__(self, document: Any, validator: jsonschema_rs.Validator, cost: SchemaCost, most: int) -> None:
+        self._validator = validator
+        self._cost = cost
+        self._alternatives = any("anyOf" in node or "oneOf" in node for _, node in subschemas(document))
+        self.deepest = _deepest(cost, most)
+        self.is_valid: Callable[[Any], bool] = validator.is_valid if self.deepest is None else self._is_valid_if_shallow
+
+    def failures(self, instance: Any, *, limit: int = 50) -> list[Failure]:
+        """What is wrong, in the order of the schema; empty when nothing is. Never more than `limit`."""
+        depth, nodes = measure(instance)
+        if depth > _DEEPEST_INSTANCE or (self.deepest is not None and depth > self.deepest):
+            most = min(_DEEPEST_INSTANCE, self.deepest or _DEEPEST_INSTANCE)
+            return [Failure((), "depth", f"nested {depth} levels deep; this schema allows {most}", None, most)]
+        try:
+            if self._validator.is_valid(instance):
+                return []
+            if nodes * self._cost.at(depth) > _EXPLAIN_BUDGET:
+                return [self._first_failure(instance)]
+            return [_failure(error) for error in islice(self._validator.iter_errors(instance), limit)]
+        except (ValueError, OverflowError) as error:
+            return [Failure((), "json", f"is not plain JSON: {str(error)[:120]}", None)]
+
+    def _first_failure(self, instance: Any) -> Failure:
+        """For large values: the library collects all failures of all alternatives before it tells the first."""
+        if not self._alternatives:
+            try:
+                self._validator.validate(instance)
+            except jsonschema_rs.ValidationError as error:
+                return _failure(error)
+        return Failure((), "schema", "does not match the schema; it is too large to say where", None)
+
+    def _is_valid_if_shallow(self, instance: Any) -> bool:
+        return measure(instance)[0] <= (self.deepest or _DEEPEST_INSTANCE) and self._validator.is_valid(instance)
+
+
+def compile_json_schema(
+    schema: Mapping[str, Any],
+    *,
+    formats: Mapping[str, FormatCheck] | None = None,
+    bounds: SchemaBounds = SchemaBounds(),  # noqa: B008  frozen, so one instance may be shared
+) -> JsonSchema:
+    """A usable schema, or InvalidInput with `details.problems`, each with path, rule and message."""
+    document = bounded_copy(schema, bounds)
+    problems = [*_meta_problems(document), *_reference_problems(document), *_pattern_problems(document, bounds)]
+    if problems:
+        raise _refusal(problems)
+    cost = SchemaCost(document)
+    if (checks := cost.at(4)) > bounds.checks:
+        raise LimitExceeded(
+            f"The schema applies {checks} subschemas to one value; the limit is {bounds.checks}.",
+            hint="Flatten nested anyOf, oneOf and allOf.",
+        )
+    return JsonSchema(document, _validator(document, dict(formats or {})), cost, bounds.checks)
+
+
+def pointer(path: Sequence[str | int]) -> str:
+    """A path as a JSON pointer (RFC 6901)."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+
+
+def measure(instance: Any) -> tuple[int, int]:
+    """Depth and number of values of a JSON value; depth stops being counted past the deepest allowed."""
+    depth, nodes = 0, 1
+    level: list[Any] = [instance]
+    while level:
+        inner: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                inner.extend(cast("dict[str, Any]", value).values())
+            elif isinstance(value, list | tuple):
+                inner.extend(cast("list[Any]", value))
+        if not inner and not any(isinstance(value, dict | list | tuple) for value in level):
+            break
+        depth += 1
+        nodes += len(inner)
+        if depth > _DEEPEST_INSTANCE:
+            break
+        level = inner
+    return depth, nodes
+
+
+def _deepest(cost: SchemaCost, most: int) -> int | None:
+    """None for a schema whose work does not explode with depth; else the depth up to which it stays bearable."""
+    if cost.at(_DEEPEST_INSTANCE) <= most:
+        return None
+    return next(depth for depth in range(_DEEPEST_INSTANCE, 0, -1) if cost.at(depth) <= most)
+
+
+def bounded_copy(schema: Mapping[str, Any], bounds: SchemaBounds) -> dict[str, Any]:
+    """A plain copy of a foreign schema, or LimitExceeded when it is too large or too deep to look at."""
+    try:
+        text = msgspec.json.encode(schema)
+    except RecursionError:
+        raise LimitExceeded(f"The schema is nested deeper than {bounds.depth} levels.", hint="Use $defs.") from None
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(f"The schema is not plain JSON: {str(error)[:120]}.", hint="Send JSON.") from None
+    if len(text) > bounds.size:
+        raise LimitExceeded(
+            f"The schema has {len(text)} bytes; the limit is {bounds.size}.", hint="Split it into several schemas."
+        )
+    # A level of a schema is two of JSON: the keyword and the name or number under it.
+    if measure(schema)[0] > min(2 * bounds.depth, _DEEPEST_INSTANCE):
+        raise LimitExceeded(f"The schema is nested deeper than {bounds.depth} levels.", hint="Use $defs.")
+    return cast("dict[str, Any]", msgspec.json.decode(text))
+
+
+@cache
+def _meta() -> jsonschema_rs.Validator:
+    return jsonschema_rs.Draft202012Validator({"$ref": _META_URI}, validate_formats=False, offline=True)
+
+
+def _meta_problems(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"path": pointer(error.instance_path), "rule": error.kind.name, "message": _about_schema(error)}
+        for error in islice(_meta().iter_errors(document), 20)
+    ]
+
+
+def _about_schema(error: jsonschema_rs.ValidationError) -> str:
+    if error.instance_path and error.instance_path[-1] == "type":
+        return f"{error.instance!r} is not a type; use string, number, integer, boolean, array, object or null"
+    return error.message[:200]
+
+
+def _reference_problems(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for path, node in subschemas(document):
+        for keyword in ("$ref", "$dynamicRef"):
+            reference = node.get(keyword)
+            if isinstance(reference, str) and not reference.startswith("#") and reference != _META_URI:
+                message = f"{reference[:200]!r} points outside the schema; nothing is fetched"
+                yield {"path": pointer((*path, keyword)), "rule": keyword, "message": message}
+        if "$id" in node and path:
+            yield {"path": pointer((*path, "$id")), "rule": "$id", "message": "a subschema may not rename itself"}
+
+
+def _pattern_problems(document: dict[str, Any], bounds: SchemaBounds) -> list[dict[str, Any]]:
+    """Refuses what is too long or no pattern at all; patterns that need look-around get a limit on the string."""
+    patterns = [(path, node, pattern) for path, node in subschemas(document) for pattern in _patterns(node)]
+    share = min(_ONE_PATTERN, _PATTERNS_TOGETHER // max(1, len(patterns)))
+    linear = jsonschema_rs.RegexOptions(size_limit=share, dfa_size_limit=1024 * 1024)
+    problems: list[dict[str, Any]] = []
+    for path, node, pattern in patterns:
+        if len(pattern) > bounds.pattern:
+            message = f"the pattern has {len(pattern)} characters; the limit is {bounds.pattern}"
+        elif _compiles(pattern, linear):
+            continue
+        elif node.get("pattern") == pattern and _compiles(pattern, _lookaround(share)):
+            limit = node.get("maxLength")
+            node["maxLength"] = min(
+                limit if isinstance(limit, int) else _LONGEST_FOR_LOOKAROUND, _LONGEST_FOR_LOOKAROUND
+            )
+            continue
+        else:
+            message = f"{pattern[:80]!r} is not a regular expression this server can run safely"
+        problems.append({"path": pointer((*path, "pattern")), "rule": "pattern", "message": message})
+    return problems
+
+
+def _patterns(node: Mapping[str, Any]) -> Iterator[str]:
+    if isinstance(pattern := node.get("pattern"), str):
+        yield pattern
+    if isinstance(named := node.get("patternProperties"), dict):
+        yield from cast("dict[str, Any]", named)
+
+
+def _lookaround(share: int) -> jsonschema_rs.FancyRegexOptions:
+    return jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKS, size_limit=share, dfa_size_limit=1024 * 1024)
+
+
+def _compiles(pattern: str, options: jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions) -> bool:
+    try:
+        jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=options, offline=True)
+    except ValueError:
+        return False
+    return True
+
+
+def _validator(document: dict[str, Any], formats: dict[str, FormatCheck]) -> jsonschema_rs.Validator:
+    # The engine of look-around runs every pattern without it in linear time by itself.
+    try:
+        return jsonschema_rs.Draft202012Validator(
+            document,
+            formats=formats,
+            validate_formats=True,
+            pattern_options=_lookaround(_ONE_PATTERN),
+            offline=True,
+        )
+    except jsonschema_rs.ValidationError as error:
+        raise _refusal(
+            [{"path": pointer(error.instance_path), "rule": error.kind.name, "message": error.message[:200]}]
+        ) from None
+    except ValueError as error:
+        raise InvalidInput(f"The schema cannot be compiled: {str(error)[:120]}.", hint="Simplify it.") from None
+
+
+def _refusal(problems: list[dict[str, Any]]) -> InvalidInput:
+    first = "; ".join(f"{problem['path'] or '/'}: {problem['message']}" for problem in problems[:5])
+    return InvalidInput(
+        f"The schema is not valid JSON Schema: {first}.",
+        hint="Correct these places and send it again.",
+        details={"problems": problems[:50]},
+    )
+
+
+def _failure(error: jsonschema_rs.ValidationError) -> Failure:
+    kind = error.kind
+    facts = kind.as_dict()
+    context = cast("list[list[jsonschema_rs.ValidationError]]", facts.get("context") or [])
+    expected = next((value for name, value in facts.items() if name not in ("context", "error", "message")), None)
+    branches = tuple(tuple(_failure(inner) for inner in branch[:20]) for branch in context[:20])
+    rule = str(error.schema_path[-1]) if kind.name == "contains" and error.schema_path else kind.name
+    return Failure(tuple(error.instance_path), rule, error.message[:300], error.instance, expected, branches)

@@ -1,0 +1,1 @@
+"""What a schema means: pure, without I/O."""

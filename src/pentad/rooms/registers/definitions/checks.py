@@ -1,0 +1,190 @@
+"""What must be true of a schema before it is stored, beyond being JSON Schema; every finding with its place.
+
+Names of properties may be anything. The JSON Schema part itself is checked when it is compiled.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, cast
+
+from pentad.kernel.names import did_you_mean
+from pentad.kernel.schema import Path, pointer
+from pentad.rooms.registers.definitions.computed import read_computed
+from pentad.rooms.registers.definitions.defaults import BEHAVIOURS, read_default
+from pentad.rooms.registers.definitions.expressions import ExpressionError
+from pentad.rooms.registers.definitions.formats import KNOWN_FORMATS
+from pentad.rooms.registers.definitions.references import ON_DELETE, stored_reference
+from pentad.rooms.registers.definitions.translation import LINK_TYPES, TYPES, is_link, types_of
+
+MOST_PROPERTIES: Final = 2_000
+LARGEST_FILE: Final = 100 * 1024 * 1024
+LONGEST_TAG: Final = 50
+_UNTYPED: Final = ("oneOf", "anyOf", "allOf", "$ref", "$dynamicRef", "enum", "not", "if")
+_FLAGS: Final = ("visible", "hideOnCollection", "hideOnForm", "unique", "immutable", "translatable", "writeBack")
+_PAIRS: Final = (
+    ("minimum", "maximum"),
+    ("minLength", "maxLength"),
+    ("minItems", "maxItems"),
+    ("minProperties", "maxProperties"),
+    ("minContains", "maxContains"),
+)
+_MIME: Final = re.compile(r"[\w.+-]{1,100}/(?:[\w.+-]{1,100}|\*)")
+
+Finding = dict[str, Any]
+
+
+def check_body(body: Mapping[str, Any]) -> list[Finding]:
+    """All that is wrong with a schema's own definitions."""
+    found: list[Finding] = []
+    properties = body.get("properties")
+    if properties not in (None, []) and not isinstance(properties, Mapping):
+        found.append(finding(("properties",), "type", "must be an object of properties"))
+    required = body.get("required")
+    if required is not None and not _is_names(required):
+        found.append(finding(("required",), "type", "must be a list of property names"))
+    count = 0
+    for path, node in _definitions(body):
+        count += 1
+        found.extend(_check_property(node, path))
+    if count > MOST_PROPERTIES:
+        found.append(finding(("properties",), "limit", f"{count} properties; the limit is {MOST_PROPERTIES}"))
+    return found
+
+
+def check_names(body: Mapping[str, Any]) -> Iterator[Finding]:
+    """Names the configuration uses must be properties; asked of a body whose parents are folded in."""
+    known = {**cast("Mapping[str, Any]", body.get("x-alternatives") or {}), **body["properties"]}
+    for names in unique_sets(body):
+        for name in names:
+            if name not in known:
+                guess = did_you_mean(name, known) or ""
+                message = f"{name!r} is not a property. {guess}".strip()
+                yield finding(("configuration", "unique"), "unique", message)
+
+
+def unique_sets(body: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """`configuration.unique`: one name, a list of names that are unique together, or a list of such lists."""
+    configuration = body.get("configuration")
+    declared = cast("Mapping[str, Any]", configuration).get("unique") if isinstance(configuration, Mapping) else None
+    if isinstance(declared, str) and declared:
+        return [(declared,)]
+    if not isinstance(declared, list) or not declared:
+        return []
+    entries = cast("list[Any]", declared)
+    if all(isinstance(entry, str) for entry in entries):
+        return [tuple(entries)]
+    return [
+        tuple(map(str, cast("list[Any]", entry))) if isinstance(entry, list) else (str(entry),) for entry in entries
+    ]
+
+
+def finding(path: Path, rule: str, message: str) -> Finding:
+    return {"path": pointer(path), "rule": rule, "message": message}
+
+
+def _definitions(body: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every property at every level, with its place."""
+    waiting: list[tuple[Path, Any]] = [(path, body)]
+    while waiting:
+        here, node = waiting.pop()
+        if not isinstance(node, Mapping):
+            continue
+        inner = cast("Mapping[str, Any]", node)
+        properties = inner.get("properties")
+        if isinstance(properties, Mapping):
+            for name, value in cast("Mapping[str, Any]", properties).items():
+                place = (*here, "properties", name)
+                yield place, value
+                waiting.append((place, value))
+        if isinstance(inner.get("items"), Mapping):
+            waiting.append(((*here, "items"), inner["items"]))
+
+
+def _check_property(node: Any, path: Path) -> Iterator[Finding]:
+    if isinstance(node, bool):
+        return
+    if not isinstance(node, Mapping):
+        yield finding(path, "type", "a property is defined by an object")
+        return
+    definition = cast("Mapping[str, Any]", node)
+    yield from _check_type(definition, path)
+    yield from _check_values(definition, path)
+    yield from _check_flags(definition, path)
+    yield from _check_relation(definition, path)
+    if is_link(definition):
+        yield from _check_file(definition, path)
+    for keyword, read in (("default", read_default), ("computed", read_computed)):
+        try:
+            read(definition)
+        except ExpressionError as error:
+            yield finding((*path, keyword), keyword, error.message)
+
+
+def _check_type(node: Mapping[str, Any], path: Path) -> Iterator[Finding]:
+    types = types_of(node)
+    if not types and "const" not in node and all(node.get(keyword) is None for keyword in _UNTYPED):
+        yield finding((*path, "type"), "type", f"a type is missing; use one of {', '.join(TYPES)}, file")
+    for name in types:
+        if name not in TYPES and name not in LINK_TYPES:
+            guess = did_you_mean(name, (*TYPES, *LINK_TYPES)) or f"Types: {', '.join(TYPES)}, file."
+            yield finding((*path, "type"), "type", f"{name!r} is not a type. {guess}")
+    given = node.get("format")
+    if given and "string" in types and (not isinstance(given, str) or given not in KNOWN_FORMATS):
+        guess = did_you_mean(str(given), KNOWN_FORMATS) or f"Formats: {', '.join(sorted(KNOWN_FORMATS))}."
+        yield finding((*path, "format"), "format", f"{given!r} is not a format. {guess}")
+
+
+def _check_values(node: Mapping[str, Any], path: Path) -> Iterator[Finding]:
+    if "enum" in node and node["enum"] is not None and (not isinstance(node["enum"], list) or not node["enum"]):
+        yield finding((*path, "enum"), "enum", "must be a list of at least one value")
+    for low, high in _PAIRS:
+        least, most = node.get(low), node.get(high)
+        if isinstance(least, int | float) and isinstance(most, int | float) and least > most:
+            yield finding((*path, low), low, f"{low} {least} is above {high} {most}: nothing could be valid")
+    behaviour = node.get("defaultBehavior")
+    if behaviour is not None and (not isinstance(behaviour, str | bool) or behaviour not in BEHAVIOURS):
+        yield finding((*path, "defaultBehavior"), "defaultBehavior", "must be absent, falsy or always")
+    if isinstance(node.get("required"), str):
+        yield finding((*path, "required"), "required", "must be true or false, or a list of names in an object")
+
+
+def _check_flags(node: Mapping[str, Any], path: Path) -> Iterator[Finding]:
+    for flag in _FLAGS:
+        if node.get(flag) is not None and not isinstance(node[flag], bool):
+            yield finding((*path, flag), flag, "must be true or false")
+    if node.get("facetable") is not None and not isinstance(node["facetable"], bool | Mapping):
+        yield finding((*path, "facetable"), "facetable", "must be true, false or an object")
+
+
+def _check_relation(node: Mapping[str, Any], path: Path) -> Iterator[Finding]:
+    reference = node.get("$ref")
+    if isinstance(reference, str) and stored_reference(reference) is None and not reference.startswith("#"):
+        yield finding((*path, "$ref"), "$ref", f"{reference[:200]!r} points outside; nothing is fetched")
+    rule = node.get("onDelete")
+    if rule is None:
+        return
+    items = node.get("items")
+    inner = cast("Mapping[str, Any]", items).get("$ref") if isinstance(items, Mapping) else None
+    if stored_reference(reference) is None and stored_reference(inner) is None:
+        yield finding((*path, "onDelete"), "onDelete", "only means something beside a $ref to another schema")
+    if rule not in ON_DELETE:
+        yield finding((*path, "onDelete"), "onDelete", f"must be one of {', '.join(ON_DELETE)}")
+    if rule == "SET_DEFAULT" and node.get("default") is None:
+        yield finding((*path, "onDelete"), "onDelete", "SET_DEFAULT needs a default")
+
+
+def _check_file(node: Mapping[str, Any], path: Path) -> Iterator[Finding]:
+    types = node.get("allowedTypes")
+    if types is not None and not (_is_names(types) and all(_MIME.fullmatch(name) for name in types)):
+        yield finding((*path, "allowedTypes"), "allowedTypes", "must be a list of media types such as image/png")
+    size = node.get("maxSize")
+    if size is not None and (isinstance(size, bool) or not isinstance(size, int) or not 0 < size <= LARGEST_FILE):
+        yield finding((*path, "maxSize"), "maxSize", f"must be a number of bytes up to {LARGEST_FILE}")
+    for keyword in ("allowedTags", "autoTags"):
+        tags = node.get(keyword)
+        if tags is not None and not (_is_names(tags) and all(len(tag) <= LONGEST_TAG for tag in tags)):
+            yield finding((*path, keyword), keyword, f"must be a list of tags of at most {LONGEST_TAG} characters")
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in cast("list[Any]", value))

@@ -1,0 +1,253 @@
+"""A schema made ready: its facts for storage and queries, and `prepare`, the one way an object passes its rules.
+
+Compiling is the time for every complaint about the schema itself; preparing an object then only complains about the
+object. Both are pure: no store, no clock, no network.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.schema import JsonSchema, Path, SchemaBounds, bounded_copy, compile_json_schema
+from pentad.rooms.registers.definitions.checks import Finding, check_body, check_names, finding, unique_sets
+from pentad.rooms.registers.definitions.composition import Parents, Resolved, resolve
+from pentad.rooms.registers.definitions.expressions import ExpressionError
+from pentad.rooms.registers.definitions.filling import Filling
+from pentad.rooms.registers.definitions.formats import EXTRA_FORMATS
+from pentad.rooms.registers.definitions.naming import Heading, Naming
+from pentad.rooms.registers.definitions.patching import same_json
+from pentad.rooms.registers.definitions.problems import Problem, read_failures
+from pentad.rooms.registers.definitions.properties import (
+    Indexed,
+    Kind,
+    Property,
+    every,
+    read_properties,
+    references_of,
+)
+from pentad.rooms.registers.definitions.references import EACH, Reference
+from pentad.rooms.registers.definitions.shapes import mapping
+from pentad.rooms.registers.definitions.storable import text_of
+from pentad.rooms.registers.definitions.suggestions import with_suggestions
+from pentad.rooms.registers.definitions.translation import to_json_schema
+
+BOUNDS: Final = SchemaBounds()
+LONGEST_SEARCH_TEXT: Final = 100_000
+_NO_FACTS: Final[Mapping[str, Any]] = {}
+
+
+@dataclass(slots=True)
+class Prepared:
+    """An object as it would be stored. `problems` forbid storing it; `warnings` are those of a soft schema."""
+
+    data: dict[str, Any]
+    problems: list[Problem]
+    warnings: list[Problem]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """Paths whose values together may occur once in a schema."""
+
+    paths: tuple[tuple[str, ...], ...]
+    kinds: tuple[Kind, ...]
+
+
+class CompiledSchema:
+    """One schema with its parents folded in; build it with `compile_schema`."""
+
+    def __init__(self, resolved: Resolved, rules: JsonSchema, properties: dict[str, Property]) -> None:
+        body = resolved.body
+        self.body: Mapping[str, Any] = body
+        self.sources: Mapping[str, int | str] = resolved.sources
+        self.properties: Mapping[str, Property] = properties
+        self.required = frozenset(cast("list[str]", body["required"]))
+        self.references = tuple(references_of(properties))
+        self.unique = tuple(_unique(body, properties))
+        self.indexed = tuple(_indexed(properties, self.unique))
+        self.soft = body.get("hardValidation") is False
+        self.searchable = body.get("searchable") is not False
+        self.immutable = body.get("immutable") is True
+        self.immutable_paths = tuple(found.path for found in every(properties) if found.immutable)
+        self._rules = rules
+        self._filling = Filling(body, properties)
+        self._naming = Naming(body, properties)
+        self._fills = self._filling.needed
+        self._freezes = self.immutable or bool(self.immutable_paths)
+        self._is_valid = rules.is_valid
+
+    def prepare(
+        self,
+        data: dict[str, Any],
+        *,
+        previous: Mapping[str, Any] | None = None,
+        now: float = 0.0,
+        caller_facts: Mapping[str, Any] = _NO_FACTS,
+    ) -> Prepared:
+        """The object with defaults and computed values, checked. The given `data` is left as it is."""
+        hard: list[Problem] = []
+        found: list[Problem] = []
+        if self._fills:
+            data, found = self._filling.fill(data, now=now, facts=caller_facts)
+        if self._freezes and previous is not None:
+            hard.extend(self._frozen(data, previous))
+        text, unstorable = text_of(data)
+        if unstorable is not None:
+            return Prepared(data, [unstorable], [], text)
+        if not self.is_valid(data):
+            found = [*found, *self.problems(data)]
+        if not found:
+            return Prepared(data, hard, [], text)
+        return Prepared(data, hard, found, text) if self.soft else Prepared(data, [*hard, *found], [], text)
+
+    def is_valid(self, data: Any) -> bool:
+        """Whether the object obeys the schema as it is, without filling anything in."""
+        try:
+            return self._is_valid(data)
+        except ValueError:
+            return False
+
+    def problems(self, data: Any) -> list[Problem]:
+        """All that is wrong with the object as it is, with what would mend it."""
+        failures = self._rules.failures(data)
+        return with_suggestions(read_failures(failures), data, self._rules.failures, self._definitions_at)
+
+    def shown(self, data: dict[str, Any], *, now: float, caller_facts: Mapping[str, Any] = _NO_FACTS) -> dict[str, Any]:
+        """The object with the properties that are computed on reading."""
+        return self._filling.show(data, now=now, facts=caller_facts)
+
+    def property(self, path: tuple[str, ...]) -> Property | None:
+        """A property at any level of nested objects."""
+        level: Mapping[str, Property] = self.properties
+        found: Property | None = None
+        for name in path:
+            found = level.get(name)
+            if found is None:
+                return None
+            level = found.children
+        return found
+
+    def name_of(self, data: Mapping[str, Any]) -> str | None:
+        return self._naming.heading("name", data)
+
+    def slug_of(self, data: Mapping[str, Any]) -> str | None:
+        return self._naming.slug(data)
+
+    def heading_of(self, which: Heading, data: Mapping[str, Any]) -> str | None:
+        """Name, description, summary, image or slug text, as the configuration says."""
+        return self._naming.heading(which, data)
+
+    def texts(self, data: Mapping[str, Any]) -> str:
+        """All texts of the object for full-text search; nothing when the schema is not searchable."""
+        return "\n".join(_texts(data))[:LONGEST_SEARCH_TEXT] if self.searchable else ""
+
+    def targets(self, data: Mapping[str, Any]) -> list[tuple[Reference, str]]:
+        """Every other object this one points at, with the relation by which it does."""
+        return [
+            (reference, value)
+            for reference in self.references
+            for value in _values(data, reference.path)
+            if isinstance(value, str) and value
+        ]
+
+    def _frozen(self, data: Mapping[str, Any], previous: Mapping[str, Any]) -> Iterator[Problem]:
+        if self.immutable and not same_json(data, previous):
+            yield Problem((), "immutable", "may not be changed once it is written")
+            return
+        for path in self.immutable_paths:
+            old = next(iter(_values(previous, path)), None)
+            new = next(iter(_values(data, path)), None)
+            if old is not None and not same_json(old, new):
+                there = "replace" if any(True for _ in _values(data, path)) else "add"
+                problem = Problem(path, "immutable", "may not be changed once it is set", new, old, old)
+                yield _patched(problem, there, old)
+
+    def _definitions_at(self, path: Path) -> Mapping[str, Any]:
+        node: Mapping[str, Any] = self.body
+        for step in path:
+            node = mapping(node.get("items") if isinstance(step, int) else mapping(node.get("properties")).get(step))
+        return mapping(node.get("properties"))
+
+
+def compile_schema(body: Mapping[str, Any], *, parents: Parents) -> CompiledSchema:
+    """The schema made ready, or InvalidInput with every problem of its definition."""
+    plain = bounded_copy(body, BOUNDS)
+    if findings := check_body(plain):
+        raise _refusal(findings)
+    resolved = resolve(plain, parents)
+    bounded_copy(resolved.body, BOUNDS)
+    properties = read_properties(resolved.body, resolved.sources)
+    findings = [*check_names(resolved.body), *_check_unique(properties)]
+    if findings:
+        raise _refusal(findings)
+    rules = compile_json_schema(to_json_schema(resolved.body), formats=EXTRA_FORMATS, bounds=BOUNDS)
+    try:
+        return CompiledSchema(resolved, rules, properties)
+    except ExpressionError as error:
+        raise _refusal([finding(("configuration",), "template", error.message)]) from None
+
+
+def _refusal(findings: list[Finding]) -> InvalidInput:
+    spoken = "; ".join(f"{found['path']}: {found['message']}" for found in findings[:8])
+    more = f"; and {len(findings) - 8} more" if len(findings) > 8 else ""
+    return InvalidInput(
+        f"The schema is not right: {spoken}{more}.",
+        hint="Correct these places of the schema and send it again.",
+        details={"problems": findings[:50]},
+    )
+
+
+def _check_unique(properties: Mapping[str, Property]) -> Iterator[Finding]:
+    for found in every(properties):
+        if found.unique and found.kind is None:
+            path = tuple(step for name in found.path for step in ("properties", name))
+            yield finding((*path, "unique"), "unique", "only a text, number, boolean or date can be unique")
+
+
+def _unique(body: Mapping[str, Any], properties: Mapping[str, Property]) -> Iterator[Unique]:
+    for found in every(properties):
+        if found.unique and found.kind is not None:
+            yield Unique((found.path,), (found.kind,))
+    for names in unique_sets(body):
+        yield Unique(tuple((name,) for name in names), tuple(properties[name].kind or "text" for name in names))
+
+
+def _indexed(properties: Mapping[str, Property], unique: tuple[Unique, ...]) -> Iterator[Indexed]:
+    alone = {constraint.paths[0] for constraint in unique if len(constraint.paths) == 1}
+    for found in every(properties):
+        wanted = found.indexed or found.facetable or found.ref is not None or found.path in alone
+        if wanted and found.kind is not None:
+            yield Indexed(found.path, found.kind, found.path in alone)
+
+
+def _patched(problem: Problem, operation: str, value: Any) -> Problem:
+    step = {"op": operation, "path": problem.path, "value": value}
+    return Problem(
+        problem.where, problem.rule, problem.message, problem.received, problem.expected, problem.nearest, (step,)
+    )
+
+
+def _values(node: Any, path: tuple[str, ...]) -> Iterator[Any]:
+    """What stands at a path; a `*` in it goes through every member of a list."""
+    for depth, step in enumerate(path):
+        if isinstance(node, list) and step == EACH:
+            for member in cast("list[Any]", node):
+                yield from _values(member, path[depth + 1 :])
+            return
+        if not isinstance(node, Mapping) or step not in node:
+            return
+        node = cast("Mapping[str, Any]", node)[step]
+    yield node
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in cast("Mapping[str, Any]", value).values():
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in cast("list[Any]", value):
+            yield from _texts(inner)

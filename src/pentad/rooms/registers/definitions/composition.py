@@ -1,0 +1,173 @@
+"""Schemas made of other schemas: the root allOf, anyOf and oneOf of a schema may name stored ones.
+
+allOf inherits: the parents' properties and requirements become the schema's own, any number of levels and parents, and
+where both say something of one property, both must hold. anyOf and oneOf take the named schemas as alternatives.
+What came from where is remembered. A circle of parents is refused.
+"""
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import InvalidInput, LimitExceeded
+from pentad.rooms.registers.definitions.references import composed_reference
+from pentad.rooms.registers.definitions.shapes import mapping, members
+from pentad.rooms.registers.definitions.translation import required_names
+
+Parents = Callable[[int | str], Mapping[str, Any] | None]
+
+MOST_ANCESTORS: Final = 64
+_MERGED_BY_NAME: Final = ("properties", "patternProperties", "$defs", "definitions")
+_INHERITED: Final = (
+    *("additionalProperties", "unevaluatedProperties", "propertyNames", "minProperties", "maxProperties"),
+    *("dependentRequired", "dependentSchemas", "not", "if", "then", "else"),
+)
+_ANNOTATIONS: Final = frozenset(
+    {
+        *("title", "description", "default", "defaultBehavior", "examples", "order", "facetable", "visible"),
+        *("hideOnCollection", "hideOnForm", "required", "x-index", "authorization", "translatable", "computed"),
+    }
+)
+
+
+@dataclass(slots=True)
+class Resolved:
+    """A body with its parents folded in, and the parent each inherited property came from."""
+
+    body: dict[str, Any]
+    sources: dict[str, int | str] = field(default_factory=dict[str, "int | str"])
+
+
+def resolve(body: Mapping[str, Any], parents: Parents) -> Resolved:
+    """The whole of a schema; InvalidInput for an unknown parent or a circle of parents."""
+    own = [body.get(name) for name in ("id", "uuid", "slug") if body.get(name) is not None]
+    return _Composer(parents).resolve(body, [frozenset(own)] if own else [])
+
+
+class _Composer:
+    def __init__(self, parents: Parents) -> None:
+        self._parents = parents
+        self._seen = 0
+
+    def resolve(self, body: Mapping[str, Any], chain: list[frozenset[Any]]) -> Resolved:
+        result = Resolved(deepcopy(dict(body)))
+        result.body["properties"] = dict(mapping(body.get("properties")))
+        result.body["required"] = required_names(body)
+        self._alternatives(result, chain)
+        inherited = [entry for entry in members(body.get("allOf")) if composed_reference(entry) is not None]
+        result.body["allOf"] = [
+            rest for entry in members(body.get("allOf")) if (rest := _beside_reference(entry)) != {}
+        ]
+        for entry in reversed(inherited):
+            target, parent = self._parent(entry, "allOf", chain)
+            _inherit(result, target, parent)
+        return result
+
+    def _alternatives(self, result: Resolved, chain: list[frozenset[Any]]) -> None:
+        for keyword in ("anyOf", "oneOf"):
+            entries = members(result.body.get(keyword))
+            for index, entry in enumerate(entries):
+                if composed_reference(entry) is None:
+                    continue
+                target, parent = self._parent(entry, keyword, chain)
+                for name, value in mapping(parent.body.get("properties")).items():
+                    result.sources.setdefault(name, parent.sources.get(name, target))
+                    result.body.setdefault("x-alternatives", {}).setdefault(name, value)
+                entries[index] = {"type": "object", **_asserting(parent.body)}
+                _merge_named(result.body, parent.body, "$defs", target)
+            if entries:
+                result.body[keyword] = entries
+
+    def _parent(self, entry: Any, keyword: str, chain: list[frozenset[Any]]) -> tuple[int | str, Resolved]:
+        target = composed_reference(entry)
+        assert target is not None  # noqa: S101  callers pass entries that name a schema
+        self._seen += 1
+        if self._seen > MOST_ANCESTORS:
+            raise LimitExceeded(f"A schema is made of at most {MOST_ANCESTORS} others.", hint="Flatten the hierarchy.")
+        body = self._parents(target)
+        if body is None:
+            raise _problem(
+                keyword, f"there is no schema {target!r} to build upon", "Create it first, or correct the name."
+            )
+        names = frozenset([target, *(body.get(name) for name in ("id", "uuid", "slug") if body.get(name) is not None)])
+        if any(names & earlier for earlier in chain):
+            raise _problem(
+                keyword, f"the schema {target!r} is built upon this one", "Remove one of the two references."
+            )
+        return target, self.resolve(body, [*chain, names])
+
+
+def _inherit(result: Resolved, target: int | str, parent: Resolved) -> None:
+    """Parents are folded in from the last to the first, so the first one's properties come first."""
+    own = cast("dict[str, Any]", result.body["properties"])
+    merged: dict[str, Any] = {}
+    for name, theirs in cast("dict[str, Any]", parent.body["properties"]).items():
+        merged[name] = _both(theirs, own[name]) if name in own else theirs
+        if name not in own:
+            result.sources[name] = parent.sources.get(name, target)
+    result.body["properties"] = {**merged, **{name: value for name, value in own.items() if name not in merged}}
+    result.body["required"] = list(dict.fromkeys([*parent.body["required"], *result.body["required"]]))
+    for keyword in _MERGED_BY_NAME[1:]:
+        _merge_named(result.body, parent.body, keyword, target)
+    for keyword in _INHERITED:
+        if parent.body.get(keyword) is None:
+            continue
+        if result.body.get(keyword) is None:
+            result.body[keyword] = parent.body[keyword]
+        elif keyword not in ("additionalProperties", "unevaluatedProperties"):
+            result.body["allOf"].append({keyword: parent.body[keyword]})
+    result.body["allOf"] = [*members(parent.body.get("allOf")), *result.body["allOf"]]
+    for keyword in ("anyOf", "oneOf"):
+        if theirs := members(parent.body.get(keyword)):
+            result.body["allOf"].append({keyword: theirs})
+    for keyword in ("configuration", "x-alternatives"):
+        if isinstance(parent.body.get(keyword), Mapping):
+            result.body[keyword] = {**parent.body[keyword], **mapping(result.body.get(keyword))}
+
+
+def _both(theirs: Any, ours: Any) -> Any:
+    """One property as both schemas want it."""
+    if not isinstance(theirs, Mapping) or not isinstance(ours, Mapping):
+        return cast("Any", theirs if ours is True else ours)
+    parent, child = cast("Mapping[str, Any]", theirs), cast("Mapping[str, Any]", ours)
+    merged = {**parent, **child}
+    disputed = {
+        keyword: value
+        for keyword, value in parent.items()
+        if keyword not in _ANNOTATIONS and keyword in child and child[keyword] != value and value is not None
+    }
+    if disputed:
+        merged["allOf"] = [*members(child.get("allOf")), disputed]
+    return merged
+
+
+def _merge_named(body: dict[str, Any], parent: Mapping[str, Any], keyword: str, target: int | str) -> None:
+    theirs = mapping(parent.get(keyword))
+    if not theirs:
+        return
+    ours = dict(mapping(body.get(keyword)))
+    for name, value in theirs.items():
+        if name in ours and ours[name] != value:
+            where = f"{keyword}/{name}"
+            raise _problem("allOf", f"{where} is defined differently here and in the schema {target!r}", "Rename one.")
+        ours[name] = value
+    body[keyword] = ours
+
+
+def _beside_reference(entry: Any) -> Any:
+    """What an entry says besides naming a stored schema."""
+    if composed_reference(entry) is None:
+        return entry
+    named = mapping(entry)
+    return {keyword: value for keyword, value in named.items() if keyword != "$ref"}
+
+
+def _asserting(body: Mapping[str, Any]) -> dict[str, Any]:
+    kept = ("properties", "required", "patternProperties", "allOf", "anyOf", "oneOf", *_INHERITED)
+    return {keyword: body[keyword] for keyword in kept if body.get(keyword) not in (None, [], {})}
+
+
+def _problem(keyword: str, message: str, hint: str) -> InvalidInput:
+    problem = {"path": f"/{keyword}", "rule": keyword, "message": message}
+    return InvalidInput(f"The schema cannot be composed: {message}.", hint=hint, details={"problems": [problem]})

@@ -1,0 +1,182 @@
+"""A proposed schema against the objects that exist: how many would fail, on what, and which migration would carry them.
+
+Every suggestion is tried: a step is only proposed when it mends more objects than it breaks. Nothing here changes a
+stored object.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Final
+
+from pentad.kernel.names import nearest
+from pentad.rooms.registers.definitions.compiled import CompiledSchema
+from pentad.rooms.registers.definitions.migration import Step, migrate
+from pentad.rooms.registers.definitions.problems import Problem
+from pentad.rooms.registers.definitions.suggestions import converted, near_values
+
+SAMPLES: Final = 5
+_KEPT_FAILURES: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """An object that would fail: its position among those looked at, and the problem."""
+
+    index: int
+    problem: Problem
+
+    def as_json(self) -> dict[str, Any]:
+        return {"index": self.index, **self.problem.as_json()}
+
+
+@dataclass(slots=True)
+class EvolutionReport:
+    """What a schema change would do. `after_migration` counts those that fail even when the steps are taken."""
+
+    total: int = 0
+    failing: int = 0
+    counts: Counter[str] = field(default_factory=Counter[str])
+    samples: dict[str, list[Sample]] = field(default_factory=dict[str, list[Sample]])
+    migration: list[Step] = field(default_factory=list[Step])
+    after_migration: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "total": self.total,
+            "failing": self.failing,
+            "counts": dict(self.counts),
+            "samples": {kind: [sample.as_json() for sample in found] for kind, found in self.samples.items()},
+            "migration": [step.as_json() for step in self.migration],
+            "failing_after_migration": self.after_migration,
+        }
+
+
+def preflight(
+    new: CompiledSchema, objects: Iterable[Mapping[str, Any]], *, renamed: Mapping[str, str] | None = None
+) -> EvolutionReport:
+    """Check every object once. `renamed` holds renames known from elsewhere, such as a comparison of the schemas."""
+    report = EvolutionReport()
+    kept: list[tuple[Mapping[str, Any], list[Problem]]] = []
+    for index, data in enumerate(objects):
+        report.total += 1
+        if new.is_valid(data):
+            continue
+        report.failing += 1
+        if len(kept) >= _KEPT_FAILURES:
+            report.counts["(not looked into)"] += 1
+            continue
+        problems = new.problems(data)
+        kept.append((data, problems))
+        _note(report, index, problems)
+    report.migration = _suggested(new, kept, renamed or {})
+    mended = sum(new.is_valid(migrate(data, report.migration)) for data, _ in kept)
+    report.after_migration = report.failing - mended
+    return report
+
+
+def _note(report: EvolutionReport, index: int, problems: Sequence[Problem]) -> None:
+    for kind in dict.fromkeys(kind_of(problem) for problem in problems):
+        report.counts[kind] += 1
+    for problem in problems:
+        found = report.samples.setdefault(kind_of(problem), [])
+        if len(found) < SAMPLES:
+            found.append(Sample(index, problem))
+
+
+def kind_of(problem: Problem) -> str:
+    """Problems of one kind break the same rule at the same place, whichever member of a list it is."""
+    place = "/".join("*" if isinstance(step, int) else step for step in problem.where)
+    return f"{problem.rule} {place}".strip()
+
+
+def _suggested(
+    new: CompiledSchema, failing: Sequence[tuple[Mapping[str, Any], list[Problem]]], renamed: Mapping[str, str]
+) -> list[Step]:
+    steps: list[Step] = []
+    grouped: dict[tuple[str, str], list[tuple[Mapping[str, Any], Problem]]] = defaultdict(list)
+    for data, problems in failing:
+        for problem in problems:
+            if len(problem.where) == 1:
+                grouped[problem.rule, str(problem.where[0])].append((data, problem))
+    order = {"required": 0, "additionalProperties": 1, "unevaluatedProperties": 1, "type": 2, "enum": 3}
+    for (rule, name), found in sorted(grouped.items(), key=lambda entry: order.get(entry[0][0], 9)):
+        step = _step(new, rule, name, found, renamed)
+        if step is not None and not _already(steps, step) and _helps(new, failing, steps, step):
+            steps.append(step)
+    return steps
+
+
+def _already(steps: Sequence[Step], step: Step) -> bool:
+    """A property that was renamed away need not be dropped as well."""
+    return any(step.property in (earlier.property, earlier.to) and earlier.kind == "rename" for earlier in steps)
+
+
+def _step(
+    new: CompiledSchema,
+    rule: str,
+    name: str,
+    found: Sequence[tuple[Mapping[str, Any], Problem]],
+    renamed: Mapping[str, str],
+) -> Step | None:
+    definition = new.properties.get(name)
+    if rule == "required":
+        origin = _origin(new, name, [data for data, _ in found], renamed)
+        if origin is not None:
+            return Step("rename", origin, to=name)
+        value = _usual(definition.definition) if definition else None
+        return Step("default", name, value=value) if value is not None else None
+    if rule in ("additionalProperties", "unevaluatedProperties"):
+        return Step("rename", name, to=renamed[name]) if name in renamed else Step("drop", name)
+    if definition is None:
+        return None
+    values = [problem.received for _, problem in found]
+    if rule == "type":
+        return next((Step("cast", name, to=to) for to in definition.types if _casts(values, to)), None)
+    if rule == "enum":
+        pairs = {repr(value): (value, near) for value in values for near in near_values(value, definition.enum)}
+        return Step("enum_map", name, values=tuple(pairs.values())) if pairs else None
+    return None
+
+
+def _origin(
+    new: CompiledSchema, name: str, objects: Sequence[Mapping[str, Any]], renamed: Mapping[str, str]
+) -> str | None:
+    """The undeclared property that most of these objects have instead of the missing one."""
+    known = next((old for old, target in renamed.items() if target == name), None)
+    if known is not None:
+        return known
+    strangers = Counter(key for data in objects for key in data if key not in new.properties)
+    common = [key for key, count in strangers.items() if count * 2 >= len(objects)]
+    close = nearest(name, common)
+    return close[0] if close else None
+
+
+def _usual(definition: Mapping[str, Any]) -> Any:
+    for keyword in ("default", "const"):
+        if definition.get(keyword) is not None:
+            return definition[keyword]
+    return None
+
+
+def _casts(values: Sequence[Any], to: str) -> bool:
+    return any(True for value in values for _ in converted(value, to))
+
+
+def _helps(
+    new: CompiledSchema,
+    failing: Sequence[tuple[Mapping[str, Any], list[Problem]]],
+    steps: Sequence[Step],
+    step: Step,
+) -> bool:
+    """Fewer problems with the step than without it, over the first few objects it concerns."""
+    touched = {step.property, step.to}
+    concerned = [
+        data for data, problems in failing if any(one.where[:1] and one.where[0] in touched for one in problems)
+    ]
+    before = after = 0
+    for data in islice(concerned, 20):
+        before += len(new.problems(migrate(data, steps)))
+        after += len(new.problems(migrate(data, [*steps, step])))
+    return after < before

@@ -1,0 +1,143 @@
+"""What happens to an object between the writer's hands and the check: defaults, computed values, dates.
+
+Everything works on copies made only where something changes, so that an object that needs nothing costs nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pentad.rooms.registers.definitions.computed import Computed, in_order
+from pentad.rooms.registers.definitions.defaults import Default, read_default
+from pentad.rooms.registers.definitions.evaluation import evaluate
+from pentad.rooms.registers.definitions.expressions import ExpressionError
+from pentad.rooms.registers.definitions.formats import date_of
+from pentad.rooms.registers.definitions.problems import Problem
+from pentad.rooms.registers.definitions.properties import Property
+from pentad.rooms.registers.definitions.shapes import mapping, members
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """What one object of the data needs: itself, and the objects inside it."""
+
+    defaults: tuple[tuple[str, Default], ...]
+    dates: tuple[str, ...]
+    inside: tuple[tuple[str, "_Level"], ...]
+    listed: tuple[tuple[str, "_Level"], ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.defaults or self.dates or self.inside or self.listed)
+
+
+def _level(node: Mapping[str, Any]) -> _Level:
+    properties = {name: mapping(inner) for name, inner in mapping(node.get("properties")).items()}
+    defaults = [(name, read_default(inner)) for name, inner in properties.items()]
+    inside = [(name, _level(inner)) for name, inner in properties.items() if "properties" in inner]
+    listed = [(name, _level(mapping(inner.get("items")))) for name, inner in properties.items() if "items" in inner]
+    return _Level(
+        defaults=tuple((name, default) for name, default in defaults if default is not None),
+        dates=tuple(name for name, inner in properties.items() if _is_date(inner) or _is_date(inner.get("items"))),
+        inside=tuple((name, level) for name, level in inside if level),
+        listed=tuple((name, level) for name, level in listed if level),
+    )
+
+
+def _is_date(node: Any) -> bool:
+    return mapping(node).get("format") == "date"
+
+
+class Filling:
+    """The steps of one schema, laid out once."""
+
+    __slots__ = ("_computed", "_root", "_shown")
+
+    def __init__(self, body: Mapping[str, Any], properties: Mapping[str, Property]) -> None:
+        rules = {name: found.computed for name, found in properties.items() if found.computed is not None}
+        self._root = _level(body)
+        self._computed = [(name, rule) for name, rule in in_order(rules) if rule.on == "save"]
+        self._shown = [(name, rule) for name, rule in in_order(rules) if rule.on == "read"]
+
+    @property
+    def needed(self) -> bool:
+        return bool(self._root or self._computed)
+
+    def fill(
+        self, data: dict[str, Any], *, now: float, facts: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], list[Problem]]:
+        """The object with what follows from its schema, and what could not be made to follow."""
+        run = _Filler(data, now, facts)
+        filled = run.level(data, self._root, ()) if self._root else data
+        return run.compute(filled, self._computed), run.problems
+
+    def show(self, data: dict[str, Any], *, now: float, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """The object with the properties that are computed when it is read; one that fails is left out."""
+        return _Filler(data, now, facts).compute(data, self._shown) if self._shown else data
+
+
+class _Filler:
+    """One object on its way."""
+
+    __slots__ = ("_facts", "_given", "_now", "problems")
+
+    def __init__(self, given: dict[str, Any], now: float, facts: Mapping[str, Any]) -> None:
+        self._given = given
+        self._now = now
+        self._facts = facts
+        self.problems: list[Problem] = []
+
+    def level(self, data: dict[str, Any], level: _Level, path: tuple[str | int, ...]) -> dict[str, Any]:
+        changed: dict[str, Any] = {}
+        for name, default in level.defaults:
+            if default.applies(data, name) and (value := self._made(default, (*path, name))) is not None:
+                changed[name] = value
+        for name in level.dates:
+            value = changed.get(name, data.get(name))
+            if (cut := _cut(value)) is not value:
+                changed[name] = cut
+        for name, inner in level.inside:
+            value = changed.get(name, data.get(name))
+            if (filled := self._member(value, inner, (*path, name))) is not value:
+                changed[name] = filled
+        for name, inner in level.listed:
+            value = members(changed.get(name, data.get(name)))
+            filled = [self._member(member, inner, (*path, name, index)) for index, member in enumerate(value)]
+            if any(new is not old for new, old in zip(filled, value, strict=True)):
+                changed[name] = filled
+        return {**data, **changed} if changed else data
+
+    def compute(self, data: dict[str, Any], rules: list[tuple[str, Computed]]) -> dict[str, Any]:
+        """A computed value replaces whatever was given; one that comes out as null is no value."""
+        if not rules:
+            return data
+        filled = dict(data)
+        for name, rule in rules:
+            try:
+                value = evaluate(rule.rule, filled, now=self._now, facts=self._facts)
+            except ExpressionError as error:
+                self.problems.append(Problem((name,), "computed", f"cannot be computed: {error.message.rstrip('.')}"))
+                value = None
+            if value is None:
+                filled.pop(name, None)
+            else:
+                filled[name] = value
+        return filled
+
+    def _member(self, value: Any, level: _Level, path: tuple[str | int, ...]) -> Any:
+        return self.level(cast("dict[str, Any]", value), level, path) if isinstance(value, dict) else value
+
+    def _made(self, default: Default, path: tuple[str | int, ...]) -> Any:
+        try:
+            return default.make(self._given, self._now, self._facts)
+        except ExpressionError as error:
+            self.problems.append(Problem(path, "default", f"has a default that fails: {error.message.rstrip('.')}"))
+            return None
+
+
+def _cut(value: Any) -> Any:
+    """A date-time where a date is wanted becomes its date; a list of them, each."""
+    if isinstance(value, list):
+        found = members(value)
+        cut = [date_of(member) or member for member in found]
+        return cut if any(new is not old for new, old in zip(cut, found, strict=True)) else found
+    return date_of(value) or value

@@ -1,0 +1,108 @@
+"""The string formats a schema may name beyond those of JSON Schema: colours, versions, addresses, kinds of text.
+
+Each check runs in time linear in the text. Formats of JSON Schema itself are asserted by the validator.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+_LONGEST: Final = 2_048
+_HEX: Final = re.compile(r"#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})")
+_HEX_ALPHA: Final = re.compile(r"#(?:[0-9A-Fa-f]{4}|[0-9A-Fa-f]{8})")
+_NUMBER: Final = r"[0-9]{1,3}(?:\.[0-9]{1,4})?"
+_ALPHA: Final = r"(?:0|1|0?\.[0-9]{1,4}|1\.0{1,4}|[0-9]{1,3}%)"
+_RGB: Final = re.compile(rf"rgb\( ?({_NUMBER}) ?, ?({_NUMBER}) ?, ?({_NUMBER}) ?\)")
+_RGBA: Final = re.compile(rf"rgba\( ?({_NUMBER}) ?, ?({_NUMBER}) ?, ?({_NUMBER}) ?, ?{_ALPHA} ?\)")
+_HSL: Final = re.compile(rf"hsl\( ?({_NUMBER}) ?, ?({_NUMBER})% ?, ?({_NUMBER})% ?\)")
+_HSLA: Final = re.compile(rf"hsla\( ?({_NUMBER}) ?, ?({_NUMBER})% ?, ?({_NUMBER})% ?, ?{_ALPHA} ?\)")
+_SEMVER: Final = re.compile(
+    r"(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)"
+    r"(?:-(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)(?:\.(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*))*)?"
+    r"(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
+)
+_DATE_TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?.{0,6}")
+
+
+def _is_rgb(text: str, pattern: re.Pattern[str] = _RGB) -> bool:
+    match = pattern.fullmatch(text)
+    return match is not None and all(float(part) <= 255 for part in match.groups())
+
+
+def _is_hsl(text: str, pattern: re.Pattern[str] = _HSL) -> bool:
+    match = pattern.fullmatch(text)
+    if match is None:
+        return False
+    hue, saturation, lightness = (float(part) for part in match.groups())
+    return hue <= 360 and saturation <= 100 and lightness <= 100
+
+
+def _is_colour(text: str) -> bool:
+    return any(EXTRA_FORMATS[name](text) for name in EXTRA_FORMATS if name.startswith("color-"))
+
+
+def _is_url(text: str) -> bool:
+    """A web address: http, https or ftp with a host."""
+    if len(text) > _LONGEST or any(character.isspace() or character < " " for character in text):
+        return False
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https", "ftp") and bool(parts.hostname) and (parts.port or 0) >= 0
+    except ValueError:
+        return False
+
+
+def _short(pattern: re.Pattern[str]) -> Callable[[str], bool]:
+    return lambda text: len(text) <= _LONGEST and pattern.fullmatch(text) is not None
+
+
+EXTRA_FORMATS: Final[dict[str, Callable[[str], bool]]] = {
+    "color-hex": _short(_HEX),
+    "color-hex-alpha": _short(_HEX_ALPHA),
+    "color-rgb": _is_rgb,
+    "color-rgba": lambda text: _is_rgb(text, _RGBA),
+    "color-hsl": _is_hsl,
+    "color-hsla": lambda text: _is_hsl(text, _HSLA),
+    "color": _is_colour,
+    "semver": _short(_SEMVER),
+    "url": _is_url,
+}
+
+ANY_TEXT: Final = frozenset({"text", "markdown", "html"})
+STANDARD_FORMATS: Final = frozenset(
+    {
+        *("date-time", "date", "time", "duration"),
+        *("email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6"),
+        *("uri", "uri-reference", "iri", "iri-reference", "uuid", "uri-template"),
+        *("json-pointer", "relative-json-pointer", "regex"),
+    }
+)
+KNOWN_FORMATS: Final = STANDARD_FORMATS | ANY_TEXT | EXTRA_FORMATS.keys()
+
+
+def date_of(value: Any) -> str | None:
+    """The date of a date-time text, for properties that want a date; None when it is not one."""
+    if isinstance(value, str) and 10 < len(value) < 40 and _DATE_TIME.fullmatch(value):
+        return value[:10]
+    return None
+
+
+def tidied(value: str, wanted: str) -> Iterator[str]:
+    """Spellings a text of this format was probably meant to have; the caller checks whether one is valid."""
+    text = value.strip()
+    yield text
+    if wanted == "uuid":
+        bare = text.strip("{}").lower().removeprefix("urn:uuid:").replace("-", "")
+        if len(bare) == 32:
+            yield "-".join((bare[:8], bare[8:12], bare[12:16], bare[16:20], bare[20:]))
+    elif wanted == "semver":
+        yield text.lstrip("vV")
+    elif wanted in ("color", "color-hex", "color-hex-alpha"):
+        yield f"#{text}"
+    elif wanted == "date":
+        yield text.replace("/", "-").replace(".", "-")
+    elif wanted == "date-time":
+        yield text.replace(" ", "T", 1)
+    elif wanted in ("email", "idn-email"):
+        yield text.removeprefix("mailto:")

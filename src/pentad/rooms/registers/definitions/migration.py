@@ -1,0 +1,116 @@
+"""Steps that carry stored objects over to a changed schema, as data: suggested by a preflight, agreed to by a person.
+
+A step names a property by its name, or by a JSON pointer when it lies deeper. Steps are pure and only touch what they
+name; a value a cast cannot carry over exactly is left as it is, for the check to find.
+"""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Final, Literal, cast
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.registers.definitions.patching import split_pointer
+from pentad.rooms.registers.definitions.shapes import mapping
+from pentad.rooms.registers.definitions.suggestions import converted
+
+StepKind = Literal["rename", "default", "cast", "drop", "enum_map"]
+_NEEDS: Final[dict[StepKind, str | None]] = {
+    "rename": "to",
+    "default": "value",
+    "cast": "to",
+    "drop": None,
+    "enum_map": "values",
+}
+_CASTS: Final = ("string", "number", "integer", "boolean", "array", "object", "null")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One change to every object: `to` is a name (rename) or a type (cast); `values` maps old to new (enum_map)."""
+
+    kind: StepKind
+    property: str
+    to: str = ""
+    value: Any = None
+    values: tuple[tuple[Any, Any], ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        body: dict[str, Any] = {"step": self.kind, "property": self.property}
+        if self.to:
+            body["to"] = self.to
+        if self.kind == "default":
+            body["value"] = self.value
+        if self.kind == "enum_map":
+            body["values"] = [list(pair) for pair in self.values]
+        return body
+
+
+def read_steps(given: Sequence[Any]) -> list[Step]:
+    """Steps as a caller sends them; InvalidInput names the first that is not understood."""
+    return [_read_step(mapping(entry), number) for number, entry in enumerate(given)]
+
+
+def migrate(data: Mapping[str, Any], steps: Sequence[Step]) -> dict[str, Any]:
+    """The object after every step; the given one is left as it is."""
+    result = deepcopy(dict(data))
+    for step in steps:
+        _apply(result, step)
+    return result
+
+
+def _read_step(entry: Mapping[str, Any], number: int) -> Step:
+    kind, name = entry.get("step"), entry.get("property")
+    if kind not in _NEEDS or not isinstance(name, str) or not name:
+        raise _wrong(number, f"needs a property and one of the steps {', '.join(_NEEDS)}")
+    step = cast("StepKind", kind)
+    needed = _NEEDS[step]
+    if needed is not None and needed not in entry:
+        raise _wrong(number, f"({step}) needs {needed!r}")
+    to = entry.get("to", "")
+    if not isinstance(to, str) or (step == "cast" and to not in _CASTS) or (step == "rename" and not to):
+        raise _wrong(number, f"({step}) has a 'to' that is not a {'type' if step == 'cast' else 'name'}")
+    return Step(step, name, to, entry.get("value"), _pairs(entry.get("values"), number) if step == "enum_map" else ())
+
+
+def _pairs(values: Any, number: int) -> tuple[tuple[Any, Any], ...]:
+    """An object from old text to new value, or a list of pairs for values that are no texts."""
+    if isinstance(values, Mapping):
+        return tuple(cast("Mapping[str, Any]", values).items())
+    if isinstance(values, list):
+        pairs = cast("list[Any]", values)
+        if all(isinstance(pair, list) and len(cast("list[Any]", pair)) == 2 for pair in pairs):
+            return tuple((pair[0], pair[1]) for pair in pairs)
+    raise _wrong(number, "(enum_map) needs 'values': an object, or a list of pairs")
+
+
+def _wrong(number: int, what: str) -> InvalidInput:
+    return InvalidInput(
+        f"Step {number} of the migration {what}.",
+        hint='For example {"step": "rename", "property": "name", "to": "title"}.',
+        details={"problems": [{"path": f"/{number}", "rule": "migration", "message": what}]},
+    )
+
+
+def _apply(data: dict[str, Any], step: Step) -> None:
+    path = split_pointer(step.property) if step.property.startswith("/") else (step.property,)
+    owner: Any = data
+    for part in path[:-1]:
+        owner = cast("dict[str, Any]", owner).get(part) if isinstance(owner, dict) else None
+    if not isinstance(owner, dict):
+        return
+    holder, name = cast("dict[str, Any]", owner), path[-1]
+    if step.kind == "default":
+        if holder.get(name) is None:
+            holder[name] = deepcopy(step.value)
+    elif name not in holder:
+        return
+    elif step.kind == "drop":
+        del holder[name]
+    elif step.kind == "rename":
+        holder[step.to] = holder.pop(name)
+    elif step.kind == "cast":
+        holder[name] = next(converted(holder[name], step.to), holder[name])
+    else:
+        found = (new for old, new in step.values if type(old) is type(holder[name]) and old == holder[name])
+        holder[name] = next(found, holder[name])

@@ -1,0 +1,159 @@
+"""The facts of a property: what storage, queries, forms and access need to know of it, read from its definition."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from pentad.rooms.registers.definitions.computed import Computed, read_computed
+from pentad.rooms.registers.definitions.defaults import Default, read_default
+from pentad.rooms.registers.definitions.references import EACH, Reference, read_reference
+from pentad.rooms.registers.definitions.shapes import mapping, members, text
+from pentad.rooms.registers.definitions.translation import is_link, required_names, types_of
+
+Kind = Literal["text", "number", "boolean", "date"]
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One property. `path` is its way down from the root; `kind` is how it compares, None for lists and objects."""
+
+    name: str
+    path: tuple[str, ...]
+    definition: Mapping[str, Any]
+    types: tuple[str, ...]
+    kind: Kind | None
+    format: str | None = None
+    title: str | None = None
+    description: str | None = None
+    enum: tuple[Any, ...] = ()
+    required: bool = False
+    facetable: bool = False
+    facet: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    indexed: bool = False
+    unique: bool = False
+    immutable: bool = False
+    translatable: bool = False
+    visible: bool = True
+    hide_on_collection: bool = False
+    hide_on_form: bool = False
+    link: bool = False
+    computed: Computed | None = None
+    default: Default | None = None
+    ref: Reference | None = None
+    authorization: Mapping[str, Any] | None = None
+    source: int | str | None = None
+    item_kind: Kind | None = None
+    children: Mapping[str, "Property"] = field(default_factory=dict[str, "Property"])
+
+    @property
+    def type(self) -> str | None:
+        """The one type besides null, or None when there are several or none."""
+        rest = [name for name in self.types if name != "null"]
+        return rest[0] if len(rest) == 1 else None
+
+    @property
+    def many(self) -> bool:
+        return "array" in self.types
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """A path worth an index, and how its values compare."""
+
+    path: tuple[str, ...]
+    kind: Kind
+    unique: bool = False
+
+
+def read_properties(
+    body: Mapping[str, Any], sources: Mapping[str, int | str], path: tuple[str, ...] = ()
+) -> dict[str, Property]:
+    """The properties of an object schema, nested ones below their parents."""
+    declared = {**mapping(body.get("x-alternatives")), **mapping(body.get("properties"))}
+    required = frozenset(required_names(body))
+    return {
+        name: _read(name, mapping(value), (*path, name), name in required, sources.get(name) if not path else None)
+        for name, value in declared.items()
+    }
+
+
+def every(properties: Mapping[str, Property]) -> Iterator[Property]:
+    """All properties, nested ones after their parent."""
+    for found in properties.values():
+        yield found
+        yield from every(found.children)
+
+
+def references_of(properties: Mapping[str, Property]) -> Iterator[Reference]:
+    """Every relation, those inside nested objects and lists of objects included."""
+    for found in every(properties):
+        yield from _relations(found.definition, found.path, found.definition, nested=False)
+
+
+def _read(
+    name: str, node: Mapping[str, Any], path: tuple[str, ...], required: bool, source: int | str | None
+) -> Property:
+    items = mapping(node.get("items"))
+    reference = next(_relations(node, path, node, nested=False), None)
+    facet = node.get("facetable")
+    return Property(
+        name=name,
+        path=path,
+        definition=node,
+        types=types_of(node),
+        kind="text" if reference and not reference.many else _kind(node),
+        format=text(node.get("format")),
+        title=text(node.get("title")),
+        description=text(node.get("description")),
+        enum=tuple(members(node.get("enum"))),
+        required=required,
+        facetable=facet is True or isinstance(facet, Mapping),
+        facet=mapping(facet),
+        indexed=bool(node.get("x-index")),
+        unique=node.get("unique") is True,
+        immutable=node.get("immutable") is True,
+        translatable=node.get("translatable") is True,
+        visible=node.get("visible") is not False,
+        hide_on_collection=node.get("hideOnCollection") is True,
+        hide_on_form=node.get("hideOnForm") is True,
+        link=is_link(node) or is_link(items),
+        computed=read_computed(node),
+        default=read_default(node),
+        ref=reference,
+        authorization=mapping(node.get("authorization")) or None,
+        source=source,
+        item_kind=("text" if reference else _kind(items)) if "array" in types_of(node) else None,
+        children=read_properties(node, {}, path) if node.get("properties") else {},
+    )
+
+
+def _relations(
+    node: Mapping[str, Any], path: tuple[str, ...], owner: Mapping[str, Any], *, nested: bool
+) -> Iterator[Reference]:
+    """The relations of one property: its own, those of its list, of its alternatives, of objects in its list."""
+    if (found := read_reference(node, path, owner)) is not None:
+        yield found
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        for entry in members(node.get(keyword)):
+            yield from _relations(mapping(entry), path, owner, nested=nested)
+    if items := mapping(node.get("items")):
+        yield from _relations(items, (*path, EACH), node, nested=True)
+    if nested:
+        for name, inner in mapping(node.get("properties")).items():
+            yield from _relations(mapping(inner), (*path, name), mapping(inner), nested=True)
+
+
+def _kind(node: Mapping[str, Any]) -> Kind | None:
+    rest = {name for name in types_of(node) if name != "null"} or _types_of_values(node)
+    if rest == {"string"}:
+        return "date" if node.get("format") in ("date", "date-time") else "text"
+    if rest and rest <= {"number", "integer"}:
+        return "number"
+    return "boolean" if rest == {"boolean"} else None
+
+
+def _types_of_values(node: Mapping[str, Any]) -> set[str]:
+    """A property without a type is known by its enum or const."""
+    values = [node["const"]] if "const" in node else members(node.get("enum"))
+    names = {str: "string", bool: "boolean", int: "number", float: "number"}
+    return {names.get(cast("type[Any]", type(value)), "other") for value in values if value is not None}

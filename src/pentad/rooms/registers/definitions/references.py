@@ -1,0 +1,81 @@
+"""How a schema names another stored schema, told apart from JSON Schema's references inside one document.
+
+`$ref: "person"`, `$ref: 7`, `$ref: <uuid>` and `$ref: "#/components/schemas/person"` name stored schemas. `#`,
+`#/$defs/...` and `#anchor` stay inside the document. Everything with a scheme or a path points outside and is refused.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, cast
+
+from pentad.rooms.registers.definitions.shapes import mapping, text
+
+OnDelete = Literal["CASCADE", "RESTRICT", "SET_NULL", "SET_DEFAULT", "NO_ACTION"]
+ON_DELETE: Final[tuple[OnDelete, ...]] = ("CASCADE", "RESTRICT", "SET_NULL", "SET_DEFAULT", "NO_ACTION")
+EACH: Final = "*"
+"""The step of a path that stands for every member of a list."""
+
+_COMPONENTS: Final = "#/components/schemas/"
+_NAME: Final = re.compile(r"[^\W_][\w.-]{0,254}")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A property whose values are objects of another schema. `path` has a `*` wherever a list is passed through."""
+
+    path: tuple[str, ...]
+    target: int | str
+    on_delete: OnDelete = "NO_ACTION"
+    inversed_by: str | None = None
+    many: bool = False
+    handling: str = "related-object"
+    register: int | str | None = None
+    write_back: bool = False
+    remove_after_write_back: bool = False
+    validate: bool = True
+    default: Any = None
+
+
+def stored_reference(value: Any) -> int | str | None:
+    """The stored schema that a `$ref`, or an entry of a root composition, names; None when it names none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if not isinstance(value, str):
+        return None
+    name = value.removeprefix(_COMPONENTS)
+    if not _NAME.fullmatch(name):
+        return None
+    return int(name) if name.isdecimal() and name.isascii() and len(name) < 18 else name
+
+
+def composed_reference(entry: Any) -> int | str | None:
+    """The stored schema an entry of a root allOf, anyOf or oneOf names: bare, or as an object with only a $ref."""
+    if isinstance(entry, Mapping):
+        return stored_reference(cast("Mapping[str, Any]", entry).get("$ref"))
+    return stored_reference(entry)
+
+
+def read_reference(node: Mapping[str, Any], path: tuple[str, ...], owner: Mapping[str, Any]) -> Reference | None:
+    """The relation a property declares. `owner` is the property itself where `node` is the items of its list."""
+    target = stored_reference(node.get("$ref"))
+    if target is None:
+        return None
+    both: dict[str, Any] = {**owner, **node}
+    chosen = mapping(both.get("objectConfiguration"))
+    on_delete = both.get("onDelete")
+    return Reference(
+        path=path,
+        target=target,
+        on_delete=on_delete if on_delete in ON_DELETE else "NO_ACTION",
+        inversed_by=text(both.get("inversedBy")),
+        many=path[-1] == EACH,
+        handling=text(chosen.get("handling")) or "related-object",
+        register=stored_reference(chosen.get("register")),
+        write_back=both.get("writeBack") is True,
+        remove_after_write_back=both.get("removeAfterWriteBack") is True,
+        validate=both.get("validateReference") is not False,
+        default=owner.get("default"),
+    )
