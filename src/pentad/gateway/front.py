@@ -98,8 +98,12 @@ class Front:
             if endpoint is None:
                 await self._serve_ordinary(scope, headers, receive, send)
                 return
+            principal = await self._principal(headers, required=True) if self._authenticator is not None else LOCAL
+            if not self._rates.try_spend(principal.id):
+                await self._rates.spend(principal.id)
             repeated = _NONE_REPEATED if len(headers) == len(pairs) else _repeated(pairs)
-            await self._serve_mcp(endpoint, scope["method"], headers, repeated, receive, send)
+            exchange = HttpExchange(headers, repeated, principal, receive, send)
+            await self._serve_mcp(endpoint, scope["method"], exchange)
         except Unauthenticated as error:
             await send_error(send, error, self._challenges())
         except PentadError as error:
@@ -143,35 +147,20 @@ class Front:
             await self._rates.spend(principal.id)
         if scope["method"] in _WITH_BODY:
             try:
-                receive = _once(await self._body(headers, receive, self._limits.upload_bytes), receive)
+                body = await read_body(
+                    receive,
+                    _length(headers),
+                    limit=self._limits.upload_bytes,
+                    floor_bytes_per_second=self._limits.body_bytes_per_second,
+                )
+                receive = _once(body, receive)
             except ClientDisconnected:
                 return
         scope.setdefault("state", {})["principal"] = principal
         scope["path"] = scope["path"].rstrip("/") or "/"
         await self._ordinary(scope, receive, send)
 
-    async def _body(self, headers: Mapping[bytes, bytes], receive: Receive, limit: int) -> bytes:
-        length = headers.get(b"content-length")
-        return await read_body(
-            receive,
-            int(length) if length is not None and length.isdigit() else None,
-            limit=limit,
-            floor_bytes_per_second=self._limits.body_bytes_per_second,
-        )
-
-    async def _serve_mcp(
-        self,
-        endpoint: Endpoint,
-        method: str,
-        headers: Mapping[bytes, bytes],
-        repeated: frozenset[bytes],
-        receive: Receive,
-        send: Send,
-    ) -> None:
-        principal = await self._principal(headers, required=True)
-        if not self._rates.try_spend(principal.id):
-            await self._rates.spend(principal.id)
-        exchange = HttpExchange(headers, repeated, principal, receive, send)
+    async def _serve_mcp(self, endpoint: Endpoint, method: str, exchange: HttpExchange) -> None:
         if method == "POST":
             await self._post(endpoint, exchange)
         elif method == "GET":
@@ -179,10 +168,11 @@ class Front:
         elif method == "DELETE":
             await endpoint.delete(exchange)
         else:
-            await send_empty(send, 405, [(b"allow", b"POST, GET, DELETE")])
+            await send_empty(exchange.send, 405, [(b"allow", b"POST, GET, DELETE")])
 
     async def _post(self, endpoint: Endpoint, exchange: HttpExchange) -> None:
-        if self._in_flight >= self._limits.calls_in_flight:
+        limits = self._limits
+        if self._in_flight >= limits.calls_in_flight:
             raise Overloaded("The server is busy with as many calls as it allows.", hint="Try again in a second.")
         self._in_flight += 1
         exchange.release = self._release
@@ -190,7 +180,12 @@ class Front:
             headers = exchange.headers
             if (headers.get(b"content-type"), headers.get(b"accept")) not in _USUAL_MEDIA:
                 _check_media(headers)
-            exchange.body = await self._body(headers, exchange.receive, self._limits.body_bytes)
+            exchange.body = await read_body(
+                exchange.receive,
+                _length(headers),
+                limit=limits.body_bytes,
+                floor_bytes_per_second=limits.body_bytes_per_second,
+            )
             await endpoint.post(exchange)
         except ClientDisconnected:
             return
@@ -209,6 +204,11 @@ async def _live(receive: Receive, send: Send) -> None:
     for moment in ("startup", "shutdown"):
         await receive()
         await send({"type": f"lifespan.{moment}.complete"})
+
+
+def _length(headers: Mapping[bytes, bytes]) -> int | None:
+    stated = headers.get(b"content-length")
+    return int(stated) if stated is not None and stated.isdigit() else None
 
 
 def _once(body: bytes, receive: Receive) -> Receive:
