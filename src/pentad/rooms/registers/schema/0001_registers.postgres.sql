@@ -63,6 +63,7 @@ CREATE TABLE object_changes (
 );
 CREATE INDEX object_changes_of ON object_changes (uuid, version);
 CREATE INDEX object_changes_by_pair ON object_changes (schema, register, seq);
+CREATE INDEX object_changes_in_order ON object_changes (xact, seq);
 CREATE INDEX object_changes_by_plan ON object_changes (plan) WHERE plan IS NOT NULL;
 
 CREATE TABLE object_references (
