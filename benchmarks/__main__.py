@@ -16,7 +16,7 @@ from benchmarks.environment import RIVAL, load_generator
 from benchmarks.process import server_core
 from benchmarks.table import Figure, table
 
-PARTS: Final = {"protocol": "benchmarks.protocol"}
+PARTS: Final = {"protocol": "benchmarks.protocol", "registers": "benchmarks.registers.measuring"}
 
 
 def main() -> None:
@@ -24,6 +24,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all by default")
     parser.add_argument("--rounds", type=int, default=5, help="rounds for each server  [default: 5]")
     parser.add_argument("--seconds", type=int, default=2, help="length of a round  [default: 2]")
+    parser.add_argument("--objects", type=int, default=100_000, help="objects in a filled store  [default: 100000]")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
     given = parser.parse_args()
     if unknown := set(given.parts) - set(PARTS):
@@ -32,7 +33,7 @@ def main() -> None:
         sys.exit("The benchmarks read /proc and pin processes to cores: run them on Linux.")
     load_generator()
     pinned = server_core() is not None
-    effort = Effort(given.rounds, given.seconds)
+    effort = Effort(given.rounds, given.seconds, given.objects)
     figures: list[Figure] = []
     for part in given.parts or PARTS:
         figures += import_module(PARTS[part]).measure(effort)

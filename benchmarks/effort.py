@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Rounds for each server, and the seconds of a round."""
+    """Rounds for each server, the seconds of a round, and how many objects a part that fills stores writes."""
 
     rounds: int
     seconds: int
+    objects: int = 100_000

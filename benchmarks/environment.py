@@ -37,16 +37,21 @@ def load_generator() -> str:
 
 
 def rival_python() -> Path:
-    """The interpreter that has the official SDK, in an environment made on first use."""
-    home = CACHE / "mcp"
+    """The interpreter that has the official SDK."""
+    return python_with("mcp", _RIVAL_PACKAGES)
+
+
+def python_with(name: str, packages: Sequence[str]) -> Path:
+    """The interpreter that has these packages, in an environment made on first use."""
+    home = CACHE / name
     python = home / "bin" / "python"
     made = home / ".made"
-    wanted = "\n".join(_RIVAL_PACKAGES)
+    wanted = "\n".join(packages)
     if made.exists() and made.read_text(encoding="utf-8") == wanted:
         return python
-    say(f"Installing {RIVAL} into {home.relative_to(ROOT)} ...")
+    say(f"Installing {packages[0]} into {home.relative_to(ROOT)} ...")
     _run([sys.executable, "-m", "venv", "--clear", home])
-    _run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *_RIVAL_PACKAGES])
+    _run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages])
     made.write_text(wanted, encoding="utf-8")
     return python
 

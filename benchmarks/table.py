@@ -31,6 +31,8 @@ class Figure:
     rival: float | None = None
     goal: Goal | None = None
     remark: str = ""
+    against: str | None = None
+    """Who the rival of this line's group is, where it is not the rival of the whole run."""
 
     @property
     def ratio(self) -> float | None:
@@ -59,14 +61,14 @@ class Figure:
 
 def table(figures: Sequence[Figure], rival: str) -> str:
     """The whole table as text, in groups."""
-    heading = ("", "unit", "Pentad", rival, "ratio", "goal", "")
-    rows = [(figure.group, _row(figure)) for figure in figures]
-    widths = [max(len(row[column]) for row in (heading, *(cells for _, cells in rows))) for column in range(7)]
+    headings = [("", "unit", "Pentad", figure.against or rival, "ratio", "goal", "") for figure in figures]
+    rows = [_row(figure) for figure in figures]
+    widths = [max(len(row[column]) for row in (*headings, *rows)) for column in range(7)]
     lines: list[str] = []
     group = ""
-    for own, cells in rows:
-        if own != group:
-            group = own
+    for figure, heading, cells in zip(figures, headings, rows, strict=True):
+        if figure.group != group:
+            group = figure.group
             lines += ["", group, _line(heading, widths)]
         lines.append(_line(cells, widths))
     return "\n".join(lines)

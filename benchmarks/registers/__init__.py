@@ -1,0 +1,1 @@
+"""The registers room beside servers that keep JSON objects too."""
