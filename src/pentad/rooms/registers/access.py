@@ -13,12 +13,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from pentad.kernel.errors import Forbidden, NotFound, Unauthenticated
-from pentad.kernel.principal import Principal
+from pentad.kernel.principal import Action, Principal, Role
 from pentad.rooms.registers.authorization import AUTHENTICATED, NOTHING, PUBLIC, Block, Right, any_of, read_block
 from pentad.rooms.registers.models import Caller, Pair, Register, Schema, StoredObject
 from pentad.rooms.registers.query.tree import And, Compare, Filter, Or
 
 ROOM: Final = "registers"
+_ROLES: Final[tuple[tuple[Role, Action], ...]] = (("reader", "read"), ("writer", "write"), ("admin", "admin"))
 _EVERYBODY: Final = frozenset({PUBLIC})
 _OWNER: Final = ("@self", "owner")
 _ORGANISATION: Final = ("@self", "organisation")
@@ -49,13 +50,16 @@ class AccessRules:
     # registers and schemas themselves
 
     def sees(self, caller: Caller, entity: Register | Schema) -> bool:
-        """Whether the caller may know that a register or schema exists."""
+        """Whether the caller may know that a register or schema exists.
+
+        A register that says nothing about reading hides nothing of what its schemas show: what is in it does that.
+        """
         principal = caller.principal
         if is_admin(principal) or _owns(principal, entity):
             return True
         block = self._block(entity)
         if not block.speaks_of("read"):
-            return principal.may(ROOM, "read")
+            return isinstance(entity, Register) or principal.may(ROOM, "read")
         return bool(block.given("read", _EVERYBODY)) or (
             principal.may(ROOM, "read") and bool(block.given("read", groups(principal)))
         )
@@ -75,8 +79,8 @@ class AccessRules:
         block = self._block(entity)
         if block.speaks_of(right) and not block.given(right, groups(principal)):
             raise _refused(principal, right, f"the {type(entity).__name__.lower()} {entity.slug!r}")
-        named = changes is not None and "authorization" in changes
-        if named and block.grants and changes["authorization"] != entity.body.get("authorization"):
+        current = entity.body.get("authorization")
+        if block.grants and changes is not None and changes.get("authorization", current) != current:
             raise Forbidden(
                 f"Only the owner of {entity.slug!r} or an administrator may change its authorization.",
                 hint="Leave authorization out of the change.",
@@ -305,7 +309,7 @@ def groups(principal: Principal) -> frozenset[str]:
     if principal.kind == "anonymous":
         return _EVERYBODY
     found = {PUBLIC, AUTHENTICATED, principal.id}
-    for role, action in (("reader", "read"), ("writer", "write"), ("admin", "admin")):
+    for role, action in _ROLES:
         if principal.may(ROOM, action):
             found |= {role, f"{ROOM}:{action}"}
     return frozenset(found)

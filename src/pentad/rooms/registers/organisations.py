@@ -73,6 +73,17 @@ class Organisations:
         if self._loading is None or self._loading.done():
             self._loading = asyncio.get_running_loop().create_task(self.load())
 
+    async def members(self, caller: Caller, ref: str) -> list[str]:
+        """The principals of a tenant."""
+        _require_admin(caller)
+
+        def read(rows: Rows) -> list[Row]:
+            found = _found(rows, ref)
+            sql = "SELECT principal FROM organisation_members WHERE organisation = ? ORDER BY principal"
+            return rows.all(sql, found.id)
+
+        return [row[0] for row in await self._database.read(read)]
+
     async def list(self, caller: Caller, limit: int = 100, offset: int = 0) -> list[Organisation]:
         """All organisations for an administrator, the own one for others."""
         own = None if caller.principal.may("registers", "admin") else self.of(caller.principal)
@@ -121,17 +132,6 @@ class Organisations:
 
         await self._database.write(delete)
         await self.load()
-
-    async def members(self, caller: Caller, ref: str) -> list[str]:
-        """The principals of a tenant."""
-        _require_admin(caller)
-
-        def read(rows: Rows) -> list[Row]:
-            found = _found(rows, ref)
-            sql = "SELECT principal FROM organisation_members WHERE organisation = ? ORDER BY principal"
-            return rows.all(sql, found.id)
-
-        return [row[0] for row in await self._database.read(read)]
 
     async def add_member(self, caller: Caller, ref: str, principal: str) -> None:
         """Put a principal into a tenant, out of the one it was in. Objects it made stay where they are."""

@@ -1,0 +1,241 @@
+"""Who may do what: scopes, authorization blocks, owners, administrators, tenants and single properties."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError, Unauthenticated
+from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal, role_scopes
+from pentad.rooms.registers.access import AccessRules, groups
+from pentad.rooms.registers.authorization import RIGHTS, Right, read_block
+from pentad.rooms.registers.definitions.compiled import compile_schema
+from pentad.rooms.registers.models import Caller, Pair, Register, Schema, StoredObject
+
+READER = Principal("user:rea", "rea", role_scopes("reader"))
+WRITER = Principal("user:wri", "wri", role_scopes("writer"))
+OTHER = Principal("user:oth", "oth", role_scopes("writer"))
+ADMIN = Principal("user:adm", "adm", role_scopes("admin"))
+ELSEWHERE = Principal("key:els", "els", frozenset({"directory:write"}), "key")
+MEMBER = Principal("user:mem", "mem", role_scopes("writer"))
+EVERYBODY = (ANONYMOUS, ELSEWHERE, READER, WRITER, OTHER, ADMIN, LOCAL)
+
+Object = dict[str, Any]
+
+
+class Members:
+    """Memberships as a plain table."""
+
+    def __init__(self, **table: str) -> None:
+        self._table = table
+
+    def of(self, principal: Principal) -> str:
+        return self._table.get(principal.name, "default")
+
+
+RULES = AccessRules(Members(mem="acme"))
+
+
+def pair_with(schema: Object | None = None, register: Object | None = None, **properties: Object) -> Pair:
+    body: Object = {"properties": {"status": {"type": "string"}, "level": {"type": "number"}, **properties}}
+    if schema is not None:
+        body["authorization"] = schema
+    container: Object = {} if register is None else {"authorization": register}
+    return Pair(
+        Register(1, "r", "people", "People", "0.0.1", container, (1,), 0, 0),
+        Schema(1, "s", "person", "Person", "0.0.1", body, 1, 0, 0),
+        compile_schema(body, parents=lambda _ref: None),
+    )
+
+
+def stored(data: Object, owner: str = "user:oth", organisation: str = "default") -> StoredObject:
+    text = msgspec.json.encode(data).decode()
+    return StoredObject(1, "00000000-0000-7000-8000-000000000001", 1, 1, 1, text, None, owner, organisation, 0, 0)
+
+
+def outcome(principal: Principal, pair: Pair, right: Right, thing: StoredObject | None = None) -> str:
+    """`ok`, or the name of the refusal."""
+    try:
+        if thing is not None and right != "create":
+            RULES.check(Caller(principal), pair, right)
+            RULES.check_object(Caller(principal), pair, right, thing)
+        else:
+            RULES.check(Caller(principal), pair, right, thing.data if thing else {})
+    except PentadError as error:
+        return type(error).__name__
+    return "ok"
+
+
+def table(pair: Pair, thing: StoredObject) -> dict[str, str]:
+    """Every right for everybody, as four letters: + allowed, f forbidden, n not found, u unauthenticated."""
+    letters = {"ok": "+", "Forbidden": "f", "NotFound": "n", "Unauthenticated": "u"}
+    return {
+        principal.name: "".join(letters[outcome(principal, pair, right, thing)] for right in RIGHTS)
+        for principal in EVERYBODY
+    }
+
+
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        (None, {"anonymous": "uuuu", "els": "fnff", "rea": "f+ff", "wri": "++++", "oth": "++++"}),
+        ({"read": ["public"]}, {"anonymous": "u+uu", "els": "f+ff", "rea": "f+ff", "wri": "++++", "oth": "++++"}),
+        ({"read": ["authenticated"]}, {"anonymous": "uuuu", "els": "fnff", "rea": "f+ff", "wri": "++++"}),
+        ({"update": ["user:wri"]}, {"rea": "f+ff", "wri": "++++", "oth": "++++"}),
+        ({"update": ["user:rea"]}, {"rea": "f+ff", "wri": "++f+", "oth": "++++"}),
+        ({"delete": ["admin"]}, {"wri": "+++f", "oth": "++++"}),
+        ({"create": ["admin"], "read": ["admin"]}, {"rea": "fnff", "wri": "nnnn", "oth": "nnnn"}),
+        ({"create": ["public"], "read": ["public"]}, {"anonymous": "u+uu", "rea": "f+ff", "wri": "++++"}),
+        (
+            {"create": ["admin"], "update": ["admin"], "delete": ["admin"]},
+            {"rea": "f+ff", "wri": "f+ff", "oth": "f+ff"},
+        ),
+    ],
+)
+def test_what_a_schemas_block_means_for_everybody(block: Object | None, expected: Mapping[str, str]) -> None:
+    found = table(pair_with(block), stored({"status": "open"}))
+    assert {name: found[name] for name in expected} == expected
+    assert found["adm"] == found["local"] == "++++"
+
+
+def test_a_right_needs_the_grant_of_the_register_and_of_the_schema_where_both_speak() -> None:
+    thing = stored({})
+    assert outcome(WRITER, pair_with({"update": ["writer"]}, {"update": ["writer"]}), "update", thing) == "ok"
+    assert outcome(WRITER, pair_with({"update": ["writer"]}, {"update": ["admin"]}), "update", thing) == "Forbidden"
+    assert outcome(WRITER, pair_with({"update": ["admin"]}, {"update": ["writer"]}), "update", thing) == "Forbidden"
+    assert outcome(WRITER, pair_with({"read": ["public"]}, {"update": ["writer"]}), "update", thing) == "ok"
+
+
+def test_a_schema_cannot_make_public_what_its_register_keeps() -> None:
+    pair = pair_with({"read": ["public"]}, {"read": ["writer"]})
+    assert outcome(ANONYMOUS, pair, "read", stored({})) == "Unauthenticated"
+    assert outcome(WRITER, pair, "read", stored({})) == "ok"
+
+
+def test_a_rule_grants_only_what_its_conditions_hold_for() -> None:
+    rule = {"group": "writer", "match": {"status": {"$eq": "open"}, "level": {"$gte": 3, "$lt": 9}}}
+    pair = pair_with({"read": [rule], "create": [rule]})
+    for data, expected in (
+        ({"status": "open", "level": 3}, "ok"),
+        ({"status": "open", "level": 9}, "NotFound"),
+        ({"status": "open", "level": "4"}, "NotFound"),
+        ({"status": "open"}, "NotFound"),
+        ({"status": "shut", "level": 4}, "NotFound"),
+    ):
+        assert outcome(WRITER, pair, "read", stored(data)) == expected, data
+    assert outcome(WRITER, pair, "create", stored({"status": "open", "level": 5})) == "ok"
+    assert outcome(WRITER, pair, "create", stored({"status": "shut", "level": 5})) == "Forbidden"
+
+
+def test_a_rule_can_name_the_caller_itself() -> None:
+    pair = pair_with({"update": [{"group": "authenticated", "match": {"status": "$userId"}}]})
+    assert outcome(WRITER, pair, "update", stored({"status": "user:wri"})) == "ok"
+    assert outcome(WRITER, pair, "update", stored({"status": "user:oth"})) == "Forbidden"
+
+
+def test_an_owner_keeps_every_right_on_its_object() -> None:
+    pair = pair_with({"read": ["admin"], "update": ["admin"], "delete": ["admin"]})
+    mine, theirs = stored({}, owner="user:wri"), stored({}, owner="user:oth")
+    assert [outcome(WRITER, pair, right, mine) for right in ("read", "update", "delete")] == ["ok"] * 3
+    assert outcome(WRITER, pair, "read", theirs) == "NotFound"
+
+
+def test_objects_of_another_organisation_do_not_exist_for_members_of_this_one() -> None:
+    pair = pair_with()
+    acme, common = stored({}, organisation="acme"), stored({})
+    assert outcome(MEMBER, pair, "read", acme) == "ok"
+    assert outcome(MEMBER, pair, "update", common) == "NotFound"
+    assert outcome(WRITER, pair, "read", acme) == "NotFound"
+    assert outcome(ADMIN, pair, "read", acme) == "ok"
+    assert RULES.organisation(Caller(MEMBER)) == "acme"
+    assert RULES.tenant(Caller(ADMIN)) is None
+
+
+def test_what_is_public_is_read_across_organisations_and_changed_in_none_but_its_own() -> None:
+    pair = pair_with({"read": ["public"]})
+    acme = stored({}, organisation="acme")
+    assert outcome(WRITER, pair, "read", acme) == "ok"
+    assert outcome(ANONYMOUS, pair, "read", acme) == "ok"
+
+
+def test_hidden_properties_are_neither_shown_nor_written_nor_lost() -> None:
+    secret = {"type": "number", "authorization": {"read": ["user:wri"], "update": ["user:wri"]}}
+    pair = pair_with(salary=secret)
+    data = {"status": "open", "salary": 10}
+    assert RULES.readable(Caller(WRITER), pair, data) is data
+    assert RULES.readable(Caller(OTHER), pair, data) == {"status": "open"}
+    assert RULES.hidden(Caller(OTHER), pair) == {"salary"}
+    assert RULES.writable(Caller(OTHER), pair, {"status": "shut"}, data) == {"status": "shut", "salary": 10}
+    with pytest.raises(Forbidden, match="salary"):
+        RULES.writable(Caller(OTHER), pair, {"status": "shut", "salary": 11}, data)
+    assert RULES.writable(Caller(WRITER), pair, {"salary": 11}, data) == {"salary": 11}
+
+
+def test_a_protected_property_can_be_sent_back_as_it_was() -> None:
+    pair = pair_with(salary={"type": "number", "authorization": {"update": ["admin"]}})
+    data = {"status": "open", "salary": 10}
+    changed = {"status": "shut", "salary": 10}
+    assert RULES.writable(Caller(WRITER), pair, changed, data) == changed
+    with pytest.raises(Forbidden):
+        RULES.writable(Caller(WRITER), pair, {"status": "shut"}, data)
+
+
+def test_registers_and_schemas_follow_their_blocks_and_owners() -> None:
+    schema = pair_with({"read": ["admin"], "update": ["admin"]}).schema
+    owned = Schema(2, "t", "mine", "Mine", "0.0.1", {**schema.body, "owner": "user:wri"}, 1, 0, 0)
+    assert not RULES.sees(Caller(WRITER), schema)
+    assert RULES.sees(Caller(WRITER), owned)
+    assert RULES.sees(Caller(ADMIN), schema)
+    with pytest.raises(NotFound):
+        RULES.check_entity(Caller(WRITER), schema, "update")
+    RULES.check_entity(Caller(WRITER), owned, "update", {"authorization": {}})
+    with pytest.raises(Forbidden):
+        RULES.check_entity(Caller(READER), None, "create")
+
+
+def test_only_owner_or_administrator_lifts_a_block() -> None:
+    schema = pair_with({"delete": ["admin"]}).schema
+    RULES.check_entity(Caller(WRITER), schema, "update", {"title": "New"})
+    RULES.check_entity(Caller(WRITER), schema, "update", {"authorization": {"delete": ["admin"]}})
+    with pytest.raises(Forbidden, match="authorization"):
+        RULES.check_entity(Caller(WRITER), schema, "update", {"authorization": {}})
+    RULES.check_entity(Caller(ADMIN), schema, "update", {"authorization": {}})
+
+
+def test_strangers_are_asked_for_credentials() -> None:
+    with pytest.raises(Unauthenticated):
+        RULES.check(Caller(ANONYMOUS), pair_with(), "read")
+    with pytest.raises(Unauthenticated):
+        RULES.check(Caller(ANONYMOUS), pair_with({"read": ["public"]}), "create", {})
+
+
+def test_the_groups_of_a_caller_are_its_roles_scopes_and_id() -> None:
+    assert groups(WRITER) == {
+        "public", "authenticated", "user:wri", "reader", "writer", "registers:read", "registers:write",
+    }  # fmt: skip
+    assert groups(ANONYMOUS) == {"public"}
+    assert groups(ELSEWHERE) == {"public", "authenticated", "key:els"}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "public",
+        {"raed": ["public"]},
+        {"read": "public"},
+        {"read": [5]},
+        {"read": [{"group": 5}]},
+        {"read": [{"group": "a", "match": []}]},
+        {"read": [{"group": "a", "match": {"x": {"$regex": "a"}}}]},
+        {"read": [{"group": "a", "match": {"x": {"$in": 5}}}]},
+        {"read": [{"group": "a", "match": {"x": {"$gt": None}}}]},
+        {"read": [{"group": "a", "match": {"x": {"$exists": "yes"}}}]},
+        {"read": [{"group": "a", "matches": {}}]},
+        {"read": ["a"] * 101},
+    ],
+)
+def test_a_malformed_block_is_refused_in_words(raw: Any) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read_block(raw, "person")
+    assert "authorization" in refused.value.message
