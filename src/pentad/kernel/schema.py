@@ -24,8 +24,8 @@ _META_URI: Final = "https://json-schema.org/draft/2020-12/schema"
 _DEEPEST_INSTANCE: Final = 64
 _PATTERNS_TOGETHER: Final = 64 * 1024 * 1024
 _ONE_PATTERN: Final = 8 * 1024 * 1024
-_LONGEST_FOR_LOOKAROUND: Final = 10_000
-_BACKTRACKS: Final = 10_000
+_LONGEST_FOR_LOOKAROUND: Final = 1_000
+_BACKTRACKS: Final = 1_000
 _EXPLAIN_BUDGET: Final = 100_000
 
 
@@ -203,15 +203,21 @@ def _pattern_problems(document: dict[str, Any], bounds: SchemaBounds) -> list[di
         elif _compiles(pattern, linear):
             continue
         elif node.get("pattern") == pattern and _compiles(pattern, _lookaround(share)):
-            limit = node.get("maxLength")
-            node["maxLength"] = min(
-                limit if isinstance(limit, int) else _LONGEST_FOR_LOOKAROUND, _LONGEST_FOR_LOOKAROUND
-            )
+            _shorten(node)
             continue
         else:
             message = f"{pattern[:80]!r} is not a regular expression this server can run safely"
         problems.append({"path": pointer((*path, "pattern")), "rule": "pattern", "message": message})
     return problems
+
+
+def _shorten(node: dict[str, Any]) -> None:
+    """Have a pattern that may backtrack run on short strings only; longer ones are refused before it starts."""
+    short = {"maxLength": _LONGEST_FOR_LOOKAROUND}
+    guarded = {"if": {"type": "string", **short}, "then": {"pattern": node.pop("pattern")}}
+    limit = node.get("maxLength")
+    node["maxLength"] = min(limit, _LONGEST_FOR_LOOKAROUND) if isinstance(limit, int) else _LONGEST_FOR_LOOKAROUND
+    node["allOf"] = [*node.get("allOf", []), guarded]
 
 
 def _patterns(node: Mapping[str, Any]) -> Iterator[str]:

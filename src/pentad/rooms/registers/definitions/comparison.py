@@ -23,9 +23,12 @@ _NARROWING: Final = ("pattern", "format", "const", "multipleOf", "unique", "immu
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference. `rule` is the keyword it is about; `breaking` means that stored objects may no longer fit."""
+    """One difference; `name` is the property, nested ones with dots, and `rule` the keyword it is about.
 
-    property: str
+    `breaking` means that stored objects may no longer fit.
+    """
+
+    name: str
     kind: ChangeKind
     rule: str
     message: str
@@ -36,7 +39,7 @@ class Change:
         return self.kind in ("removed", "renamed", "tightened")
 
     def as_json(self) -> dict[str, Any]:
-        body = {"property": self.property, "kind": self.kind, "rule": self.rule, "message": self.message}
+        body = {"property": self.name, "kind": self.kind, "rule": self.rule, "message": self.message}
         return {**body, "to": self.to, "breaking": True} if self.to else {**body, "breaking": self.breaking}
 
 

@@ -4,7 +4,7 @@ Compiling is the time for every complaint about the schema itself; preparing an 
 object. Both are pure: no store, no clock, no network.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -141,7 +141,7 @@ class CompiledSchema:
 
     def texts(self, data: Mapping[str, Any]) -> str:
         """All texts of the object for full-text search; nothing when the schema is not searchable."""
-        return "\n".join(_texts(data))[:LONGEST_SEARCH_TEXT] if self.searchable else ""
+        return "\n".join(_collect(data.values(), []))[:LONGEST_SEARCH_TEXT] if self.searchable else ""
 
     def targets(self, data: Mapping[str, Any]) -> list[tuple[Reference, str]]:
         """Every other object this one points at, with the relation by which it does."""
@@ -242,12 +242,12 @@ def _values(node: Any, path: tuple[str, ...]) -> Iterator[Any]:
     yield node
 
 
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for inner in cast("Mapping[str, Any]", value).values():
-            yield from _texts(inner)
-    elif isinstance(value, list):
-        for inner in cast("list[Any]", value):
-            yield from _texts(inner)
+def _collect(values: Iterable[Any], into: list[str]) -> list[str]:
+    for value in values:
+        if isinstance(value, str):
+            into.append(value)
+        elif isinstance(value, dict):
+            _collect(cast("dict[str, Any]", value).values(), into)
+        elif isinstance(value, list):
+            _collect(cast("list[Any]", value), into)
+    return into

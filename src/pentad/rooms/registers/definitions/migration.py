@@ -63,7 +63,7 @@ def _read_step(entry: Mapping[str, Any], number: int) -> Step:
     kind, name = entry.get("step"), entry.get("property")
     if kind not in _NEEDS or not isinstance(name, str) or not name:
         raise _wrong(number, f"needs a property and one of the steps {', '.join(_NEEDS)}")
-    step = cast("StepKind", kind)
+    step: StepKind = kind
     needed = _NEEDS[step]
     if needed is not None and needed not in entry:
         raise _wrong(number, f"({step}) needs {needed!r}")

@@ -5,7 +5,6 @@ nothing else, is gone. Guesses that are merely likely are told as `nearest` with
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Any, Final, cast
@@ -22,6 +21,7 @@ from pentad.rooms.registers.definitions.shapes import mapping, members
 
 Check = Callable[[Any], list[Failure]]
 Operations = tuple[dict[str, Any], ...]
+Places = set[tuple[Path, str, str]]
 
 _MOST_TRIALS: Final = 50
 _CLOSE: Final = 0.6
@@ -33,33 +33,37 @@ def with_suggestions(
     problems: Sequence[Problem], data: Any, check: Check, names: Callable[[Path], Mapping[str, Any]]
 ) -> list[Problem]:
     """The problems with what would mend them. `names(path)` tells the properties an object at a path may have."""
-    before = _places(check(data))
+    current, places = data, _places(check(data))
     left = _MOST_TRIALS
     mended: list[Problem] = []
     for problem in problems:
         better = problem
         for guess, operations in _candidates(problem, data, names):
-            if operations and left > 0:
-                left -= 1
-                if _proven(operations, data, check, before):
-                    better = replace(problem, nearest=guess, patch=operations)
-                    break
             if guess is not None and better.nearest is None:
                 better = replace(problem, nearest=guess)
+            if not operations or left < 1:
+                continue
+            left -= 1
+            if (tried := _tried(operations, current, check, places)) is not None:
+                current, places = tried
+                better = replace(problem, nearest=guess, patch=operations)
+                break
         mended.append(better)
     return mended
 
 
-def _proven(operations: Operations, data: Any, check: Check, before: set[tuple[Path, str, str]]) -> bool:
+def _tried(operations: Operations, current: Any, check: Check, before: Places) -> tuple[Any, Places] | None:
+    """The object with the patch, on top of those already handed out, so that all of them can be applied together."""
     try:
-        after = _places(check(json_patch(deepcopy(data), operations)))
+        changed = json_patch(current, operations)
     except PentadError:
-        return False
-    return after < before
+        return None
+    after = _places(check(changed))
+    return (changed, after) if after < before else None
 
 
-def _places(failures: Sequence[Failure]) -> set[tuple[Path, str, str]]:
-    found: set[tuple[Path, str, str]] = set()
+def _places(failures: Sequence[Failure]) -> Places:
+    found: Places = set()
     for failure in failures:
         if failure.rule in ("additionalProperties", "unevaluatedProperties"):
             found.update((failure.path, failure.rule, str(name)) for name in members(failure.expected))
