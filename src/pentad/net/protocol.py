@@ -8,6 +8,7 @@ application's to bound (`body.py`).
 """
 
 import asyncio
+from functools import lru_cache
 from math import inf
 from typing import Any, Final
 from urllib.parse import unquote
@@ -34,6 +35,14 @@ class _Dropped(list[tuple[bytes, bytes]]):
 
 
 _DROPPED: Final = _Dropped()
+
+
+@lru_cache(maxsize=256)
+def _parts(url: bytes) -> tuple[str, bytes, bytes]:
+    """The path as text and as sent, and the query; the same few come again and again."""
+    parsed = parse_url(url)
+    path = parsed.path.decode("ascii")
+    return unquote(path) if "%" in path else path, parsed.path, parsed.query or b""
 
 
 class GuardedConfig(Config):
@@ -104,13 +113,9 @@ class GuardedProtocol(HttpToolsProtocol):
         """uvicorn's own, with our cycle: one server, no mount path, no upgrades, its own limits."""
         parser, scope = self.parser, self.scope
         version = parser.get_http_version()
-        url = parse_url(self.url)
-        path = url.path.decode("ascii")
         scope["method"] = parser.get_method().decode("ascii")
         scope["http_version"] = version
-        scope["path"] = unquote(path) if "%" in path else path
-        scope["raw_path"] = url.path
-        scope["query_string"] = url.query or b""
+        scope["path"], scope["raw_path"], scope["query_string"] = _parts(self.url)
         answering = self._is_answering()
         self.cycle = OneWriteCycle(
             scope=scope,
