@@ -26,8 +26,8 @@ def text_value(dialect: Dialect, path: Path) -> str:
     if dialect == "sqlite":
         place = sqlite_place(path)
         return f"CASE json_type({place}) WHEN 'text' THEN json_extract({place}) END"
-    parent, last = postgres_value(path[:-1]), _postgres_step(path[-1])
-    return f"""(CASE jsonb_typeof({parent} -> {last}) WHEN 'string' THEN {parent} ->> {last} END COLLATE "C")"""
+    value = postgres_value(path)
+    return f"""(CASE jsonb_typeof({value}) WHEN 'string' THEN ({value}) #>> '{{}}' END COLLATE "C")"""
 
 
 def number_value(dialect: Dialect, path: Path) -> str:
@@ -72,23 +72,24 @@ def index_columns(dialect: Dialect, path: Path, kind: Kind) -> str:
 
 def sqlite_place(path: Path) -> str:
     """The arguments `data, '$...'` of SQLite's JSON functions."""
-    steps = "".join(
-        f"[{step}]" if isinstance(step, int) else f".{json.dumps(step, ensure_ascii=False)}" for step in _checked(path)
-    )
-    return f"data, {_quoted('$' + steps)}"
+    return f"data, {_quoted('$' + _steps(path))}"
 
 
 def postgres_value(path: Path) -> str:
     """The jsonb at a path."""
-    return "doc" if not path else " -> ".join(("doc", *map(_postgres_step, _checked(path))))
+    if any(isinstance(step, int) for step in path):  # `->` with a number takes a single value for an array of one
+        return f"jsonb_path_query_first(doc, {_quoted('strict $' + _steps(path))}, '{{}}', true)"
+    return " -> ".join(("doc", *(_quoted(str(step)) for step in _checked(path))))
 
 
-def _postgres_step(step: str | int) -> str:
-    return str(step) if isinstance(step, int) else _quoted(_checked((step,))[0])
+def _steps(path: Path) -> str:
+    return "".join(
+        f"[{step}]" if isinstance(step, int) else f".{json.dumps(step, ensure_ascii=False)}" for step in _checked(path)
+    )
 
 
-def _quoted(text: str | int) -> str:
-    return "'" + str(text).replace("'", "''") + "'"
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _checked(path: Path) -> Path:

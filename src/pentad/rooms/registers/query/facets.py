@@ -121,7 +121,7 @@ def _buckets(parts: Parts, facet: Facet, number: int, value: str, seen: Source) 
         case Terms(many=True):
             table, element = parts.elements(value, facet.kind)
             seen = Source(Sql(f"{seen.tables.text}, {table}"), Sql(f"{element} IS NOT NULL"))
-            columns = f"{number} AS facet, {parts.portable(element)} AS key, count(DISTINCT id) AS found"
+            columns = f"{number} AS facet, {parts.portable(element)} AS key, count(DISTINCT seen.id) AS found"
             return seen.select(columns, None, f" GROUP BY {element} ORDER BY 3 DESC, {element} LIMIT {facet.size + 1}")
         case Terms():
             columns = f"{number} AS facet, {parts.portable(value)} AS key, count(*) AS found"

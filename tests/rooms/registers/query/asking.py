@@ -1,0 +1,203 @@
+"""Objects and questions that hypothesis makes up: mixed types under one name, odd names, values near one another."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from pentad.rooms.registers.query.tree import (
+    AggregateQuery,
+    And,
+    Compare,
+    Contains,
+    Exists,
+    Facet,
+    Filter,
+    GroupKey,
+    Histogram,
+    In,
+    Kind,
+    Like,
+    Metric,
+    Not,
+    Or,
+    Path,
+    Query,
+    Ranges,
+    Scope,
+    Sort,
+    Terms,
+)
+from tests.rooms.registers.query.oracle import Thing
+from tests.rooms.registers.query.seeding import simple
+
+ODD = "we'ird \"na.me$[0]?%s"
+NAMES = ("name", "n", "flag", "tags", "address", "when", ODD, "")
+PATHS: tuple[Path, ...] = (
+    *((name,) for name in NAMES),
+    ("address", "city"), ("address", ODD), ("tags", 0), ("tags", 1), ("address", "list", 0),
+)  # fmt: skip
+TEXTS = (
+    "",
+    "a",
+    "A",
+    "b",
+    "ab",
+    "aB%",
+    "a_b",
+    "é",
+    "É",
+    "z!",
+    "\\",
+    "'",
+    '"',
+    "1",
+    "true",
+    "日本",
+    "null",
+    "[1]",
+    "😀",
+)
+DAYS = (
+    "2026-01-01",
+    "2026-01-04T23:59:59Z",
+    "2025-12-29",
+    "2026-02-31",
+    "2026-13-01",
+    "0000-01-01",
+    "2024-02-29x",
+    "20",
+)
+KINDS: tuple[Kind, ...] = ("text", "number", "boolean")
+ORGANISATIONS = ("home", "away")
+OWNERS = ("user:ada", "user:bob")
+
+texts = st.sampled_from(TEXTS) | st.text(st.sampled_from("abAB%_é\\ !"), max_size=4)
+numbers = st.integers(-3, 3) | st.integers(-1_000, 1_000).map(lambda n: n / 4)
+extremes = st.sampled_from((2**63 - 1, -(2**63), 2**53, 2**53 + 1, 1e300, -1e300, 5e-324, 0.1, 1e22))
+scalars = st.none() | st.booleans() | numbers | texts
+values = scalars | st.lists(scalars, max_size=3)
+anything = (
+    values
+    | st.sampled_from(DAYS)
+    | st.dictionaries(st.sampled_from(("city", ODD, "list", "0")), values, max_size=3)
+    | st.lists(st.lists(scalars, max_size=2) | st.fixed_dictionaries({"city": scalars}), max_size=2)
+)
+asked_paths = st.sampled_from(PATHS)
+metadata = st.sampled_from((("@self", "owner"), ("@self", "version"), ("@self", "slug"), ("@self", "created")))
+every_path = asked_paths | metadata
+
+
+@st.composite
+def things(draw: st.DrawFn) -> list[Thing]:
+    found: list[Thing] = []
+    for number in range(1, draw(st.integers(0, 14)) + 1):
+        data: dict[str, Any] = draw(st.dictionaries(st.sampled_from(NAMES), anything, max_size=6))
+        if draw(st.booleans()):
+            data["big"] = draw(extremes | numbers)
+        found.append(
+            simple(
+                number, data,
+                register=draw(st.sampled_from((1, 1, 1, 2))), schema=draw(st.sampled_from((1, 1, 1, 2))),
+                version=draw(st.integers(1, 3)), slug=draw(st.none() | st.sampled_from(("x", "Y"))),
+                owner=draw(st.sampled_from(OWNERS)), organisation=draw(st.sampled_from(ORGANISATIONS)),
+                created=draw(st.sampled_from((0.5, 86_399.999, 86_400.0, 1.7e9))),
+                deleted=draw(st.sampled_from((None, None, None, "{}"))),
+            )
+        )  # fmt: skip
+    return found
+
+
+@st.composite
+def leaves(draw: st.DrawFn) -> Filter:
+    path = draw(every_path | st.just(("big",)))
+    value = draw(extremes | numbers if path == ("big",) else scalars)
+    match draw(st.integers(0, 5)):
+        case 0:
+            return In(path, tuple(draw(st.lists(scalars, max_size=4))), draw(st.booleans()))
+        case 1:
+            return Like(path, draw(texts | st.sampled_from(("%a%", "A_", "\\%%", "%\\", "a%b", "_"))))
+        case 2:
+            return Exists(path, draw(st.booleans()))
+        case 3:
+            return Contains(path, value)
+        case _:
+            return Compare(path, draw(st.sampled_from(("eq", "ne", "gt", "gte", "lt", "lte"))), value)
+
+
+filters = st.recursive(
+    leaves(),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda parts: And(tuple(parts)))
+        | st.lists(inner, max_size=3).map(lambda parts: Or(tuple(parts)))
+        | inner.map(Not)
+    ),
+    max_leaves=6,
+)
+scopes = st.builds(
+    Scope,
+    register=st.sampled_from((1, 1, 1, 2, None)),
+    schemas=st.sampled_from(((1,), (1,), (2,), (1, 2), ())),
+    organisations=st.sampled_from((None, None, ("home",), ("home", "away"), ())),
+    rule=st.none() | leaves(),
+    indexed=st.sampled_from((frozenset[Path](), frozenset({("name",), ("n",), ("flag",)}))),
+    unique=st.sampled_from((frozenset[Path](), frozenset({("name",)}))),
+)
+
+
+@st.composite
+def sorts(draw: st.DrawFn) -> Sort:
+    if draw(st.booleans()):
+        return Sort(draw(asked_paths), draw(st.sampled_from(KINDS)), draw(st.booleans()))
+    path, kind = draw(
+        st.sampled_from(((("@self", "created"), "number"), (("@self", "slug"), "text"), (("big",), "number")))
+    )
+    return Sort(path, kind, draw(st.booleans()))
+
+
+@st.composite
+def facets(draw: st.DrawFn) -> list[Facet]:
+    made: list[Facet] = []
+    for number in range(draw(st.integers(0, 4))):
+        path, kind, name = draw(asked_paths), draw(st.sampled_from(KINDS)), f"facet {number}"
+        match draw(st.integers(0, 3)):
+            case 0:
+                made.append(Terms(name, path, kind, draw(st.integers(1, 4)), many=True))
+            case 1:
+                bounds = tuple(sorted(draw(st.sets(texts if kind == "text" else numbers, min_size=1, max_size=3))))
+                made.append(Ranges(name, path, "text" if kind == "text" else "number", bounds))
+            case 2:
+                when = draw(st.sampled_from((("when",), ("@self", "created"), path)))
+                made.append(Histogram(name, when, draw(buckets), draw(st.integers(1, 5))))
+            case _:
+                made.append(Terms(name, path, kind, draw(st.integers(1, 4))))
+    return made
+
+
+buckets = st.sampled_from(("day", "week", "month", "quarter", "year"))
+queries = st.builds(
+    Query,
+    filter=st.none() | filters,
+    sort=st.lists(sorts(), max_size=3).map(tuple),
+    limit=st.integers(0, 6),
+    offset=st.integers(0, 8),
+    facets=facets().map(tuple),
+    include_deleted=st.booleans(),
+)
+
+
+@st.composite
+def aggregations(draw: st.DrawFn) -> AggregateQuery:
+    keys: list[GroupKey] = []
+    for number in range(draw(st.integers(0, 2))):
+        if draw(st.booleans()):
+            keys.append(GroupKey(f"key {number}", draw(asked_paths), draw(st.sampled_from(KINDS))))
+        else:
+            when = draw(st.sampled_from((("when",), ("@self", "created"))))
+            keys.append(GroupKey(f"key {number}", when, "text", draw(buckets)))
+    metrics = [Metric("objects", "count")]
+    for number, function in enumerate(
+        draw(st.lists(st.sampled_from(("count", "sum", "avg", "min", "max", "distinct")), max_size=4))
+    ):
+        kind: Kind = "number" if function in ("sum", "avg") else draw(st.sampled_from(("text", "number")))
+        metrics.append(Metric(f"metric {number}", function, draw(asked_paths), kind))
+    return AggregateQuery(tuple(metrics), draw(st.none() | filters), group_by=tuple(keys), limit=1_000)

@@ -1,0 +1,264 @@
+"""What a query means, in plain Python over plain objects: the referee between the two dialects."""
+
+import functools
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from pentad.rooms.registers.query.tree import (
+    AggregateQuery,
+    And,
+    Bucket,
+    Compare,
+    Contains,
+    Exists,
+    Facet,
+    Filter,
+    Histogram,
+    In,
+    Kind,
+    Like,
+    Metric,
+    Not,
+    Or,
+    Path,
+    Query,
+    Ranges,
+    Scalar,
+    Scope,
+    Sort,
+    Terms,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """An object as the tests put it into the store."""
+
+    id: int
+    uuid: str
+    register: int
+    schema: int
+    version: int
+    data: dict[str, Any]
+    slug: str | None
+    owner: str
+    organisation: str
+    created: float
+    updated: float
+    deleted: str | None = None
+
+
+def found(things: Sequence[Thing], scope: Scope, query: Query) -> list[Thing]:
+    """All objects a query asks for, in its order; its limit is not looked at."""
+    chosen = within(things, scope, include_deleted=query.include_deleted)
+    chosen = [thing for thing in chosen if query.filter is None or holds(query.filter, thing)]
+    return sorted(chosen, key=functools.cmp_to_key(lambda a, b: _order(query.sort, a, b)))
+
+
+def within(things: Sequence[Thing], scope: Scope, *, include_deleted: bool = False) -> list[Thing]:
+    return [
+        thing
+        for thing in things
+        if (scope.register is None or thing.register == scope.register)
+        and (not scope.schemas or thing.schema in scope.schemas)
+        and (scope.organisations is None or thing.organisation in scope.organisations)
+        and (scope.rule is None or holds(scope.rule, thing))
+        and (include_deleted or thing.deleted is None)
+    ]
+
+
+def holds(wanted: Filter, thing: Thing) -> bool:
+    match wanted:
+        case And():
+            return all(holds(part, thing) for part in wanted.parts)
+        case Or():
+            return any(holds(part, thing) for part in wanted.parts)
+        case Not():
+            return not holds(wanted.part, thing)
+        case Compare():
+            return _compare(at(thing, wanted.path), wanted.op, wanted.value)
+        case In():
+            value = at(thing, wanted.path)
+            return any(_same(value, one) for one in wanted.values) is not wanted.negated
+        case Exists():
+            return (at(thing, wanted.path) is not None) is wanted.wanted
+        case Like():
+            value = at(thing, wanted.path)
+            return isinstance(value, str) and _shape(wanted.pattern).fullmatch(value) is not None
+        case Contains():
+            value = at(thing, wanted.path)
+            if isinstance(value, list):
+                return any(_same(one, wanted.value) for one in value)
+            return isinstance(value, str) and isinstance(wanted.value, str) and _low(wanted.value) in _low(value)
+
+
+def at(thing: Thing, path: Path) -> Any:
+    """The value at a path; None for null and for nothing."""
+    if path[0] == "@self":
+        return getattr(thing, "uuid" if path[1] == "id" else str(path[1]))
+    value: Any = thing.data
+    for step in path:
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list) and step < len(value) else None
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def typed(value: Any, kind: Kind) -> Any:
+    return value if _kind(value) == kind else None
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    return "text" if isinstance(value, str) else "null" if value is None else "other"
+
+
+def _same(value: Any, wanted: Scalar) -> bool:
+    return _kind(value) == _kind(wanted) and value == wanted
+
+
+def _compare(value: Any, op: str, wanted: Scalar) -> bool:
+    if op in ("eq", "ne"):
+        return _same(value, wanted) is (op == "eq")
+    if _kind(value) != _kind(wanted) or _kind(wanted) not in ("text", "number"):
+        return False
+    tests: dict[str, Callable[[Any, Any], bool]] = {
+        "gt": lambda a, b: a > b,
+        "gte": lambda a, b: a >= b,
+        "lt": lambda a, b: a < b,
+        "lte": lambda a, b: a <= b,
+    }
+    return tests[op](value, wanted)
+
+
+def _low(text: str) -> str:
+    return "".join(character.lower() if character.isascii() else character for character in text)
+
+
+def _shape(pattern: str) -> re.Pattern[str]:
+    written, characters = "", iter(pattern)
+    for character in characters:
+        if character == "\\":
+            written += _letter(next(characters, "\\"))
+        else:
+            written += {"%": ".*", "_": "."}.get(character) or _letter(character)
+    return re.compile(written, re.DOTALL)
+
+
+def _letter(character: str) -> str:
+    if character.isascii() and character.isalpha():
+        return f"[{character.lower()}{character.upper()}]"
+    return re.escape(character)
+
+
+def _order(sort: Sequence[Sort], a: Thing, b: Thing) -> int:
+    for key in sort:
+        left, right = typed(at(a, key.path), key.kind), typed(at(b, key.path), key.kind)
+        if left == right:
+            continue
+        if left is None or right is None:
+            return 1 if left is None else -1
+        return (1 if left > right else -1) * (-1 if key.descending else 1)
+    return (a.id - b.id) * (-1 if sort and sort[-1].descending else 1)
+
+
+def facet(things: Sequence[Thing], asked: Facet) -> dict[str, Any]:
+    match asked:
+        case Terms():
+            counts: Counter[Any] = Counter()
+            for thing in things:
+                value = at(thing, asked.path)
+                values = (
+                    {typed(one, asked.kind) for one in value if _kind(one) != "other"}
+                    if (asked.many and isinstance(value, list))
+                    else {None if asked.many else typed(value, asked.kind)}
+                )
+                counts.update(one for one in values if one is not None)
+            ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+            buckets = [{"key": key, "count": count} for key, count in ordered[: asked.size]]
+            return {"type": "terms", "buckets": buckets, "more": len(ordered) > asked.size}
+        case Histogram():
+            labels = Counter(label for thing in things if (label := bucket(day_at(thing, asked.path), asked.bucket)))
+            latest = sorted(labels.items())[-asked.size :]
+            buckets = [{"key": key, "count": count} for key, count in latest]
+            return {"type": "histogram", "by": asked.bucket, "buckets": buckets, "more": len(labels) > asked.size}
+        case Ranges():
+            values = [value for thing in things if (value := typed(at(thing, asked.path), asked.kind)) is not None]
+            edges = [None, *asked.bounds, None]
+            pairs: list[tuple[Any, Any]] = list(itertools.pairwise(edges))
+            return {
+                "type": "ranges",
+                "buckets": [
+                    {"from": low, "to": high, "count": sum(_inside(value, low, high) for value in values)}
+                    for low, high in pairs
+                ],
+            }
+
+
+def _inside(value: Any, low: Any, high: Any) -> bool:
+    return (low is None or value >= low) and (high is None or value < high)
+
+
+def day_at(thing: Thing, path: Path) -> Any:
+    value = at(thing, path)
+    return datetime.fromtimestamp(value, UTC).strftime("%Y-%m-%d") if path[0] == "@self" else value
+
+
+def bucket(value: Any, by: Bucket) -> str | None:
+    if not isinstance(value, str) or not re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+        return None
+    year, month, day = value[:4], value[5:7], value[8:10]
+    if year == "0000" or not "01" <= month <= "12" or not "01" <= day <= "31":
+        return None
+    if by == "week":
+        iso = (date(int(year), int(month), 1) + timedelta(days=int(day) - 1)).isocalendar()
+        return f"{iso.year:04d}-W{iso.week:02d}"
+    labels = {"day": value[:10], "month": value[:7], "quarter": f"{year}-Q{(int(month) + 2) // 3}", "year": year}
+    return labels[by]
+
+
+def groups(things: Sequence[Thing], query: AggregateQuery) -> list[dict[str, Any]]:
+    """All groups in order of their keys; having, sort and limit are looked at by the test."""
+    found: dict[tuple[Any, ...], list[Thing]] = {} if query.group_by else {(): []}
+    for thing in things:
+        key = tuple(
+            bucket(day_at(thing, one.path), one.bucket) if one.bucket else typed(at(thing, one.path), one.kind)
+            for one in query.group_by
+        )
+        found.setdefault(key, []).append(thing)
+    ordered = sorted(found.items(), key=lambda pair: [(one is None, one if one is not None else 0) for one in pair[0]])
+    return [
+        {
+            **{one.name: value for one, value in zip(query.group_by, key, strict=True)},
+            **{metric.name: figure(members, metric) for metric in query.metrics},
+        }
+        for key, members in ordered
+    ]
+
+
+def figure(things: Sequence[Thing], metric: Metric) -> Any:
+    if metric.path is None:
+        return len(things)
+    values = [value for thing in things if (value := typed(at(thing, metric.path), metric.kind)) is not None]
+    match metric.function:
+        case "count":
+            return len(values)
+        case "distinct":
+            return len(set(values))
+        case "sum":
+            return sum(values) if values else None
+        case "avg":
+            return sum(values) / len(values) if values else None
+        case "min":
+            return min(values, default=None)
+        case "max":
+            return max(values, default=None)
