@@ -7,7 +7,6 @@ It knows neither transport nor era: the peer does.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -52,18 +51,20 @@ _HEAVY_AT_ONCE: Final = 2
 _MOST_COMPLETIONS: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
 class Method:
     """How one method is decoded and handled; `label` names the parameter that says which tool, prompt or resource."""
 
-    name: str
-    params: type[Params]
-    handle: Handler
-    label: str | None = None
+    __slots__ = ("_decode", "handle", "label", "name")
+
+    def __init__(self, name: str, params: type[Params], handle: Handler, label: str | None = None) -> None:
+        self.name = name
+        self.handle = handle
+        self.label = label
+        self._decode = msgspec.json.Decoder(params).decode
 
     def decode(self, raw: msgspec.Raw) -> Any:
         try:
-            return msgspec.json.decode(raw, type=self.params)
+            return self._decode(raw)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise ProtocolError(INVALID_PARAMS, f"{self.name}: {error}.") from None
 
@@ -154,15 +155,10 @@ class Dispatcher:
         if not peer.principal.may(bound.room, tool.action):
             raise lacks(peer, bound.room, tool.action)
         deadline = Deadline(self._limits.tool_seconds if tool.seconds is None else tool.seconds, peer.waiting)
-        call = Call(bound.service, peer, request_id, params.meta, deadline)
         try:
-            repairs: list[Repair] = []
-            inputs: dict[str, Any] = {"call": call} if tool.takes_call else {}
-            raw = bytes(params.arguments)
-            if bound.read is not None:
-                inputs["arguments"], repairs = _arguments(bound, raw)
-            elif raw not in (b"{}", b"null"):
-                _refuse_arguments(raw)
+            inputs, repairs = _inputs(bound, bytes(params.arguments))
+            if tool.takes_call:
+                inputs["call"] = Call(bound.service, peer, request_id, params.meta, deadline)
             work = self._one_of_few(bound, inputs) if tool.heavy else tool.function(**inputs)
             body = bound.encode(await FirstPause(work, deadline.paused), shape, repairs)
         except PentadError as error:
@@ -270,15 +266,19 @@ async def _in_time(work: Coroutine[Any, Any, Any], deadline: Deadline, what: str
         deadline.disarm()
 
 
-def _arguments(bound: BoundTool, raw: bytes) -> tuple[Any, list[Repair]]:
+def _inputs(bound: BoundTool, raw: bytes) -> tuple[dict[str, Any], list[Repair]]:
+    """What the tool is called with, checked; and what had to be mended for that."""
     model, read = bound.tool.arguments, bound.read
     if model is None or read is None:
-        return None, []
+        if raw not in (b"{}", b"null"):
+            _refuse_arguments(raw)
+        return {}, []
     given = b"{}" if raw == b"null" else raw
     try:
-        return read(given), []
+        return {"arguments": read(given)}, []
     except ValidationError as error:
-        return read_leniently(model, given, error)
+        value, repairs = read_leniently(model, given, error)
+        return {"arguments": value}, repairs
 
 
 def _refuse_arguments(raw: bytes) -> None:
