@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from pentad.kernel.errors import InvalidInput
+from pentad.rooms.registers.definitions.references import stored_reference
 
 Schema = Mapping[str, Any]
 
@@ -32,6 +33,8 @@ def types_of(schema: Schema) -> tuple[str, ...]:
         return (named,) if named in _TYPE_ORDER else ("string",)
     if isinstance(named, Sequence):
         return tuple(kind for kind in _TYPE_ORDER if kind in named)
+    if stored_reference(schema.get("$ref")) is not None:  # an object is pointed at by its uuid, or another text
+        return ("string",)
     choices = schema.get("enum")
     if isinstance(choices, Sequence) and choices and all(isinstance(choice, str) for choice in cast("Any", choices)):
         return ("string",)
@@ -114,7 +117,7 @@ def _read_integer(cell: Any, schema: Schema) -> int:
         return int(text.partition(".")[0])
     value = _plain(cell)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError  # noqa: TRY004  a cell is not of this type: another may still fit
+        raise ValueError  # noqa: TRY004  another type may still fit
     return value
 
 
@@ -170,13 +173,13 @@ def _read_object(cell: Any, schema: Schema) -> dict[str, Any]:
 
 def _read_json(cell: Any, kind: type) -> Any:
     if not isinstance(cell, str):
-        raise ValueError  # noqa: TRY004  a cell is not of this type: another may still fit
+        raise ValueError  # noqa: TRY004  another type may still fit
     try:
         value = msgspec.json.decode(cell)
     except (msgspec.DecodeError, RecursionError) as error:
         raise ValueError from error
     if not isinstance(value, kind):
-        raise ValueError
+        raise ValueError  # noqa: TRY004  another type may still fit
     return value
 
 

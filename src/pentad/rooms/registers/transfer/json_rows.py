@@ -149,10 +149,10 @@ class JsonWriter:
         self._buffer = io.BytesIO()
         self._first = True
 
-    def add(self, value: Any) -> None:
+    def add(self, cells: Any) -> None:
         separator = b"" if self._lines else b"[\n" if self._first else b",\n"
         self._first = False
-        self._buffer.write(separator + msgspec.json.encode(value) + (b"\n" if self._lines else b""))
+        self._buffer.write(separator + msgspec.json.encode(cells) + (b"\n" if self._lines else b""))
 
     def taken(self) -> bytes:
         """What was written since it was last asked."""

@@ -1,0 +1,1 @@
+"""Three made-up organisations and what they keep in their registers."""

@@ -1,0 +1,96 @@
+"""Watches saved queries: a change in a pair has their answers compared, and whoever follows one whose answer is another
+now is told, once.
+
+Every process that has the room open watches, away from the writer and a moment later, so that a burst of changes costs
+one look. Only the process that can replace the answer's digest in the store tells, so one change of an answer
+is one notification however many processes saw it. An answer is compared as its owner may see it, with the rights
+the owner had when saving it.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable
+from typing import Final
+
+from pentad.kernel.errors import PentadError
+from pentad.kernel.ports import Database, Transaction
+from pentad.mcp.changes import CHANNEL, resource_updated
+from pentad.rooms.registers.saved import SavedQueries, SavedQuery, digest_of
+
+_COALESCE_SECONDS: Final = 0.1
+_PAIR: Final = re.compile(r"resource openregister://objects/(\d{1,18})/(\d{1,18})\Z")
+_MOST_TRIES: Final = 5
+
+_log = logging.getLogger(__name__)
+
+
+class LiveQueries:
+    """One process's watch. `start` and `stop` it with the room."""
+
+    def __init__(self, database: Database, saved: SavedQueries) -> None:
+        self._database = database
+        self._saved = saved
+        self._changed: set[tuple[int, int]] = set()
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._end: Callable[[], None] | None = None
+
+    def start(self) -> None:
+        self._end = self._database.listen(CHANNEL, self._hear)
+        self._task = asyncio.create_task(self._watch(), name="registers-live-queries")
+
+    async def stop(self) -> None:
+        if self._end is not None:
+            self._end()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _hear(self, payload: str) -> None:
+        if (pair := _PAIR.match(payload)) is not None:
+            self._changed.add((int(pair[1]), int(pair[2])))
+            self._wake.set()
+
+    async def _watch(self) -> None:
+        while True:
+            await self._wake.wait()
+            await asyncio.sleep(_COALESCE_SECONDS)
+            self._wake.clear()
+            pairs, self._changed = self._changed, set()
+            for register, schema in pairs:
+                try:
+                    for saved in await self._saved.of_pair(register, schema):
+                        await self._compare(saved)
+                except PentadError as error:
+                    _log.warning("Saved queries were not compared: %s", error.sentence())
+
+    async def _compare(self, saved: SavedQuery) -> None:
+        """Tell the followers if the answer is another one; when somebody else was faster, look again."""
+        known = saved.digest
+        for _ in range(_MOST_TRIES):
+            digest = await self._digest(saved)
+            if digest == known:
+                return
+            told, known = await self._database.write(lambda tx, old=known, new=digest: _replace(tx, saved, old, new))
+            if told:
+                return
+
+    async def _digest(self, saved: SavedQuery) -> bytes:
+        """An answer that can no longer be given is an answer too, and reading it says why."""
+        try:
+            return digest_of(await self._saved.answer(saved.owner, saved))
+        except PentadError as error:
+            return digest_of({"error": error.code})
+
+
+def _replace(transaction: Transaction, saved: SavedQuery, old: bytes, new: bytes) -> tuple[bool, bytes]:
+    """Whether this process was the one to see it, and the digest that counts now."""
+    stored = transaction.value("SELECT digest FROM saved_queries WHERE id = ?", saved.id)
+    if stored is None:
+        return True, new
+    if bytes(stored) != old:
+        return False, bytes(stored)
+    transaction.run("UPDATE saved_queries SET digest = ? WHERE id = ?", new, saved.id)
+    resource_updated(transaction, saved.uri)
+    return True, new

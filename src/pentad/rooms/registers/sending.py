@@ -1,0 +1,247 @@
+"""Sends webhook deliveries in the background: makes them out from the feed, leases what is due, tries, writes down.
+
+Every process that has the room open runs one sender; leases in the store see to it that each delivery is sent by one.
+A sender sleeps until a change is heard or a delivery is due, and does nothing at all while nobody has a webhook. Every
+request goes out through the platform's fetcher, which decides which addresses may be reached.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+import msgspec
+
+from pentad.kernel.clock import Clock, Randomness, SystemRandomness, iso
+from pentad.kernel.errors import PentadError
+from pentad.kernel.ports import Database, Dialect, Fetcher, Rows, Transaction
+from pentad.mcp.changes import CHANNEL as CHANGES
+from pentad.net.urls import parse as parse_url
+from pentad.rooms.registers.deliveries import Delivery, forget_old, give_up, lease, make_out, next_due, settle
+from pentad.rooms.registers.objects.chronicle import ERASED, feed
+from pentad.rooms.registers.webhook_targets import EVENTS, Webhook, enabled_webhooks, signature, store_target
+from pentad.rooms.registers.webhooks import CHANNEL
+
+MOST_FAILURES: Final = 20
+"""Failed tries in a row after which a webhook is switched off."""
+
+_GONE: Final = 410
+_AT_ONCE: Final = 16
+_BATCH: Final = 500
+_LEASE_MARGIN: Final = 30.0
+_FIRST_PAUSE: Final = 5.0
+_LONGEST_PAUSE: Final = 3600.0
+_COALESCE_SECONDS: Final = 0.05
+_IDLE_SECONDS: Final = 60.0
+_SOON_SECONDS: Final = 0.2
+_HEARD: Final = "resource openregister://objects/"
+_HELD_BACK: Final = (
+    "SELECT 1 FROM object_changes WHERE xact >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint LIMIT 1"
+)
+_RANDOMNESS: Final = SystemRandomness()
+
+_log = logging.getLogger(__name__)
+
+
+class Sender:
+    """One process's share of the sending. `start` and `stop` it with the room."""
+
+    def __init__(
+        self, database: Database, clock: Clock, fetcher: Fetcher, randomness: Randomness = _RANDOMNESS
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._fetcher = fetcher
+        self._randomness = randomness
+        self._wake = asyncio.Event()
+        self._wanted = True
+        self._task: asyncio.Task[None] | None = None
+        self._ends: list[Callable[[], None]] = []
+
+    def start(self) -> None:
+        self._ends = [
+            self._database.listen(CHANGES, self._hear_change),
+            self._database.listen(CHANNEL, self._hear_webhook),
+        ]
+        self._wake.set()
+        self._task = asyncio.create_task(self._serve(), name="registers-webhooks")
+
+    async def stop(self) -> None:
+        for end in self._ends:
+            end()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    def _hear_change(self, payload: str) -> None:
+        if self._wanted and payload.startswith(_HEARD):
+            self._wake.set()
+
+    def _hear_webhook(self, _payload: str) -> None:
+        self._wanted = True
+        self._wake.set()
+
+    async def _serve(self) -> None:
+        pause: float | None = 0.0
+        while True:
+            try:
+                async with asyncio.timeout(pause):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+            else:
+                await asyncio.sleep(_COALESCE_SECONDS)  # a burst of changes is looked at once
+            self._wake.clear()
+            pause = await self._turn()
+
+    async def _turn(self) -> float | None:
+        """One look at the store; how long nothing will need another, None for "until something is heard"."""
+        try:
+            while await self.send_due():
+                continue
+            self._wanted, due, soon = await self._database.read(self._outlook)
+        except PentadError as error:
+            _log.warning("Webhooks wait for the store: %s", error.sentence())
+            return _FIRST_PAUSE
+        if due is not None:
+            return min(max(due - self._clock.now(), 0.0), _IDLE_SECONDS)
+        return _SOON_SECONDS if soon else _IDLE_SECONDS if self._wanted else None
+
+    def _outlook(self, rows: Rows) -> tuple[bool, float | None, bool]:
+        """Whether anybody has a webhook, when a delivery is due, and whether the feed holds something back."""
+        wanted = bool(enabled_webhooks(rows))
+        return wanted, next_due(rows), wanted and _held_back(rows, self._database.dialect)
+
+    async def send_due(self) -> bool:
+        """Make out what the feed brought, then send one batch of what is due; whether there may be more to do."""
+        if not await self._database.read(lambda rows: bool(enabled_webhooks(rows))):
+            return False
+        batch, more = await self._database.write(self._take)
+        results = await asyncio.gather(*(self._try(webhook, delivery, body) for webhook, delivery, body in batch))
+        if results:
+            await self._database.write(lambda transaction: self._write_down(transaction, results))
+        return more or bool(results)
+
+    def _take(self, transaction: Transaction) -> tuple[list[tuple[Webhook, Delivery, bytes]], bool]:
+        now = self._clock.now()
+        webhooks = {webhook.id: webhook for webhook in enabled_webhooks(transaction)}
+        more = [self._make_out(transaction, webhook, now) for webhook in webhooks.values()]
+        longest = max((webhook.target.timeout for webhook in webhooks.values()), default=0.0)
+        taken: list[tuple[Webhook, Delivery, bytes]] = []
+        for delivery in lease(transaction, now, now + longest + _LEASE_MARGIN, _AT_ONCE):
+            webhook = webhooks.get(delivery.webhook)
+            if webhook is None:
+                give_up(transaction, delivery.webhook, "The webhook is switched off.", now)
+            else:
+                taken.append((webhook, delivery, message(transaction, delivery)))
+        return taken, any(more)
+
+    def _make_out(self, transaction: Transaction, webhook: Webhook, now: float) -> bool:
+        """Queue what happened since; whether there is more. The position passes what the webhook does not want, too."""
+        changes, position = feed(
+            transaction, self._database.dialect, webhook.position, register=None, schema=None, limit=_BATCH
+        )
+        if changes:
+            wanted = [change.seq for change in changes if webhook.wants(change.action, change.register, change.schema)]
+            make_out(transaction, webhook.id, wanted, now)
+            transaction.run("UPDATE webhooks SET position = ? WHERE id = ?", position, webhook.id)
+        return len(changes) == _BATCH
+
+    async def _try(self, webhook: Webhook, delivery: Delivery, body: bytes) -> tuple[Webhook, Delivery]:
+        status, problem = await self._post(webhook, delivery, body)
+        now = self._clock.now()
+        tried = replace(delivery, attempt=delivery.attempt + 1, status=status, problem=problem, at=now)
+        if problem is None:
+            return webhook, replace(tried, state="delivered")
+        if tried.attempt >= webhook.target.max_attempts or status == _GONE:
+            return webhook, replace(tried, state="failed")
+        return webhook, replace(tried, due_at=now + self._pause(tried.attempt))
+
+    async def _post(self, webhook: Webhook, delivery: Delivery, body: bytes) -> tuple[int | None, str | None]:
+        target = webhook.target
+        stamp = int(self._clock.now())
+        headers = {
+            **target.headers,
+            "content-type": "application/json",
+            "webhook-id": delivery.message_id,
+            "webhook-timestamp": str(stamp),
+            "webhook-signature": signature(target.secret, delivery.message_id, stamp, body),
+        }
+        try:
+            answer = await self._fetcher.fetch(
+                target.url, method="POST", headers=headers, body=body, max_bytes=65_536, timeout=target.timeout
+            )
+        except PentadError as error:
+            return None, error.message
+        if answer.url != parse_url(target.url).url:
+            return answer.status, "The address redirects; a delivery is not sent elsewhere."
+        return answer.status, None if 200 <= answer.status < 300 else f"The address answered {answer.status}."
+
+    def _pause(self, attempt: int) -> float:
+        """Twice as long after every try, and never the same for all: half of it is chance."""
+        whole = min(_FIRST_PAUSE * 2.0 ** (attempt - 1), _LONGEST_PAUSE)
+        return whole * (0.5 + int.from_bytes(self._randomness.token_bytes(4), "big") / 2**33)
+
+    def _write_down(self, transaction: Transaction, results: "list[tuple[Webhook, Delivery]]") -> None:
+        known = {webhook.id: webhook for webhook in enabled_webhooks(transaction)}
+        now = self._clock.now()
+        for webhook, delivery in results:
+            settle(transaction, delivery)
+            if (current := known.get(webhook.id)) is not None:
+                _count(transaction, current, delivery, now)
+        forget_old(transaction, now)
+
+
+def _count(transaction: Transaction, webhook: Webhook, delivery: Delivery, now: float) -> None:
+    """Keep the count of failures in a row; too many, or a receiver that says it is gone, switch the webhook off."""
+    target = webhook.target
+    if delivery.problem is None:
+        if target.failures:
+            target.failures, target.problem = 0, None
+            store_target(transaction, webhook.id, target, now)
+        return
+    target.failures += 1
+    target.problem = delivery.problem
+    if target.failures >= MOST_FAILURES or delivery.status == _GONE:
+        target.enabled = False
+        give_up(transaction, webhook.id, "The webhook was switched off after too many failures.", now)
+    store_target(transaction, webhook.id, target, now)
+
+
+def message(rows: Rows, delivery: Delivery) -> bytes:
+    """What the receiver is told: the event, who did it, and the object as the change left it."""
+    row = rows.one(
+        "SELECT uuid, register, schema, version, action, at, principal, agent, reason FROM object_changes "
+        "WHERE seq = ?",
+        delivery.seq,
+    )
+    if row is None:
+        return msgspec.json.encode({"type": "object.forgotten", "seq": delivery.seq})
+    uuid, register, schema, version, action, at, principal, agent, reason = row
+    about: dict[str, Any] = {
+        "seq": delivery.seq, "uuid": uuid, "register": register, "schema": schema, "version": version,
+        "principal": principal, "agent": agent, "reason": reason,
+        "uri": f"openregister://objects/{register}/{schema}/{uuid}",
+        "object": _state_after(rows, uuid, delivery.seq),
+    }  # fmt: skip
+    return msgspec.json.encode({"type": EVENTS.get(action, action), "timestamp": iso(at), "data": about})
+
+
+def _state_after(rows: Rows, uuid: str, seq: int) -> Any:
+    """The data a change left behind: what the next change replaced, or what is there now; null when it is purged."""
+    text = rows.value(
+        "SELECT before FROM object_changes WHERE uuid = ? AND seq > ? AND before IS NOT NULL ORDER BY seq LIMIT 1",
+        uuid, seq,
+    )  # fmt: skip
+    if text is None:
+        text = rows.value("SELECT data FROM objects WHERE uuid = ?", uuid)
+    return None if text is None or text.startswith(ERASED) else msgspec.Raw(text.encode())
+
+
+def _held_back(rows: Rows, dialect: Dialect) -> bool:
+    """Whether PostgreSQL has changes the feed will show only when an older transaction has ended."""
+    if dialect == "sqlite":
+        return False
+    return rows.value(_HELD_BACK) is not None

@@ -1,0 +1,153 @@
+"""What a webhook is: an address, what it wants to hear of, and the secret that signs what it is told.
+
+Signatures follow the Standard Webhooks convention, so receivers can check them with a library they have. A secret and
+the values of headers are shown once, when they are set, and never again.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from pentad.kernel.clock import iso
+from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound
+from pentad.kernel.names import did_you_mean
+from pentad.kernel.ports import Row, Rows, Transaction
+from pentad.net.urls import parse as parse_url
+
+EVENTS: Final[Mapping[str, str]] = {
+    "create": "object.created",
+    "update": "object.updated",
+    "delete": "object.deleted",
+    "restore": "object.restored",
+    "revert": "object.reverted",
+    "migrate": "object.migrated",
+    "lock": "object.locked",
+    "unlock": "object.unlocked",
+    "purge": "object.purged",
+}
+"""The action a change has in the history, and the event a webhook knows it by."""
+
+_MOST_HEADERS: Final = 20
+_OURS: Final = frozenset({"content-type", "content-length", "host", "connection", "transfer-encoding"})
+SECRET_PREFIX: Final = "whsec_"  # noqa: S105  how a secret begins, not one
+SELECT: Final = "SELECT id, principal, body, position, created_at, updated_at FROM webhooks"
+
+
+class Target(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
+    """What a webhook's owner decides, as it is stored; `failures` and `problem` are what became of it."""
+
+    url: str
+    events: list[str] = msgspec.field(default_factory=lambda: ["*"])
+    register: int | None = None
+    schema: int | None = None
+    headers: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    secret: str = ""
+    max_attempts: int = 8
+    timeout: float = 10.0
+    enabled: bool = True
+    failures: int = 0
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """A registered address. `position` is the place in the feed up to which deliveries were made out."""
+
+    id: str
+    principal: str
+    target: Target
+    position: str
+    created_at: float
+    updated_at: float
+
+    def wants(self, action: str, register: int, schema: int) -> bool:
+        """Whether a change is for it."""
+        return (
+            self.target.register in (None, register)
+            and self.target.schema in (None, schema)
+            and ("*" in self.target.events or EVENTS.get(action) in self.target.events)
+        )
+
+    def wire(self, *, with_secret: bool = False) -> dict[str, Any]:
+        """What anybody may see again: no secret, and of headers only their names."""
+        target = self.target
+        wire: dict[str, Any] = {
+            "id": self.id, "url": target.url, "events": target.events, "register": target.register,
+            "schema": target.schema, "headers": sorted(target.headers), "maxAttempts": target.max_attempts,
+            "timeout": target.timeout, "enabled": target.enabled, "failures": target.failures,
+            "problem": target.problem, "owner": self.principal, "created": iso(self.created_at),
+            "updated": iso(self.updated_at),
+        }  # fmt: skip
+        return {**wire, "secret": target.secret} if with_secret else wire
+
+
+def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
+    """The value of `webhook-signature`: a key `whsec_...` is base64, any other is taken as it is."""
+    signed = b"%s.%d.%s" % (message_id.encode(), timestamp, body)
+    return "v1," + base64.b64encode(hmac.digest(signing_key(secret), signed, hashlib.sha256)).decode("ascii")
+
+
+def signing_key(secret: str) -> bytes:
+    if not secret.startswith(SECRET_PREFIX):
+        return secret.encode()
+    try:
+        return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
+    except binascii.Error:
+        raise InvalidInput(
+            "The secret begins with whsec_ but is not base64.", hint="Leave it out to get one."
+        ) from None
+
+
+def webhook_from(row: Row) -> Webhook:
+    """The webhook in a row of `SELECT`."""
+    number, principal, body, position, created, updated = row
+    return Webhook(number, principal, msgspec.json.decode(body, type=Target), position, created, updated)
+
+
+def enabled_webhooks(rows: Rows) -> list[Webhook]:
+    """All that are to be served; there are never many."""
+    found = [webhook_from(row) for row in rows.all(f"{SELECT} ORDER BY created_at, id")]
+    return [webhook for webhook in found if webhook.target.enabled]
+
+
+def one_webhook(rows: Rows, webhook_id: str) -> Webhook:
+    row = rows.one(f"{SELECT} WHERE id = ?", webhook_id)
+    if row is None:
+        raise NotFound(f"There is no webhook {webhook_id[:60]!r}.", hint="List the webhooks to see their ids.")
+    return webhook_from(row)
+
+
+def store_target(transaction: Transaction, webhook_id: str, target: Target, at: float) -> None:
+    body = msgspec.json.encode(target).decode()
+    transaction.run("UPDATE webhooks SET body = ?, updated_at = ? WHERE id = ?", body, at, webhook_id)
+
+
+def check_target(target: Target) -> None:
+    """Refuse what could never be delivered."""
+    parse_url(target.url)
+    known = [*EVENTS.values(), "*"]
+    for event in target.events:
+        if event not in known:
+            raise InvalidInput(
+                f"There is no event {event[:60]!r}.",
+                hint=did_you_mean(event, known) or f"The events are {', '.join(known)}.",
+            )
+    if not target.events:
+        raise InvalidInput("The webhook wants no events.", hint='Leave out `events`, or write ["*"], for all of them.')
+    if not 1 <= target.max_attempts <= 20:
+        raise InvalidInput("maxAttempts is from 1 to 20.")
+    if not 0.1 <= target.timeout <= 30:
+        raise InvalidInput("timeout is from 0.1 to 30 seconds.")
+    if len(target.headers) > _MOST_HEADERS:
+        raise LimitExceeded(f"A webhook has at most {_MOST_HEADERS} headers.")
+    for name in target.headers:
+        if name.lower() in _OURS or name.lower().startswith("webhook-"):
+            raise InvalidInput(f"The header {name[:40]!r} is set by Pentad.", hint="Leave it out.")
+    if target.secret:
+        signing_key(target.secret)
