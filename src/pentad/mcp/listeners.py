@@ -52,7 +52,7 @@ async def serve_replay(
     stream, _, number = last_event_id.decode("latin-1").rpartition(".")
     if not number.isdecimal() or len(number) > 9 or not await streams.exists(session.id, stream):
         raise ProtocolError(INVALID_PARAMS, "This Last-Event-ID names no stream of this session.", status=400)
-    disconnect = Disconnect(exchange.receive)
+    disconnect = Disconnect(exchange.receive, stopping)
     disconnect.watch()
     try:
         await exchange.send({"type": "http.response.start", "status": 200, "headers": HEADERS})
@@ -60,8 +60,6 @@ async def serve_replay(
         async for event in streams.follow(session.id, stream, int(number)):
             data = b":\n\n" if event is None else frame(event.body, event.id)
             await exchange.send({"type": "http.response.body", "body": data, "more_body": True})
-            if stopping.is_set():
-                break
         await exchange.send({"type": "http.response.body", "body": b""})
     except asyncio.CancelledError:
         if not disconnect.gone:

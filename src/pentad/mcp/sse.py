@@ -30,12 +30,13 @@ def frame(message: bytes, event_id: str | None = None) -> bytes:
 
 
 class Disconnect:
-    """Watches for the client going away, from the moment a handler has to wait, and then cancels it."""
+    """Watches for the client going away (or the server stopping), once a handler has to wait, and then cancels it."""
 
-    __slots__ = ("_receive", "_watch", "gone")
+    __slots__ = ("_receive", "_stopping", "_watch", "gone")
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, stopping: asyncio.Event | None = None) -> None:
         self._receive = receive
+        self._stopping = stopping
         self._watch: asyncio.Task[None] | None = None
         self.gone = False
 
@@ -45,10 +46,20 @@ class Disconnect:
             self._watch = asyncio.get_running_loop().create_task(self._until_gone(task))
 
     async def _until_gone(self, handler: asyncio.Task[Any]) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
+        leaving = asyncio.ensure_future(self._until_disconnect())
+        waiting = {leaving} if self._stopping is None else {leaving, asyncio.ensure_future(self._stopping.wait())}
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waiting:
+                one.cancel()
         self.gone = True
         handler.cancel()
+
+    async def _until_disconnect(self) -> bool:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        return True
 
     def end(self) -> None:
         if self._watch is not None:

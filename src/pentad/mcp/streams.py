@@ -17,6 +17,8 @@ from pentad.kernel.ports import Database, Rows, Transaction
 _CHANNEL: Final = "mcp.stream"
 _KEEP_SECONDS: Final = 3600
 _WAIT_SECONDS: Final = 15.0
+_LOOKS: Final = 5
+_LOOK_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +101,16 @@ class StreamLog:
         return found is not None
 
     async def exists(self, session: str, stream: str) -> bool:
+        """Whether this stream is the session's; one that another process is about to write down is waited for."""
         await self.flush()
-        found = await self._database.lookup(
-            "SELECT 1 FROM mcp_stream_events WHERE stream = ? AND session = ? LIMIT 1", stream, session
-        )
-        return found is not None
+        for _ in range(_LOOKS):
+            found = await self._database.lookup(
+                "SELECT 1 FROM mcp_stream_events WHERE stream = ? AND session = ? LIMIT 1", stream, session
+            )
+            if found is not None:
+                return True
+            await asyncio.sleep(_LOOK_SECONDS)
+        return False
 
     async def close(self) -> None:
         self._stop_listening()
