@@ -24,7 +24,7 @@ Operations = tuple[dict[str, Any], ...]
 Places = set[tuple[Path, str, str]]
 
 _MOST_TRIALS: Final = 50
-_CLOSE: Final = 0.6
+_CLOSE: Final = 0.7
 _CLEARLY: Final = 0.08
 _WHOLE: Final = 2**53
 
@@ -108,7 +108,7 @@ def converted(value: Any, wanted: str) -> Iterator[Any]:
     """The same value in another type, where nothing is lost."""
     if isinstance(value, str):
         yield from _from_text(value, wanted)
-    elif wanted == "string" and isinstance(value, int) and not isinstance(value, bool):
+    elif wanted == "string" and isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
         yield str(value)
     elif wanted == "integer" and isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE:
         yield int(value)
@@ -136,9 +136,9 @@ def near_values(received: Any, options: Sequence[Any]) -> Iterator[Any]:
         yield from (option for option in options if isinstance(option, str) and option == str(received))
         return
     folded = received.strip().casefold()
-    alike = [option for option in options if str(option).casefold() == folded]
-    if len(alike) == 1:
-        yield alike[0]
+    alike = [option for option in options if str(option).strip().casefold() == folded]
+    if alike:
+        yield from alike[:1] if len(alike) == 1 else ()
         return
     scored = sorted(
         ((SequenceMatcher(None, folded[:200], option.casefold()).ratio(), option) for option in _texts(options)),
