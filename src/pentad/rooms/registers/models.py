@@ -23,6 +23,7 @@ OBJECT_COLUMNS: Final = (
 )
 """The columns of a StoredObject in the order of its constructor: with these selected, write StoredObject(*row)."""
 
+_OBJECT_FIELDS: Final = OBJECT_COLUMNS.replace("data", "text").split(", ")
 _LINKS: Final = ("_mail", "_contacts", "_notes", "_todos", "_calendar", "_talk", "_deck")
 _QUOTAS: Final = ("storage", "bandwidth", "requests", "users", "groups")
 _REGISTER_FIELDS: Final = (
@@ -146,10 +147,10 @@ class Pair:
 
 
 class StoredObject:
-    """One object with its metadata. `inverse` holds what other objects say about it, filled in on read."""
+    """One object with its metadata."""
 
     __slots__ = (
-        "_data", "_deleted", "_lock", "created_at", "id", "inverse", "organisation", "owner", "register", "schema",
+        "_data", "_deleted", "_lock", "created_at", "id", "organisation", "owner", "register", "schema",
         "slug", "text", "updated_at", "uuid", "version",
     )  # fmt: skip
 
@@ -168,6 +169,7 @@ class StoredObject:
         updated_at: float,
         deleted: str | None = None,
         lock: str | None = None,
+        data: dict[str, Any] | None = None,
     ) -> None:
         self.id = id
         self.uuid = uuid
@@ -182,8 +184,7 @@ class StoredObject:
         self.updated_at = updated_at
         self._deleted = deleted
         self._lock = lock
-        self._data: dict[str, Any] | None = None
-        self.inverse: dict[str, Any] | None = None
+        self._data = data
 
     @property
     def data(self) -> dict[str, Any]:
@@ -193,9 +194,18 @@ class StoredObject:
         return self._data
 
     @property
+    def is_deleted(self) -> bool:
+        return self._deleted is not None
+
+    @property
     def deleted(self) -> dict[str, Any] | None:
         """Who deleted it and when, while it waits to be restored or purged."""
         return None if self._deleted is None else msgspec.json.decode(self._deleted)
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether it has a lock, which may have run out."""
+        return self._lock is not None
 
     @property
     def lock(self) -> dict[str, Any] | None:
@@ -210,9 +220,17 @@ class StoredObject:
             self.organisation, self.created_at, self.updated_at, self._deleted, self._lock,
         )  # fmt: skip
 
+    def altered(self, **columns: Any) -> "StoredObject":
+        """The same object with other values in some of its columns."""
+        return StoredObject(**{**dict(zip(_OBJECT_FIELDS, self.row, strict=True)), **columns})
+
     @property
     def uri(self) -> str:
         return f"openregister://objects/{self.register}/{self.schema}/{self.uuid}"
+
+    @property
+    def pair_uri(self) -> str:
+        return f"openregister://objects/{self.register}/{self.schema}"
 
     def wire(
         self, definition: "CompiledSchema", *, prune: bool = True, fields: Sequence[str] | None = None
@@ -221,7 +239,7 @@ class StoredObject:
 
         With `fields` (names, dotted paths, `@self` or `@self.version`) only those and `id` are there.
         """
-        data = {**self.data, **self.inverse} if self.inverse else self.data
+        data = self.data
         if fields is None:
             return {"id": self.uuid, **data, "@self": self.metadata(definition, prune=prune)}
         whole: dict[str, Any] = {**data}
@@ -296,14 +314,17 @@ def prune(value: Any) -> Any:
 class Operation:
     """One row of a bulk write or of a plan.
 
-    `ref` names the object for update, patch and delete; `key` names the properties an upsert looks it up by.
+    `ref` names the object for everything but create and upsert; `key` names the properties an upsert looks it up by;
+    `uuid` is what a new object shall have; `patch` are the operations of a JSON Patch.
     """
 
-    action: Literal["create", "update", "patch", "upsert", "delete"]
+    action: Literal["create", "update", "patch", "json_patch", "upsert", "delete"]
     data: dict[str, Any] | None = None
     ref: int | str | None = None
     key: tuple[str, ...] = ()
     if_version: int | None = None
+    uuid: str | None = None
+    patch: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

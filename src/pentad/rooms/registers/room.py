@@ -1,15 +1,48 @@
-"""What the registers room offers."""
+"""What the registers room offers. What only an HTTP server or the demo needs is imported when they ask for it."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from pentad.platform import Platform, Room
+from pentad.rooms.registers.resources import RESOURCES, listing
 from pentad.rooms.registers.service import Registers
+from pentad.rooms.registers.tools import TOOLS
+
+if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
+    from pentad.mcp.dispatcher import Record
+    from pentad.mcp.exchange import Endpoint
 
 
 @asynccontextmanager
 async def open_registers(platform: Platform) -> AsyncGenerator[Registers]:
-    yield Registers(platform)
+    registers = Registers(platform)
+    await registers.start()
+    try:
+        yield registers
+    finally:
+        await registers.stop()
+
+
+def routes(registers: Registers) -> "Sequence[BaseRoute]":
+    from pentad.rooms.registers.rest.routes import rest_routes
+
+    return rest_routes(registers)
+
+
+def endpoints(registers: Registers, record: "Record") -> "Mapping[str, Endpoint]":
+    from pentad.rooms.registers.compat import PREFIXES, OpenRegisterEndpoint
+
+    endpoint = OpenRegisterEndpoint(registers, record)
+    return {f"{prefix}/mcp": endpoint for prefix in PREFIXES}
+
+
+async def fill(registers: Registers) -> None:
+    from pentad.rooms.registers.demo import fill_demo
+
+    await fill_demo(registers)
 
 
 ROOM = Room(
@@ -20,5 +53,12 @@ ROOM = Room(
         " every change has a history and can be undone."
     ),
     open=open_registers,
+    tools=TOOLS,
+    resources=RESOURCES,
+    listing=listing,
     schema="pentad.rooms.registers.schema",
+    routes=routes,
+    endpoints=endpoints,
+    any_origin=("/api", "/index.php/apps/openregister/api"),
+    demo=fill,
 )

@@ -5,13 +5,43 @@ It only puts the parts together; each part knows the store, the rules of access,
 
 from pentad.platform import Platform
 from pentad.rooms.registers.access import AccessRules
+from pentad.rooms.registers.catalogue import Catalogue
+from pentad.rooms.registers.live import LiveQueries
+from pentad.rooms.registers.objects.history import History
+from pentad.rooms.registers.objects.objects import Objects
+from pentad.rooms.registers.objects.plans import Plans
 from pentad.rooms.registers.organisations import Organisations
+from pentad.rooms.registers.saved import SavedQueries
+from pentad.rooms.registers.sending import Sender
+from pentad.rooms.registers.transfer.service import Transfer
+from pentad.rooms.registers.webhooks import Webhooks
 
 
 class Registers:
-    """Everything the room can do, over one store."""
+    """Everything the room can do, over one store. Between `start` and `stop` it also follows queries and sends."""
 
     def __init__(self, platform: Platform) -> None:
+        database, clock = platform.database, platform.clock
         self.platform = platform
-        self.organisations = Organisations(platform.database, platform.clock)
+        self.organisations = Organisations(database, clock)
         self.access = AccessRules(self.organisations)
+        self.catalogue = Catalogue(database, clock, self.access)
+        self.objects = Objects(database, clock, self.catalogue, self.access)
+        self.history = History(database, self.catalogue, self.access, self.objects)
+        self.plans = Plans(database, clock, self.catalogue, self.access, self.objects, self.history)
+        self.saved = SavedQueries(database, clock, self.catalogue, self.objects, self.access)
+        self.webhooks = Webhooks(database, clock, self.catalogue)
+        self.transfer = Transfer(database, self.objects, self.access)
+        self._live = LiveQueries(database, self.saved)
+        self._sender = Sender(database, clock, platform.fetcher)
+
+    async def start(self) -> None:
+        await self.organisations.load()
+        self._live.start()
+        self._sender.start()
+
+    async def stop(self) -> None:
+        await self._sender.stop()
+        await self._live.stop()
+        self.catalogue.close()
+        await self.organisations.close()

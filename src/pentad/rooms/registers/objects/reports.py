@@ -1,9 +1,10 @@
 """What the objects of a register are told about in words and lists: their history, deletions to come, plans."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from pentad.kernel.clock import iso
+from pentad.rooms.registers.models import Outcome
 
 ChangeAction = Literal["create", "update", "delete", "restore", "revert", "migrate", "lock", "unlock", "purge"]
 
@@ -93,6 +94,8 @@ class Plan:
     preview: list[dict[str, Any]]
     created_at: float
     changed_at: float
+    outcomes: list[Outcome] | None = None
+    """What became of each row, in the answer to commit and undo."""
 
     @property
     def valid(self) -> bool:
@@ -100,11 +103,12 @@ class Plan:
         return all(row.get("error") is None for row in self.preview)
 
     def wire(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "state": self.state,
-            "valid": self.valid,
-            "preview": self.preview,
-            "created": iso(self.created_at),
-            "updated": iso(self.changed_at),
-        }
+        wire: dict[str, Any] = {"id": self.id, "state": self.state, "valid": self.valid}
+        if self.outcomes is None:
+            wire["preview"] = self.preview
+        else:
+            wire["outcomes"] = [
+                {name: value for name, value in asdict(outcome).items() if value is not None}
+                for outcome in self.outcomes
+            ]
+        return {**wire, "created": iso(self.created_at), "updated": iso(self.changed_at)}

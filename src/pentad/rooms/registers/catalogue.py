@@ -1,0 +1,366 @@
+"""Registers and schemas: kept, found by id, uuid or slug, and changed without breaking the objects that exist.
+
+What was read is remembered until any process says that the catalogue changed, and never for long: a signal can be lost
+while a connection is down. A write looks the schema up again inside its own transaction, so a stale memory can cost a
+second try but never let a wrong object in.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import Conflict, InvalidInput, NotFound
+from pentad.kernel.ids import uuid7
+from pentad.kernel.names import did_you_mean
+from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.mcp.changes import list_changed, resource_updated
+from pentad.rooms.registers import catalogue_entries as entries
+from pentad.rooms.registers import catalogue_store as store
+from pentad.rooms.registers.access import AccessRules
+from pentad.rooms.registers.authorization import Right
+from pentad.rooms.registers.catalogue_definitions import Definitions
+from pentad.rooms.registers.catalogue_evolution import Evolution
+from pentad.rooms.registers.catalogue_store import Kind, Ref
+from pentad.rooms.registers.definitions.evolution import EvolutionReport
+from pentad.rooms.registers.models import Caller, Page, Pair, Register, Schema
+from pentad.rooms.registers.objects.drafts import moment
+from pentad.rooms.registers.objects.indexes import synchronise
+
+E = TypeVar("E", Register, Schema)
+T = TypeVar("T")
+
+CHANNEL: Final = "registers.catalogue"
+_FRESH_SECONDS: Final = 10.0
+_REMEMBERED: Final = 10_000
+_NAMED: Final = 10
+
+
+class Catalogue:
+    """Everything about registers and schemas; objects are elsewhere."""
+
+    def __init__(self, database: Database, clock: Clock, access: AccessRules) -> None:
+        self.definitions = Definitions()
+        self._database = database
+        self._clock = clock
+        self._access = access
+        self._evolution = Evolution(database.dialect, self.definitions)
+        self._pairs: dict[tuple[Ref, Ref], Pair] = {}
+        self._epoch = 0
+        self._read_at = 0.0
+        self._stop = database.listen(CHANNEL, lambda _payload: self.forget())
+
+    def close(self) -> None:
+        self._stop()
+
+    def forget(self) -> None:
+        """Something changed: read everything again when it is asked for."""
+        self._pairs.clear()
+        self._epoch += 1
+
+    # registers
+
+    async def list_registers(self, caller: Caller, limit: int = 100, offset: int = 0) -> Page[Register]:
+        return self._page(caller, await self._database.read(store.all_registers), limit, offset)
+
+    async def get_register(self, caller: Caller, ref: Ref) -> Register:
+        return await self._database.read(lambda rows: self.register_in(rows, caller, ref))
+
+    async def create_register(self, caller: Caller, data: Mapping[str, Any]) -> Register:
+        fields = entries.checked("register", data)
+        self._access.check_entity(caller, None, "create", fields)
+        title, uuid, now = entries.title_of("register", data), entries.given_uuid("register", data), moment(self._clock)
+        body = entries.body_of(fields, owner=caller.principal.id, organisation=self._access.organisation(caller))
+
+        def create(tx: Transaction) -> Register:
+            slug = self._slug(tx, "register", data, title)
+            schemas = tuple(self._schema_ids(tx, caller, fields.get("schemas") or ()))
+            self._refuse_taken(tx, "register", uuid)
+            version = entries.first_version(data)
+            register = Register(0, uuid or str(uuid7(self._clock)), slug, title, version, body, schemas, now, now)
+            return self._changed(tx, store.insert_register(tx, register))
+
+        return await self._write(create)
+
+    async def update_register(
+        self, caller: Caller, ref: Ref, data: Mapping[str, Any], *, if_version: str | None = None, merge: bool = False
+    ) -> Register:
+        """Set the given fields; the others stay. With `merge`, objects among them are merged member by member."""
+        fields = entries.checked("register", data)
+        now = moment(self._clock)
+
+        def update(tx: Transaction) -> Register:
+            current = self.register_in(tx, caller, ref)
+            self._access.check_entity(caller, current, "update", fields)
+            entries.check_version(current, if_version)
+            wanted = entries.changed(current, fields, merge=merge)
+            wanted = replace(wanted, slug=self._slug(tx, "register", data, current.title, current))
+            if fields.get("schemas") is not None:
+                wanted = replace(wanted, schemas=tuple(self._schema_ids(tx, caller, fields["schemas"])))
+            if wanted == current:
+                return current
+            if wanted.version == current.version and not fields.get("version"):
+                wanted = replace(wanted, version=entries.next_version(current.version))
+            wanted = replace(wanted, updated_at=max(now, current.updated_at))
+            store.update_register(tx, wanted)
+            return self._changed(tx, wanted)
+
+        return await self._write(update)
+
+    async def delete_register(self, caller: Caller, ref: Ref) -> Register:
+        """Remove a register without objects; Conflict while it has some."""
+
+        def delete(tx: Transaction) -> Register:
+            register = self.register_in(tx, caller, ref)
+            self._access.check_entity(caller, register, "delete")
+            _refuse_filled(tx, "register", register)
+            store.delete_entity(tx, "register", register.id)
+            return self._changed(tx, register)
+
+        return await self._write(delete)
+
+    # schemas
+
+    async def list_schemas(self, caller: Caller, limit: int = 100, offset: int = 0) -> Page[Schema]:
+        return self._page(caller, await self._database.read(store.all_schemas), limit, offset)
+
+    async def get_schema(self, caller: Caller, ref: Ref) -> Schema:
+        return await self._database.read(lambda rows: self.schema_in(rows, caller, ref))
+
+    async def create_schema(self, caller: Caller, data: Mapping[str, Any]) -> Schema:
+        fields = entries.checked("schema", data)
+        self._access.check_entity(caller, None, "create", fields)
+        title, uuid, now = entries.title_of("schema", data), entries.given_uuid("schema", data), moment(self._clock)
+        body = entries.body_of(fields, owner=caller.principal.id, organisation=self._access.organisation(caller))
+
+        def create(tx: Transaction) -> Schema:
+            slug = self._slug(tx, "schema", data, title)
+            self._refuse_taken(tx, "schema", uuid)
+            version = entries.first_version(data)
+            schema = Schema(0, uuid or str(uuid7(self._clock)), slug, title, version, body, 1, now, now)
+            schema = store.insert_schema(tx, schema)
+            self._evolution.begin(tx, schema)
+            return self._changed(tx, schema)
+
+        return await self._write(create)
+
+    async def update_schema(
+        self,
+        caller: Caller,
+        ref: Ref,
+        data: Mapping[str, Any],
+        *,
+        if_version: str | None = None,
+        merge: bool = False,
+        migration: Sequence[Mapping[str, Any]] | None = None,
+    ) -> Schema:
+        """Set the given fields; refused while stored objects would no longer fit, unless `migration` makes them fit."""
+        fields = entries.checked("schema", data)
+        now = moment(self._clock)
+
+        def update(tx: Transaction) -> Schema:
+            current = self.schema_in(tx, caller, ref)
+            self._access.check_entity(caller, current, "update", fields)
+            entries.check_version(current, if_version)
+            wanted = entries.changed(current, fields, merge=merge)
+            wanted = replace(wanted, slug=self._slug(tx, "schema", data, current.title, current))
+            if wanted == current:
+                return current
+            if wanted.version == current.version and not fields.get("version"):
+                wanted = replace(wanted, version=entries.next_version(current.version))
+            wanted = replace(wanted, changes=current.changes + 1, updated_at=max(now, current.updated_at))
+            self._evolution.apply(tx, caller, current, wanted, migration, now)
+            return self._changed(tx, wanted)
+
+        return await self._write(update)
+
+    async def preflight(
+        self,
+        caller: Caller,
+        ref: Ref,
+        data: Mapping[str, Any],
+        *,
+        merge: bool = False,
+        migration: Sequence[Mapping[str, Any]] | None = None,
+    ) -> EvolutionReport:
+        """What an update of a schema would mean for the stored objects; nothing is changed."""
+        fields = entries.checked("schema", data)
+
+        def look(rows: Rows) -> EvolutionReport:
+            current = self.schema_in(rows, caller, ref)
+            return self._evolution.report(rows, entries.changed(current, fields, merge=merge), migration)
+
+        return await self._database.read(look)
+
+    async def delete_schema(self, caller: Caller, ref: Ref) -> Schema:
+        """Remove a schema without objects; Conflict while it has some or others are made of it."""
+
+        def delete(tx: Transaction) -> Schema:
+            schema = self.schema_in(tx, caller, ref)
+            self._access.check_entity(caller, schema, "delete")
+            _refuse_filled(tx, "schema", schema)
+            if users := self._evolution.dependents(tx, schema):
+                raise Conflict(
+                    f"Schema {schema.slug!r} is part of {', '.join(user.slug for user in users[:_NAMED])}.",
+                    hint="Change those first.",
+                )
+            for register in store.all_registers(tx):
+                if schema.id in register.schemas:
+                    rest = tuple(key for key in register.schemas if key != schema.id)
+                    store.update_register(tx, replace(register, schemas=rest))
+            synchronise(tx, self._database.dialect, schema.id, None)
+            store.delete_entity(tx, "schema", schema.id)
+            return self._changed(tx, schema)
+
+        return await self._write(delete)
+
+    # pairs
+
+    async def pair(self, caller: Caller, register: Ref, schema: Ref, action: Right = "read") -> Pair:
+        """Where objects live; NotFound, with what there is, for anything the caller cannot see."""
+        found = self._remembered(register, schema)
+        if found is None or not (self._access.sees(caller, found.register) and self._access.sees(caller, found.schema)):
+            epoch, read_at = self._epoch, self._clock.monotonic()
+            found = await self._database.read(lambda rows: self.pair_in(rows, caller, register, schema))
+            if epoch == self._epoch:
+                self._remember(register, schema, found, read_at)
+        self._access.check(caller, found, action)
+        return found
+
+    async def visible_pairs(self, caller: Caller) -> list[Pair]:
+        """Every register with each of its schemas the caller may read."""
+
+        def look(rows: Rows) -> list[Pair]:
+            schemas = {one.id: one for one in store.all_schemas(rows) if self._access.sees(caller, one)}
+            return [
+                Pair(register, schemas[key], self.definitions.of(rows, schemas[key]))
+                for register in store.all_registers(rows)
+                if self._access.sees(caller, register)
+                for key in register.schemas
+                if key in schemas
+            ]
+
+        return await self._database.read(look)
+
+    # inside a unit of work
+
+    def register_in(self, rows: Rows, caller: Caller, ref: Ref) -> Register:
+        found = store.find_register(rows, ref)
+        if found is None or not self._access.sees(caller, found):
+            raise self._missing(
+                "register", ref, [one for one in store.all_registers(rows) if self._access.sees(caller, one)]
+            )
+        return found
+
+    def schema_in(self, rows: Rows, caller: Caller, ref: Ref) -> Schema:
+        found = store.find_schema(rows, ref)
+        if found is None or not self._access.sees(caller, found):
+            raise self._missing(
+                "schema", ref, [one for one in store.all_schemas(rows) if self._access.sees(caller, one)]
+            )
+        return found
+
+    def pair_in(self, rows: Rows, caller: Caller, register: Ref, schema: Ref) -> Pair:
+        container, kind = self.register_in(rows, caller, register), self.schema_in(rows, caller, schema)
+        return Pair(container, kind, self.definitions.of(rows, kind))
+
+    def pairs_in(self, rows: Rows) -> Callable[[int, int], Pair]:
+        """A way to find the pairs of stored objects within one unit of work, each read once; no question of access."""
+        known: dict[tuple[int, int], Pair] = {}
+
+        def pair_of(register: int, schema: int) -> Pair:
+            if (register, schema) not in known:
+                container, kind = store.find_register(rows, register), store.find_schema(rows, schema)
+                assert container is not None  # noqa: S101  the store keeps objects from losing them
+                assert kind is not None  # noqa: S101  likewise
+                known[register, schema] = Pair(container, kind, self.definitions.of(rows, kind))
+            return known[register, schema]
+
+        return pair_of
+
+    def announce(self, tx: Transaction) -> None:
+        """Tell every process, after the commit, that registers or schemas are others now."""
+        tx.signal(CHANNEL)
+        list_changed(tx, "resources")
+        resource_updated(tx, "openregister://registers")
+        resource_updated(tx, "openregister://schemas")
+
+    # how it is done
+
+    def _remembered(self, register: Ref, schema: Ref) -> Pair | None:
+        if self._pairs and self._clock.monotonic() - self._read_at > _FRESH_SECONDS:
+            self._pairs.clear()
+        return self._pairs.get((register, schema))
+
+    def _remember(self, register: Ref, schema: Ref, pair: Pair, read_at: float) -> None:
+        if len(self._pairs) >= _REMEMBERED:
+            self._pairs.clear()
+        if not self._pairs:
+            self._read_at = read_at
+        self._pairs[register, schema] = pair
+
+    async def _write(self, work: Callable[[Transaction], T]) -> T:
+        try:
+            return await self._database.write(work)
+        finally:
+            self.forget()
+
+    def _changed(self, tx: Transaction, entity: E) -> E:
+        self.announce(tx)
+        resource_updated(tx, f"openregister://{type(entity).__name__.lower()}s/{entity.id}")
+        return entity
+
+    def _page(self, caller: Caller, found: list[E], limit: int, offset: int) -> Page[E]:
+        visible = [one for one in found if self._access.sees(caller, one)]
+        return Page(visible[offset : offset + limit], len(visible), limit, offset)
+
+    def _slug(
+        self, rows: Rows, kind: Kind, data: Mapping[str, Any], title: str, current: Register | Schema | None = None
+    ) -> str:
+        """The slug asked for, if nobody else has it; without one, what the thing has already or a readable new one."""
+        slug = data.get("slug")
+        if not slug:
+            return store.free_slug(rows, kind, title) if current is None else current.slug
+        holder = store.find_register(rows, slug) if kind == "register" else store.find_schema(rows, slug)
+        if holder is not None and (current is None or holder.id != current.id):
+            raise Conflict(
+                f"The slug {slug!r} belongs to {kind} {holder.id}.", hint="Choose another one, or update that one."
+            )
+        return slug
+
+    def _refuse_taken(self, rows: Rows, kind: Kind, uuid: str | None) -> None:
+        if uuid is None:
+            return
+        holder = store.find_register(rows, uuid) if kind == "register" else store.find_schema(rows, uuid)
+        if holder is not None:
+            raise Conflict(f"A {kind} with the uuid {uuid} exists already.", hint="Update it instead.")
+
+    def _schema_ids(self, rows: Rows, caller: Caller, refs: Sequence[Any]) -> list[int]:
+        found: list[int] = []
+        for ref in refs:
+            if isinstance(ref, bool) or not isinstance(ref, int | str):
+                raise InvalidInput("schemas is a list of ids, uuids or slugs of schemas.")
+            found.append(self.schema_in(rows, caller, ref).id)
+        return list(dict.fromkeys(found))
+
+    def _missing(self, kind: Kind, ref: Ref, known: Sequence[Register | Schema]) -> NotFound:
+        named = ", ".join(f"{one.id} {one.slug}" for one in known[:_NAMED])
+        more = ", ..." if len(known) > _NAMED else ""
+        guess = did_you_mean(str(ref), (one.slug for one in known))
+        count = f"{len(known)} {kind}{'' if len(known) == 1 else 's'}"
+        have = f"You have access to {count}{': ' if known else ''}{named}{more}."
+        return NotFound(
+            f"{kind.capitalize()} {str(ref)[:80]} not found.{' ' + guess if guess else ''} {have}",
+            hint=f"Try {kind}s with action=list.",
+        )
+
+
+def _refuse_filled(rows: Rows, kind: Kind, entity: Register | Schema) -> None:
+    living, deleted = store.count_objects(rows, kind, entity.id)
+    if living or deleted:
+        also = f" and {deleted} deleted ones that are not purged" if deleted else ""
+        raise Conflict(
+            f"The {kind} {entity.slug!r} still has {living} objects{also}.",
+            hint="Delete and purge them first.",
+            details={"objects": living, "deleted": deleted},
+        )

@@ -1,0 +1,91 @@
+"""Compiled schemas, kept by (id, number of changes): whoever has read a schema's row knows whether a form is current.
+
+Used inside units of work, hence from several threads: a dictionary's single steps are all the sharing there is, and
+compiling twice does no harm.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pentad.kernel.ports import Rows
+from pentad.rooms.registers import catalogue_store as store
+from pentad.rooms.registers.models import Schema
+from pentad.rooms.registers.objects.indexes import IndexPlan, plan_of
+
+if TYPE_CHECKING:
+    from pentad.rooms.registers.definitions.compiled import CompiledSchema
+
+_KEPT: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFacts:
+    """What the store makes of a definition: its indexes, and the properties that are not stored but filled on reading.
+
+    `inverse` are those other objects fill; `fills` says whether reading has to do anything at all.
+    """
+
+    indexes: IndexPlan
+    inverse: tuple[str, ...]
+    fills: bool
+
+
+class Definitions:
+    """What schemas mean, compiled once for each of their versions."""
+
+    def __init__(self) -> None:
+        self._compiled: dict[int, tuple[tuple[int, float], CompiledSchema]] = {}
+        self._facts: dict[int, tuple[CompiledSchema, SchemaFacts]] = {}
+
+    def of(self, rows: Rows, schema: Schema) -> "CompiledSchema":
+        """The compiled form of a stored schema."""
+        stamp = (schema.changes, schema.updated_at)
+        known = self._compiled.get(schema.id)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        compiled = self.try_out(rows, schema)
+        if len(self._compiled) >= _KEPT:
+            self._compiled.clear()
+        self._compiled[schema.id] = (stamp, compiled)
+        return compiled
+
+    def facts(self, definition: "CompiledSchema") -> SchemaFacts:
+        """What follows from a definition, found out once."""
+        known = self._facts.get(id(definition))
+        if known is None or known[0] is not definition:
+            if len(self._facts) >= _KEPT:
+                self._facts.clear()
+            known = self._facts[id(definition)] = (definition, _facts(definition))
+        return known[1]
+
+    def by_id(self, rows: Rows, schema_id: int) -> "tuple[Schema, CompiledSchema] | None":
+        """A stored schema with its compiled form."""
+        schema = store.find_schema(rows, schema_id)
+        return None if schema is None else (schema, self.of(rows, schema))
+
+    def try_out(self, rows: Rows, schema: Schema) -> "CompiledSchema":
+        """Compile a schema that may not be stored like this; InvalidInput says what is wrong with it."""
+        from pentad.rooms.registers.definitions.compiled import compile_schema
+
+        def parent(ref: int | str) -> Mapping[str, Any] | None:
+            found = target(rows, ref)
+            return None if found is None else _whole(found)
+
+        return compile_schema(_whole(schema), parents=parent)
+
+
+def _whole(schema: Schema) -> dict[str, Any]:
+    """The body with the names others may call the schema by."""
+    return {**schema.body, "id": schema.id, "uuid": schema.uuid, "slug": schema.slug, "title": schema.title}
+
+
+def _facts(definition: "CompiledSchema") -> SchemaFacts:
+    inverse = tuple(one.path[0] for one in definition.references if one.inversed_by is not None)
+    shows = any(one.computed is not None and one.computed.on == "read" for one in definition.properties.values())
+    return SchemaFacts(plan_of(definition), inverse, shows or bool(inverse))
+
+
+def target(rows: Rows, ref: int | str) -> Schema | None:
+    """The schema a `$ref`, an `allOf` or a caller names: id, uuid, slug, or an address that ends in one of them."""
+    return store.find_schema(rows, ref.rstrip("/").rpartition("/")[2] if isinstance(ref, str) else ref)

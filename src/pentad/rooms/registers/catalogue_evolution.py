@@ -1,0 +1,162 @@
+"""A schema's life besides its row: its definition compiled, its indexes, and the objects that have to fit it.
+
+A change is checked against every stored object first, also those of schemas made of this one. What does not fit either
+is carried over by the steps the caller agreed to, or stops the change. All of it happens in the caller's transaction.
+Nothing compiled here is remembered: the transaction may still fail.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pentad.kernel.errors import Conflict
+from pentad.kernel.ports import Dialect, Rows, Transaction
+from pentad.rooms.registers import catalogue_store
+from pentad.rooms.registers.catalogue_definitions import Definitions, target
+from pentad.rooms.registers.definitions.references import composed_reference
+from pentad.rooms.registers.models import Caller, Schema
+from pentad.rooms.registers.objects import integrity, store
+from pentad.rooms.registers.objects.drafts import Draft, Held, after, provenance
+from pentad.rooms.registers.objects.indexes import plan_of, synchronise
+from pentad.rooms.registers.objects.refusals import refuse_long
+
+if TYPE_CHECKING:
+    from pentad.rooms.registers.definitions.compiled import CompiledSchema
+    from pentad.rooms.registers.definitions.evolution import EvolutionReport
+    from pentad.rooms.registers.definitions.migration import Step
+
+Migration = Sequence[Mapping[str, Any]] | None
+
+
+class Evolution:
+    """Begins, changes and watches over definitions."""
+
+    def __init__(self, dialect: Dialect, definitions: Definitions) -> None:
+        self._dialect: Dialect = dialect
+        self._definitions = definitions
+
+    def begin(self, tx: Transaction, schema: Schema) -> None:
+        """A new schema: it must compile, and gets its indexes."""
+        synchronise(tx, self._dialect, schema.id, plan_of(self._definitions.try_out(tx, schema)))
+
+    def report(self, rows: Rows, wanted: Schema, migration: Migration) -> "EvolutionReport":
+        """What a change would mean for the stored objects, after the migration if there is one."""
+        return _preflight(self._definitions.try_out(rows, wanted), _data(rows, wanted.id, _steps(migration)))
+
+    def apply(
+        self, tx: Transaction, caller: Caller, current: Schema, wanted: Schema, migration: Migration, now: float
+    ) -> None:
+        """Store a changed schema with everything that follows from it."""
+        old = self._definitions.of(tx, current)
+        new = self._definitions.try_out(tx, wanted)
+        catalogue_store.update_schema(tx, wanted)
+        if not new.soft:
+            _refuse_misfits(wanted, _preflight(new, _data(tx, wanted.id, _steps(migration))), migrated=bool(migration))
+        for user in self.dependents(tx, wanted):
+            self._follow(tx, user, now)
+        steps = _steps(migration)
+        if steps or _reads_otherwise(old, new):
+            self._carry_over(tx, caller, wanted, new, steps, now)
+        synchronise(tx, self._dialect, wanted.id, plan_of(new))
+
+    def dependents(self, rows: Rows, schema: Schema) -> list[Schema]:
+        """The schemas that are made of this one, directly or through others."""
+        everyone = catalogue_store.all_schemas(rows)
+        parents = {one.id: {found.id for ref in _composed(one) if (found := target(rows, ref))} for one in everyone}
+        reached = {schema.id}
+        while more := {key for key, made_of in parents.items() if key not in reached and made_of & reached}:
+            reached |= more
+        return [one for one in everyone if one.id in reached and one.id != schema.id]
+
+    def _follow(self, tx: Transaction, user: Schema, now: float) -> None:
+        """A schema made of a changed one is another one too."""
+        compiled = self._definitions.try_out(tx, user)
+        if not compiled.soft:
+            _refuse_misfits(user, _preflight(compiled, _data(tx, user.id, [])), migrated=False)
+        changed = replace(user, changes=user.changes + 1, updated_at=max(now, user.updated_at))
+        catalogue_store.update_schema(tx, changed)
+        synchronise(tx, self._dialect, user.id, plan_of(compiled))
+
+    def _carry_over(
+        self, tx: Transaction, caller: Caller, schema: Schema, new: "CompiledSchema", steps: "list[Step]", now: float
+    ) -> None:
+        """Migrate every object, and note anew what it points at and which words it has."""
+        from pentad.rooms.registers.definitions.migration import migrate
+
+        who = provenance(caller)
+        long = plan_of(new).texts
+        for portion in store.stream(tx, schema.id):
+            drafts: list[Draft] = []
+            for held in portion:
+                data = migrate(held.stored.data, steps) if steps else held.stored.data
+                refuse_long(long, data)
+                drafts.append(_migrated(new, held, data, now))
+            changed = [draft for draft in drafts if draft.after.version != draft.before_version]
+            store.write(tx, self._dialect, changed, who)
+            store.note(tx, self._dialect, [draft for draft in drafts if draft.after.version == draft.before_version])
+
+
+def _migrated(definition: "CompiledSchema", held: Held, data: dict[str, Any], now: float) -> Draft:
+    from pentad.rooms.registers.definitions.storable import text_of
+
+    old = held.stored
+    if data == old.data:
+        stored = old.altered(slug=definition.slug_of(data))
+    else:
+        text, at = text_of(data)[0], after(old.updated_at, now)
+        slug = definition.slug_of(data)
+        stored = old.altered(version=old.version + 1, text=text, slug=slug, updated_at=at, data=data)
+    return Draft("migrate", stored, held, integrity.references_of(definition, data), definition.texts(data))
+
+
+def _steps(migration: Migration) -> "list[Step]":
+    from pentad.rooms.registers.definitions.migration import read_steps
+
+    return read_steps(migration or ())
+
+
+def _preflight(definition: "CompiledSchema", objects: Iterator[dict[str, Any]]) -> "EvolutionReport":
+    from pentad.rooms.registers.definitions.evolution import preflight
+
+    return preflight(definition, objects)
+
+
+def _data(rows: Rows, schema: int, steps: "Sequence[Step]") -> Iterator[dict[str, Any]]:
+    from pentad.rooms.registers.definitions.migration import migrate
+
+    for portion in store.stream(rows, schema):
+        for held in portion:
+            yield migrate(held.stored.data, steps) if steps else held.stored.data
+
+
+def _refuse_misfits(schema: Schema, report: "EvolutionReport", *, migrated: bool) -> None:
+    if not report.failing:
+        return
+    kinds = ", ".join(f"{kind} ({count})" for kind, count in report.counts.most_common(3))
+    even = " even after the migration" if migrated else ""
+    hint = (
+        "Send the steps in details.report.migration as `migration`."
+        if report.migration and not report.after_migration
+        else "Loosen the schema, change the objects first, or give a migration that makes them fit."
+    )
+    raise Conflict(
+        f"{report.failing} of {report.total} objects of {schema.slug!r} would not fit{even}: {kinds}.",
+        hint=hint,
+        details={"rule": "evolution", "schema": schema.id, "report": report.as_json()},
+    )
+
+
+def _reads_otherwise(old: "CompiledSchema", new: "CompiledSchema") -> bool:
+    """Whether objects that stay as they are have other references, words or slugs now."""
+    return (
+        old.references != new.references
+        or old.searchable != new.searchable
+        or old.body.get("configuration") != new.body.get("configuration")
+    )
+
+
+def _composed(schema: Schema) -> Iterator[int | str]:
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        for entry in schema.body.get(keyword) or ():
+            if (ref := composed_reference(entry)) is not None:
+                yield ref

@@ -1,0 +1,176 @@
+"""The SQL of registers and schemas: finding them by id, uuid or slug, and writing them. No rules of access here.
+
+A slug is compared without regard to case. It never looks like an id or a uuid, so one word means one thing.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final, Literal
+from uuid import UUID
+
+import msgspec
+
+from pentad.kernel.ports import Row, Rows, Transaction
+from pentad.rooms.registers.models import Register, Schema
+
+Kind = Literal["register", "schema"]
+Ref = int | str
+
+_TABLES: Final[dict[Kind, str]] = {"register": "registers", "schema": "schemas"}
+_COLUMNS: Final[dict[Kind, str]] = {
+    "register": "id, uuid, slug, body, created_at, updated_at",
+    "schema": "id, uuid, slug, body, changes, created_at, updated_at",
+}
+_LONGEST_SLUG: Final = 80
+_LARGEST_ID: Final = 2**63 - 1
+_GAPS: Final = re.compile(r"[^a-z0-9]+")
+_DIGITS: Final = re.compile(r"[0-9]{1,18}")
+_SLUG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def find_register(rows: Rows, ref: Ref) -> Register | None:
+    row = _find(rows, "register", ref)
+    return None if row is None else _register(row)
+
+
+def find_schema(rows: Rows, ref: Ref) -> Schema | None:
+    row = _find(rows, "schema", ref)
+    return None if row is None else _schema(row)
+
+
+def all_registers(rows: Rows) -> list[Register]:
+    return [_register(row) for row in rows.all(_select("register", "ORDER BY id"))]
+
+
+def all_schemas(rows: Rows) -> list[Schema]:
+    return [_schema(row) for row in rows.all(_select("schema", "ORDER BY id"))]
+
+
+def insert_register(tx: Transaction, register: Register) -> Register:
+    """Store a new register; the store gives it its id."""
+    key = tx.value(
+        "INSERT INTO registers (uuid, slug, body, created_at, updated_at) VALUES (?, ?, ?, ?, ?) RETURNING id",
+        register.uuid, register.slug, _register_text(register), register.created_at, register.updated_at,
+    )  # fmt: skip
+    return replace(register, id=key)
+
+
+def insert_schema(tx: Transaction, schema: Schema) -> Schema:
+    """Store a new schema; the store gives it its id."""
+    key = tx.value(
+        "INSERT INTO schemas (uuid, slug, body, changes, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)"
+        " RETURNING id",
+        schema.uuid, schema.slug, _schema_text(schema), schema.changes, schema.created_at, schema.updated_at,
+    )  # fmt: skip
+    return replace(schema, id=key)
+
+
+def update_register(tx: Transaction, register: Register) -> None:
+    tx.run(
+        "UPDATE registers SET slug = ?, body = ?, updated_at = ? WHERE id = ?",
+        register.slug, _register_text(register), register.updated_at, register.id,
+    )  # fmt: skip
+
+
+def update_schema(tx: Transaction, schema: Schema) -> None:
+    tx.run(
+        "UPDATE schemas SET slug = ?, body = ?, changes = ?, updated_at = ? WHERE id = ?",
+        schema.slug, _schema_text(schema), schema.changes, schema.updated_at, schema.id,
+    )  # fmt: skip
+
+
+def delete_entity(tx: Transaction, kind: Kind, key: int) -> None:
+    """Remove a register or schema with what hangs on it alone; its objects must be gone already."""
+    tx.run(f"DELETE FROM saved_queries WHERE {kind} = ?", key)  # noqa: S608  one of two names
+    tx.run(f"DELETE FROM {_TABLES[kind]} WHERE id = ?", key)  # noqa: S608  one of two names
+
+
+def count_objects(rows: Rows, kind: Kind, key: int) -> tuple[int, int]:
+    """How many objects live there, and how many deleted ones still wait to be purged."""
+    row = rows.one(
+        "SELECT coalesce(sum(CASE WHEN deleted IS NULL THEN 1 ELSE 0 END), 0),"  # noqa: S608  one of two names
+        f" coalesce(sum(CASE WHEN deleted IS NULL THEN 0 ELSE 1 END), 0) FROM objects WHERE {kind} = ?",
+        key,
+    )
+    return (0, 0) if row is None else (int(row[0]), int(row[1]))
+
+
+def attach(tx: Transaction, register_id: int, schema_id: int) -> bool:
+    """Make a schema part of a register, if it is not yet; whether anything changed."""
+    register = find_register(tx, register_id)
+    if register is None or schema_id in register.schemas:
+        return False
+    update_register(tx, replace(register, schemas=(*register.schemas, schema_id)))
+    return True
+
+
+def free_slug(rows: Rows, kind: Kind, title: str) -> str:
+    """A readable slug made from a title, with a number behind it when others have the same."""
+    stem = slugified(title, kind)
+    # "." is the character after "-": all numbered forms of the stem and nothing else
+    sql = f"SELECT lower(slug) FROM {_TABLES[kind]} WHERE lower(slug) = ? OR (lower(slug) >= ? AND lower(slug) < ?)"  # noqa: S608  one of two names
+    taken = {row[0] for row in rows.all(sql, stem, f"{stem}-", f"{stem}.")}
+    number, slug = 1, stem
+    while slug in taken:
+        number += 1
+        slug = f"{stem}-{number}"
+    return slug
+
+
+def slugified(title: str, fallback: str) -> str:
+    """Lower-case letters, digits and single hyphens; never empty, never only digits."""
+    plain = unicodedata.normalize("NFKD", title[: _LONGEST_SLUG * 4]).encode("ascii", "ignore").decode().lower()
+    slug = _GAPS.sub("-", plain)[:_LONGEST_SLUG].strip("-")
+    return slug if slug and is_slug(slug) else f"{fallback}-{slug}".strip("-")
+
+
+def is_slug(text: str) -> bool:
+    """Whether a text can be a slug: no other way of naming a thing may look the same."""
+    return bool(_SLUG.fullmatch(text)) and not _DIGITS.fullmatch(text) and as_uuid(text) is None
+
+
+def as_uuid(text: str) -> str | None:
+    """The canonical form of a uuid, or None when the text is none."""
+    if len(text) != 36:
+        return None
+    try:
+        return str(UUID(text))
+    except ValueError:
+        return None
+
+
+def _find(rows: Rows, kind: Kind, ref: Ref) -> Row | None:
+    if isinstance(ref, int) or _DIGITS.fullmatch(ref):
+        key = int(ref)
+        return rows.one(_select(kind, "WHERE id = ?"), key) if 0 < key <= _LARGEST_ID else None
+    if (uuid := as_uuid(ref)) is not None:
+        return rows.one(_select(kind, "WHERE uuid = ?"), uuid)
+    return rows.one(_select(kind, "WHERE lower(slug) = ?"), ref.lower()) if _SLUG.fullmatch(ref) else None
+
+
+def _select(kind: Kind, rest: str) -> str:
+    return f"SELECT {_COLUMNS[kind]} FROM {_TABLES[kind]} {rest}"  # noqa: S608  own names only
+
+
+def _register(row: Sequence[Any]) -> Register:
+    key, uuid, slug, text, created_at, updated_at = row
+    body: dict[str, Any] = msgspec.json.decode(text)
+    title, version, schemas = body.pop("title"), body.pop("version"), tuple(body.pop("schemas"))
+    return Register(key, uuid, slug, title, version, body, schemas, created_at, updated_at)
+
+
+def _schema(row: Sequence[Any]) -> Schema:
+    key, uuid, slug, text, changes, created_at, updated_at = row
+    body: dict[str, Any] = msgspec.json.decode(text)
+    return Schema(key, uuid, slug, body.pop("title"), body.pop("version"), body, changes, created_at, updated_at)
+
+
+def _register_text(register: Register) -> str:
+    body = {**register.body, "title": register.title, "version": register.version, "schemas": register.schemas}
+    return msgspec.json.encode(body).decode()
+
+
+def _schema_text(schema: Schema) -> str:
+    return msgspec.json.encode({**schema.body, "title": schema.title, "version": schema.version}).decode()

@@ -1,0 +1,156 @@
+"""The SQL of the history: what happened to an object, what it was like then, and everything that happened, in order.
+
+A change keeps what it replaced. The state at a time is therefore the object as it is, or what the first later change
+replaced. In SQLite changes are committed in the order of their numbers. In PostgreSQL they are not, so the feed goes by
+transaction and stops before the oldest one that is still running: nothing can appear behind a reader's back.
+"""
+
+import re
+from typing import Final
+
+from pentad.kernel.errors import InvalidInput, NotFound
+from pentad.kernel.ports import Dialect, Row, Rows, Transaction
+from pentad.rooms.registers.models import StoredObject
+from pentad.rooms.registers.objects.drafts import digest
+from pentad.rooms.registers.objects.reports import Change
+from pentad.rooms.registers.query.tree import AsOf
+
+ERASED: Final = '{"$erased":"'
+"""How the text of an erased state begins; the digest of what it was follows, so that the chain still holds."""
+
+_COLUMNS: Final = (
+    "seq, uuid, register, schema, version, action, at, since, before, before_deleted, principal, agent, session, call,"
+    " reason, plan, hash"
+)
+_XACT: Final[dict[Dialect, str]] = {"sqlite": "0", "postgres": "xact"}
+_START: Final = "c0-0"
+_CURSOR: Final = re.compile(r"c(\d{1,19})-(\d{1,19})")
+
+
+def changes_of(rows: Rows, dialect: Dialect, uuid: str, *, limit: int, before: int | None = None) -> list[Change]:
+    """What happened to an object, newest first."""
+    sql = f"{_select(dialect)} WHERE uuid = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
+    return [_change(row) for row in rows.all(sql, uuid, 2**62 if before is None else before, limit)]
+
+
+def all_changes_of(rows: Rows, dialect: Dialect, uuid: str) -> list[tuple[Change, bool]]:
+    """Everything that happened to an object, oldest first, each with whether it found the object deleted."""
+    found = rows.all(f"{_select(dialect)} WHERE uuid = ? ORDER BY seq", uuid)
+    return [(_change(row), bool(row[10])) for row in found]
+
+
+def changes_of_plan(rows: Rows, dialect: Dialect, plan: str) -> list[tuple[Change, bool]]:
+    """Everything a plan did, oldest first."""
+    found = rows.all(f"{_select(dialect)} WHERE plan = ? ORDER BY seq", plan)
+    return [(_change(row), bool(row[10])) for row in found]
+
+
+def feed(
+    rows: Rows, dialect: Dialect, cursor: str | None, *, register: int | None, schema: int | None, limit: int
+) -> tuple[list[Change], str]:
+    """What happened behind a cursor, oldest first, and the cursor to go on with."""
+    xact, seq = _position(cursor)
+    place = "".join(
+        f" AND {name} = {int(key)}" for name, key in (("register", register), ("schema", schema)) if key is not None
+    )
+    if dialect == "sqlite":
+        found = rows.all(f"{_select(dialect)} WHERE seq > ?{place} ORDER BY seq LIMIT ?", seq, limit)
+    else:
+        found = rows.all(
+            f"{_select(dialect)} WHERE (xact, seq) > (?, ?)"
+            f" AND xact < pg_snapshot_xmin(pg_current_snapshot())::text::bigint{place} ORDER BY xact, seq LIMIT ?",
+            xact, seq, limit,
+        )  # fmt: skip
+    changes = [_change(row) for row in found]
+    return changes, changes[-1].cursor if changes else f"c{xact}-{seq}"
+
+
+def newest(rows: Rows, dialect: Dialect) -> str:
+    """The cursor behind everything that has happened so far."""
+    if dialect == "sqlite":
+        last = rows.value("SELECT coalesce(max(seq), 0) FROM object_changes")
+        return f"c0-{last}"
+    horizon = rows.value("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+    return f"c{int(horizon) - 1}-{2**62}"
+
+
+def time_of(rows: Rows, as_of: AsOf) -> float:
+    """The time a point in the past means."""
+    if as_of.change is None:
+        return 0.0 if as_of.at is None else as_of.at
+    at = rows.value("SELECT at FROM object_changes WHERE seq = ?", as_of.change)
+    if at is None:
+        raise NotFound(f"There is no change {as_of.change}.", hint="Changes are numbered as the changes feed shows.")
+    return at
+
+
+def state_at(rows: Rows, current: StoredObject, as_of: AsOf) -> StoredObject | None:
+    """The object as it was then; None when it did not exist or was deleted."""
+    at = time_of(rows, as_of)
+    if current.updated_at <= at:
+        return None if current.is_deleted else current
+    row = rows.one(
+        "SELECT version, before, since FROM object_changes"
+        " WHERE uuid = ? AND since <= ? AND at > ? AND before IS NOT NULL AND before_deleted = 0",
+        current.uuid, at, at,
+    )  # fmt: skip
+    return None if row is None else _past(current, row)
+
+
+def state_at_version(rows: Rows, current: StoredObject, version: int) -> StoredObject | None:
+    """The object as one of its versions had it; None when there is none such, or it was a deleted one."""
+    if version == current.version:
+        return None if current.is_deleted else current
+    row = rows.one(
+        "SELECT version, before, since FROM object_changes"
+        " WHERE uuid = ? AND version = ? AND before IS NOT NULL AND before_deleted = 0",
+        current.uuid, version + 1,
+    )  # fmt: skip
+    return None if row is None else _past(current, row)
+
+
+def erase(tx: Transaction, uuid: str) -> None:
+    """Take every earlier state of an object out of its history; what happened, when and by whom stays."""
+    found = tx.all("SELECT seq, before FROM object_changes WHERE uuid = ? AND before IS NOT NULL", uuid)
+    rows = [(erased(text), seq) for seq, text in found if not text.startswith(ERASED)]
+    if rows:
+        tx.run_many("UPDATE object_changes SET before = ?, before_deleted = 1 WHERE seq = ?", rows)
+
+
+def erased(text: str) -> str:
+    return f'{ERASED}{digest(text).hex()}"}}'
+
+
+def digest_of(text: str) -> bytes:
+    """The digest of a state, also of one that is no longer there to be read."""
+    if text.startswith(ERASED):
+        return bytes.fromhex(text[len(ERASED) : len(ERASED) + 64])
+    return digest(text)
+
+
+def _select(dialect: Dialect) -> str:
+    return f"SELECT {_XACT[dialect]}, {_COLUMNS} FROM object_changes"  # noqa: S608  own columns
+
+
+def _change(row: Row) -> Change:
+    xact, seq, uuid, register, schema, version, action, at, since, before, _, *who, hashed = row
+    principal, agent, session, call, reason, plan = who
+    return Change(
+        seq, f"c{xact}-{seq}", uuid, register, schema, version, action, at, since, before, principal, agent, session,
+        call, reason, plan, bytes(hashed),
+    )  # fmt: skip
+
+
+def _past(current: StoredObject, row: Row) -> StoredObject:
+    version, text, since = row
+    return StoredObject(
+        current.id, current.uuid, current.register, current.schema, version - 1, text, current.slug, current.owner,
+        current.organisation, current.created_at, since,
+    )  # fmt: skip
+
+
+def _position(cursor: str | None) -> tuple[int, int]:
+    found = _CURSOR.fullmatch(cursor or _START)
+    if found is None or int(found[1]) >= 2**63:
+        raise InvalidInput("This cursor is none of the changes feed.", hint="Leave it out to start at the beginning.")
+    return int(found[1]), int(found[2])

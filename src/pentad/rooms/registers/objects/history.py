@@ -1,0 +1,185 @@
+"""The history of objects as callers use it: who did what, what differed, whether it is genuine, and going back.
+
+Going back is a change like any other: a new version with exactly the old data, so that it can be undone too.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from pentad.kernel.errors import Conflict, InvalidInput, NotFound
+from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.rooms.registers.access import AccessRules, is_admin
+from pentad.rooms.registers.catalogue import Catalogue
+from pentad.rooms.registers.definitions.diffing import differences
+from pentad.rooms.registers.definitions.problems import rejection
+from pentad.rooms.registers.models import Caller, Pair, StoredObject
+from pentad.rooms.registers.objects import chronicle, store
+from pentad.rooms.registers.objects.drafts import Held
+from pentad.rooms.registers.objects.objects import Objects
+from pentad.rooms.registers.objects.refusals import missing
+from pentad.rooms.registers.objects.reports import Change
+from pentad.rooms.registers.objects.steps import Task
+from pentad.rooms.registers.objects.verification import Verification, verified
+from pentad.rooms.registers.query.moments import moment
+from pentad.rooms.registers.query.tree import AsOf
+
+
+class History:
+    """Looks back, and goes back."""
+
+    def __init__(self, database: Database, catalogue: Catalogue, access: AccessRules, objects: Objects) -> None:
+        self._database = database
+        self._catalogue = catalogue
+        self._access = access
+        self._objects = objects
+
+    async def of(
+        self, caller: Caller, pair: Pair, ref: int | str, limit: int = 50, before: int | None = None
+    ) -> list[Change]:
+        """What happened to an object, newest first; `before` is the number of a change to go on from."""
+
+        def read(rows: Rows) -> list[Change]:
+            uuid = self._uuid(rows, caller, pair, ref)
+            return chronicle.changes_of(rows, self._database.dialect, uuid, limit=limit, before=before)
+
+        return await self._database.read(read)
+
+    async def feed(
+        self,
+        caller: Caller,
+        cursor: str | None = None,
+        register: int | None = None,
+        schema: int | None = None,
+        limit: int = 100,
+    ) -> tuple[list[Change], str]:
+        """What happened to objects the caller may see, oldest first, and where to go on."""
+
+        def read(rows: Rows) -> tuple[list[Change], str]:
+            changes, following = chronicle.feed(
+                rows, self._database.dialect, cursor, register=register, schema=schema, limit=limit
+            )
+            return self._visible(rows, caller, changes), following
+
+        return await self._database.read(read)
+
+    async def newest(self) -> str:
+        """The cursor behind everything that has happened so far."""
+        return await self._database.read(lambda rows: chronicle.newest(rows, self._database.dialect))
+
+    async def diff(self, caller: Caller, pair: Pair, ref: int | str, a: int, b: int | None = None) -> dict[str, Any]:
+        """What differs between two versions, or one and now: as a JSON Patch, and as lines to read."""
+
+        def read(rows: Rows) -> dict[str, Any]:
+            current = self._held(rows, caller, pair, ref).stored
+            old = self._version(rows, current, a)
+            new = self._version(rows, current, current.version if b is None else b)
+            hidden = self._access.hidden(caller, pair, current.data, current.owner)
+            found = [one for one in differences(old.data, new.data) if not (one.path and one.path[0] in hidden)]
+            return {
+                "uuid": current.uuid,
+                "from": a,
+                "to": new.version,
+                "patch": [one.operation() for one in found],
+                "changes": [one.sentence() for one in found],
+            }
+
+        return await self._database.read(read)
+
+    async def verify(self, caller: Caller, pair: Pair, ref: int | str) -> Verification:
+        """Whether an object's history is complete and untouched."""
+
+        def read(rows: Rows) -> Verification:
+            uuid = self._uuid(rows, caller, pair, ref)
+            held = store.held_by_uuid(rows, [uuid]).get(uuid)
+            return verified(uuid, chronicle.all_changes_of(rows, self._database.dialect, uuid), held)
+
+        return await self._database.read(read)
+
+    async def revert(
+        self,
+        caller: Caller,
+        pair: Pair,
+        ref: int | str,
+        *,
+        version: int | None = None,
+        at: float | str | None = None,
+        change: int | None = None,
+    ) -> StoredObject:
+        """Give an object exactly the data it had: at a version, at a time, or after a change."""
+        if sum(one is not None for one in (version, at, change)) != 1:
+            raise InvalidInput("Say where to go back to.", hint="Give one of version, at and change.")
+        point = AsOf(at=None if at is None else moment(at, "at"), change=change)
+
+        def attempt(pair: Pair) -> Callable[[Transaction], StoredObject]:
+            task = self._objects.task(caller, pair)
+
+            def revert(tx: Transaction) -> StoredObject:
+                held = self._held(tx, caller, pair, ref)
+                if version is not None:
+                    past = self._version(tx, held.stored, version)
+                else:
+                    past = chronicle.state_at(tx, held.stored, point)
+                if past is None:
+                    raise NotFound(f"Object {held.stored.uuid} did not exist then.", hint="Look at its history.")
+                return self.put_back(tx, task, held, past)
+
+            return revert
+
+        return await self._objects.insist(caller, pair, attempt)
+
+    def put_back(self, tx: Transaction, task: Task, held: Held, past: StoredObject) -> StoredObject:
+        """Make a past state the present one, if the caller may and the schema still allows it."""
+        writer, current = self._objects.writer, held.stored
+        if current.is_deleted:
+            self._access.check_object(task.caller, task.pair, "delete", current)
+        else:
+            writer.editable(task, held, current.uuid, "update", None)
+        if past.text == current.text and not current.is_deleted:
+            return current
+        self._access.writable(task.caller, task.pair, past.data, current.data, current.owner)
+        definition = task.pair.definition
+        if not definition.soft and not definition.is_valid(past.data):
+            raise rejection(definition.problems(past.data), "That state")
+        return writer.finish(tx, task, writer.drafted(task, "revert", held, past.data, past.text))
+
+    # how it is done
+
+    def _held(self, rows: Rows, caller: Caller, pair: Pair, ref: int | str) -> Held:
+        held = store.held_by_ref(rows, pair.register.id, pair.schema.id, ref)
+        if held is None or not self._access.sees_object(caller, pair, held.stored):
+            raise missing(pair, ref)
+        return held
+
+    def _uuid(self, rows: Rows, caller: Caller, pair: Pair, ref: int | str) -> str:
+        """The object a history is asked of; that of a purged one only administrators see."""
+        held = store.held_by_ref(rows, pair.register.id, pair.schema.id, ref)
+        if held is None and is_admin(caller.principal) and isinstance(ref, str):
+            sql = "SELECT uuid FROM object_changes WHERE uuid = ? AND register = ? AND schema = ? LIMIT 1"
+            uuid = rows.value(sql, ref.lower().replace("\0", ""), pair.register.id, pair.schema.id)
+            if uuid is not None:
+                return str(uuid)
+        return self._held(rows, caller, pair, ref).stored.uuid
+
+    def _version(self, rows: Rows, current: StoredObject, version: int) -> StoredObject:
+        found = chronicle.state_at_version(rows, current, version) if version < 2**62 else None
+        if found is None:
+            if version == current.version or 0 < version < current.version:
+                raise Conflict(f"Version {version} of {current.uuid} is a deletion.", hint="Choose the one before.")
+            raise NotFound(
+                f"Object {current.uuid} has no version {version}.", hint=f"It has versions 1 to {current.version}."
+            )
+        return found
+
+    def _visible(self, rows: Rows, caller: Caller, changes: list[Change]) -> list[Change]:
+        if is_admin(caller.principal):
+            return changes
+        held = store.held_by_uuid(rows, sorted({change.uuid for change in changes}))
+        pair_of = self._catalogue.pairs_in(rows)
+
+        def visible(change: Change) -> bool:
+            found = held.get(change.uuid)
+            if found is None:
+                return False
+            return self._access.sees_object(caller, pair_of(change.register, change.schema), found.stored)
+
+        return [change for change in changes if visible(change)]

@@ -1,0 +1,147 @@
+"""The indexes a schema has of its own: partial, on the expressions queries use, made and dropped with the schema.
+
+SQLite only proves a partial index usable when the schema's number stands in the statement, so it stands in the text.
+Uniqueness is such an index too: of two writers at the same moment one loses, in whichever process they are.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pentad.kernel.errors import Conflict
+from pentad.kernel.ports import Dialect, Rows, Transaction
+from pentad.rooms.registers.query.expressions import LONGEST_INDEXED_TEXT, index_columns, typed_value
+from pentad.rooms.registers.query.tree import Kind, Path
+
+if TYPE_CHECKING:
+    from pentad.rooms.registers.definitions.compiled import CompiledSchema
+
+_MOST_INDEXES: Final = 64
+_SAMPLES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueKey:
+    """Properties that together occur once in a register, within one organisation; an empty one claims nothing."""
+
+    names: tuple[str, ...]
+    paths: tuple[Path, ...]
+    kinds: tuple[Kind, ...]
+
+    def expressions(self, dialect: Dialect) -> list[str]:
+        return [typed_value(dialect, path, kind) for path, kind in zip(self.paths, self.kinds, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPlan:
+    """What the store should have for one schema."""
+
+    unique: tuple[UniqueKey, ...]
+    plain: tuple[tuple[Path, Kind], ...]
+
+    @property
+    def texts(self) -> tuple[Path, ...]:
+        """The paths whose texts must be short enough for an index."""
+        found = [path for path, kind in self.plain if kind == "text"]
+        for key in self.unique:
+            found += [path for path, kind in zip(key.paths, key.kinds, strict=True) if kind == "text"]
+        return tuple(dict.fromkeys(found))
+
+
+def statements(plan: IndexPlan, schema: int, dialect: Dialect) -> dict[str, str]:
+    """The indexes by name, each with the statement that makes it."""
+    where = f"WHERE schema = {int(schema)} AND deleted IS NULL"
+    made: dict[str, str] = {}
+    for path, kind in plan.plain:
+        name = _name("ox", schema, [(path, kind)])
+        made[name] = f"CREATE INDEX {name} ON objects ({index_columns(dialect, path, kind)}) {where}"
+    for key in plan.unique:
+        name = _name("ux", schema, list(zip(key.paths, key.kinds, strict=True)))
+        columns = ", ".join(f"({expression})" for expression in key.expressions(dialect))
+        made[name] = f"CREATE UNIQUE INDEX {name} ON objects (register, {columns}, organisation) {where}"
+    return made
+
+
+def synchronise(tx: Transaction, dialect: Dialect, schema: int, plan: IndexPlan | None) -> None:
+    """Make and drop indexes until a schema has exactly the planned ones; None drops them all."""
+    wanted = {} if plan is None else statements(plan, schema, dialect)
+    present = set(_present(tx, dialect, schema))
+    if plan is not None and (set(wanted) - present):
+        _check_content(tx, dialect, schema, plan)
+    for name in sorted(present - set(wanted)):
+        tx.run(f"DROP INDEX {name}")
+    for name in sorted(set(wanted) - present):
+        tx.run(wanted[name])
+
+
+def plan_of(definition: "CompiledSchema") -> IndexPlan:
+    """The indexes a definition asks for; a property that is unique by itself needs no second index."""
+    unique = tuple(
+        UniqueKey(tuple(".".join(path) for path in one.paths), one.paths, tuple(comparable(kind) for kind in one.kinds))
+        for one in definition.unique
+    )
+    covered = {key.paths[0] for key in unique}
+    plain: list[tuple[Path, Kind]] = [
+        (one.path, comparable(one.kind)) for one in definition.indexed if one.path not in covered
+    ]
+    return IndexPlan(unique, tuple(plain[:_MOST_INDEXES]))
+
+
+def key_of(definition: "CompiledSchema", names: Sequence[str]) -> UniqueKey:
+    """Properties of the top level, with how each of them compares."""
+    kinds = [facts.kind if (facts := definition.properties.get(name)) else None for name in names]
+    return UniqueKey(tuple(names), tuple((name,) for name in names), tuple(comparable(kind) for kind in kinds))
+
+
+def comparable(kind: str | None) -> Kind:
+    """How the store compares a property: a date is text, and so is whatever has no kind of its own."""
+    kinds: dict[str | None, Kind] = {"number": "number", "boolean": "boolean"}
+    return kinds.get(kind, "text")
+
+
+def _present(rows: Rows, dialect: Dialect, schema: int) -> list[str]:
+    table, column = ("sqlite_schema", "name") if dialect == "sqlite" else ("pg_indexes", "indexname::text")
+    own = "type = 'index'" if dialect == "sqlite" else "schemaname = current_schema()"
+    found: list[str] = []
+    for kind in ("ox", "ux"):
+        start = f"{kind}_{int(schema)}_"
+        sql = f"SELECT {column} FROM {table} WHERE {own} AND {column} LIKE ?"  # noqa: S608  own names
+        found += [row[0] for row in rows.all(sql, f"{start}%") if row[0].startswith(start)]
+    return found
+
+
+def _check_content(rows: Rows, dialect: Dialect, schema: int, plan: IndexPlan) -> None:
+    """Refuse, in words, an index that the stored objects do not allow."""
+    here = f"FROM objects WHERE schema = {int(schema)} AND deleted IS NULL"
+    for key in plan.unique:
+        expressions = key.expressions(dialect)
+        filled = " AND ".join(f"({expression}) IS NOT NULL" for expression in expressions)
+        twice = rows.all(
+            f"SELECT min(uuid), max(uuid), count(*) {here} AND {filled}"
+            f" GROUP BY register, organisation, {', '.join(expressions)} HAVING count(*) > 1 LIMIT {_SAMPLES}"
+        )
+        if twice:
+            raise Conflict(
+                f"{_named(key.names)} cannot be unique: objects {twice[0][0]} and {twice[0][1]} have the same value.",
+                hint="Change one of them first.",
+                details={"rule": "unique", "properties": list(key.names), "duplicates": [list(row) for row in twice]},
+            )
+    for path in plan.texts:
+        expression = typed_value(dialect, path, "text")
+        long = rows.value(f"SELECT uuid {here} AND octet_length({expression}) > {LONGEST_INDEXED_TEXT} LIMIT 1")
+        if long:
+            raise Conflict(
+                f"{'.'.join(map(str, path))} cannot be indexed: object {long} has more than {LONGEST_INDEXED_TEXT}"
+                " bytes there.",
+                hint="Leave out x-index, facetable and unique for long texts.",
+            )
+
+
+def _named(names: Sequence[str]) -> str:
+    return " + ".join(names)
+
+
+def _name(prefix: str, schema: int, columns: Sequence[tuple[Path, Kind]]) -> str:
+    label = "\0".join(f"{'.'.join(map(str, path))}:{kind}" for path, kind in columns)
+    return f"{prefix}_{int(schema)}_{hashlib.sha256(label.encode()).hexdigest()[:12]}"

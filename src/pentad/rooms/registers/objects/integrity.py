@@ -1,0 +1,137 @@
+"""References between objects: what data points at, whether it is there, and what points back.
+
+Checked inside the transaction that writes. Only references that are new are checked: one that was left dangling on
+purpose (NO_ACTION) must not stand in the way of the next change of its object.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.ports import Rows
+from pentad.kernel.schema import pointer
+from pentad.rooms.registers.catalogue_definitions import target as find_target
+from pentad.rooms.registers.catalogue_store import as_uuid
+from pentad.rooms.registers.definitions.references import EACH
+from pentad.rooms.registers.objects import store
+from pentad.rooms.registers.objects.drafts import Draft, Reference
+
+if TYPE_CHECKING:
+    from pentad.rooms.registers.definitions.compiled import CompiledSchema
+
+_OBJECT_ADDRESS = "openregister://objects/"
+
+
+def references_of(definition: "CompiledSchema", data: Mapping[str, Any]) -> list[Reference]:
+    """What the data points at, property by property. Embedded objects are data, not references."""
+    return [
+        Reference(pointer(facts.path), named(value))
+        for facts, value in definition.targets(data)
+        if facts.inversed_by is None
+    ]
+
+
+def named(value: str) -> str:
+    """The uuid a reference means: written as it is, or at the end of an address."""
+    last = value.rpartition("/")[2] if value.startswith(_OBJECT_ADDRESS) else value
+    return as_uuid(last) or last
+
+
+def values_at(data: Any, path: Sequence[str]) -> list[Any]:
+    """The values at a path; `*` stands for every element of a list."""
+    if not path:
+        return [data]
+    if isinstance(data, list):
+        elements = cast("list[Any]", data) if path[0] == EACH else []
+        return [value for element in elements for value in values_at(element, path[1:])]
+    return values_at(cast("dict[str, Any]", data).get(path[0]), path[1:]) if isinstance(data, dict) else []
+
+
+def broken(rows: Rows, definition: "CompiledSchema", drafts: Sequence[Draft]) -> dict[int, InvalidInput]:
+    """The drafts (by position) that point at something which does not exist, or is of another kind."""
+    trusted = {pointer(facts.path) for facts in definition.references if not facts.validate}
+    added = [[one for one in _added(draft) if one.path not in trusted] for draft in drafts]
+    wanted = {reference.target for references in added for reference in references}
+    if not wanted:
+        return {}
+    expected = _target_schemas(rows, definition)
+    present = store.living(rows, sorted(wanted))
+    present.update((draft.after.uuid, draft.after.schema) for draft in drafts if draft.before is None)
+    refused: dict[int, InvalidInput] = {}
+    looked_at = -1
+    while looked_at != len(refused):  # what points at a refused object of the same batch is refused too
+        looked_at = len(refused)
+        for position, references in enumerate(added):
+            missing = [one for one in references if not _fits(one, expected, present)]
+            if missing and position not in refused:
+                refused[position] = _dangling(missing, expected, present)
+                if drafts[position].before is None:
+                    present.pop(drafts[position].after.uuid, None)
+    return refused
+
+
+def inverse_of(
+    rows: Rows, definition: "CompiledSchema", uuids: Sequence[str]
+) -> dict[str, dict[str, list[str] | str | None]]:
+    """What others say about objects (`inversedBy`): for each uuid, the properties they fill."""
+    filled: dict[str, dict[str, list[str] | str | None]] = {uuid: {} for uuid in uuids}
+    pointing = store.references_to(rows, uuids)
+    living = store.living(rows, sorted({source for source, _, _ in pointing}))
+    for facts in definition.references:
+        if facts.inversed_by is None:
+            continue
+        schema = find_target(rows, facts.target)
+        path = pointer((facts.inversed_by,))
+        for uuid, members in filled.items():
+            here = sorted(
+                source
+                for source, reference, kind in pointing
+                if reference.target == uuid
+                and source in living
+                and schema is not None
+                and kind == schema.id
+                and (reference.path == path or reference.path.startswith(f"{path}/"))
+            )
+            members[facts.path[0]] = here if facts.many else next(iter(here), None)
+    return filled
+
+
+def _added(draft: Draft) -> list[Reference]:
+    if not draft.references:
+        return []
+    known = frozenset[Reference]() if draft.known is None else draft.known
+    return [reference for reference in draft.references if reference not in known]
+
+
+def _target_schemas(rows: Rows, definition: "CompiledSchema") -> dict[str, int | None]:
+    """Of which schema the target of each reference must be; None where that schema does not exist."""
+    found: dict[str, int | None] = {}
+    for facts in definition.references:
+        schema = find_target(rows, facts.target)
+        found[pointer(facts.path)] = None if schema is None else schema.id
+    return found
+
+
+def _fits(reference: Reference, expected: Mapping[str, int | None], present: Mapping[str, int]) -> bool:
+    return reference.target in present and present[reference.target] == expected.get(reference.path)
+
+
+def _dangling(
+    missing: Sequence[Reference], expected: Mapping[str, int | None], present: Mapping[str, int]
+) -> InvalidInput:
+    problems: list[dict[str, Any]] = []
+    for reference in missing:
+        schema = expected.get(reference.path)
+        if schema is None:
+            message = "names a schema that does not exist"
+        elif reference.target in present:
+            message = f"must be an object of schema {schema}, and is one of schema {present[reference.target]}"
+        else:
+            message = f"must be the uuid of an object of schema {schema}; there is none such"
+        problems.append({"path": reference.path, "rule": "$ref", "message": message, "received": reference.target})
+    first = problems[0]
+    return InvalidInput(
+        f"{first['path']} {first['message']} ({first['received'][:80]!r}).",
+        hint="Create what it points at first, or leave the property out.",
+        details={"problems": problems},
+    )

@@ -1,0 +1,255 @@
+"""Plans: a batch of writes looked at before it is done, done as it was looked at, and undone as a whole.
+
+The preview is no imitation: the batch is written and the transaction thrown away, so validation, uniqueness,
+references and cascades are those of the real thing. A plan can be committed only while every object it touches is
+still the version it saw; undone only while nobody has changed them since.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final, Literal
+
+import msgspec
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import Conflict, LimitExceeded, NotFound, PentadError, VersionMismatch
+from pentad.kernel.ids import opaque_id, uuid7
+from pentad.kernel.ports import Database, Row, Rows, Transaction
+from pentad.rooms.registers.access import AccessRules
+from pentad.rooms.registers.catalogue import Catalogue
+from pentad.rooms.registers.definitions.diffing import as_patch
+from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair
+from pentad.rooms.registers.objects import chronicle, store
+from pentad.rooms.registers.objects.deletion import deleted
+from pentad.rooms.registers.objects.drafts import Draft, moment
+from pentad.rooms.registers.objects.history import History
+from pentad.rooms.registers.objects.objects import Objects
+from pentad.rooms.registers.objects.refusals import missing
+from pentad.rooms.registers.objects.reports import Change, Plan
+from pentad.rooms.registers.objects.steps import Step, failure_of_all
+from pentad.rooms.registers.objects.write import announce
+
+MOST_OPERATIONS: Final = 1_000
+KEPT_SECONDS: Final = 7 * 24 * 3600.0
+"""How long a plan that was not committed is kept; a committed one stays, so that it can be undone."""
+
+_COLUMNS: Final = "id, principal, operations, preview, versions, state, created_at, changed_at"
+
+
+class _Planned(msgspec.Struct, frozen=True):
+    """One operation as a plan keeps it."""
+
+    register: int
+    schema: int
+    operation: Operation
+
+
+class _Thrown(Exception):
+    """Carries a preview out of the transaction it was made in."""
+
+    def __init__(self, steps: list[Step]) -> None:
+        super().__init__()
+        self.steps = steps
+
+
+class Plans:
+    """Makes, commits and undoes plans."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        catalogue: Catalogue,
+        access: AccessRules,
+        objects: Objects,
+        history: History,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._catalogue = catalogue
+        self._access = access
+        self._objects = objects
+        self._history = history
+
+    async def make(self, caller: Caller, pair: Pair, operations: Sequence[Operation]) -> Plan:
+        """Look at a batch: what every row would do, and to which other objects."""
+        if not 0 < len(operations) <= MOST_OPERATIONS:
+            raise LimitExceeded(f"A plan has 1 to {MOST_OPERATIONS} operations.", hint="Make several plans.")
+        planned = [_Planned(pair.register.id, pair.schema.id, _with_uuid(one)) for one in operations]
+        identity, now = opaque_id(size=12), moment(self._clock)
+        steps = await self._try_out(caller, planned)
+        plan = Plan(identity, "open", [_shown(step) for step in steps], now, now)
+        versions = {draft.after.uuid: draft.before_version for step in steps for draft in reversed(step.drafts)}
+
+        def keep(tx: Transaction) -> Plan:
+            tx.run("DELETE FROM plans WHERE state = 'open' AND created_at < ?", now - KEPT_SECONDS)
+            tx.run(
+                f"INSERT INTO plans ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, 'open', ?, ?)",  # noqa: S608  own columns
+                identity, caller.principal.id, _text(planned), _text(plan.preview), _text(versions), now, now,
+            )  # fmt: skip
+            return plan
+
+        return await self._database.write(keep)
+
+    async def get(self, caller: Caller, plan_id: str) -> Plan:
+        return await self._database.read(lambda rows: _plan(_row(rows, caller, plan_id)))
+
+    async def commit(self, caller: Caller, plan_id: str) -> Plan:
+        """Do what the plan says, if everything it touches is still as it saw it."""
+
+        def commit(tx: Transaction) -> Plan:
+            row = _row(tx, caller, plan_id)
+            _require(row, "open", "committed")
+            expected: dict[str, int] = msgspec.json.decode(row[4])
+            self._refuse_moved(tx, expected)
+            planned = msgspec.json.decode(row[2], type=list[_Planned])
+            steps = self._carry_out(tx, caller, planned, plan_id)
+            if (error := failure_of_all(steps)) is not None:
+                raise error
+            if {draft.after.uuid for step in steps for draft in step.drafts} != expected.keys():
+                raise VersionMismatch("The plan would touch other objects now.", hint="Make it again.")
+            return self._settled(tx, row, "committed", [step.outcome() for step in steps])
+
+        return await self._database.write(commit)
+
+    async def undo(self, caller: Caller, plan_id: str) -> Plan:
+        """Bring every object a committed plan changed back to what it was."""
+
+        def undo(tx: Transaction) -> Plan:
+            row = _row(tx, caller, plan_id)
+            _require(row, "committed", "undone")
+            changes = chronicle.changes_of_plan(tx, self._database.dialect, plan_id)
+            first: dict[str, tuple[Change, bool]] = {}
+            last: dict[str, int] = {}
+            for change, found_deleted in changes:
+                first.setdefault(change.uuid, (change, found_deleted))
+                last[change.uuid] = change.version
+            self._refuse_moved(tx, last)
+            outcomes = [
+                self._undo_one(tx, caller, plan_id, index, change, found_deleted)
+                for index, (change, found_deleted) in enumerate(reversed(first.values()))
+            ]
+            return self._settled(tx, row, "undone", outcomes)
+
+        return await self._database.write(undo)
+
+    # how it is done
+
+    async def _try_out(self, caller: Caller, planned: list[_Planned]) -> list[Step]:
+        def rehearse(tx: Transaction) -> list[Step]:
+            raise _Thrown(self._carry_out(tx, caller, planned, None))
+
+        try:
+            return await self._database.write(rehearse)
+        except _Thrown as thrown:
+            return thrown.steps
+
+    def _carry_out(self, tx: Transaction, caller: Caller, planned: list[_Planned], plan: str | None) -> list[Step]:
+        """Write every operation in order; what fails is noted on its step."""
+        steps: list[Step] = []
+        for index, one in enumerate(planned):
+            step = Step(index, one.operation)
+            steps.append(step)
+            try:
+                pair = self._catalogue.pair_in(tx, caller, one.register, one.schema)
+                task = self._objects.task(caller, pair, plan)
+                self._objects.writer.make_ready(task, [step])
+                self._objects.writer.write(tx, task, [step])
+            except PentadError as error:
+                step.fail(error)
+        return steps
+
+    def _undo_one(
+        self, tx: Transaction, caller: Caller, plan_id: str, index: int, change: Change, found_deleted: bool
+    ) -> Outcome:
+        pair = self._catalogue.pair_in(tx, caller, change.register, change.schema)
+        task = self._objects.task(caller, pair, f"undo:{plan_id}")
+        held = store.held_by_uuid(tx, [change.uuid]).get(change.uuid)
+        if held is None:
+            raise missing(pair, change.uuid)
+        if change.before is None or found_deleted:
+            if held.stored.is_deleted:
+                return Outcome(index, "unchanged", change.uuid, held.stored.version)
+            self._access.check_object(caller, pair, "delete", held.stored)
+            draft: Draft = deleted(task, held)
+            store.write(tx, self._database.dialect, [draft], task.who)
+            announce(tx, [draft])
+            return Outcome(index, "deleted", change.uuid, draft.after.version)
+        past = held.stored.altered(text=change.before, deleted=None)
+        back = self._history.put_back(tx, task, held, past)
+        return Outcome(index, "updated", change.uuid, back.version)
+
+    def _refuse_moved(self, rows: Rows, expected: dict[str, int]) -> None:
+        """VersionMismatch, naming what is not the version it should be; 0 is an object that does not exist yet."""
+        held = store.held_by_uuid(rows, sorted(expected))
+        moved = {
+            uuid: found
+            for uuid, version in expected.items()
+            if (found := held[uuid].stored.version if uuid in held else 0) != version
+        }
+        if moved:
+            named = ", ".join(f"{uuid} is at version {version}" for uuid, version in list(moved.items())[:5])
+            raise VersionMismatch(
+                f"Objects of the plan have changed: {named}.",
+                hint="Make the plan again from what is there now.",
+                details={"current": moved, "expected": {uuid: expected[uuid] for uuid in moved}},
+            )
+
+    def _settled(
+        self, tx: Transaction, row: Row, state: Literal["committed", "undone"], outcomes: list[Outcome]
+    ) -> Plan:
+        now = moment(self._clock)
+        tx.run("UPDATE plans SET state = ?, changed_at = ? WHERE id = ?", state, now, row[0])
+        return replace(_plan(row), state=state, changed_at=now, outcomes=outcomes)
+
+
+def _with_uuid(operation: Operation) -> Operation:
+    """A new object has its uuid from the preview on."""
+    if operation.action in ("create", "upsert") and operation.uuid is None:
+        return replace(operation, uuid=str(uuid7()))
+    return operation
+
+
+def _shown(step: Step) -> dict[str, Any]:
+    """One row of a preview: what would become of it, how the data differs, and what else would change."""
+    outcome = step.outcome()
+    row: dict[str, Any] = {"index": step.index, "action": step.operation.action, "status": outcome.status}
+    if outcome.error is not None:
+        return {**row, "error": outcome.error}
+    row.update(uuid=outcome.uuid, version=outcome.version)
+    own = [draft for draft in step.drafts if draft.after.uuid == outcome.uuid]
+    if own and own[0].action != "delete":
+        before = own[0].before.stored.data if own[0].before is not None else {}
+        row["diff"] = as_patch(before, own[0].after.data)
+    also = [_also(draft) for draft in step.drafts if draft.after.uuid != outcome.uuid]
+    return {**row, "also": also} if also else row
+
+
+def _also(draft: Draft) -> dict[str, Any]:
+    found: dict[str, Any] = {"uuid": draft.after.uuid, "action": draft.action, "schema": draft.after.schema}
+    if draft.action != "delete" and draft.before is not None:
+        found["diff"] = as_patch(draft.before.stored.data, draft.after.data)
+    return found
+
+
+def _row(rows: Rows, caller: Caller, plan_id: str) -> Row:
+    row = rows.one(f"SELECT {_COLUMNS} FROM plans WHERE id = ?", plan_id.replace("\0", ""))  # noqa: S608  own columns
+    if row is None or row[1] != caller.principal.id:
+        raise NotFound(f"There is no plan {plan_id[:80]!r} of yours.", hint="Make one first; open ones last a week.")
+    return row
+
+
+def _plan(row: Row) -> Plan:
+    return Plan(row[0], row[5], msgspec.json.decode(row[3]), row[6], row[7])
+
+
+def _require(row: Row, state: str, wanted: str) -> None:
+    if row[5] != state:
+        raise Conflict(
+            f"The plan is {row[5]}, so it cannot be {wanted}.",
+            hint="Only an open plan can be committed, and only a committed one undone.",
+        )
+
+
+def _text(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

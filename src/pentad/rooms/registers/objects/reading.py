@@ -1,0 +1,206 @@
+"""Reading objects: one by its name, some by a query, figures over many; now, or as they were.
+
+One read is one hop. A single object without properties that others fill or that are computed on reading is one look-up.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import InvalidInput, NotFound
+from pentad.kernel.ports import Database, Rows
+from pentad.rooms.registers.access import AccessRules
+from pentad.rooms.registers.catalogue import Catalogue
+from pentad.rooms.registers.definitions.storable import text_of
+from pentad.rooms.registers.models import OBJECT_COLUMNS, Caller, Page, Pair, StoredObject
+from pentad.rooms.registers.objects import chronicle, integrity, store
+from pentad.rooms.registers.objects.refusals import missing
+from pentad.rooms.registers.query import run
+from pentad.rooms.registers.query.tree import (
+    Aggregated,
+    AggregateQuery,
+    And,
+    AsOf,
+    Compare,
+    Filter,
+    Found,
+    Not,
+    Or,
+    Path,
+    Query,
+    Scope,
+)
+
+
+class ObjectReader:
+    """Finds objects for a caller."""
+
+    def __init__(self, database: Database, clock: Clock, catalogue: Catalogue, access: AccessRules) -> None:
+        self._database = database
+        self._clock = clock
+        self._catalogue = catalogue
+        self._access = access
+
+    async def get(self, caller: Caller, pair: Pair, ref: int | str, *, as_of: AsOf | None = None) -> StoredObject:
+        """One object of a pair, now or as it was."""
+        if as_of is None and not self._fills(pair):
+            where, value = store.place_of(ref)
+            row = await self._database.lookup(
+                f"SELECT {OBJECT_COLUMNS} FROM objects WHERE {where} AND register = ? AND schema = ?"  # noqa: S608  own
+                " AND deleted IS NULL ORDER BY id LIMIT 1",
+                value, pair.register.id, pair.schema.id,
+            )  # fmt: skip
+            return self._allowed(caller, pair, ref, None if row is None else StoredObject(*row))
+
+        def read(rows: Rows) -> StoredObject:
+            held = store.held_by_ref(rows, pair.register.id, pair.schema.id, ref)
+            found = None if held is None else held.stored
+            if found is not None and as_of is not None:
+                found = chronicle.state_at(rows, found, as_of)
+            if found is not None and found.is_deleted:
+                found = None
+            found = self._allowed(caller, pair, ref, found)
+            return self.filled(rows, pair, [found])[0]
+
+        return await self._database.read(read)
+
+    async def find_by_uuid(self, caller: Caller, uuid: str) -> tuple[Pair, StoredObject]:
+        """An object wherever it lives."""
+        return await self._anywhere(caller, uuid, deleted=False)
+
+    async def find_deleted(self, caller: Caller, uuid: str) -> tuple[Pair, StoredObject]:
+        """A deleted object wherever it lived."""
+        return await self._anywhere(caller, uuid, deleted=True)
+
+    async def deleted(self, caller: Caller, limit: int = 100, offset: int = 0) -> Page[tuple[Pair, StoredObject]]:
+        """Objects that wait to be restored or purged, the last deleted first."""
+
+        def read(rows: Rows) -> Page[tuple[Pair, StoredObject]]:
+            pair_of = self._catalogue.pairs_in(rows)
+            page: list[tuple[Pair, StoredObject]] = []
+            total = 0
+            for stored in store.stream_deleted(rows):
+                pair = pair_of(stored.register, stored.schema)
+                if self._access.sees_object(caller, pair, stored):
+                    if offset <= total < offset + limit:
+                        page.append((pair, stored))
+                    total += 1
+            return Page(page, total, limit, offset)
+
+        return await self._database.read(read)
+
+    async def find(self, caller: Caller, pair: Pair | None, query: Query) -> Found:
+        """The objects a query asks for: of one pair, or of all the caller may read."""
+
+        def read(rows: Rows) -> Found:
+            asked = replace(query, as_of=_pinned(rows, query.as_of))
+            found = run.find(rows, self._database.dialect, self.scope_in(rows, caller, pair), asked)
+            if pair is None or not self._fills(pair):
+                return found
+            objects = self.filled(rows, pair, [StoredObject(*row) for row in found.rows])
+            return replace(found, rows=[stored.row for stored in objects])
+
+        if pair is not None:
+            self._refuse_hidden(caller, pair, _paths(query))
+        return await self._database.read(read)
+
+    async def aggregate(self, caller: Caller, pair: Pair, query: AggregateQuery) -> Aggregated:
+        """Figures over the objects of a pair."""
+        metrics = [metric.path for metric in query.metrics if metric.path is not None]
+        self._refuse_hidden(
+            caller, pair, [*metrics, *(key.path for key in query.group_by), *filter_paths(query.filter)]
+        )
+
+        def read(rows: Rows) -> Aggregated:
+            asked = replace(query, as_of=_pinned(rows, query.as_of))
+            return run.aggregate(rows, self._database.dialect, self.scope_in(rows, caller, pair), asked)
+
+        return await self._database.read(read)
+
+    def scope_in(self, rows: Rows, caller: Caller, pair: Pair | None) -> Scope:
+        """What a caller may ask about: one pair, or every one it may read, with the rules of each."""
+        if pair is not None:
+            self._access.check(caller, pair, "read")
+            indexes = self._catalogue.definitions.facts(pair.definition).indexes
+            indexed = frozenset(path for path, _ in indexes.plain) | {key.paths[0] for key in indexes.unique}
+            rule = self._access.row_filter(caller, pair, "read")
+            return Scope(pair.register.id, (pair.schema.id,), rule=rule, indexed=indexed)
+        return Scope(rule=Or(tuple(self._places(rows, caller))))
+
+    def _places(self, rows: Rows, caller: Caller) -> list[Filter]:
+        """One condition for each pair that has objects the caller may see."""
+        places: list[Filter] = []
+        pair_of = self._catalogue.pairs_in(rows)
+        for register, schema in rows.all("SELECT DISTINCT register, schema FROM objects WHERE deleted IS NULL"):
+            pair = pair_of(register, schema)
+            if not (self._access.sees(caller, pair.register) and self._access.sees(caller, pair.schema)):
+                continue
+            here: list[Filter] = [
+                Compare(("@self", "register"), "eq", register), Compare(("@self", "schema"), "eq", schema)
+            ]  # fmt: skip
+            rule = self._access.row_filter(caller, pair, "read")
+            places.append(And((*here, rule)) if rule is not None else And(tuple(here)))
+        return places
+
+    async def _anywhere(self, caller: Caller, uuid: str, *, deleted: bool) -> tuple[Pair, StoredObject]:
+        def read(rows: Rows) -> tuple[Pair, StoredObject]:
+            row = rows.one(store.SELECT_BY_UUID, uuid.lower().replace("\0", ""))
+            stored = None if row is None else StoredObject(*row)
+            if stored is None or stored.is_deleted != deleted:
+                raise NotFound(f"Object {uuid[:80]!r} not found.", hint="Try objects with action=list.")
+            pair = self._catalogue.pairs_in(rows)(stored.register, stored.schema)
+            self._access.check_object(caller, pair, "read", stored)
+            return pair, stored if deleted else self.filled(rows, pair, [stored])[0]
+
+        return await self._database.read(read)
+
+    def filled(self, rows: Rows, pair: Pair, objects: Sequence[StoredObject]) -> list[StoredObject]:
+        """Objects with what others say about them and what is computed on reading."""
+        if not self._fills(pair):
+            return list(objects)
+        inverse = integrity.inverse_of(rows, pair.definition, [stored.uuid for stored in objects])
+        now = self._clock.now()
+        return [
+            _with_data(stored, pair.definition.shown({**stored.data, **inverse[stored.uuid]}, now=now))
+            for stored in objects
+        ]
+
+    def _fills(self, pair: Pair) -> bool:
+        """Whether an object of the pair reads differently from how it is stored."""
+        return self._catalogue.definitions.facts(pair.definition).fills
+
+    def _allowed(self, caller: Caller, pair: Pair, ref: int | str, found: StoredObject | None) -> StoredObject:
+        if found is None:
+            raise missing(pair, ref)
+        self._access.check_object(caller, pair, "read", found)
+        return found
+
+    def _refuse_hidden(self, caller: Caller, pair: Pair, paths: Sequence[Path]) -> None:
+        """What a caller may not read it may not ask about either."""
+        hidden = self._access.hidden(caller, pair)
+        for path in paths:
+            if path and path[0] in hidden:
+                raise InvalidInput(f"{pair.schema.slug!r} has no property {path[0]!r}.", hint="Leave it out.")
+
+
+def _pinned(rows: Rows, as_of: AsOf | None) -> AsOf | None:
+    """A point in the past as a time: a change means the moment it happened."""
+    return None if as_of is None else AsOf(at=chronicle.time_of(rows, as_of))
+
+
+def _with_data(stored: StoredObject, data: dict[str, Any]) -> StoredObject:
+    return stored.altered(text=text_of(data)[0], data=data)
+
+
+def _paths(query: Query) -> list[Path]:
+    return [*filter_paths(query.filter), *(key.path for key in query.sort), *(facet.path for facet in query.facets)]
+
+
+def filter_paths(node: Filter | None) -> list[Path]:
+    """Every path a filter looks at."""
+    if node is None:
+        return []
+    if isinstance(node, And | Or):
+        return [path for part in node.parts for path in filter_paths(part)]
+    return filter_paths(node.part) if isinstance(node, Not) else [node.path]

@@ -1,0 +1,230 @@
+"""The SQL of objects, their history, their references and their words. Statements only: nothing is decided here.
+
+Everything is done for many objects at once, in a few statements; writing one is writing a list of one.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeVar
+
+from pentad.kernel.ports import Dialect, Rows, Transaction, Value
+from pentad.rooms.registers.catalogue_store import as_uuid
+from pentad.rooms.registers.models import OBJECT_COLUMNS, StoredObject
+from pentad.rooms.registers.objects.drafts import NO_HASH, Draft, Held, Provenance, Reference, digest, link
+from pentad.rooms.registers.query.words import indexed_text
+
+T = TypeVar("T")
+
+CHUNK: Final = 500
+"""Values of one IN list; both dialects take many more, but a statement should stay readable in a log."""
+
+_INSERT: Final = (
+    "INSERT INTO objects (id, uuid, register, schema, version, data, slug, owner, organisation, created_at, updated_at,"
+    " deleted, lock, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_UPDATE: Final = (
+    "UPDATE objects SET version = ?, data = ?, slug = ?, updated_at = ?, deleted = ?, lock = ?, hash = ? WHERE id = ?"
+)
+_INSERT_CHANGE: Final = (
+    "INSERT INTO object_changes (uuid, register, schema, version, action, at, since, before, before_deleted, principal,"
+    " agent, session, call, reason, plan, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_INSERT_WORDS: Final[dict[Dialect, str]] = {
+    "sqlite": "INSERT INTO object_text (rowid, text) VALUES (?, ?)",
+    "postgres": "INSERT INTO object_text (id, words) VALUES (?, CAST(? AS tsvector))",
+}
+_DELETE_WORDS: Final[dict[Dialect, str]] = {
+    "sqlite": "DELETE FROM object_text WHERE rowid = ?",
+    "postgres": "DELETE FROM object_text WHERE id = ?",
+}
+SELECT_BY_UUID: Final = f"SELECT {OBJECT_COLUMNS} FROM objects WHERE uuid = ?"  # noqa: S608  own columns
+_SELECT_HELD: Final = f"SELECT {OBJECT_COLUMNS}, hash FROM objects"  # noqa: S608  own columns
+_STATE_NEUTRAL: Final = frozenset({"lock", "unlock"})
+
+
+def chunks(values: Sequence[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
+    for start in range(0, len(values), size):
+        yield values[start : start + size]
+
+
+def marks(count: int) -> str:
+    """`?, ?, ?`"""
+    return ", ".join("?" * count)
+
+
+def held_by_uuid(rows: Rows, uuids: Sequence[str]) -> dict[str, Held]:
+    """The objects with these uuids, deleted ones too."""
+    found: dict[str, Held] = {}
+    for part in chunks(uuids):
+        for row in rows.all(f"{_SELECT_HELD} WHERE uuid IN ({marks(len(part))})", *part):
+            found[row[1]] = Held(StoredObject(*row[:-1]), row[-1])
+    return found
+
+
+def held_by_ref(rows: Rows, register: int, schema: int, ref: int | str) -> Held | None:
+    """One object of a pair by uuid, id or slug, a deleted one too; of several with one slug the oldest that lives."""
+    where, value = place_of(ref)
+    row = rows.one(
+        f"{_SELECT_HELD} WHERE {where} AND register = ? AND schema = ? ORDER BY deleted IS NOT NULL, id LIMIT 1",
+        value, register, schema,
+    )  # fmt: skip
+    return None if row is None else Held(StoredObject(*row[:-1]), row[-1])
+
+
+def place_of(ref: int | str) -> tuple[str, Value]:
+    """How a caller's way of naming an object reads in SQL."""
+    if isinstance(ref, int):
+        return "id = ?", ref if 0 < ref < 2**63 else 0
+    if (uuid := as_uuid(ref)) is not None:
+        return "uuid = ?", uuid
+    if ref.isascii() and ref.isdigit() and len(ref) < 19:
+        return "id = ?", int(ref)
+    return "slug = ?", ref.replace("\0", "")
+
+
+def stream(rows: Rows, schema: int) -> Iterator[list[Held]]:
+    """All living objects of a schema, in portions."""
+    last = 0
+    while True:
+        found = rows.all(
+            f"{_SELECT_HELD} WHERE schema = ? AND deleted IS NULL AND id > ? ORDER BY id LIMIT ?", schema, last, CHUNK
+        )
+        if not found:
+            return
+        yield [Held(StoredObject(*row[:-1]), row[-1]) for row in found]
+        last = found[-1][0]
+
+
+def stream_deleted(rows: Rows) -> Iterator[StoredObject]:
+    """All deleted objects, the last deleted first."""
+    at, key = float("inf"), 0
+    while True:
+        found = rows.all(
+            f"SELECT {OBJECT_COLUMNS} FROM objects WHERE deleted IS NOT NULL"  # noqa: S608  own columns
+            " AND (updated_at < ? OR (updated_at = ? AND id > ?)) ORDER BY updated_at DESC, id LIMIT ?",
+            at, at, key, CHUNK,
+        )  # fmt: skip
+        if not found:
+            return
+        yield from (StoredObject(*row) for row in found)
+        key, at = found[-1][0], found[-1][10]
+
+
+def write(tx: Transaction, dialect: Dialect, drafts: Sequence[Draft], who: Provenance) -> None:
+    """Store drafts with their history, references and words. No object may occur twice among them."""
+    new = [draft.after for draft in drafts if draft.before is None]
+    _allot(tx, dialect, new)
+    inserts: list[Sequence[Value]] = []
+    updates: list[Sequence[Value]] = []
+    changes: list[Sequence[Value]] = []
+    constant = (who.principal, who.agent, who.session, who.call, who.reason, who.plan)
+    for draft in drafts:
+        now, held = draft.after, draft.before
+        previous = NO_HASH if held is None else held.hash
+        neutral = draft.action in _STATE_NEUTRAL
+        at = now.updated_at if draft.at is None else draft.at
+        hashed = link(
+            previous, now.uuid, now.register, now.schema, now.version, draft.action, at, who, digest(now.text)
+        )
+        since, before, before_deleted = None, None, 0
+        if held is not None and not neutral:
+            old = held.stored
+            since, before, before_deleted = old.updated_at, old.text, int(old.is_deleted)
+        changes.append(
+            (now.uuid, now.register, now.schema, now.version, draft.action, at, since, before, before_deleted,
+             *constant, hashed)
+        )  # fmt: skip
+        if held is None:
+            inserts.append((*now.row, hashed))
+        elif draft.action != "purge":
+            row = now.row
+            updates.append((now.version, now.text, now.slug, now.updated_at, row[11], row[12], hashed, now.id))
+    if inserts:
+        tx.run_many(_INSERT, inserts)
+    if updates:
+        tx.run_many(_UPDATE, updates)
+    if changes:
+        tx.run_many(_INSERT_CHANGE, changes)
+    _write_references(tx, drafts)
+    _write_words(tx, dialect, drafts)
+
+
+def note(tx: Transaction, dialect: Dialect, drafts: Sequence[Draft]) -> None:
+    """Note anew what objects point at, their words and slugs, where only the reading of their data has changed."""
+    tx.run_many("UPDATE objects SET slug = ? WHERE id = ?", [(draft.after.slug, draft.after.id) for draft in drafts])
+    _write_references(tx, drafts)
+    _write_words(tx, dialect, drafts)
+
+
+def _allot(tx: Transaction, dialect: Dialect, new: Sequence[StoredObject]) -> None:
+    """Give new objects their ids in one go, so that no insert has to be asked for its own."""
+    if not new:
+        return
+    if dialect == "sqlite":
+        first: int = tx.value("SELECT coalesce(max(id), 0) + 1 FROM objects")
+        ids = list(range(first, first + len(new)))
+    else:
+        sql = "SELECT nextval(pg_get_serial_sequence('objects', 'id')) FROM generate_series(1, ?)"
+        ids = sorted(row[0] for row in tx.all(sql, len(new)))
+    for stored, key in zip(new, ids, strict=True):
+        stored.id = key
+
+
+def _write_references(tx: Transaction, drafts: Sequence[Draft]) -> None:
+    gone = [(draft.after.uuid,) for draft in drafts if draft.before is not None and draft.references is not None]
+    if gone:
+        tx.run_many("DELETE FROM object_references WHERE source = ?", gone)
+    made = [
+        (draft.after.uuid, reference.path, reference.target, draft.after.schema)
+        for draft in drafts
+        if draft.references
+        for reference in dict.fromkeys(draft.references)
+    ]
+    if made:
+        tx.run_many("INSERT INTO object_references (source, path, target, schema) VALUES (?, ?, ?, ?)", made)
+
+
+def _write_words(tx: Transaction, dialect: Dialect, drafts: Sequence[Draft]) -> None:
+    gone = [(draft.after.id,) for draft in drafts if draft.before is not None and draft.words is not None]
+    if gone:
+        tx.run_many(_DELETE_WORDS[dialect], gone)
+    made = [(draft.after.id, indexed_text(dialect, draft.words)) for draft in drafts if draft.words]
+    if made:
+        tx.run_many(_INSERT_WORDS[dialect], made)
+
+
+def references_to(rows: Rows, targets: Sequence[str]) -> list[tuple[str, Reference, int]]:
+    """Who points at these objects: source, by which property at which of them, and the source's schema."""
+    found: list[tuple[str, Reference, int]] = []
+    for part in chunks(targets):
+        sql = f"SELECT source, path, target, schema FROM object_references WHERE target IN ({marks(len(part))})"  # noqa: S608  only marks
+        found += [(source, Reference(path, target), schema) for source, path, target, schema in rows.all(sql, *part)]
+    return found
+
+
+def living(rows: Rows, uuids: Sequence[str]) -> dict[str, int]:
+    """Which of these objects live, with their schemas."""
+    found: dict[str, int] = {}
+    for part in chunks(uuids):
+        sql = f"SELECT uuid, schema FROM objects WHERE deleted IS NULL AND uuid IN ({marks(len(part))})"  # noqa: S608  only marks
+        found.update(rows.all(sql, *part))
+    return found
+
+
+def taken(rows: Rows, uuids: Sequence[str]) -> set[str]:
+    """Which of these uuids are in use, by living or deleted objects, or were by purged ones."""
+    found: set[str] = set()
+    for part in chunks(uuids):
+        here = marks(len(part))
+        sql = (
+            f"SELECT uuid FROM objects WHERE uuid IN ({here})"  # noqa: S608  only marks
+            f" UNION SELECT uuid FROM object_changes WHERE uuid IN ({here})"
+        )
+        found.update(row[0] for row in rows.all(sql, *part, *part))
+    return found
+
+
+def remove(tx: Transaction, dialect: Dialect, stored: StoredObject) -> None:
+    """Erase an object; its history is the caller's business."""
+    tx.run("DELETE FROM object_references WHERE source = ?", stored.uuid)
+    tx.run(_DELETE_WORDS[dialect], stored.id)
+    tx.run("DELETE FROM objects WHERE id = ?", stored.id)

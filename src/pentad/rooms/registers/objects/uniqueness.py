@@ -1,0 +1,110 @@
+"""Who already has a value that may occur only once: found before writing, so that an error can name the object.
+
+The unique indexes have the last word; this only looks first, for one row or for a thousand in a few statements. Among
+the rows of one batch the earlier one wins, as if they had come one after the other.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import Conflict
+from pentad.kernel.ports import Dialect, Rows, Value
+from pentad.rooms.registers.objects.drafts import Draft
+from pentad.rooms.registers.objects.indexes import UniqueKey
+from pentad.rooms.registers.query.tree import Kind, Path
+
+Claim = tuple[Any, ...]
+"""An organisation and the values that are taken in it."""
+
+_KEYS_AT_ONCE: Final = 100
+_TYPES: Final[dict[Kind, tuple[type, ...]]] = {"text": (str,), "number": (int, float), "boolean": (bool,)}
+
+
+def conflicts(
+    rows: Rows, dialect: Dialect, register: int, schema: int, keys: Sequence[UniqueKey], drafts: Sequence[Draft]
+) -> dict[int, Conflict]:
+    """The drafts (by position) whose values belong to another object already."""
+    refused: dict[int, Conflict] = {}
+    for key in keys:
+        wanted = [_claim(key, draft.after.organisation, draft.after.data) for draft in drafts]
+        holders = _holders(rows, dialect, register, schema, key, {claim for claim in wanted if claim is not None})
+        for position, (draft, claim) in enumerate(zip(drafts, wanted, strict=True)):
+            if claim is None:
+                continue
+            uuid = draft.after.uuid
+            holder = holders.get(claim, uuid)
+            if holder != uuid:
+                refused.setdefault(position, _taken(key, claim, holder))
+                continue
+            _release(holders, key, draft)
+            holders[claim] = uuid
+    return refused
+
+
+def found_by_key(
+    rows: Rows, dialect: Dialect, register: int, schema: int, key: UniqueKey, organisation: str,
+    data: Sequence[Mapping[str, Any]],
+) -> list[str | None]:  # fmt: skip
+    """For each of some data, the object that has the same values in the properties of a key."""
+    claims = [_claim(key, organisation, one) for one in data]
+    holders = _holders(rows, dialect, register, schema, key, {claim for claim in claims if claim is not None})
+    return [None if claim is None else holders.get(claim) for claim in claims]
+
+
+def _release(holders: dict[Claim, str], key: UniqueKey, draft: Draft) -> None:
+    """What an earlier row of the batch gave up is free for a later one."""
+    if draft.before is None:
+        return
+    old = _claim(key, draft.before.stored.organisation, draft.before.stored.data)
+    if old is not None and holders.get(old) == draft.after.uuid:
+        del holders[old]
+
+
+def _claim(key: UniqueKey, organisation: str, data: Mapping[str, Any]) -> Claim | None:
+    values = [_value(data, path, kind) for path, kind in zip(key.paths, key.kinds, strict=True)]
+    return None if None in values else (organisation, *values)
+
+
+def _value(data: Any, path: Path, kind: Kind) -> Any:
+    for step in path:
+        data = cast("dict[str, Any]", data).get(str(step)) if isinstance(data, dict) else None
+    if not isinstance(data, _TYPES[kind]) or (kind == "number" and isinstance(data, bool)):
+        return None
+    return data
+
+
+def _holders(
+    rows: Rows, dialect: Dialect, register: int, schema: int, key: UniqueKey, claims: Iterable[Claim]
+) -> dict[Claim, str]:
+    found: dict[Claim, str] = {}
+    expressions = key.expressions(dialect)
+    # a value that is bound to one place of a statement keeps its type; an organisation is checked on what comes back
+    values = sorted({claim[1:] for claim in claims}, key=repr)
+    for start in range(0, len(values), _KEYS_AT_ONCE):
+        part = values[start : start + _KEYS_AT_ONCE]
+        taken = _any_of(expressions, len(part))
+        sql = (
+            f"SELECT uuid, organisation, {', '.join(expressions)} FROM objects"  # noqa: S608  quoted by expressions
+            f" WHERE schema = {int(schema)} AND deleted IS NULL AND register = ? AND ({taken})"
+        )
+        bound: list[Value] = [register, *(value for group in part for value in group)]
+        for uuid, organisation, *held in rows.all(sql, *bound):
+            found[organisation, *held] = uuid
+    return found
+
+
+def _any_of(expressions: Sequence[str], count: int) -> str:
+    """One of `count` groups of values; a list is what an index on a single expression is used for."""
+    if len(expressions) == 1:
+        return f"({expressions[0]}) IN ({', '.join('?' * count)})"
+    one = " AND ".join(f"({expression}) = ?" for expression in expressions)
+    return " OR ".join([f"({one})"] * count)
+
+
+def _taken(key: UniqueKey, claim: Claim, holder: str) -> Conflict:
+    values = ", ".join(f"{name} = {value!r}" for name, value in zip(key.names, claim[1:], strict=True))
+    return Conflict(
+        f"{values[:200]} belongs to object {holder} already, and must be unique.",
+        hint=f"Update that object, or choose another {' and '.join(key.names)}.",
+        details={"rule": "unique", "properties": list(key.names), "existing": holder},
+    )

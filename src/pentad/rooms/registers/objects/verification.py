@@ -1,0 +1,103 @@
+"""Whether an object's history is what really happened: every hash recomputed, every link and time looked at.
+
+Each change's hash covers the one before it, its own facts and the state it led to; the object holds the newest. To
+change, remove or add anything without being seen, one would have to rewrite all that follows, and the object.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pentad.rooms.registers.objects.chronicle import ERASED, digest_of
+from pentad.rooms.registers.objects.drafts import NO_HASH, Held, Provenance, digest, link
+from pentad.rooms.registers.objects.reports import Change
+
+_NEUTRAL: Final = frozenset({"lock", "unlock"})
+_MOST_PROBLEMS: Final = 20
+
+
+@dataclass(slots=True)
+class Verification:
+    """The verdict on one object's history."""
+
+    uuid: str
+    changes: int
+    head: str
+    problems: list[str] = field(default_factory=list[str])
+
+    @property
+    def valid(self) -> bool:
+        return not self.problems
+
+    def wire(self) -> dict[str, Any]:
+        return {
+            "uuid": self.uuid,
+            "valid": self.valid,
+            "changes": self.changes,
+            "head": self.head,
+            "problems": self.problems[:_MOST_PROBLEMS],
+        }
+
+
+def verified(uuid: str, history: Sequence[tuple[Change, bool]], held: Held | None) -> Verification:
+    """Check a whole history, oldest first, against the object as it is; `held` is None for a purged one."""
+    head = history[-1][0].hash.hex() if history else ""
+    verdict = Verification(uuid, len(history), head)
+    states = _states(history, held)
+    previous = NO_HASH
+    version, since, deleted = 0, None, False
+    for (change, found_deleted), state in zip(history, states, strict=True):
+        name = f"change {change.seq} ({change.action}, version {change.version})"
+        if change.hash != _expected(previous, change, state):
+            verdict.problems.append(f"{name}: its hash does not fit what it says or what came before.")
+        previous = change.hash
+        if change.action in _NEUTRAL:
+            if change.version != version:
+                verdict.problems.append(f"{name}: it is not about version {version}.")
+            continue
+        if change.version != version + 1:
+            verdict.problems.append(f"{name}: version {version + 1} should be here.")
+        erased = change.before is not None and change.before.startswith(ERASED)
+        if change.since != since or (found_deleted != deleted and not erased):
+            verdict.problems.append(f"{name}: what it replaced is not what was there.")
+        version, since, deleted = change.version, change.at, change.action == "delete"
+    _check_end(verdict, history, held, version, since, deleted)
+    return verdict
+
+
+def _check_end(
+    verdict: Verification,
+    history: Sequence[tuple[Change, bool]],
+    held: Held | None,
+    version: int,
+    since: float | None,
+    deleted: bool,
+) -> None:
+    last = history[-1][0] if history else None
+    if held is None:
+        if last is None or last.action != "purge":
+            verdict.problems.append("The object is gone, and no change says so.")
+        return
+    stored = held.stored
+    if last is None or last.hash != held.hash:
+        verdict.problems.append("The object does not hold the hash of its newest change.")
+    if (stored.version, stored.updated_at, stored.is_deleted) != (version, since, deleted):
+        verdict.problems.append("The object's version, time or deletion is not what its history says.")
+
+
+def _states(history: Sequence[tuple[Change, bool]], held: Held | None) -> list[bytes]:
+    """The digest of the state after each change: what the next one that replaced a state found, or what is there."""
+    following = digest("") if held is None else digest(held.stored.text)
+    states: list[bytes] = []
+    for change, _ in reversed(history):
+        states.append(digest("") if change.action == "purge" else following)
+        if change.before is not None and change.action not in _NEUTRAL:
+            following = digest_of(change.before)
+    return states[::-1]
+
+
+def _expected(previous: bytes, change: Change, state: bytes) -> bytes:
+    who = Provenance(change.principal, change.agent, change.session, change.call, change.reason, change.plan)
+    return link(
+        previous, change.uuid, change.register, change.schema, change.version, change.action, change.at, who, state
+    )

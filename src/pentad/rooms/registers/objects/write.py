@@ -1,0 +1,341 @@
+"""The one way objects get into the store: prepare, validate, check integrity, then write everything at once.
+
+New objects are made ready before the transaction, changes inside it, because they need what is there. One object or a
+thousand take the same way. In a batch the rows count as coming one after the other; one that fails leaves the others
+alone, and whoever wants all or nothing lets the transaction fail.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
+
+from pentad.kernel.errors import InvalidInput, NotFound, PentadError
+from pentad.kernel.ids import uuid7
+from pentad.kernel.ports import Dialect, Rows, Transaction
+from pentad.mcp.changes import resource_updated
+from pentad.rooms.registers import catalogue_store
+from pentad.rooms.registers.access import AccessRules
+from pentad.rooms.registers.catalogue import Catalogue
+from pentad.rooms.registers.definitions.patching import json_patch, merge_patch, same_json
+from pentad.rooms.registers.definitions.problems import rejection
+from pentad.rooms.registers.models import Operation, Pair, StoredObject
+from pentad.rooms.registers.objects import integrity, locks, store, uniqueness
+from pentad.rooms.registers.objects.deletion import Deletion
+from pentad.rooms.registers.objects.drafts import Draft, Held, after
+from pentad.rooms.registers.objects.indexes import key_of
+from pentad.rooms.registers.objects.refusals import (
+    SHORT,
+    check_version,
+    chosen_uuid,
+    missing,
+    refuse_long,
+    uuid_taken,
+)
+from pentad.rooms.registers.objects.reports import ChangeAction
+from pentad.rooms.registers.objects.steps import Step, Task
+
+if TYPE_CHECKING:
+    from pentad.rooms.registers.definitions.compiled import Prepared
+
+_Part = Literal["new", "change", "delete"]
+_PARTS: Final[dict[str, _Part]] = {"create": "new", "delete": "delete"}
+_MADE_ELSEWHERE: Final = Operation("update")
+
+
+class StaleDefinition(Exception):
+    """The schema changed after it was read: the write starts again with the new one."""
+
+
+class ObjectWriter:
+    """Carries out operations on the objects of one pair."""
+
+    def __init__(self, dialect: Dialect, catalogue: Catalogue, access: AccessRules) -> None:
+        self._dialect: Dialect = dialect
+        self._catalogue = catalogue
+        self._definitions = catalogue.definitions
+        self._access = access
+        self.deletion = Deletion(dialect, catalogue, access)
+
+    def make_ready(self, task: Task, steps: Sequence[Step]) -> None:
+        """Before the transaction: make the drafts of new objects, or note why they cannot be."""
+        for step in steps:
+            if step.operation.action == "create":
+                try:
+                    step.draft = self._new(task, step.operation.data, step.operation.uuid)
+                except PentadError as error:
+                    step.fail(error)
+
+    def write(self, tx: Transaction, task: Task, steps: Sequence[Step]) -> None:
+        """Inside the transaction: do what can be done, and note what cannot on the steps."""
+        check_current(tx, task.pair)
+        for part, group in groupby(steps, key=lambda step: _PARTS.get(step.operation.action, "change")):
+            members = list(group)
+            if part == "new":
+                self._finish(tx, task, [step for step in members if step.error is None])
+            elif part == "change":
+                self._change_all(tx, task, members)
+            else:
+                self.deletion.delete_all(tx, task, members)
+        self._attach(tx, task, steps)
+        announce(tx, (draft for step in steps if step.error is None for draft in step.drafts))
+
+    def finish(self, tx: Transaction, task: Task, draft: Draft) -> StoredObject:
+        """Write one draft made elsewhere (restore, revert, undo), under the same checks."""
+        step = Step(0, _MADE_ELSEWHERE, draft=draft)
+        self._finish(tx, task, [step])
+        if step.error is not None:
+            raise step.error
+        announce(tx, step.drafts)
+        return draft.after
+
+    def drafted(self, task: Task, action: ChangeAction, held: Held, data: dict[str, Any], text: str) -> Draft:
+        """The draft that gives an object other data, which `text` holds to the letter."""
+        definition, old = task.pair.definition, held.stored
+        stored = old.altered(
+            version=old.version + 1,
+            text=text,
+            slug=definition.slug_of(data),
+            updated_at=after(old.updated_at, task.now),
+            deleted=None,
+            data=data,
+        )
+        self._refuse_long(task.pair, stored)
+        known = None if old.is_deleted else frozenset(integrity.references_of(definition, old.data))
+        references = integrity.references_of(definition, data)
+        return Draft(action, stored, held, references, definition.texts(data), known=known)
+
+    # new objects
+
+    def _new(self, task: Task, given: Mapping[str, Any] | None, uuid: str | None) -> Draft:
+        if given is None:
+            raise InvalidInput("An object needs data.", hint='Give data {"property": value, ...}.')
+        pair, caller = task.pair, task.caller
+        definition = pair.definition
+        self._access.check(caller, pair, "create", given)
+        prepared = self.prepared(task, self._access.writable(caller, pair, dict(given)), None)
+        data = prepared.data
+        stored = StoredObject(
+            0, str(uuid7()) if uuid is None else chosen_uuid(uuid), pair.register.id, pair.schema.id, 1, prepared.text,
+            definition.slug_of(data), caller.principal.id, self._access.organisation(caller), task.now, task.now,
+            None, None, data,
+        )  # fmt: skip
+        self._refuse_long(pair, stored)
+        references = integrity.references_of(definition, data) if definition.references else None
+        return Draft("create", stored, None, references, definition.texts(data))
+
+    def prepared(self, task: Task, data: dict[str, Any], previous: Mapping[str, Any] | None) -> "Prepared":
+        """The data as it is to be stored; InvalidInput with every problem it has."""
+        facts = {"user": task.caller.principal.id, "name": task.caller.principal.name}
+        for name in self._definitions.facts(task.pair.definition).inverse:
+            data.pop(name, None)
+        prepared = task.pair.definition.prepare(data, previous=previous, now=task.now, caller_facts=facts)
+        if prepared.problems:
+            raise rejection(prepared.problems)
+        return prepared
+
+    # changes
+
+    def _change_all(self, tx: Transaction, task: Task, steps: list[Step]) -> None:
+        """Changes of different objects together; a second change of the same object waits for the first."""
+        while steps:
+            found = self._targets(tx, task, steps)
+            count = _distinct(steps, found)
+            for step, held in zip(steps[:count], found, strict=False):
+                if step.error is not None:
+                    continue
+                try:
+                    self._change(task, step, held)
+                except PentadError as error:
+                    step.fail(error)
+            self._finish(tx, task, [step for step in steps[:count] if step.draft is not None and step.error is None])
+            steps = steps[count:]
+
+    def _change(self, task: Task, step: Step, held: Held | None) -> None:
+        operation = step.operation
+        if held is None and operation.action == "upsert":
+            step.draft = self._new(task, operation.data, operation.uuid)
+            return
+        held = self.editable(task, held, operation.ref, "update", operation.if_version)
+        old = held.stored
+        data = self._access.writable(task.caller, task.pair, _wanted(step, old), old.data, old.owner)
+        prepared = self.prepared(task, data, old.data)
+        if same_json(prepared.data, old.data):
+            step.succeed("unchanged", old)
+            return
+        step.draft = self.drafted(task, "update", held, prepared.data, prepared.text)
+
+    def editable(
+        self, task: Task, held: Held | None, ref: int | str | None, right: Literal["update", "delete"],
+        if_version: int | None,
+    ) -> Held:  # fmt: skip
+        """The object, if the caller may change it now and it is the version the caller knows."""
+        if held is None or held.stored.is_deleted:
+            raise missing(task.pair, ref)
+        stored = held.stored
+        self._access.check_object(task.caller, task.pair, right, stored)
+        check_version(stored, if_version)
+        locks.refuse_locked(stored, task.caller.principal.id, task.now)
+        return held
+
+    def _targets(self, rows: Rows, task: Task, steps: Sequence[Step]) -> list[Held | None]:
+        """The object each step is about, as the store has it now."""
+        pair = task.pair
+        uuids: list[str | None] = [None] * len(steps)
+        found: dict[int, Held | None] = {}
+        by_key: dict[tuple[str, ...], list[int]] = {}
+        for place, step in enumerate(steps):
+            operation = step.operation
+            if operation.action == "upsert":
+                by_key.setdefault(operation.key, []).append(place)
+            elif isinstance(operation.ref, str) and (uuid := catalogue_store.as_uuid(operation.ref)):
+                uuids[place] = uuid
+            elif operation.ref is not None:
+                found[place] = store.held_by_ref(rows, pair.register.id, pair.schema.id, operation.ref)
+        for names, places in by_key.items():
+            self._find_by_key(rows, task, names, [(place, steps[place]) for place in places], uuids)
+        held = store.held_by_uuid(rows, [uuid for uuid in uuids if uuid is not None])
+        for place, uuid in enumerate(uuids):
+            if uuid is not None:
+                here = held.get(uuid)
+                found[place] = here if here is not None and _belongs(here, pair) else None
+        return [found.get(place) for place in range(len(steps))]
+
+    def _find_by_key(
+        self, rows: Rows, task: Task, names: tuple[str, ...], members: Sequence[tuple[int, Step]],
+        uuids: list[str | None],
+    ) -> None:  # fmt: skip
+        pair = task.pair
+        if not names or any(name not in pair.definition.properties for name in names):
+            problem = (
+                "An upsert needs a key: properties of the schema" if not names else f"{', '.join(names)} is no key"
+            )
+            error = InvalidInput(f"{problem}.", hint=f"Properties: {', '.join(list(pair.definition.properties)[:20])}.")
+            for _, step in members:
+                step.fail(error)
+            return
+        data = [step.operation.data or {} for _, step in members]
+        key = key_of(pair.definition, names)
+        organisation = self._access.organisation(task.caller)
+        holders = uniqueness.found_by_key(
+            rows, self._dialect, pair.register.id, pair.schema.id, key, organisation, data
+        )
+        for (place, step), holder, one in zip(members, holders, data, strict=True):
+            uuids[place] = holder
+            if any(one.get(name) is None for name in names):
+                step.fail(InvalidInput(f"The key ({', '.join(names)}) is not filled.", hint="Give every part of it."))
+
+    # the end of all of them
+
+    def _finish(self, tx: Transaction, task: Task, steps: list[Step]) -> None:
+        """Check drafts against the store and one another, and write those that pass."""
+        steps = self._passing(steps, self._uuids_taken(tx, steps))
+        pair = task.pair
+        if pair.definition.references:
+            steps = self._passing(steps, integrity.broken(tx, pair.definition, _drafts(steps)))
+        keys = self._definitions.facts(pair.definition).indexes.unique
+        if keys:
+            refused = uniqueness.conflicts(tx, self._dialect, pair.register.id, pair.schema.id, keys, _drafts(steps))
+            steps = self._passing(steps, refused)
+        drafts = _drafts(steps)
+        if drafts:
+            store.write(tx, self._dialect, drafts, task.who)
+        for step, draft in zip(steps, drafts, strict=True):
+            step.drafts.append(draft)
+            step.succeed("created" if draft.before is None else "updated", draft.after)
+
+    def _uuids_taken(self, rows: Rows, steps: Sequence[Step]) -> dict[int, PentadError]:
+        chosen = {
+            step.draft.after.uuid: place
+            for place, step in reversed(list(enumerate(steps)))
+            if step.draft is not None and step.draft.before is None and step.operation.uuid
+        }
+        if not chosen:
+            return {}
+        refused: dict[int, PentadError] = {}
+        taken = store.taken(rows, list(chosen))
+        for place, step in enumerate(steps):
+            draft = step.draft
+            if draft is None or draft.before is not None or not step.operation.uuid:
+                continue
+            uuid = draft.after.uuid
+            if uuid in taken or chosen[uuid] != place:
+                refused[place] = uuid_taken(uuid)
+        return refused
+
+    def _passing(self, steps: list[Step], refused: Mapping[int, PentadError]) -> list[Step]:
+        for place, error in refused.items():
+            steps[place].fail(error)
+        return [step for place, step in enumerate(steps) if place not in refused] if refused else steps
+
+    def _refuse_long(self, pair: Pair, stored: StoredObject) -> None:
+        if len(stored.text) > SHORT:
+            refuse_long(self._definitions.facts(pair.definition).indexes.texts, stored.data)
+
+    def _attach(self, tx: Transaction, task: Task, steps: Sequence[Step]) -> None:
+        """The first object of a schema in a register makes the schema part of it."""
+        register, schema = task.pair.register, task.pair.schema
+        if schema.id in register.schemas or all(step.status != "created" for step in steps):
+            return
+        if catalogue_store.attach(tx, register.id, schema.id):
+            self._catalogue.announce(tx)
+
+
+def check_current(rows: Rows, pair: Pair) -> None:
+    """StaleDefinition where the pair is not what the store has; a unit of work that writes objects starts with this."""
+    row = rows.one(
+        "SELECT changes, (SELECT 1 FROM registers WHERE id = ?) FROM schemas WHERE id = ?",
+        pair.register.id, pair.schema.id,
+    )  # fmt: skip
+    if row is None or row[1] is None:
+        raise NotFound(f"{pair.label} was deleted meanwhile.", hint="Try registers with action=list.")
+    if row[0] != pair.schema.changes:
+        raise StaleDefinition
+
+
+def announce(tx: Transaction, drafts: Iterable[Draft]) -> None:
+    """Tell whoever follows the objects or their pairs; a new object nobody can follow yet."""
+    pairs: set[str] = set()
+    for draft in drafts:
+        pairs.add(draft.after.pair_uri)
+        if draft.before is not None:
+            resource_updated(tx, draft.after.uri)
+    for uri in sorted(pairs):
+        resource_updated(tx, uri)
+
+
+def _distinct(steps: Sequence[Step], found: Sequence[Held | None]) -> int:
+    """How many steps from the first on are about different objects."""
+    seen: set[Any] = set()
+    for place, (step, held) in enumerate(zip(steps, found, strict=True)):
+        mark: Any = None
+        if held is not None:
+            mark = held.stored.uuid
+        elif step.operation.action == "upsert":
+            data = step.operation.data or {}
+            mark = tuple(repr(data.get(name)) for name in step.operation.key)
+        if mark is not None:
+            if mark in seen:
+                return place
+            seen.add(mark)
+    return len(steps)
+
+
+def _wanted(step: Step, old: StoredObject) -> dict[str, Any]:
+    """The data an operation asks for, given what is there."""
+    operation = step.operation
+    if operation.action == "json_patch":
+        wanted = json_patch(old.data, operation.patch)
+        if not isinstance(wanted, dict):
+            raise InvalidInput("The patch leaves something that is not an object.")
+        return cast("dict[str, Any]", wanted)
+    if operation.data is None:
+        raise InvalidInput("The operation needs data.", hint='Give data {"property": value, ...}.')
+    return merge_patch(old.data, operation.data) if operation.action == "patch" else dict(operation.data)
+
+
+def _belongs(held: Held, pair: Pair) -> bool:
+    return held.stored.register == pair.register.id and held.stored.schema == pair.schema.id
+
+
+def _drafts(steps: Sequence[Step]) -> list[Draft]:
+    return [step.draft for step in steps if step.draft is not None]
