@@ -44,8 +44,9 @@ async def test_pages_of_every_origin_may_call_a_shared_path_and_no_other(make_ap
 
 async def test_a_foreign_page_cannot_send_what_a_browser_would_not_ask_permission_for(make_app: AppMaker) -> None:
     app, credentials = await closed_app(make_app)
-    for kind in ({}, {"content-type": "text/plain"}, {"content-type": "application/x-www-form-urlencoded"}):
-        answer = await send(front_of(app), "POST", "/echo/mcp", FOREIGN | kind | credentials, b"1").head()
+    for kind in (None, "text/plain", "text/plain; json", "text/plain;charset=application/json", "multipart/form-data"):
+        typed = {} if kind is None else {"content-type": kind}
+        answer = await send(front_of(app), "POST", "/echo/mcp", FOREIGN | typed | credentials, b"1").head()
         assert answer.status == 403
 
 

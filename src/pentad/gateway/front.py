@@ -23,6 +23,8 @@ from pentad.net.body import ClientDisconnected, read_body
 Scope = MutableMapping[str, Any]
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+_ASKED_FIRST: Final = frozenset({b"application/json", b"application/json-patch+json"})
+"""Kinds of bodies a browser does not send to another origin without asking."""
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _NONE_REPEATED: Final = frozenset[bytes]()
 _USUAL_MEDIA: Final = frozenset(
@@ -129,7 +131,8 @@ class Front:
         """
         if not any(scope["path"].startswith(prefix) for prefix in self._any_origin):
             return False
-        return scope["method"] not in _WITH_BODY or b"json" in headers.get(b"content-type", b"").lower()
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        return scope["method"] not in _WITH_BODY or kind in _ASKED_FIRST
 
     async def _principal(self, headers: Mapping[bytes, bytes], *, required: bool) -> Principal:
         if self._authenticator is None:
