@@ -59,6 +59,6 @@ ROOM = Room(
     schema="pentad.rooms.registers.schema",
     routes=routes,
     endpoints=endpoints,
-    any_origin=("/api", "/index.php/apps/openregister/api"),
+    any_origin=("/api/mcp", "/index.php/apps/openregister/api/mcp"),
     demo=fill,
 )
