@@ -26,7 +26,7 @@ _PATTERNS_TOGETHER: Final = 64 * 1024 * 1024
 _ONE_PATTERN: Final = 8 * 1024 * 1024
 _LONGEST_FOR_LOOKAROUND: Final = 1_000
 _BACKTRACKS: Final = 1_000
-_EXPLAIN_BUDGET: Final = 100_000
+_EXPLAIN_BUDGET: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """Schemas made in one line, for the tests of this folder."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from pentad.rooms.registers.definitions.compiled import CompiledSchema, compile_schema
@@ -11,5 +10,5 @@ def nobody(_: int | str) -> None:
     return
 
 
-def compiled(properties: Mapping[str, Any] | None = None, **body: Any) -> CompiledSchema:
-    return compile_schema({"properties": dict(properties or {}), **body}, parents=nobody)
+def compiled(properties: Any = None, **body: Any) -> CompiledSchema:
+    return compile_schema({"properties": {} if properties is None else properties, **body}, parents=nobody)

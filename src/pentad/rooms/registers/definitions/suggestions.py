@@ -13,7 +13,7 @@ import msgspec
 
 from pentad.kernel.errors import PentadError
 from pentad.kernel.names import nearest
-from pentad.kernel.schema import Failure, Path, pointer
+from pentad.kernel.schema import Failure, Path, measure, pointer
 from pentad.rooms.registers.definitions.formats import tidied
 from pentad.rooms.registers.definitions.patching import json_patch, value_at
 from pentad.rooms.registers.definitions.problems import Problem
@@ -24,6 +24,8 @@ Operations = tuple[dict[str, Any], ...]
 Places = set[tuple[Path, str, str]]
 
 _MOST_TRIALS: Final = 50
+_TRIED_VALUES: Final = 20_000
+_MOST_NAMES: Final = 200
 _CLOSE: Final = 0.7
 _CLEARLY: Final = 0.08
 _WHOLE: Final = 2**53
@@ -34,7 +36,7 @@ def with_suggestions(
 ) -> list[Problem]:
     """The problems with what would mend them. `names(path)` tells the properties an object at a path may have."""
     current, places = data, _places(check(data))
-    left = _MOST_TRIALS
+    left = min(_MOST_TRIALS, _TRIED_VALUES // measure(data)[1])
     mended: list[Problem] = []
     for problem in problems:
         better = problem
@@ -157,7 +159,7 @@ def _for_missing(problem: Problem, data: Any, known: Mapping[str, Any]) -> Itera
     owner = _at(data, problem.where[:-1])
     if isinstance(owner, Mapping):
         strangers = [key for key in cast("Mapping[str, Any]", owner) if key not in known]
-        if len(close := nearest(name, strangers, limit=2)) == 1:
+        if len(close := _near(name, strangers)) == 1:
             source = pointer((*problem.where[:-1], close[0]))
             yield close[0], ({"op": "move", "from": source, "path": problem.path},)
     definition = known.get(name)
@@ -174,10 +176,17 @@ def _for_unwanted(problem: Problem, data: Any, known: Mapping[str, Any]) -> Iter
     owner = _at(data, problem.where[:-1])
     given = mapping(owner)
     free = [key for key in known if key not in given]
-    if len(close := nearest(name, free, limit=2)) == 1:
+    if len(close := _near(name, free)) == 1:
         target = pointer((*problem.where[:-1], close[0]))
         yield close[0], ({"op": "move", "from": problem.path, "path": target},)
     yield None, ({"op": "remove", "path": problem.path},)
+
+
+def _near(name: str, names: list[str]) -> list[str]:
+    """Up to two names close to this one; among very many only those that begin alike are looked at."""
+    if len(names) > _MOST_NAMES:
+        names = [other for other in names if other[:1].casefold() == name[:1].casefold()][:_MOST_NAMES]
+    return nearest(name, names, limit=2)
 
 
 def _at(data: Any, path: Path) -> Any:

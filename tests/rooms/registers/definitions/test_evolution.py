@@ -1,0 +1,204 @@
+"""Changing a schema: what changed, which objects would fail, and the migration that carries them over."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.registers.definitions.comparison import compare
+from pentad.rooms.registers.definitions.evolution import preflight
+from pentad.rooms.registers.definitions.migration import Step, migrate, read_steps
+from tests.rooms.registers.definitions.making import compiled
+
+
+def changes(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, str, str]]:
+    return [(one.name, one.kind, one.rule) for one in compare(compiled(**old), compiled(**new))]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind", "rule"),
+    [
+        ({"type": "string"}, {"type": ["string", "null"]}, "loosened", "type"),
+        ({"type": ["string", "null"]}, {"type": "string"}, "tightened", "type"),
+        ({"type": "integer"}, {"type": "number"}, "loosened", "type"),
+        ({"type": "number"}, {"type": "integer"}, "tightened", "type"),
+        ({"type": "string"}, {"type": "string", "enum": ["a"]}, "tightened", "enum"),
+        ({"enum": ["a"]}, {"enum": ["a", "b"]}, "loosened", "enum"),
+        ({"enum": ["a", "b"]}, {"enum": ["a", "c"]}, "tightened", "enum"),
+        ({"type": "string", "enum": ["a"]}, {"type": "string"}, "loosened", "enum"),
+        ({"type": "number", "minimum": 1}, {"type": "number", "minimum": 2}, "tightened", "minimum"),
+        ({"type": "number", "minimum": 1}, {"type": "number"}, "loosened", "minimum"),
+        ({"type": "number", "maximum": 1}, {"type": "number", "maximum": 2}, "loosened", "maximum"),
+        ({"type": "string"}, {"type": "string", "maxLength": 2}, "tightened", "maxLength"),
+        ({"type": "string"}, {"type": "string", "pattern": "a"}, "tightened", "pattern"),
+        ({"type": "string", "pattern": "a"}, {"type": "string"}, "loosened", "pattern"),
+        ({"type": "string"}, {"type": "string", "unique": True}, "tightened", "unique"),
+        ({"type": "string"}, {"type": "string", "title": "A"}, "changed", "title"),
+    ],
+)
+def test_a_changed_rule_is_judged(old: dict[str, Any], new: dict[str, Any], kind: str, rule: str) -> None:
+    assert changes({"properties": {"a": old}}, {"properties": {"a": new}}) == [("a", kind, rule)]
+
+
+def test_properties_come_go_and_are_renamed() -> None:
+    text = {"type": "string"}
+    found = compare(
+        compiled({"name": text, "gone": {"type": "number"}, "in": {"type": "object", "properties": {"x": text}}}),
+        compiled({"names": text, "new": {"type": "boolean"}, "in": {"type": "object", "properties": {"x": text}}}),
+    )
+    assert [(one.name, one.kind, one.to, one.breaking) for one in found] == [
+        ("name", "renamed", "names", True),
+        ("gone", "removed", None, True),
+        ("new", "added", None, False),
+    ]
+    assert found[0].as_json()["to"] == "names"
+
+
+def test_required_and_closing_are_changes() -> None:
+    body = {"properties": {"a": {"type": "string"}}}
+    assert changes(body, {**body, "required": ["a"]}) == [("a", "tightened", "required")]
+    assert changes({**body, "required": ["a"]}, body) == [("a", "loosened", "required")]
+    assert changes(body, {**body, "additionalProperties": False}) == [("", "tightened", "additionalProperties")]
+    both = {"properties": {**body["properties"], "b": {"type": "string"}}, "required": ["b"]}
+    assert changes(body, both) == [("b", "tightened", "required")]
+
+
+def test_an_unchanged_schema_has_no_changes() -> None:
+    body: dict[str, Any] = {"properties": {"a": {"type": "string", "enum": ["x"]}}, "required": ["a"]}
+    assert changes(body, body) == []
+
+
+def test_objects_that_fit_make_an_empty_report() -> None:
+    report = preflight(compiled({"a": {"type": "integer"}}), [{"a": 1}, {}])
+    assert report.as_json() == {
+        "total": 2,
+        "failing": 0,
+        "counts": {},
+        "samples": {},
+        "migration": [],
+        "failing_after_migration": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("properties", "rest", "objects", "steps"),
+    [
+        (
+            {"title": {"type": "string"}},
+            {"required": ["title"]},
+            [{"titel": "a"}, {"titel": "b"}],
+            [{"step": "rename", "property": "titel", "to": "title"}],
+        ),
+        (
+            {"lang": {"type": "string", "default": "en"}},
+            {"required": ["lang"]},
+            [{}, {"lang": "nl"}],
+            [{"step": "default", "property": "lang", "value": "en"}],
+        ),
+        (
+            {"age": {"type": "integer"}},
+            {},
+            [{"age": "5"}, {"age": 6}],
+            [{"step": "cast", "property": "age", "to": "integer"}],
+        ),
+        (
+            {"a": {"type": "integer"}},
+            {"additionalProperties": False},
+            [{"zzz": 1}],
+            [{"step": "drop", "property": "zzz"}],
+        ),
+        (
+            {"state": {"enum": ["open", "closed"]}},
+            {},
+            [{"state": "Open"}, {"state": "closd"}],
+            [{"step": "enum_map", "property": "state", "values": [["Open", "open"], ["closd", "closed"]]}],
+        ),
+    ],
+)
+def test_a_migration_is_suggested_and_works(
+    properties: dict[str, Any], rest: dict[str, Any], objects: list[dict[str, Any]], steps: list[dict[str, Any]]
+) -> None:
+    schema = compiled(properties, **rest)
+    report = preflight(schema, objects)
+    assert [step.as_json() for step in report.migration] == steps
+    assert report.after_migration == 0
+    assert all(schema.is_valid(migrate(data, read_steps(steps))) for data in objects)
+
+
+def test_a_rename_known_from_the_comparison_is_used() -> None:
+    schema = compiled({"label": {"type": "string"}}, required=["label"])
+    report = preflight(schema, [{"q": "x"}], renamed={"q": "label"})
+    assert report.migration == [Step("rename", "q", to="label")]
+
+
+def test_what_cannot_be_mended_stays_failing() -> None:
+    report = preflight(compiled({"age": {"type": "integer"}}), [{"age": "5"}, {"age": "old"}])
+    assert (report.total, report.failing, report.after_migration) == (2, 2, 1)
+
+
+def test_samples_are_few_and_counts_complete() -> None:
+    report = preflight(compiled({"a": {"type": "array", "items": {"type": "integer"}}}), [{"a": ["x", "y"]}] * 30)
+    assert report.counts == {"type a/*": 30}
+    assert [sample.index for sample in report.samples["type a/*"]] == [0, 0, 1, 1, 2]
+
+
+def test_a_great_many_failures_are_counted_without_looking_into_each() -> None:
+    report = preflight(compiled({"a": {"type": "integer"}}), ({"a": "x"} for _ in range(1000)))
+    assert (report.total, report.failing, report.after_migration) == (1000, 1000, 1000)
+    assert sum(report.counts.values()) == 1000
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {},
+        {"step": "explode", "property": "a"},
+        {"step": "rename", "property": "a"},
+        {"step": "rename", "property": "a", "to": ""},
+        {"step": "rename", "property": "a", "to": 5},
+        {"step": "cast", "property": "a", "to": "date"},
+        {"step": "default", "property": "a"},
+        {"step": "enum_map", "property": "a", "values": [[1]]},
+        {"step": "enum_map", "property": "a", "values": 5},
+        {"step": "drop", "property": ""},
+        "drop",
+    ],
+)
+def test_a_step_that_is_not_understood_is_refused(step: Any) -> None:
+    with pytest.raises(InvalidInput, match="Step 0"):
+        read_steps([step])
+
+
+def test_steps_reach_nested_properties_by_pointer() -> None:
+    steps = read_steps(
+        [
+            {"step": "rename", "property": "/in/old", "to": "new"},
+            {"step": "default", "property": "/in/x", "value": 1},
+            {"step": "drop", "property": "/missing/x"},
+        ]
+    )
+    assert migrate({"in": {"old": 5}}, steps) == {"in": {"new": 5, "x": 1}}
+
+
+def test_an_enum_map_knows_true_from_one() -> None:
+    steps = read_steps([{"step": "enum_map", "property": "a", "values": [[1, "one"], [True, "yes"]]}])
+    assert [migrate({"a": value}, steps)["a"] for value in (1, True, 2)] == ["one", "yes", 2]
+
+
+@given(st.dictionaries(st.sampled_from("abc"), st.none() | st.integers() | st.text("12x", max_size=3)))
+def test_migrating_leaves_the_stored_object_alone(data: dict[str, Any]) -> None:
+    steps = read_steps(
+        [
+            {"step": "cast", "property": "a", "to": "integer"},
+            {"step": "rename", "property": "b", "to": "d"},
+            {"step": "default", "property": "c", "value": [1]},
+            {"step": "drop", "property": "c"},
+        ]
+    )
+    before = dict(data)
+    result = migrate(data, steps)
+    assert data == before
+    assert "b" not in result
+    assert "c" not in result
