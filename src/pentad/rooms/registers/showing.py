@@ -1,10 +1,10 @@
 """How objects are shown to a caller: on every surface the same, and without the properties hidden from it."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 from pentad.rooms.registers.access import AccessRules
-from pentad.rooms.registers.models import Caller, Pair, StoredObject
+from pentad.rooms.registers.models import Caller, Outcome, Pair, StoredObject
 
 
 def shown(
@@ -26,11 +26,19 @@ def shown(
     return wire
 
 
-def without_hidden(entries: Sequence[Mapping[str, Any]], hidden: frozenset[str]) -> list[Mapping[str, Any]]:
-    """JSON Patch entries, or anything else with a JSON pointer in `path`, that touch nothing hidden."""
-    return [entry for entry in entries if _first_name(entry.get("path")) not in hidden] if hidden else list(entries)
-
-
-def _first_name(pointer: Any) -> str:
-    text = cast("str", pointer) if isinstance(pointer, str) else ""
-    return text.lstrip("/").partition("/")[0].replace("~1", "/").replace("~0", "~")
+def outcomes_wire(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """What became of each row, and how many fared how."""
+    counts: dict[str, int] = {}
+    rows: list[dict[str, Any]] = []
+    for outcome in outcomes:
+        counts[outcome.status] = counts.get(outcome.status, 0) + 1
+        row: dict[str, Any] = {
+            "index": outcome.index,
+            "status": outcome.status,
+            "id": outcome.uuid,
+            "version": outcome.version,
+        }
+        if outcome.error is not None:
+            row["error"] = outcome.error
+        rows.append({name: value for name, value in row.items() if value is not None})
+    return {"results": rows, **counts}

@@ -1,0 +1,60 @@
+"""What REST callers get back: JSON, and errors in the shapes OpenRegister's clients know, with the hint beside them."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+from starlette.responses import Response
+
+from pentad.kernel.errors import Conflict, InvalidInput, Overloaded, PentadError, RateLimited, Unauthenticated
+from pentad.rooms.registers.models import Locked
+
+_JSON: Final = "application/json"
+_encode = msgspec.json.encode
+
+
+def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON answer."""
+    return Response(_encode(value), status, headers, media_type=_JSON)
+
+
+def nothing(status: int = 204) -> Response:
+    return Response(b"", status)
+
+
+def refusal(error: PentadError) -> Response:
+    """An error: `message` for people, `error` for programs, and what the case adds."""
+    problems = error.details.get("problems")
+    if isinstance(error, InvalidInput) and problems is not None:
+        said: dict[str, Any] = {"status": "error", "message": "Validation failed", "error": error.sentence()}
+        return answer({**said, "errors": [_property_error(one) for one in problems]}, 400)
+    body: dict[str, Any] = {"status": "error", "error": error.code, "message": error.message}
+    if error.hint:
+        body["hint"] = error.hint
+    if isinstance(error, Locked):
+        body.update(error=error.message, lockedBy=error.details.get("lockedBy"))
+    elif isinstance(error, Conflict) and "blockers" in error.details:
+        body.update(error="DELETION_BLOCKED", blockers=error.details["blockers"])
+    elif error.details:
+        body["details"] = error.details
+    return answer(body, _status(error), _headers(error))
+
+
+def _status(error: PentadError) -> int:
+    return 400 if type(error) is InvalidInput else error.http_status
+
+
+def _headers(error: PentadError) -> dict[str, str]:
+    if isinstance(error, RateLimited | Overloaded):
+        return {"retry-after": str(max(1, round(error.retry_after)))}
+    if isinstance(error, Unauthenticated):
+        return {"www-authenticate": 'Basic realm="pentad", charset="UTF-8"'}
+    return {}
+
+
+def _property_error(problem: Mapping[str, Any]) -> dict[str, Any]:
+    """One failed rule: the property by its dotted name, what is wrong, and the rule with all facts."""
+    path = str(problem.get("path", ""))
+    name = ".".join(part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:])
+    rule = str(problem.get("rule", "invalid"))
+    return {"property": name, "message": problem.get("message"), "errors": {rule: dict(problem)}}

@@ -1,0 +1,121 @@
+"""One REST request as its route sees it: who asks, for what, with which preconditions. Reading only; no rules here."""
+
+import re
+from typing import Any, Final, cast
+
+import msgspec
+from starlette.requests import Request
+
+from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
+from pentad.kernel.json import check_bounds
+from pentad.rooms.registers.access import ROOM
+from pentad.rooms.registers.authorization import Right
+from pentad.rooms.registers.callers import caller_of_request
+from pentad.rooms.registers.files import files_of
+from pentad.rooms.registers.models import Pair
+from pentad.rooms.registers.query.tree import DEFAULT_LIMIT, LARGEST_LIMIT
+from pentad.rooms.registers.service import Registers
+
+_MOST_KEYS: Final = 2_000_000
+"""A bulk request is bounded by its bytes; this only stops bodies that are nothing but keys."""
+_ETAG: Final = re.compile(r'(?:W/)?"([^"]{1,100})"')
+_LARGEST_OFFSET: Final = 2**53
+
+
+class Ask:
+    """A request for one route of the room."""
+
+    def __init__(self, registers: Registers, request: Request) -> None:
+        self.registers = registers
+        self.request = request
+        self.caller = caller_of_request(request)
+        self.files = files_of(registers.platform)
+
+    def path(self, name: str) -> str:
+        return self.request.path_params[name]
+
+    def text(self, name: str) -> str | None:
+        """A query parameter; empty is like absent."""
+        return self.request.query_params.get(name) or None
+
+    def flag(self, name: str) -> bool:
+        return (self.request.query_params.get(name) or "").lower() in ("1", "true", "yes")
+
+    def integer(self, name: str, default: int, most: int = LARGEST_LIMIT) -> int:
+        given = self.text(name)
+        if given is None:
+            return default
+        if not given.isdecimal() or len(given) > 18:
+            raise InvalidInput(f"{name} is {given[:40]!r}.", hint="Give a whole number.")
+        return min(int(given), most)
+
+    def window(self) -> tuple[int, int]:
+        """The limit and offset of a list, from `_limit`, `_offset` and `_page` (with or without the underscore)."""
+        limit = self.integer("_limit", self.integer("limit", DEFAULT_LIMIT))
+        page = self.integer("_page", self.integer("page", 0, _LARGEST_OFFSET), _LARGEST_OFFSET)
+        offset = self.integer("_offset", self.integer("offset", 0, _LARGEST_OFFSET), _LARGEST_OFFSET)
+        return limit, (page - 1) * limit if page > 0 else offset
+
+    async def json(self) -> Any:
+        """The body as JSON."""
+        body = await self.request.body()
+        check_bounds(body, depth=self.registers.platform.limits.json_depth, keys=_MOST_KEYS)
+        try:
+            return msgspec.json.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise InvalidInput(f"The body is not JSON: {error}.", hint="Send a JSON object.") from None
+
+    async def object(self, *, optional: bool = False) -> dict[str, Any]:
+        """The body as a JSON object."""
+        if optional and not await self.request.body():
+            return {}
+        given = await self.json()
+        if not isinstance(given, dict):
+            raise InvalidInput("The body must be a JSON object.")
+        return cast("dict[str, Any]", given)
+
+    def matched(self) -> str | None:
+        """The version `If-Match` names; None when any will do."""
+        given = self.request.headers.get("if-match")
+        if given is None or given.strip() == "*":
+            return None
+        found = _ETAG.fullmatch(given.strip())
+        if found is None:
+            raise InvalidInput(f"If-Match is {given[:80]!r}.", hint='Give one ETag as it came, e.g. "3".')
+        return found.group(1)
+
+    def matched_version(self) -> int | None:
+        """The same for objects, whose versions are numbers."""
+        given = self.matched()
+        if given is None:
+            return None
+        if not given.isdecimal() or len(given) > 18:
+            raise InvalidInput(f"If-Match names version {given!r}.", hint="An object's version is a whole number.")
+        return int(given)
+
+    def is_known(self, etag: str) -> bool:
+        """Whether the caller has this very version already (`If-None-Match`)."""
+        given = self.request.headers.get("if-none-match", "")
+        return any(one.strip().removeprefix("W/") == etag for one in given.split(","))
+
+    @property
+    def idempotency_key(self) -> str | None:
+        return self.request.headers.get("idempotency-key") or None
+
+    async def pair(self, right: Right = "read") -> Pair:
+        """The register and schema of the path; to somebody without credentials, all but public ones look alike."""
+        try:
+            return await self.registers.catalogue.pair(self.caller, self.path("register"), self.path("schema"), right)
+        except (NotFound, Forbidden):
+            self.require_credentials()
+            raise
+
+    def require_credentials(self) -> None:
+        """Refuse callers without credentials for this room, before anything is looked up for them."""
+        principal = self.caller.principal
+        if principal.kind == "anonymous":
+            raise Unauthenticated("This needs credentials.", hint="Send Authorization: Basic or Bearer.")
+        if not principal.may(ROOM, "read"):
+            raise Forbidden(
+                f"{principal.name!r} may not read in the {ROOM} room.", hint=f"It needs the scope {ROOM}:read."
+            )

@@ -1,0 +1,76 @@
+"""Files of objects over REST: in as raw bytes or base64, out as attachments no browser will run."""
+
+import base64
+import binascii
+from typing import Final
+from urllib.parse import quote
+
+from starlette.responses import Response
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.registers.authorization import Right
+from pentad.rooms.registers.rest.answers import answer, nothing
+from pentad.rooms.registers.rest.ask import Ask
+from pentad.rooms.registers.rest.bodies import body_as
+from pentad.rooms.registers.rest.models import FileData, PageAnswer
+from pentad.rooms.registers.rest.pages import envelope
+from pentad.rooms.registers.rest.table import RestRoute
+
+_PATH: Final = "/objects/{register}/{schema}/{id}/files"
+
+
+async def _object(ask: Ask, right: Right) -> str:
+    """The uuid of the object whose files are meant, if the caller has the right on it."""
+    pair = await ask.pair(right)
+    stored = await ask.registers.objects.get(ask.caller, pair, ask.path("id"))
+    ask.registers.access.check_object(ask.caller, pair, right, stored)
+    return stored.uuid
+
+
+async def list_files(ask: Ask) -> Response:
+    """List the files of an object."""
+    found = await ask.files.list(await _object(ask, "read"))
+    return answer(envelope([one.wire() for one in found], len(found), max(1, len(found)), 0))
+
+
+async def upload_file(ask: Ask) -> Response:
+    """Attach a file, its content in base64."""
+    uuid = await _object(ask, "update")
+    given = body_as(FileData, await ask.object())
+    try:
+        content = base64.b64decode(given.content, validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidInput("content is not base64.", hint="Or PUT the raw bytes to .../files/{name}.") from None
+    return answer((await ask.files.write(uuid, given.name, content)).wire(), 201)
+
+
+async def put_file(ask: Ask) -> Response:
+    """Attach a file, its content as the raw body."""
+    uuid = await _object(ask, "update")
+    return answer((await ask.files.write(uuid, ask.path("name"), await ask.request.body())).wire(), 201)
+
+
+async def download_file(ask: Ask) -> Response:
+    """Download a file of an object."""
+    found, content = await ask.files.read(await _object(ask, "read"), ask.path("name"))
+    headers = {
+        "content-disposition": f"attachment; filename*=UTF-8''{quote(found.name, safe='')}",
+        "x-content-type-options": "nosniff",
+        "content-security-policy": "sandbox; default-src 'none'",
+    }
+    return Response(content, headers=headers, media_type=found.media_type)
+
+
+async def delete_file(ask: Ask) -> Response:
+    """Delete a file of an object."""
+    await ask.files.delete(await _object(ask, "update"), ask.path("name"))
+    return nothing()
+
+
+ROUTES: Final = (
+    RestRoute("GET", _PATH, "files", list_files, answer=PageAnswer, public=True),
+    RestRoute("POST", _PATH, "files", upload_file, body=FileData, status=201),
+    RestRoute("GET", _PATH + "/{name}", "files", download_file, public=True),
+    RestRoute("PUT", _PATH + "/{name}", "files", put_file, status=201),
+    RestRoute("DELETE", _PATH + "/{name}", "files", delete_file, status=204),
+)

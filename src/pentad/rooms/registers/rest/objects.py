@@ -1,0 +1,175 @@
+"""Single objects over REST, with ETag, If-Match and Idempotency-Key.
+
+On these routes metadata and data share one level, as in the original: names that begin with `_` or `@`, and `id`,
+`uuid`, `register` and `schema`, are not data, unless the schema declares a property of that name.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from starlette.responses import Response
+
+from pentad.kernel.errors import InvalidInput
+from pentad.platform import Parameter
+from pentad.rooms.registers.models import Pair, StoredObject
+from pentad.rooms.registers.query.moments import parse_as_of
+from pentad.rooms.registers.rest.answers import answer, nothing
+from pentad.rooms.registers.rest.ask import Ask
+from pentad.rooms.registers.rest.bodies import body_as
+from pentad.rooms.registers.rest.models import LockData, ObjectAnswer, ObjectData, RevertData
+from pentad.rooms.registers.rest.pages import etag
+from pentad.rooms.registers.rest.registers import IF_MATCH
+from pentad.rooms.registers.rest.table import RestRoute
+from pentad.rooms.registers.showing import shown
+
+PAIR: Final = "/objects/{register}/{schema}"
+ITEM: Final = PAIR + "/{id}"
+_METADATA: Final = frozenset({"id", "uuid", "register", "schema"})
+_JSON_PATCH: Final = "application/json-patch+json"
+_KEY: Final = Parameter("Idempotency-Key", "The same key and body get the same answer, done once.", place="header")
+_AS_OF: Final = Parameter("_asOf", "A time (ISO 8601, or seconds) or a change's cursor: the object as it was.")
+_FIELDS: Final = Parameter("_fields", "Only these properties, separated by commas.")
+_EMPTY: Final = Parameter("_empty", "true: with all metadata, also what is empty.", "boolean")
+
+
+def business(pair: Pair, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The data in a flat body."""
+    declared = pair.definition.properties
+    return {
+        name: value
+        for name, value in body.items()
+        if name in declared or not (name in _METADATA or name.startswith(("_", "@")))
+    }
+
+
+def show(ask: Ask, pair: Pair, stored: StoredObject, status: int = 200) -> Response:
+    """One object with its ETag."""
+    fields = ask.text("_fields")
+    wire = shown(
+        ask.registers.access,
+        ask.caller,
+        pair,
+        stored,
+        fields=[name.strip() for name in fields.split(",")] if fields else None,
+        prune=not ask.flag("_empty"),
+    )
+    return answer(wire, status, {"etag": etag(stored.version)})
+
+
+async def create_object(ask: Ask) -> Response:
+    """Create an object."""
+    pair = await ask.pair("create")
+    body = await ask.object()
+    chosen = body.get("uuid") if "uuid" not in pair.definition.properties else None
+    stored = await ask.registers.objects.create(
+        ask.caller, pair, business(pair, body), uuid=chosen, idempotency_key=ask.idempotency_key
+    )
+    return show(ask, pair, stored, 201)
+
+
+async def get_object(ask: Ask) -> Response:
+    """Get an object by uuid or slug."""
+    pair = await ask.pair()
+    moment = ask.text("_asOf")
+    as_of = parse_as_of(moment) if moment else None
+    stored = await ask.registers.objects.get(ask.caller, pair, ask.path("id"), as_of=as_of)
+    if ask.is_known(etag(stored.version)):
+        return Response(b"", 304, {"etag": etag(stored.version)})
+    return show(ask, pair, stored)
+
+
+async def replace_object(ask: Ask) -> Response:
+    """Replace an object's data."""
+    pair = await ask.pair("update")
+    stored = await ask.registers.objects.replace(
+        ask.caller,
+        pair,
+        ask.path("id"),
+        business(pair, await ask.object()),
+        if_version=ask.matched_version(),
+        idempotency_key=ask.idempotency_key,
+    )
+    return show(ask, pair, stored)
+
+
+async def patch_object(ask: Ask) -> Response:
+    """Change some properties: a merge patch, or a JSON Patch with Content-Type application/json-patch+json."""
+    pair = await ask.pair("update")
+    objects, ref, version = ask.registers.objects, ask.path("id"), ask.matched_version()
+    if ask.request.headers.get("content-type", "").partition(";")[0].strip().lower() == _JSON_PATCH:
+        steps = await ask.json()
+        if not isinstance(steps, list) or not all(isinstance(one, dict) for one in cast("list[Any]", steps)):
+            raise InvalidInput("A JSON Patch is a list of operations.")
+        stored = await objects.json_patch(
+            ask.caller,
+            pair,
+            ref,
+            cast("list[dict[str, Any]]", steps),
+            if_version=version,
+            idempotency_key=ask.idempotency_key,
+        )
+    else:
+        data = business(pair, await ask.object())
+        stored = await objects.merge_patch(
+            ask.caller, pair, ref, data, if_version=version, idempotency_key=ask.idempotency_key
+        )
+    return show(ask, pair, stored)
+
+
+async def delete_object(ask: Ask) -> Response:
+    """Delete an object; it can be restored until it is purged."""
+    pair = await ask.pair("delete")
+    await ask.registers.objects.delete(ask.caller, pair, ask.path("id"), if_version=ask.matched_version())
+    return nothing()
+
+
+async def lock_object(ask: Ask) -> Response:
+    """Lock an object against changes by others."""
+    pair = await ask.pair("update")
+    wanted = body_as(LockData, await ask.object(optional=True))
+    stored = await ask.registers.objects.lock(
+        ask.caller, pair, ask.path("id"), seconds=wanted.duration, process=wanted.process
+    )
+    wire = shown(ask.registers.access, ask.caller, pair, stored)
+    return answer({**wire, "locked": True} if "locked" not in pair.definition.properties else wire)
+
+
+async def unlock_object(ask: Ask) -> Response:
+    """Release the lock of an object."""
+    pair = await ask.pair("update")
+    stored = await ask.registers.objects.unlock(ask.caller, pair, ask.path("id"))
+    wire = shown(ask.registers.access, ask.caller, pair, stored)
+    return answer({**wire, "locked": False} if "locked" not in pair.definition.properties else wire)
+
+
+async def can_delete_object(ask: Ask) -> Response:
+    """Say what deleting an object would do to others, without doing it."""
+    pair = await ask.pair("delete")
+    return answer((await ask.registers.objects.can_delete(ask.caller, pair, ask.path("id"))).wire())
+
+
+async def revert_object(ask: Ask) -> Response:
+    """Bring an object back to an earlier state, exactly."""
+    pair = await ask.pair("update")
+    wanted = body_as(RevertData, await ask.object())
+    given = [one for one in (wanted.version, wanted.datetime, wanted.audit_trail_id) if one is not None]
+    if len(given) != 1:
+        raise InvalidInput("Say where to go back to.", hint="Give one of version, datetime and auditTrailId.")
+    stored = await ask.registers.history.revert(
+        ask.caller, pair, ask.path("id"), version=wanted.version, at=wanted.datetime, change=wanted.audit_trail_id
+    )
+    return show(ask, pair, stored)
+
+
+ITEM_ROUTES: Final = (
+    RestRoute("POST", PAIR, "objects", create_object, [_KEY], body=ObjectData, answer=ObjectAnswer, status=201),
+    RestRoute("GET", ITEM, "objects", get_object, [_FIELDS, _AS_OF, _EMPTY], answer=ObjectAnswer, public=True),
+    RestRoute("PUT", ITEM, "objects", replace_object, [IF_MATCH, _KEY], body=ObjectData, answer=ObjectAnswer),
+    RestRoute("PATCH", ITEM, "objects", patch_object, [IF_MATCH, _KEY], body=ObjectData, answer=ObjectAnswer),
+    RestRoute("POST", ITEM, "objects", patch_object, [IF_MATCH, _KEY], body=ObjectData, answer=ObjectAnswer),
+    RestRoute("DELETE", ITEM, "objects", delete_object, [IF_MATCH], status=204),
+    RestRoute("POST", ITEM + "/lock", "objects", lock_object, body=LockData, answer=ObjectAnswer),
+    RestRoute("POST", ITEM + "/unlock", "objects", unlock_object, answer=ObjectAnswer),
+    RestRoute("GET", ITEM + "/can-delete", "objects", can_delete_object),
+    RestRoute("POST", ITEM + "/revert", "objects", revert_object, body=RevertData, answer=ObjectAnswer),
+)

@@ -1,0 +1,20 @@
+"""The envelope of a list, and entity tags: the same on every route."""
+
+from typing import Any
+
+
+def envelope(rows: list[dict[str, Any]], total: int, limit: int, offset: int) -> dict[str, Any]:
+    """A part of a list as the original wraps it, with where to go on."""
+    size = max(1, limit)
+    return {
+        "results": rows,
+        "total": total,
+        "page": offset // size + 1,
+        "pages": max(1, -(-total // size)),
+        "limit": limit,
+        "offset": offset,
+    }
+
+
+def etag(version: int | str) -> str:
+    return f'"{version}"'

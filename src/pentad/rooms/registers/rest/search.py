@@ -1,0 +1,131 @@
+"""Lists, searches and figures over objects."""
+
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from pentad.platform import Parameter
+from pentad.rooms.registers.models import Pair, StoredObject
+from pentad.rooms.registers.query.tree import Found, Query
+from pentad.rooms.registers.rest.answers import answer
+from pentad.rooms.registers.rest.ask import Ask
+from pentad.rooms.registers.rest.bodies import body_as
+from pentad.rooms.registers.rest.models import AggregateData, ObjectsAnswer, SearchData
+from pentad.rooms.registers.rest.objects import PAIR
+from pentad.rooms.registers.rest.pages import envelope
+from pentad.rooms.registers.rest.table import PAGING, RestRoute
+from pentad.rooms.registers.showing import shown
+from pentad.rooms.registers.visible import aggregate_of, parameters_of, query_of
+
+_QUERY: Final = (
+    *PAGING,
+    Parameter("_cursor", "Where the last page ended; instead of _offset."),
+    Parameter("_search", "Words to look for in all texts."),
+    Parameter("_order[field]", "asc or desc, for each property to sort by."),
+    Parameter("_fields", "Only these properties, separated by commas."),
+    Parameter("_facets", "Count the values of these properties."),
+    Parameter("_asOf", "A time or a change's cursor: the objects as they were."),
+    Parameter("field", "Filter: field=value, field[gte]=, field[in]=a,b, field.subfield=, @self[created][gt]=."),
+)
+
+
+def page_of(ask: Ask, pair: Pair, query: Query, found: Found) -> dict[str, Any]:
+    """The envelope of a list of objects."""
+    prune = not ask.flag("_empty")
+    rows = [
+        shown(ask.registers.access, ask.caller, pair, StoredObject(*row), fields=query.fields, prune=prune)
+        for row in found.rows
+    ]
+    for row, relevance in zip(rows, found.relevance, strict=False):
+        if isinstance(metadata := row.get("@self"), dict):
+            metadata["relevance"] = round(relevance, 4)
+    total = len(rows) if found.total is None else found.total
+    body = {**envelope(rows, total, query.limit, query.offset), "facets": found.facets}
+    if found.cursor:
+        body["cursor"] = found.cursor
+    if found.ignored:
+        body["@self"] = {"ignored": list(found.ignored)}
+    return body
+
+
+async def list_objects(ask: Ask) -> Response:
+    """List objects: filter, search, sort, choose fields, count values."""
+    pair = await ask.pair()
+    query = parameters_of(ask.registers.access, ask.caller, pair, ask.request.query_params.multi_items())
+    found = await ask.registers.objects.find(ask.caller, pair, query)
+    return answer(page_of(ask, pair, query, found))
+
+
+async def search_by_words(ask: Ask) -> Response:
+    """Look for words in every pair you may read, or in the register and schema given."""
+    pairs = await pairs_of(ask, ask.text("register"), ask.text("schema"))
+    limit, _ = ask.window()
+    return answer({"results": await matches(ask, pairs, ask.text("_search") or ask.text("query") or "", limit)})
+
+
+async def search_by_query(ask: Ask) -> Response:
+    """Query objects with one JSON body: filter, search, sort, fields, facets, cursor, as_of."""
+    given = body_as(SearchData, await ask.object())
+    pair = await ask.registers.catalogue.pair(ask.caller, given.register_, given.schema_)
+    raw = given.model_dump(exclude={"register_", "schema_"}, exclude_none=True)
+    query = query_of(ask.registers.access, ask.caller, pair, raw)
+    return answer(page_of(ask, pair, query, await ask.registers.objects.find(ask.caller, pair, query)))
+
+
+async def aggregate(ask: Ask) -> Response:
+    """Compute figures over groups of objects: count, sum, avg, min, max, distinct; by value or by time."""
+    given = body_as(AggregateData, await ask.object())
+    pair = await ask.registers.catalogue.pair(ask.caller, given.register_, given.schema_)
+    raw = given.model_dump(exclude={"register_", "schema_", "aggregate"}, exclude_none=True)
+    wanted = aggregate_of(ask.registers.access, ask.caller, pair, {**raw, **given.aggregate})
+    found = await ask.registers.objects.aggregate(ask.caller, pair, wanted)
+    return answer({"results": found.groups, "more": found.more})
+
+
+async def pairs_of(ask: Ask, register: int | str | None, schema: int | str | None) -> list[Pair]:
+    """The pairs to look into: those named, or all the caller may read."""
+    catalogue = ask.registers.catalogue
+    if register is not None and schema is not None:
+        return [await catalogue.pair(ask.caller, register, schema)]
+    wanted_register = None if register is None else (await catalogue.get_register(ask.caller, register)).id
+    wanted_schema = None if schema is None else (await catalogue.get_schema(ask.caller, schema)).id
+    return [
+        pair
+        for pair in await catalogue.visible_pairs(ask.caller)
+        if wanted_register in (None, pair.register.id) and wanted_schema in (None, pair.schema.id)
+    ]
+
+
+async def matches(ask: Ask, pairs: list[Pair], words: str, limit: int) -> list[dict[str, Any]]:
+    """The objects of some pairs that have the words, best first."""
+    access = ask.registers.access
+    found: list[tuple[float, dict[str, Any]]] = []
+    for pair in pairs:
+        if words and access.hidden(ask.caller, pair):
+            continue
+        query = query_of(access, ask.caller, pair, {"search": words, "limit": limit, "count": False})
+        page = await ask.registers.objects.find(ask.caller, pair, query)
+        relevances = page.relevance or [0.0] * len(page.rows)
+        for row, relevance in zip(page.rows, relevances, strict=True):
+            found.append((relevance, shown(access, ask.caller, pair, StoredObject(*row))))
+    found.sort(key=lambda one: -one[0])
+    return [wire for _, wire in found[:limit]]
+
+
+ROUTES: Final = (
+    RestRoute("GET", PAIR, "objects", list_objects, _QUERY, answer=ObjectsAnswer, public=True),
+    RestRoute(
+        "GET",
+        "/search",
+        "search",
+        search_by_words,
+        (
+            Parameter("_search", "The words to look for."),
+            Parameter("register", "Only in this register."),
+            Parameter("schema", "Only of this schema."),
+            PAGING[0],
+        ),
+    ),
+    RestRoute("POST", "/search", "search", search_by_query, body=SearchData, answer=ObjectsAnswer),
+    RestRoute("POST", "/search/aggregate", "search", aggregate, body=AggregateData),
+)

@@ -1,0 +1,79 @@
+"""A route as data: method, path, what it is for, and what answers it. The real routes, the OpenAPI description and the
+discovery documents are all made from this one table, so none can drift from the others.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from pentad.kernel.errors import PentadError
+from pentad.platform import Operation, Parameter, described
+from pentad.rooms.registers.compat import PREFIXES
+from pentad.rooms.registers.rest.answers import refusal
+from pentad.rooms.registers.rest.ask import Ask
+from pentad.rooms.registers.service import Registers
+
+Handler = Callable[[Ask], Awaitable[Response]]
+
+PAGING: Final = (
+    Parameter("_limit", "How many results at most (default 20).", "integer"),
+    Parameter("_offset", "How many to skip.", "integer"),
+    Parameter("_page", "Which page, from 1; instead of _offset.", "integer"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RestRoute:
+    """One operation. `public` ones are open to callers without credentials; the service still checks what they see."""
+
+    method: str
+    path: str
+    capability: str
+    handler: Handler
+    parameters: Sequence[Parameter] = ()
+    body: type[BaseModel] | None = None
+    answer: type[BaseModel] | None = None
+    status: int = 200
+    public: bool = False
+
+    @property
+    def summary(self) -> str:
+        return (inspect.getdoc(self.handler) or "").split("\n")[0]
+
+
+def build(registers: Registers, table: Sequence[RestRoute]) -> list[BaseRoute]:
+    """The Starlette routes of a table under every prefix; only the first prefix is in the description."""
+    return [
+        Route(
+            prefix + row.path,
+            _endpoint(registers, row),
+            methods=[row.method],
+            include_in_schema=prefix == PREFIXES[0],
+        )
+        for prefix in PREFIXES
+        for row in table
+    ]
+
+
+def _endpoint(registers: Registers, row: RestRoute) -> Any:
+    @described(
+        Operation(
+            row.summary, row.capability, tuple(row.parameters), body=row.body, answer=row.answer, status=row.status
+        )
+    )
+    async def endpoint(request: Request) -> Response:
+        ask = Ask(registers, request)
+        try:
+            if not row.public:
+                ask.require_credentials()
+            return await row.handler(ask)
+        except PentadError as error:
+            return refusal(error)
+
+    return endpoint

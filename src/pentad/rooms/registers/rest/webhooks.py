@@ -1,0 +1,74 @@
+"""Webhooks over REST, for administrators of the room."""
+
+from typing import Final
+
+from starlette.responses import Response
+
+from pentad.kernel.errors import NotFound
+from pentad.rooms.registers.rest.answers import answer, nothing
+from pentad.rooms.registers.rest.ask import Ask
+from pentad.rooms.registers.rest.models import Open, PageAnswer
+from pentad.rooms.registers.rest.pages import envelope
+from pentad.rooms.registers.rest.table import RestRoute
+
+
+class WebhookData(Open):
+    """An address to tell of changes."""
+
+    url: str
+    events: list[str] | None = None
+    secret: str | None = None
+
+
+async def list_webhooks(ask: Ask) -> Response:
+    """List the webhooks."""
+    found = await ask.registers.webhooks.list(ask.caller)
+    return answer(envelope([one.wire() for one in found], len(found), max(1, len(found)), 0))
+
+
+async def create_webhook(ask: Ask) -> Response:
+    """Register an address; the answer holds its signing secret, for the only time."""
+    made = await ask.registers.webhooks.create(ask.caller, await ask.object())
+    return answer(made.wire(with_secret=True), 201)
+
+
+async def get_webhook(ask: Ask) -> Response:
+    """Get a webhook."""
+    return answer((await ask.registers.webhooks.get(ask.caller, ask.path("id"))).wire())
+
+
+async def update_webhook(ask: Ask) -> Response:
+    """Change a webhook; fields that are not named stay."""
+    return answer((await ask.registers.webhooks.update(ask.caller, ask.path("id"), await ask.object())).wire())
+
+
+async def delete_webhook(ask: Ask) -> Response:
+    """Remove a webhook with its log."""
+    await ask.registers.webhooks.delete(ask.caller, ask.path("id"))
+    return nothing()
+
+
+async def list_deliveries(ask: Ask) -> Response:
+    """Show what was sent and what came of it, newest first."""
+    limit, _ = ask.window()
+    found = await ask.registers.webhooks.deliveries(ask.caller, ask.path("id"), limit)
+    return answer({"results": [one.wire() for one in found]})
+
+
+async def retry_delivery(ask: Ask) -> Response:
+    """Send a delivery once more."""
+    number = ask.path("delivery")
+    if not number.isdecimal() or len(number) > 18:
+        raise NotFound(f"Delivery {number[:40]!r} not found.")
+    return answer((await ask.registers.webhooks.retry(ask.caller, ask.path("id"), int(number))).wire())
+
+
+ROUTES: Final = (
+    RestRoute("GET", "/webhooks", "webhooks", list_webhooks, answer=PageAnswer),
+    RestRoute("POST", "/webhooks", "webhooks", create_webhook, body=WebhookData, status=201),
+    RestRoute("GET", "/webhooks/{id}", "webhooks", get_webhook),
+    RestRoute("PUT", "/webhooks/{id}", "webhooks", update_webhook, body=WebhookData),
+    RestRoute("DELETE", "/webhooks/{id}", "webhooks", delete_webhook, status=204),
+    RestRoute("GET", "/webhooks/{id}/logs", "webhooks", list_deliveries),
+    RestRoute("POST", "/webhooks/{id}/logs/{delivery}/retry", "webhooks", retry_delivery),
+)

@@ -1,0 +1,106 @@
+"""A whole Pentad with the registers room over HTTP, without sockets: real guards, real credentials, real stores."""
+
+import base64
+import contextlib
+import json
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pentad.app import App, open_app
+from pentad.gateway.front import Front
+from pentad.gateway.site import http_application
+from pentad.kernel.clock import Clock
+from pentad.rooms.registers.service import Registers
+from pentad.settings.model import Settings
+from tests.behaviour.http_wire import HttpAnswer
+
+ROLES = {"admin": ["*:*"], "writer": ["*:read", "*:write"], "other": ["*:read", "*:write"], "reader": ["*:read"]}
+PREFIXES = ("/api", "/index.php/apps/openregister/api")
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer, read to its end."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Site:
+    """One open server and keys for everybody; `who` is a role, `admin:admin` for Basic, or "" for a stranger."""
+
+    def __init__(self, app: App, front: Front, keys: Mapping[str, str]) -> None:
+        self.app = app
+        self.front = front
+        self.keys = keys
+
+    @property
+    def registers(self) -> Registers:
+        return self.app.rooms[0].service
+
+    def credentials(self, who: str) -> dict[str, str]:
+        if ":" in who:
+            return {"authorization": "Basic " + base64.b64encode(who.encode()).decode()}
+        return {"authorization": f"Bearer {self.keys[who]}"} if who else {}
+
+    async def send(
+        self, verb: str, target: str, body: Any = None, *, who: str = "admin", headers: Mapping[str, str] | None = None
+    ) -> Reply:
+        """One request; a body that is no bytes is sent as JSON."""
+        raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        path, _, query = target.partition("?")
+        given = {"host": "localhost:8700", **self.credentials(who), **(headers or {})}
+        if body is not None:
+            given.setdefault("content-type", "application/json")
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": verb,
+            "scheme": "http",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "root_path": "",
+            "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in given.items()],
+            "client": ("127.0.0.1", 50000),
+            "server": ("127.0.0.1", 8700),
+            "state": {},
+        }
+        answer = HttpAnswer(self.front, scope, [raw])
+        content = await answer.body()
+        return Reply(answer.status, answer.headers, content)
+
+    async def made(self, path: str, body: Object, *, who: str = "admin") -> Any:
+        """What a POST made; it must have."""
+        reply = await self.send("POST", f"/api{path}", body, who=who)
+        assert reply.status == 201, reply.body
+        return reply.json
+
+    async def pair(self, properties: Object, *, who: str = "admin", **schema: Any) -> str:
+        """The path of a fresh register and schema: `/objects/3/5`."""
+        kind = await self.made("/schemas", {"title": "Thing", "properties": properties, **schema}, who=who)
+        container = await self.made("/registers", {"title": "Things", "schemas": [kind["id"]]}, who=who)
+        return f"/objects/{container['id']}/{kind['id']}"
+
+
+@contextlib.asynccontextmanager
+async def open_site(
+    data: Path, database: str | None = None, *, auth: str = "required", clock: Clock | None = None, basic: bool = False
+) -> AsyncIterator[Site]:
+    """A server with the room, a key for each role and, where wanted, the demo's login."""
+    settings = Settings(data=data, database=database, rooms=("registers",), auth=auth)  # type: ignore[arg-type]
+    async with open_app(settings, clock=clock) as app:
+        keys = {role: (await app.api_keys.create(role, scopes=scopes)).token for role, scopes in ROLES.items()}
+        if basic:
+            await app.users.add("admin", "admin", role="admin", shortest=1)
+        yield Site(app, http_application(app), keys)
