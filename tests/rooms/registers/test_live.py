@@ -1,0 +1,141 @@
+"""Saved queries: read with one's own rights, and followed only when the answer changes."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import pytest
+
+from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound
+from pentad.rooms.registers import saved as saved_queries
+from pentad.rooms.registers.models import Pair
+from pentad.rooms.registers.service import Registers
+from tests.rooms.registers.opening import ADMIN, OTHER, WRITER, opened, with_trees
+from tests.stores import Stores
+
+pytestmark = pytest.mark.anyio
+
+
+class Heard:
+    """The notifications of one store, in the order they came."""
+
+    def __init__(self, registers: Registers) -> None:
+        self.uris: list[str] = []
+        self._more = asyncio.Event()
+        self.stop = registers.platform.database.listen("mcp", self._hear)
+
+    def _hear(self, payload: str) -> None:
+        kind, _, subject = payload.partition(" ")
+        if kind == "resource":
+            self.uris.append(subject)
+            self._more.set()
+
+    async def until(self, uri: str, times: int = 1) -> None:
+        async with asyncio.timeout(10):
+            while self.uris.count(uri) < times:
+                self._more.clear()
+                await self._more.wait()
+
+
+@pytest.fixture
+async def registers(stores: Stores) -> AsyncIterator[Registers]:
+    async with opened(stores) as found:
+        yield found
+
+
+@pytest.fixture
+async def trees(registers: Registers) -> Pair:
+    return await with_trees(registers)
+
+
+async def test_a_saved_query_answers_with_what_is_there_now(registers: Registers, trees: Pair):
+    query = await registers.saved.create(WRITER, trees, " Tall ones ", {"filter": {"height": {"gte": 10}}})
+    assert (await registers.saved.result(WRITER, query.id))["total"] == 0
+    await registers.objects.create(WRITER, trees, {"number": "T-1", "height": 12})
+    await registers.objects.create(WRITER, trees, {"number": "T-2", "height": 2})
+    result = await registers.saved.result(WRITER, query.id)
+    assert (result["title"], result["total"]) == ("Tall ones", 1)
+    assert result["results"][0]["number"] == "T-1"
+
+
+async def test_a_saved_query_is_its_owners_and_unknown_to_others(registers: Registers, trees: Pair):
+    query = await registers.saved.create(WRITER, trees, "Mine", {})
+    assert [one.id for one in await registers.saved.list(WRITER)] == [query.id]
+    assert [one.id for one in await registers.saved.list(ADMIN)] == [query.id]
+    assert await registers.saved.list(OTHER) == []
+    for attempt in (registers.saved.result, registers.saved.delete, registers.saved.get):
+        with pytest.raises(NotFound):
+            await attempt(OTHER, query.id)
+    await registers.saved.delete(WRITER, query.id)
+    assert await registers.saved.list(ADMIN) == []
+
+
+async def test_a_query_that_cannot_be_asked_is_not_saved(registers: Registers, trees: Pair):
+    with pytest.raises(InvalidInput, match="heigth"):
+        await registers.saved.create(WRITER, trees, "Typo", {"filter": {"heigth": 1}})
+    with pytest.raises(InvalidInput, match="cursor"):
+        await registers.saved.create(WRITER, trees, "Cursor", {"cursor": "x"})
+    with pytest.raises(InvalidInput, match="title"):
+        await registers.saved.create(WRITER, trees, "  ", {})
+    assert await registers.saved.list(ADMIN) == []
+
+
+async def test_the_number_of_saved_queries_is_bounded(
+    registers: Registers, trees: Pair, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(saved_queries, "MOST_QUERIES", 1)
+    await registers.saved.create(WRITER, trees, "One", {})
+    with pytest.raises(LimitExceeded, match="already"):
+        await registers.saved.create(WRITER, trees, "Two", {})
+    await registers.saved.create(OTHER, trees, "Somebody else's", {})
+
+
+async def test_only_a_change_of_the_answer_is_told(registers: Registers, trees: Pair):
+    await registers.objects.create(WRITER, trees, {"number": "T-1", "height": 12})
+    tall = await registers.saved.create(WRITER, trees, "Tall", {"filter": {"height": {"gte": 10}}})
+    everything = await registers.saved.create(WRITER, trees, "All", {"fields": ["number"]})
+    heard = Heard(registers)
+    await registers.objects.create(WRITER, trees, {"number": "T-2", "height": 1})
+    await heard.until(everything.uri)
+    await registers.objects.create(WRITER, trees, {"number": "T-3", "height": 40})
+    await heard.until(everything.uri, 2)
+    await heard.until(tall.uri)
+    assert heard.uris.count(tall.uri) == 1
+
+
+async def test_a_change_outside_the_fields_of_a_query_is_not_told(registers: Registers, trees: Pair):
+    stored = await registers.objects.create(WRITER, trees, {"number": "T-1", "height": 12})
+    names = await registers.saved.create(WRITER, trees, "Numbers", {"fields": ["number"]})
+    whole = await registers.saved.create(WRITER, trees, "Whole", {})
+    heard = Heard(registers)
+    await registers.objects.merge_patch(WRITER, trees, stored.uuid, {"height": 13})
+    await heard.until(whole.uri)
+    await registers.objects.delete(WRITER, trees, stored.uuid)
+    await heard.until(names.uri)
+    await heard.until(whole.uri, 2)
+    assert heard.uris.count(names.uri) == 1
+
+
+async def test_a_change_is_told_once_however_many_processes_watch(stores: Stores):
+    async with AsyncExitStack() as stack:
+        first, second, third = [await stack.enter_async_context(opened(stores)) for _ in range(3)]
+        trees = await with_trees(first)
+        query = await first.saved.create(WRITER, trees, "All", {})
+        heard = Heard(third)
+        for number in range(1, 4):
+            writer = (first, second, third)[number % 3]
+            pair = await writer.catalogue.pair(WRITER, "city", "tree")
+            await writer.objects.create(WRITER, pair, {"number": f"T-{number}"})
+            await heard.until(query.uri, number)
+        marker = await first.saved.create(WRITER, trees, "Marker", {"filter": {"number": "T-9"}})
+        await first.objects.create(WRITER, trees, {"number": "T-9"})
+        await heard.until(marker.uri)
+        await heard.until(query.uri, 4)
+        assert heard.uris.count(query.uri) == 4
+
+
+async def test_a_deleted_query_is_told_once_more(registers: Registers, trees: Pair):
+    query = await registers.saved.create(WRITER, trees, "All", {})
+    heard = Heard(registers)
+    await registers.saved.delete(WRITER, query.id)
+    await heard.until(query.uri)
