@@ -18,8 +18,8 @@ from pentad.kernel.ports import Database, Row, Transaction
 from pentad.kernel.principal import Principal
 from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
-from pentad.rooms.registers.query.parse import parse_query
 from pentad.rooms.registers.showing import shown
+from pentad.rooms.registers.visible import query_of
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access import AccessRules
@@ -135,7 +135,7 @@ class SavedQueries:
     async def answer(self, caller: Caller, saved: SavedQuery) -> dict[str, Any]:
         """The answer itself."""
         pair = await self._catalogue.pair(caller, saved.register, saved.schema)
-        query = parse_query(pair.definition, saved.query)
+        query = query_of(self._access, caller, pair, saved.query)
         found = await self._objects.find(caller, pair, query)
         results = [shown(self._access, caller, pair, StoredObject(*row), fields=query.fields) for row in found.rows]
         answer: dict[str, Any] = {"results": results}

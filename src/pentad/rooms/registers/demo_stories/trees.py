@@ -51,6 +51,7 @@ TREE: Final[dict[str, Any]] = {
         "planted_year": {"type": "integer", "computed": "year(planted)"},
         "trunk_cm": {"type": "number", "minimum": 1, "maximum": 800},
         "health": {"enum": ["good", "fair", "poor", "dead"], "default": "good", "facetable": True},
+        "inspections": {"type": "array", "items": {"$ref": "inspection"}, "inversedBy": "tree"},
         "position": {
             "type": "object",
             "required": ["latitude", "longitude"],
@@ -68,7 +69,7 @@ INSPECTION: Final[dict[str, Any]] = {
     "title": "Inspection",
     "required": ["tree", "on", "inspector", "risk"],
     "properties": {
-        "tree": {"$ref": "tree", "onDelete": "CASCADE", "inversedBy": "inspections"},
+        "tree": {"$ref": "tree", "onDelete": "CASCADE"},
         "on": {"type": "string", "format": "date", "x-index": True},
         "inspector": {"type": "string", "facetable": True},
         "risk": {"type": "integer", "minimum": 1, "maximum": 5, "facetable": True},

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
-from pentad.rooms.registers.query.parse import parse_query
 from pentad.rooms.registers.query.tree import LARGEST_LIMIT
 from pentad.rooms.registers.showing import shown
 from pentad.rooms.registers.transfer.columns import IDENTITY, VERSION, Column, columns_of
 from pentad.rooms.registers.transfer.rows import Format
+from pentad.rooms.registers.visible import query_of
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access import AccessRules
@@ -47,10 +47,9 @@ class Exporter:
         if unknown := set(asked) - set(_ASKED):
             raise InvalidInput(f"An export takes no {min(unknown)!r}.", hint=f"It takes {', '.join(_ASKED)}.")
         query = {**asked, "limit": LARGEST_LIMIT, "count": False}
-        fields = parse_query(pair.definition, query).fields
-        sheet = _Sheet(kind, pair, fields)
+        sheet = _Sheet(kind, pair, query_of(self._access, caller, pair, query).fields)
         while True:
-            found = await self._objects.find(caller, pair, parse_query(pair.definition, query))
+            found = await self._objects.find(caller, pair, query_of(self._access, caller, pair, query))
             rows = [StoredObject(*row) for row in found.rows]
             yield await asyncio.to_thread(self._written, caller, pair, sheet, rows)
             if found.cursor is None:

@@ -63,6 +63,7 @@ class Importer:
         self, caller: Caller, pair: Pair, source: BinaryIO, kind: Format, options: ImportOptions, progress: Progress
     ) -> ImportReport:
         """Import a seekable stream from its beginning."""
+        self._access.check(caller, pair, "create")
         _check_key(pair, options.key)
         report = ImportReport(mode="dry run" if options.dry_run else "partial" if options.partial else "all or nothing")
         with Spool() as spool:
@@ -74,7 +75,7 @@ class Importer:
 
     def holders(self, rows: Rows, task: Task, key: tuple[str, ...], found: Sequence[RawRow]) -> list[str | None]:
         """The object each row is about: the one it names if that exists, else the one with the same key."""
-        named = store.taken(rows, [row.uuid for row in found if row.uuid is not None])
+        named = store.living(rows, [row.uuid for row in found if row.uuid is not None])
         by_key: Sequence[str | None] = [None] * len(found)
         if key:
             by_key = uniqueness.found_by_key(
