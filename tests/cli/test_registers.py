@@ -1,0 +1,121 @@
+"""`pentad registers` as people use it: look, bring a file in, take one out."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openpyxl import load_workbook
+
+from tests.cli.processes import run
+
+TREE: dict[str, Any] = {
+    "title": "Tree",
+    "slug": "tree",
+    "required": ["number"],
+    "properties": {
+        "number": {"type": "string", "unique": True},
+        "height": {"type": "number", "minimum": 0},
+        "note": {"type": "string"},
+    },
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    for tool, data in (("schemas", TREE), ("registers", {"title": "City", "slug": "city", "schemas": ["tree"]})):
+        made = run("call", tool, "--args", "-", home=tmp_path, stdin=json.dumps({"action": "create", "data": data}))
+        assert made.returncode == 0, made.stderr
+    return tmp_path
+
+
+def bring(home: Path, text: str, *options: str, name: str = "trees.csv") -> Any:
+    (home / name).write_text(text, encoding="utf-8")
+    return run("registers", "import", name, "-r", "city", "-s", "tree", *options, home=home)
+
+
+def take(home: Path, *options: str) -> Any:
+    return run("registers", "export", "-r", "city", "-s", "tree", *options, home=home)
+
+
+def test_registers_are_listed_with_their_schemas_and_counts(home: Path) -> None:
+    assert bring(home, "number,height\nT-1,4\nT-2,5\n").returncode == 0
+    assert json.loads(run("registers", "list", "--json", home=home).stdout) == [
+        {"register": "city", "title": "City", "schema": "tree", "objects": 2}
+    ]
+    assert run("registers", "list", home=home).stdout.splitlines() == [
+        "register  title  schema  objects",
+        "city      City   tree    2",
+    ]
+
+
+def test_an_import_says_what_it_did_and_leaves_stdout_alone(home: Path) -> None:
+    done = bring(home, "number,height\nT-1,4\n")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "1 rows: 1 created, 0 updated, 0 unchanged. Everything was imported.\n"
+
+
+def test_bad_rows_are_listed_and_keep_everything_out(home: Path) -> None:
+    done = bring(home, "number,height\nT-1,4\nT-2,tall\n")
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == ["row  column  problem", "3    height  'tall' is not a number."]
+    assert done.stderr.endswith("1 bad. Nothing was written.\n")
+    assert json.loads(run("registers", "list", "--json", home=home).stdout)[0]["objects"] == 0
+
+
+def test_partial_dry_run_and_key_do_what_they_say(home: Path) -> None:
+    partial = json.loads(bring(home, "number,height\nT-1,4\nT-2,tall\n", "--partial", "--json").stdout)
+    assert (partial["created"], partial["failed"], partial["written"]) == (1, 1, True)
+    dry = json.loads(bring(home, "number,height\nT-1,9\n", "--key", "number", "--dry-run", "--json").stdout)
+    assert (dry["updated"], dry["written"]) == (1, False)
+    real = json.loads(bring(home, "number,height\nT-1,9\n", "--key", "number", "--json").stdout)
+    assert (real["updated"], real["written"]) == (1, True)
+
+
+def test_an_export_goes_to_stdout_as_csv_unless_told_otherwise(home: Path) -> None:
+    bring(home, "number,height\nT-1,4\nT-2,5\n")
+    lines = take(home).stdout.lstrip("\ufeff").splitlines()
+    assert lines[0] == "'@self.id,'@self.version,number,height,note"
+    assert len(lines) == 3
+    rows = [json.loads(line) for line in take(home, "--format", "jsonl", "--fields", "number").stdout.splitlines()]
+    assert [row["number"] for row in rows] == ["T-1", "T-2"]
+    assert "height" not in rows[0]
+
+
+def test_a_filter_chooses_and_a_file_names_its_format(home: Path) -> None:
+    bring(home, "number,height\nT-1,4\nT-2,5\n")
+    done = take(home, "--filter", '{"height": {"gt": 4}}', "--out", "tall.xlsx")
+    assert (done.returncode, done.stdout) == (0, "")
+    sheet = load_workbook(io.BytesIO((home / "tall.xlsx").read_bytes()), read_only=True).worksheets[0]
+    assert [row[2:4] for row in sheet.iter_rows(values_only=True)] == [("number", "height"), ("T-2", 5)]
+    assert [path.name for path in home.glob("*.part")] == []
+
+
+def test_a_failed_export_leaves_the_file_as_it_was(home: Path) -> None:
+    (home / "kept.csv").write_text("mine", encoding="utf-8")
+    done = take(home, "--fields", "heigth", "--out", "kept.csv")
+    assert done.returncode == 1
+    assert "heigth" in done.stderr
+    assert (home / "kept.csv").read_text(encoding="utf-8") == "mine"
+    assert [path.name for path in home.iterdir() if path.name.endswith(".part")] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "complaint"),
+    [
+        (("registers", "export", "-r", "town", "-s", "tree"), 3, "Register town not found"),
+        (("registers", "export", "-r", "city", "-s", "tree", "--filter", "{"), 2, "is not JSON"),
+        (("registers", "import", "missing.csv", "-r", "city", "-s", "tree"), 2, "does not exist"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(home: Path, arguments: tuple[str, ...], code: int, complaint: str) -> None:
+    done = run(*arguments, home=home)
+    assert done.returncode == code
+    assert complaint in done.stderr
+
+
+def test_a_file_of_an_unknown_kind_is_refused(home: Path) -> None:
+    done = bring(home, "x", name="trees.pdf")
+    assert done.returncode == 1
+    assert "no format 'pdf'" in done.stderr
