@@ -8,7 +8,7 @@ from pentad.rooms.registers.query.conditions import SIGNS, parameter, value_of
 from pentad.rooms.registers.query.dialects import Parts
 from pentad.rooms.registers.query.facets import day_value, plain_key, plain_number
 from pentad.rooms.registers.query.source import Source
-from pentad.rooms.registers.query.sql import Sql, joined, nested, select
+from pentad.rooms.registers.query.sql import TRUE, Sql, joined, nested, select
 from pentad.rooms.registers.query.tree import Aggregated, AggregateQuery, GroupKey, Metric
 
 
@@ -20,10 +20,7 @@ def aggregated(rows: Rows, parts: Parts, query: AggregateQuery, found: Source) -
 
 
 def _statement(parts: Parts, query: AggregateQuery, found: Source) -> Sql:
-    keys = [f"{_key(parts, key)} AS g{number}" for number, key in enumerate(query.group_by)]
-    figures = [f"{_figure(parts, metric)} AS m{number}" for number, metric in enumerate(query.metrics)]
-    grouping = f" GROUP BY {', '.join(str(number + 1) for number in range(len(keys)))}" if keys else ""
-    groups = found.select(", ".join((*keys, *figures)), None, grouping)
+    groups = _groups(parts, query, found)
     names = _names(query)
     bounds: list[Sql] = []
     for one in query.having:
@@ -31,9 +28,35 @@ def _statement(parts: Parts, query: AggregateQuery, found: Source) -> Sql:
         bounds.append(Sql(f"{names[one.metric]} {SIGNS[one.op]} {mark}", (bound,)))
     having = joined("AND", bounds) if bounds else None
     order = [f"{names[name]}{' DESC' if descending else ''} NULLS LAST" for name, descending in query.sort]
-    order += [f"g{number} NULLS LAST" for number in range(len(keys))]
+    order += [f"g{number} NULLS LAST" for number in range(len(query.group_by))]
     tail = f" ORDER BY {', '.join(order)}" if order else ""
     return select("*", nested(groups, "groups"), having, f"{tail} LIMIT {query.limit + 1}")
+
+
+def _groups(parts: Parts, query: AggregateQuery, found: Source) -> Sql:
+    """A bucket reads its time several times over, so with buckets every value is first taken out once."""
+    values = [*(_raw(parts, key) for key in query.group_by), *(_input(parts, metric) for metric in query.metrics)]
+    if any(key.bucket for key in query.group_by):
+        columns = ", ".join(f"{value} AS v{number}" for number, value in enumerate(values))
+        seen = found.select(columns)
+        found = Source(Sql("seen"), TRUE)
+        values = [f"v{number}" for number in range(len(values))]
+    else:
+        seen = None
+    depth = len(query.group_by)
+    keys = [
+        f"{_key(parts, key, value)} AS g{number}"
+        for number, (key, value) in enumerate(zip(query.group_by, values, strict=False))
+    ]
+    figures = [
+        f"{_figure(parts, metric, value)} AS m{number}"
+        for number, (metric, value) in enumerate(zip(query.metrics, values[depth:], strict=True))
+    ]
+    grouping = f" GROUP BY {', '.join(str(number + 1) for number in range(depth))}" if keys else ""
+    groups = found.select(", ".join((*keys, *figures)), None, grouping)
+    if seen is None:
+        return groups
+    return Sql(f"WITH seen AS MATERIALIZED ({seen.text}) {groups.text}", (*seen.params, *groups.params))
 
 
 def _names(query: AggregateQuery) -> dict[str, str]:
@@ -41,16 +64,19 @@ def _names(query: AggregateQuery) -> dict[str, str]:
     return {**keys, **{metric.name: f"m{number}" for number, metric in enumerate(query.metrics)}}
 
 
-def _key(parts: Parts, key: GroupKey) -> str:
-    if key.bucket is not None:
-        return parts.bucket(day_value(parts, key.path), key.bucket)
-    return value_of(parts, key.path, key.kind)
+def _raw(parts: Parts, key: GroupKey) -> str:
+    return value_of(parts, key.path, key.kind) if key.bucket is None else day_value(parts, key.path)
 
 
-def _figure(parts: Parts, metric: Metric) -> str:
-    if metric.path is None:
-        return "count(*)"
-    value = value_of(parts, metric.path, metric.kind)
+def _key(parts: Parts, key: GroupKey, value: str) -> str:
+    return value if key.bucket is None else parts.bucket(value, key.bucket)
+
+
+def _input(parts: Parts, metric: Metric) -> str:
+    return "1" if metric.path is None else value_of(parts, metric.path, metric.kind)
+
+
+def _figure(parts: Parts, metric: Metric, value: str) -> str:
     match metric.function:
         case "count":
             return f"count({value})"

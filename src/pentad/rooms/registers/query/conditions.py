@@ -68,9 +68,17 @@ def parameter(parts: Parts, value: str | float) -> tuple[str, Value]:
     """The mark and the parameter of a text or a number."""
     if isinstance(value, str):
         return "?", value
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        value = float(value) if abs(value) < 2**1023 else math.copysign(math.inf, value)
-    return parts.number_mark, parts.number(value)
+    return parts.number_mark, parts.number(_bounded(value))
+
+
+def _bounded(value: float) -> float:
+    """A number the store can hold: beyond 64 bits a double, beyond those infinity."""
+    if isinstance(value, float) or -(2**63) <= value < 2**63:
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _leaf(parts: Parts, wanted: Compare | In | Like | Exists | Contains) -> Sql:
@@ -142,8 +150,10 @@ def _containment(parts: Parts, path: Path, value: Scalar) -> Sql:
         if column.kind != "text" or not isinstance(value, str):
             return FALSE
         return Sql(parts.has_part(column.sql), (small(value),))
-    if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
-        value = float(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = _bounded(value)
+        if not math.isfinite(value):
+            return FALSE
     element = parts.has_element(path, value)
     if not isinstance(value, str):
         return Sql(f"{json_type(parts.dialect, path)} = 'array' AND {element.text}", element.params)

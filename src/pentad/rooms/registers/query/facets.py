@@ -55,7 +55,7 @@ def facet_value(parts: Parts, facet: Facet) -> str:
         case Ranges():
             return value_of(parts, facet.path, facet.kind)
         case Histogram():
-            return parts.bucket(day_value(parts, facet.path), facet.bucket)
+            return day_value(parts, facet.path)
         case _:
             assert_never(facet)
 
@@ -128,9 +128,9 @@ def _buckets(parts: Parts, facet: Facet, number: int, value: str, seen: Source) 
             tail = f" GROUP BY {value} ORDER BY 3 DESC, {value} LIMIT {facet.size + 1}"
             return seen.select(columns, Sql(f"{value} IS NOT NULL"), tail)
         case Histogram():
-            columns = f"{number} AS facet, {value} AS key, count(*) AS found"
-            tail = f" GROUP BY {value} ORDER BY {value} DESC LIMIT {facet.size + 1}"
-            return seen.select(columns, Sql(f"{value} IS NOT NULL"), tail)
+            columns = f"{number} AS facet, {parts.bucket(value, facet.bucket)} AS key, count(*) AS found"
+            known = nested(seen.select(columns, None, " GROUP BY 2"), "known")
+            return select("*", known, Sql("key IS NOT NULL"), f" ORDER BY key DESC LIMIT {facet.size + 1}")
         case Ranges():
             place = _place(parts, facet, value)
             columns = f"{number} AS facet, {parts.portable('place')} AS key, count(*) AS found"

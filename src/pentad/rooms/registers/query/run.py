@@ -84,7 +84,7 @@ def _finds_few(scope: Scope, wanted: Filter | None) -> bool:
             return any(_finds_few(scope, part) for part in wanted.parts)
         case Compare(op="eq"):
             return wanted.path in scope.unique
-        case In(negated=False):
+        case In(negated=False) | Compare(op="gt" | "gte" | "lt" | "lte"):
             return wanted.path in scope.unique or wanted.path in scope.indexed
         case _:
             return False
