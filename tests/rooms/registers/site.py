@@ -29,6 +29,7 @@ class Reply:
     status: int
     headers: Mapping[str, str]
     body: bytes
+    header_list: list[tuple[str, str]]
 
     @property
     def json(self) -> Any:
@@ -78,7 +79,7 @@ class Site:
         }
         answer = HttpAnswer(self.front, scope, [raw])
         content = await answer.body()
-        return Reply(answer.status, answer.headers, content)
+        return Reply(answer.status, answer.headers, content, answer.header_list)
 
     async def made(self, path: str, body: Object, *, who: str = "admin") -> Any:
         """What a POST made; it must have."""

@@ -168,19 +168,17 @@ async def test_schemas_inherit_over_three_levels_and_from_two_parents(site: Site
     assert (await site.send("POST", path, {"a": "x", "b": "y", "c": "z", "m": 1})).status == 201
 
 
-async def related(site: Site, on_delete: str, **link: Any) -> tuple[str, str, str]:
-    """A parent, a child that points at it, and the path of children."""
+async def related(site: Site, on_delete: str) -> tuple[str, str, str]:
+    """The paths of a parent and of a child that points at it, and the parent's uuid."""
     parent = await site.made("/schemas", {"title": "Parent", "properties": {"name": {"type": "string"}}})
-    reference = {"type": "string", "$ref": str(parent["id"]), "onDelete": on_delete, **link}
-    child = await site.made("/schemas", {"title": "Child", "properties": {"parent": reference}})
-    register = await site.made("/registers", {"title": "Family", "schemas": [parent["id"], child["id"]]})
-    parents, children = (f"/objects/{register['id']}/{one['id']}" for one in (parent, child))
-    first = await site.made(parents, {"name": "first"})
+    register = await site.made("/registers", {"title": "Family", "schemas": [parent["id"]]})
+    parents = f"/objects/{register['id']}/{parent['id']}"
+    first, spare = [await site.made(parents, {"name": name}) for name in ("first", "spare")]
+    reference = {"type": "string", "$ref": str(parent["id"]), "onDelete": on_delete}
     if on_delete == "SET_DEFAULT":
-        spare = await site.made(parents, {"name": "spare"})
         reference["default"] = spare["id"]
-        changed = {"title": "Child", "properties": {"parent": reference}}
-        assert (await site.send("PUT", f"/api/schemas/{child['id']}", changed)).status == 200
+    child = await site.made("/schemas", {"title": "Child", "properties": {"parent": reference}})
+    children = f"/objects/{register['id']}/{child['id']}"
     second = await site.made(children, {"parent": first["id"]})
     return f"/api{parents}/{first['id']}", f"/api{children}/{second['id']}", first["id"]
 
