@@ -81,6 +81,9 @@ def test_a_right_definition_is_taken(definition: Any) -> None:
         ({"properties": {}, "required": "a"}, "/required"),
         ({"properties": {}, "required": [1]}, "/required"),
         ({"properties": {"name": {"type": "string"}}, "configuration": {"unique": "nmae"}}, "/configuration/unique"),
+        ({"properties": {"a": {"type": "array"}}, "configuration": {"unique": "a"}}, "/configuration/unique"),
+        ({"properties": {}, "patternProperties": 5}, "/patternProperties"),
+        ({"properties": {}, "allOf": "x"}, "/allOf"),
         ({"properties": {}, "configuration": {"objectNameField": "{{ 1 + }}"}}, "/configuration"),
         ({"properties": {f"p{number}": {"type": "string"} for number in range(2001)}}, "/properties"),
         (

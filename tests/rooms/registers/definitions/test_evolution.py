@@ -148,6 +148,8 @@ def test_a_great_many_failures_are_counted_without_looking_into_each() -> None:
     report = preflight(compiled({"a": {"type": "integer"}}), ({"a": "x"} for _ in range(1000)))
     assert (report.total, report.failing, report.after_migration) == (1000, 1000, 1000)
     assert sum(report.counts.values()) == 1000
+    mended = preflight(compiled({"a": {"type": "integer"}}), ({"a": "5"} for _ in range(1000)))
+    assert (mended.failing, mended.after_migration) == (1000, 0)
 
 
 @pytest.mark.parametrize(

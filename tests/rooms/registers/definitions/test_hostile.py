@@ -7,6 +7,8 @@ import textwrap
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.definitions.compiled import compile_schema
@@ -175,6 +177,93 @@ def test_data_nested_too_deeply_is_refused() -> None:
     for _ in range(3_000):
         data = {"a": data}
     assert [problem.rule for problem in compiled().prepare(data).problems] == ["json"]
+
+
+KEYWORDS = (
+    *("properties", "required", "type", "enum", "const", "format", "pattern", "minimum", "maximum", "items", "$ref"),
+    *(
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "$defs",
+        "additionalProperties",
+        "patternProperties",
+        "configuration",
+        "unique",
+    ),
+    *(
+        "default",
+        "defaultBehavior",
+        "computed",
+        "expression",
+        "onDelete",
+        "objectConfiguration",
+        "facetable",
+        "x-index",
+    ),
+    *("objectNameField", "objectSlugField", "immutable", "hardValidation", "maxSize", "allowedTypes", "if", "a", "b"),
+    *("$anchor", "$dynamicRef", "$id", "dependentSchemas", "exclusiveMinimum", "prefixItems", "visible", "title"),
+)
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers(-2, 3)
+    | st.sampled_from(
+        [
+            "string",
+            "object",
+            "array",
+            "file",
+            "a",
+            "b",
+            "#",
+            "#/properties/a",
+            "person",
+            "a + b",
+            "{{ a }}",
+            "CASCADE",
+            "",
+        ]
+    )
+)
+ANYTHING = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYWORDS), inner, max_size=5),
+    max_leaves=25,
+)
+LIKELY = st.fixed_dictionaries(
+    {"type": st.sampled_from(["string", "integer", "object", "array", ["string", "null"]])},
+    optional={
+        "computed": st.sampled_from(["a", "b + 1", "concat(a, b)", "length(b)", "sum(a)", "{{ a }}-{{ b }}"]),
+        "default": ANYTHING,
+        "items": st.just({"type": "object", "properties": {"a": {"type": "string", "default": "x"}}}),
+        "properties": st.just({"b": {"type": "string", "format": "date", "immutable": True}}),
+        "enum": st.lists(LEAVES, min_size=1, max_size=3),
+        "format": st.sampled_from(["date", "email", "color"]),
+        "immutable": st.booleans(),
+        "anyOf": st.lists(st.just({"$ref": "person"}) | st.just({"minLength": 2}), min_size=1, max_size=2),
+    },
+)
+WILD = st.dictionaries(st.sampled_from(KEYWORDS), ANYTHING, max_size=4)
+DEFINITIONS = st.dictionaries(st.sampled_from("ab"), LIKELY | LIKELY | WILD)
+BODIES = st.just({}) | st.dictionaries(st.sampled_from(KEYWORDS), ANYTHING, max_size=4)
+
+
+@settings(max_examples=200)
+@given(BODIES, DEFINITIONS, ANYTHING, ANYTHING)
+def test_any_body_is_refused_in_words_or_works(body: dict[str, Any], properties: Any, first: Any, second: Any) -> None:
+    stored = {"person": {"slug": "person", "properties": {"b": {"type": "string"}}}}
+    try:
+        schema = compile_schema({"properties": properties, **body}, parents=stored.get)
+    except InvalidInput:
+        return
+    prepared = schema.prepare({"a": first, "b": second}, previous={"a": second}, now=1.0)
+    assert schema.is_valid(prepared.data) or prepared.problems or prepared.warnings
+    schema.name_of(prepared.data)
+    schema.slug_of(prepared.data)
+    schema.targets(prepared.data)
+    schema.texts(prepared.data)
 
 
 BUSY = textwrap.dedent("""

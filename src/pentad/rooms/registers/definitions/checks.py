@@ -13,6 +13,7 @@ from pentad.rooms.registers.definitions.computed import read_computed
 from pentad.rooms.registers.definitions.defaults import BEHAVIOURS, read_default
 from pentad.rooms.registers.definitions.expressions import ExpressionError
 from pentad.rooms.registers.definitions.formats import KNOWN_FORMATS
+from pentad.rooms.registers.definitions.properties import Property, every
 from pentad.rooms.registers.definitions.references import ON_DELETE, stored_reference
 from pentad.rooms.registers.definitions.translation import LINK_TYPES, TYPES, is_link, types_of
 
@@ -42,6 +43,11 @@ def check_body(body: Mapping[str, Any]) -> list[Finding]:
     required = body.get("required")
     if required is not None and not _is_names(required):
         found.append(finding(("required",), "type", "must be a list of property names"))
+    found.extend(
+        finding((keyword,), "type", "must be a list of schemas")
+        for keyword in ("allOf", "anyOf", "oneOf")
+        if not isinstance(body.get(keyword), list | None)
+    )
     count = 0
     for path, node in _definitions(body):
         count += 1
@@ -51,15 +57,19 @@ def check_body(body: Mapping[str, Any]) -> list[Finding]:
     return found
 
 
-def check_names(body: Mapping[str, Any]) -> Iterator[Finding]:
-    """Names the configuration uses must be properties; asked of a body whose parents are folded in."""
-    known = {**cast("Mapping[str, Any]", body.get("x-alternatives") or {}), **body["properties"]}
-    for names in unique_sets(body):
-        for name in names:
-            if name not in known:
-                guess = did_you_mean(name, known) or ""
-                message = f"{name!r} is not a property. {guess}".strip()
-                yield finding(("configuration", "unique"), "unique", message)
+def check_names(body: Mapping[str, Any], properties: Mapping[str, Property]) -> Iterator[Finding]:
+    """What must be unique must be a property, and of a kind that can be compared."""
+    for found in every(properties):
+        if found.unique and found.kind is None:
+            path = tuple(step for name in found.path for step in ("properties", name))
+            yield finding((*path, "unique"), "unique", "only a text, number, boolean or date can be unique")
+    for name in (name for names in unique_sets(body) for name in names):
+        if name not in properties:
+            guess = did_you_mean(name[:200], properties) or ""
+            yield finding(("configuration", "unique"), "unique", f"{name[:200]!r} is not a property. {guess}".strip())
+        elif properties[name].kind is None:
+            message = f"{name[:200]!r} is a list or an object, which cannot be unique"
+            yield finding(("configuration", "unique"), "unique", message)
 
 
 def unique_sets(body: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -144,7 +154,7 @@ def _check_values(node: Mapping[str, Any], path: Path) -> Iterator[Finding]:
     behaviour = node.get("defaultBehavior")
     if behaviour is not None and (not isinstance(behaviour, str | bool) or behaviour not in BEHAVIOURS):
         yield finding((*path, "defaultBehavior"), "defaultBehavior", "must be absent, falsy or always")
-    if isinstance(node.get("required"), str):
+    if not isinstance(node.get("required"), bool | list | None):
         yield finding((*path, "required"), "required", "must be true or false, or a list of names in an object")
 
 

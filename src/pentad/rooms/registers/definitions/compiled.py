@@ -178,9 +178,9 @@ def compile_schema(body: Mapping[str, Any], *, parents: Parents) -> CompiledSche
         raise _refusal(findings)
     resolved = resolve(plain, parents)
     bounded_copy(resolved.body, BOUNDS)
-    properties = read_properties(resolved.body, resolved.sources)
-    findings = [*check_names(resolved.body), *_check_unique(properties)]
-    if findings:
+    known = {**resolved.body, "properties": {**resolved.alternatives, **resolved.body["properties"]}}
+    properties = read_properties(known, resolved.sources)
+    if findings := list(check_names(resolved.body, properties)):
         raise _refusal(findings)
     rules = compile_json_schema(to_json_schema(resolved.body), formats=EXTRA_FORMATS, bounds=BOUNDS)
     try:
@@ -197,13 +197,6 @@ def _refusal(findings: list[Finding]) -> InvalidInput:
         hint="Correct these places of the schema and send it again.",
         details={"problems": findings[:50]},
     )
-
-
-def _check_unique(properties: Mapping[str, Property]) -> Iterator[Finding]:
-    for found in every(properties):
-        if found.unique and found.kind is None:
-            path = tuple(step for name in found.path for step in ("properties", name))
-            yield finding((*path, "unique"), "unique", "only a text, number, boolean or date can be unique")
 
 
 def _unique(body: Mapping[str, Any], properties: Mapping[str, Property]) -> Iterator[Unique]:

@@ -33,9 +33,13 @@ _ANNOTATIONS: Final = frozenset(
 
 @dataclass(slots=True)
 class Resolved:
-    """A body with its parents folded in, and the parent each inherited property came from."""
+    """A body with its parents folded in, and the parent each inherited property came from.
+
+    `alternatives` are the properties an object may have by one of its anyOf or oneOf.
+    """
 
     body: dict[str, Any]
+    alternatives: dict[str, Any] = field(default_factory=dict[str, Any])
     sources: dict[str, int | str] = field(default_factory=dict[str, "int | str"])
 
 
@@ -71,9 +75,9 @@ class _Composer:
                 if composed_reference(entry) is None:
                     continue
                 target, parent = self._parent(entry, keyword, chain)
-                for name, value in mapping(parent.body.get("properties")).items():
+                for name, value in {**parent.alternatives, **parent.body["properties"]}.items():
                     result.sources.setdefault(name, parent.sources.get(name, target))
-                    result.body.setdefault("x-alternatives", {}).setdefault(name, value)
+                    result.alternatives.setdefault(name, value)
                 entries[index] = {"type": "object", **_asserting(parent.body)}
                 _merge_named(result.body, parent.body, "$defs", target)
             if entries:
@@ -121,9 +125,9 @@ def _inherit(result: Resolved, target: int | str, parent: Resolved) -> None:
     for keyword in ("anyOf", "oneOf"):
         if theirs := members(parent.body.get(keyword)):
             result.body["allOf"].append({keyword: theirs})
-    for keyword in ("configuration", "x-alternatives"):
-        if isinstance(parent.body.get(keyword), Mapping):
-            result.body[keyword] = {**parent.body[keyword], **mapping(result.body.get(keyword))}
+    if isinstance(parent.body.get("configuration"), Mapping):
+        result.body["configuration"] = {**parent.body["configuration"], **mapping(result.body.get("configuration"))}
+    result.alternatives = {**parent.alternatives, **result.alternatives}
 
 
 def _both(theirs: Any, ours: Any) -> Any:

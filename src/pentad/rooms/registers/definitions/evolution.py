@@ -17,7 +17,8 @@ from pentad.rooms.registers.definitions.problems import Problem
 from pentad.rooms.registers.definitions.suggestions import converted, near_values
 
 SAMPLES: Final = 5
-_KEPT_FAILURES: Final = 200
+_EXPLAINED: Final = 200
+_TRIED: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,11 @@ class Sample:
 
 @dataclass(slots=True)
 class EvolutionReport:
-    """What a schema change would do. `after_migration` counts those that fail even when the steps are taken."""
+    """What a schema change would do.
+
+    `after_migration` counts those that fail even when the steps are taken; objects past the first ten thousand failing
+    ones are not tried, and count as failing.
+    """
 
     total: int = 0
     failing: int = 0
@@ -58,20 +63,22 @@ def preflight(
 ) -> EvolutionReport:
     """Check every object once. `renamed` holds renames known from elsewhere, such as a comparison of the schemas."""
     report = EvolutionReport()
-    kept: list[tuple[Mapping[str, Any], list[Problem]]] = []
+    explained: list[tuple[Mapping[str, Any], list[Problem]]] = []
+    failing: list[Mapping[str, Any]] = []
     for index, data in enumerate(objects):
         report.total += 1
         if new.is_valid(data):
             continue
         report.failing += 1
-        if len(kept) >= _KEPT_FAILURES:
+        if len(failing) < _TRIED:
+            failing.append(data)
+        if len(explained) < _EXPLAINED:
+            explained.append((data, new.problems(data)))
+            _note(report, index, explained[-1][1])
+        else:
             report.counts["(not looked into)"] += 1
-            continue
-        problems = new.problems(data)
-        kept.append((data, problems))
-        _note(report, index, problems)
-    report.migration = _suggested(new, kept, renamed or {})
-    mended = sum(new.is_valid(migrate(data, report.migration)) for data, _ in kept)
+    report.migration = _suggested(new, explained, renamed or {})
+    mended = sum(new.is_valid(migrate(data, report.migration)) for data in failing) if report.migration else 0
     report.after_migration = report.failing - mended
     return report
 

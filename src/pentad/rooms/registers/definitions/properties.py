@@ -65,15 +65,16 @@ class Indexed:
     unique: bool = False
 
 
-def read_properties(
-    body: Mapping[str, Any], sources: Mapping[str, int | str], path: tuple[str, ...] = ()
-) -> dict[str, Property]:
-    """The properties of an object schema, nested ones below their parents."""
-    declared = {**mapping(body.get("x-alternatives")), **mapping(body.get("properties"))}
-    required = frozenset(required_names(body))
+def read_properties(body: Mapping[str, Any], sources: Mapping[str, int | str]) -> dict[str, Property]:
+    """The properties of a schema whose parents are folded in, nested ones below their parents."""
+    return _level(body, (), sources)
+
+
+def _level(node: Mapping[str, Any], path: tuple[str, ...], sources: Mapping[str, int | str]) -> dict[str, Property]:
+    required = frozenset(required_names(node))
     return {
-        name: _read(name, mapping(value), (*path, name), name in required, sources.get(name) if not path else None)
-        for name, value in declared.items()
+        name: _read(name, mapping(value), (*path, name), name in required, sources.get(name))
+        for name, value in mapping(node.get("properties")).items()
     }
 
 
@@ -123,7 +124,7 @@ def _read(
         authorization=mapping(node.get("authorization")) or None,
         source=source,
         item_kind=("text" if reference else _kind(items)) if "array" in types_of(node) else None,
-        children=read_properties(node, {}, path) if node.get("properties") else {},
+        children=_level(node, path, {}),
     )
 
 

@@ -74,21 +74,27 @@ def _translated(node: Mapping[str, Any]) -> dict[str, Any]:
     for keyword in _ONE:
         if node.get(keyword) is not None:
             schema[keyword] = _translate(node[keyword])
-    for keyword in _LISTS:
-        if isinstance(entries := node.get(keyword), list) and entries:
-            schema[keyword] = [_translate(entry) for entry in cast("list[Any]", entries)]
-    for keyword in _NAMED:
-        if named := mapping(node.get(keyword)):
-            schema[keyword] = {name: _translate(inner) for name, inner in named.items()}
+    for keyword in (*_LISTS, *_NAMED):
+        if node.get(keyword) not in (None, [], {}):
+            schema[keyword] = _inner(node[keyword], keyword)
     if required := required_names(node):
         schema["required"] = required
-    if schema.get("format") in ANY_TEXT or schema.get("format") == "":
+    if schema.get("format") in ("", *ANY_TEXT):
         del schema["format"]
     _exclusive(schema, "minimum", "exclusiveMinimum")
     _exclusive(schema, "maximum", "exclusiveMaximum")
     if stored_reference(node.get("$ref")) is not None:
         _relate(schema, node)
     return schema
+
+
+def _inner(value: Any, keyword: str) -> Any:
+    """Subschemas in a list or by name; what has the wrong shape is left for JSON Schema itself to refuse."""
+    if keyword in _LISTS and isinstance(value, list):
+        return [_translate(entry) for entry in cast("list[Any]", value)]
+    if keyword in _NAMED and isinstance(value, Mapping):
+        return {name: _translate(inner) for name, inner in cast("Mapping[str, Any]", value).items()}
+    return value
 
 
 def _exclusive(schema: dict[str, Any], limit: str, exclusive: str) -> None:
