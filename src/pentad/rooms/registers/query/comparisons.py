@@ -187,4 +187,6 @@ def _shown(value: Any) -> str:
         return f"the text {value[:60]!r}"
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
-    return {True: "true", False: "false", None: "null"}.get(value) or f"the number {str(value)[:40]}"
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "true" if value else "false"
+    return f"the number {value:.6g}" if isinstance(value, float) or abs(value) < 2**64 else "a very large number"

@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.rooms.registers.query.comparisons import OPERATORS, Operator, compared, operator, unknown_operator
+from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.targets import Known, target
 from pentad.rooms.registers.query.tree import And, Filter, Not, Or
 
@@ -49,6 +50,8 @@ class _Reader:
             raise LimitExceeded(f"The filter has more than {_MOST_PARTS} parts.", hint="Ask in several queries.")
         if name.removeprefix("$") in _LOGIC and (name.startswith("$") or prefix + name not in self._known.properties):
             return self._logic(name.removeprefix("$"), value, prefix, depth)
+        if name == SELF and not prefix:
+            return self.object(value, f"{SELF}.", depth + 1)
         at = target(self._known, prefix + name)
         if not isinstance(value, dict):
             return compared(at, "in" if isinstance(value, list) else "eq", value)
