@@ -4,18 +4,21 @@ It reads bodies of a stated length or in chunks, and nothing else of HTTP.
 """
 
 import socket
+from time import monotonic
 from typing import Final
 
 _CHUNK: Final = 1 << 16
 _PATIENCE: Final = 120.0
+_IDLE: Final = 2.0
 
 
 class KeepAlive:
     """One connection to one server."""
 
     def __init__(self, port: int, headers: dict[str, str] | None = None) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=_PATIENCE)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._port = port
+        self._socket = self._connected()
+        self._used = monotonic()
         lines = {"Host": f"localhost:{port}", "Content-Type": "application/json", **(headers or {})}
         self._head = "".join(f"{name}: {value}\r\n" for name, value in lines.items()).encode()
         self._buffer = b""
@@ -25,7 +28,7 @@ class KeepAlive:
         head = b"%s %s HTTP/1.1\r\n%sContent-Length: %d\r\n\r\n" % (
             method.encode(), path.encode(), self._head, len(body),
         )  # fmt: skip
-        self._socket.sendall(head + body)
+        self._send(head + body)
         status, head, length = self._answer_head()
         return status, self._chunked() if length is None else self._exactly(length)
 
@@ -38,13 +41,26 @@ class KeepAlive:
 
     def header(self, path: str, name: str) -> str:
         """One header of the answer to a HEAD request."""
-        self._socket.sendall(b"HEAD %s HTTP/1.1\r\n%s\r\n" % (path.encode(), self._head))
+        self._send(b"HEAD %s HTTP/1.1\r\n%s\r\n" % (path.encode(), self._head))
         _, head, _ = self._answer_head()
         place = head.find(f"\r\n{name}:".encode())
         return head[place + len(name) + 3 :].split(b"\r\n", 1)[0].decode().strip()
 
     def close(self) -> None:
         self._socket.close()
+
+    def _connected(self) -> socket.socket:
+        connection = socket.create_connection(("127.0.0.1", self._port), timeout=_PATIENCE)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+
+    def _send(self, request: bytes) -> None:
+        """Servers close a connection that was idle for some seconds, as it is while others are measured."""
+        if monotonic() - self._used > _IDLE:
+            self._socket.close()
+            self._socket = self._connected()
+        self._used = monotonic()
+        self._socket.sendall(request)
 
     def _answer_head(self) -> tuple[int, bytes, int | None]:
         """The status, the headers in lower case, and the length of the body; None is a body in chunks."""

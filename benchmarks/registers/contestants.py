@@ -71,7 +71,7 @@ class Pentad:
 
     def facets(self) -> dict[str, int] | None:
         found = json.loads(self._client.must("GET", "/api/objects/bench/item?_limit=0&_facets=status,category"))
-        return {entry["value"]: entry["count"] for entry in found["facets"]["status"]["buckets"]}
+        return {entry["key"]: entry["count"] for entry in found["facets"]["status"]["buckets"]}
 
 
 class FastApi:
