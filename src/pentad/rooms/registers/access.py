@@ -21,6 +21,8 @@ from pentad.rooms.registers.query.tree import And, Compare, Filter, Or
 ROOM: Final = "registers"
 _ROLES: Final[tuple[tuple[Role, Action], ...]] = (("reader", "read"), ("writer", "write"), ("admin", "admin"))
 _EVERYBODY: Final = frozenset({PUBLIC})
+_NONE: Final = Or(())
+"""True of no object."""
 _OWNER: Final = ("@self", "owner")
 _ORGANISATION: Final = ("@self", "organisation")
 
@@ -138,11 +140,11 @@ class AccessRules:
             return None
         if right == "read" and self._is_public(pair, None):
             return None
-        mine = self._own_filter(principal, pair, right)
         public = self._public_filter(pair) if right == "read" else None
-        if public is None:
-            return mine
-        return Or((public, mine)) if principal.may(ROOM, "read") else public
+        if not principal.may(ROOM, "read" if right == "read" else "write"):
+            return public or _NONE
+        mine = self._own_filter(principal, pair, right)
+        return mine if public is None else Or((public, mine))
 
     def _own_filter(self, principal: Principal, pair: Pair, right: Right) -> Filter:
         """The own organisation's objects, as far as grants or ownership reach."""

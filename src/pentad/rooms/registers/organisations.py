@@ -6,16 +6,19 @@ again when they are old, because a signal can be lost while a connection is down
 """
 
 import asyncio
+import logging
 import re
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pentad.kernel.clock import Clock, iso
-from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
+from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, PentadError
 from pentad.kernel.ids import uuid7
 from pentad.kernel.ports import Database, Row, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.registers.models import Caller
+
+_log = logging.getLogger(__name__)
 
 DEFAULT: Final = "default"
 _CHANNEL: Final = "registers.members"
@@ -46,6 +49,7 @@ class Organisations:
         self._members: dict[str, str] = {}
         self._loaded_at = 0.0
         self._loading: asyncio.Task[None] | None = None
+        self._outdated = False
         self._stop = database.listen(_CHANNEL, lambda _payload: self._reload())
 
     async def load(self) -> None:
@@ -69,9 +73,27 @@ class Organisations:
             self._reload()
         return self._members.get(principal.id, DEFAULT)
 
+    async def settled(self) -> None:
+        """Wait until what was heard of is known."""
+        if self._loading is not None:
+            await asyncio.shield(self._loading)
+
     def _reload(self) -> None:
+        """Read again; what changes while it is being read is read once more."""
         if self._loading is None or self._loading.done():
-            self._loading = asyncio.get_running_loop().create_task(self.load())
+            self._loading = asyncio.get_running_loop().create_task(self._load_until_current())
+        else:
+            self._outdated = True
+
+    async def _load_until_current(self) -> None:
+        self._outdated = True
+        while self._outdated:
+            self._outdated = False
+            try:
+                await self.load()
+            except PentadError as error:
+                _log.warning("Memberships could not be read: %s", error.sentence())
+                return
 
     async def members(self, caller: Caller, ref: str) -> list[str]:
         """The principals of a tenant."""
