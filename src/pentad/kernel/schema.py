@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-import jsonschema_rs
 import msgspec
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.schema_cost import SchemaCost, subschemas
+
+if TYPE_CHECKING:
+    # Imported for real where it is first used: many read failures and pointers without ever compiling a schema.
+    import jsonschema_rs
 
 Path = tuple[str | int, ...]
 FormatCheck = Callable[[str], bool]
@@ -56,7 +59,7 @@ class JsonSchema:
 
     __slots__ = ("_alternatives", "_cost", "_validator", "deepest", "is_valid")
 
-    def __init__(self, document: Any, validator: jsonschema_rs.Validator, cost: SchemaCost, most: int) -> None:
+    def __init__(self, document: Any, validator: "jsonschema_rs.Validator", cost: SchemaCost, most: int) -> None:
         self._validator = validator
         self._cost = cost
         self._alternatives = any("anyOf" in node or "oneOf" in node for _, node in subschemas(document))
@@ -80,6 +83,8 @@ class JsonSchema:
 
     def _first_failure(self, instance: Any) -> Failure:
         """For large values: the library collects all failures of all alternatives before it tells the first."""
+        import jsonschema_rs
+
         if not self._alternatives:
             try:
                 self._validator.validate(instance)
@@ -163,7 +168,9 @@ def bounded_copy(schema: Mapping[str, Any], bounds: SchemaBounds) -> dict[str, A
 
 
 @cache
-def _meta() -> jsonschema_rs.Validator:
+def _meta() -> "jsonschema_rs.Validator":
+    import jsonschema_rs
+
     return jsonschema_rs.Draft202012Validator({"$ref": _META_URI}, validate_formats=False, offline=True)
 
 
@@ -174,7 +181,7 @@ def _meta_problems(document: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _about_schema(error: jsonschema_rs.ValidationError) -> str:
+def _about_schema(error: "jsonschema_rs.ValidationError") -> str:
     if error.instance_path and error.instance_path[-1] == "type":
         return f"{error.instance!r} is not a type; use string, number, integer, boolean, array, object or null"
     return error.message[:200]
@@ -193,6 +200,8 @@ def _reference_problems(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _pattern_problems(document: dict[str, Any], bounds: SchemaBounds) -> list[dict[str, Any]]:
     """Refuses what is too long or no pattern at all; patterns that need look-around get a limit on the string."""
+    import jsonschema_rs
+
     patterns = [(path, node, pattern) for path, node in subschemas(document) for pattern in _patterns(node)]
     share = min(_ONE_PATTERN, _PATTERNS_TOGETHER // max(1, len(patterns)))
     linear = jsonschema_rs.RegexOptions(size_limit=share, dfa_size_limit=1024 * 1024)
@@ -227,11 +236,15 @@ def _patterns(node: Mapping[str, Any]) -> Iterator[str]:
         yield from cast("dict[str, Any]", named)
 
 
-def _lookaround(share: int) -> jsonschema_rs.FancyRegexOptions:
+def _lookaround(share: int) -> "jsonschema_rs.FancyRegexOptions":
+    import jsonschema_rs
+
     return jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKS, size_limit=share, dfa_size_limit=1024 * 1024)
 
 
-def _compiles(pattern: str, options: jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions) -> bool:
+def _compiles(pattern: str, options: "jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions") -> bool:
+    import jsonschema_rs
+
     try:
         jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=options, offline=True)
     except ValueError:
@@ -239,7 +252,9 @@ def _compiles(pattern: str, options: jsonschema_rs.RegexOptions | jsonschema_rs.
     return True
 
 
-def _validator(document: dict[str, Any], formats: dict[str, FormatCheck]) -> jsonschema_rs.Validator:
+def _validator(document: dict[str, Any], formats: dict[str, FormatCheck]) -> "jsonschema_rs.Validator":
+    import jsonschema_rs
+
     # The engine of look-around runs every pattern without it in linear time by itself.
     try:
         return jsonschema_rs.Draft202012Validator(
@@ -266,7 +281,7 @@ def _refusal(problems: list[dict[str, Any]]) -> InvalidInput:
     )
 
 
-def _failure(error: jsonschema_rs.ValidationError) -> Failure:
+def _failure(error: "jsonschema_rs.ValidationError") -> Failure:
     kind = error.kind
     facts = kind.as_dict()
     context = cast("list[list[jsonschema_rs.ValidationError]]", facts.get("context") or [])
