@@ -14,12 +14,13 @@ from pentad.rooms.registers.definitions.diffing import differences
 from pentad.rooms.registers.definitions.problems import rejection
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.objects import chronicle, store
-from pentad.rooms.registers.objects.drafts import Held
+from pentad.rooms.registers.objects.drafts import Draft, Held
 from pentad.rooms.registers.objects.objects import Objects
 from pentad.rooms.registers.objects.refusals import missing
 from pentad.rooms.registers.objects.reports import Change
 from pentad.rooms.registers.objects.steps import Task
 from pentad.rooms.registers.objects.verification import Verification, verified
+from pentad.rooms.registers.objects.write import check_current
 from pentad.rooms.registers.query.moments import moment
 from pentad.rooms.registers.query.tree import AsOf
 
@@ -114,6 +115,7 @@ class History:
             task = self._objects.task(caller, pair)
 
             def revert(tx: Transaction) -> StoredObject:
+                check_current(tx, pair)
                 held = self._held(tx, caller, pair, ref)
                 if version is not None:
                     past = self._version(tx, held.stored, version)
@@ -129,18 +131,23 @@ class History:
 
     def put_back(self, tx: Transaction, task: Task, held: Held, past: StoredObject) -> StoredObject:
         """Make a past state the present one, if the caller may and the schema still allows it."""
+        draft = self.going_back(task, held, past)
+        return held.stored if draft is None else self._objects.writer.finish(tx, task, draft)
+
+    def going_back(self, task: Task, held: Held, past: StoredObject) -> Draft | None:
+        """The draft that makes a past state the present one; None where it is."""
         writer, current = self._objects.writer, held.stored
         if current.is_deleted:
             self._access.check_object(task.caller, task.pair, "delete", current)
         else:
             writer.editable(task, held, current.uuid, "update", None)
         if past.text == current.text and not current.is_deleted:
-            return current
+            return None
         self._access.writable(task.caller, task.pair, past.data, current.data, current.owner)
         definition = task.pair.definition
         if not definition.soft and not definition.is_valid(past.data):
             raise rejection(definition.problems(past.data), "That state")
-        return writer.finish(tx, task, writer.drafted(task, "revert", held, past.data, past.text))
+        return writer.drafted(task, "revert", held, past.data, past.text)
 
     # how it is done
 

@@ -21,13 +21,12 @@ from pentad.rooms.registers.definitions.diffing import as_patch
 from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair
 from pentad.rooms.registers.objects import chronicle, store
 from pentad.rooms.registers.objects.deletion import deleted
-from pentad.rooms.registers.objects.drafts import Draft, moment
+from pentad.rooms.registers.objects.drafts import Draft, Held, moment
 from pentad.rooms.registers.objects.history import History
 from pentad.rooms.registers.objects.objects import Objects
 from pentad.rooms.registers.objects.refusals import missing
 from pentad.rooms.registers.objects.reports import Change, Plan
-from pentad.rooms.registers.objects.steps import Step, failure_of_all
-from pentad.rooms.registers.objects.write import announce
+from pentad.rooms.registers.objects.steps import Step, Task, failure_of_all
 
 MOST_OPERATIONS: Final = 1_000
 KEPT_SECONDS: Final = 7 * 24 * 3600.0
@@ -79,7 +78,8 @@ class Plans:
         identity, now = opaque_id(size=12), moment(self._clock)
         steps = await self._try_out(caller, planned)
         plan = Plan(identity, "open", [_shown(step) for step in steps], now, now)
-        versions = {draft.after.uuid: draft.before_version for step in steps for draft in reversed(step.drafts)}
+        drafts = [draft for step in steps for draft in step.drafts]
+        versions = {draft.after.uuid: draft.before_version for draft in reversed(drafts)}
 
         def keep(tx: Transaction) -> Plan:
             tx.run("DELETE FROM plans WHERE state = 'open' AND created_at < ?", now - KEPT_SECONDS)
@@ -119,16 +119,8 @@ class Plans:
             row = _row(tx, caller, plan_id)
             _require(row, "committed", "undone")
             changes = chronicle.changes_of_plan(tx, self._database.dialect, plan_id)
-            first: dict[str, tuple[Change, bool]] = {}
-            last: dict[str, int] = {}
-            for change, found_deleted in changes:
-                first.setdefault(change.uuid, (change, found_deleted))
-                last[change.uuid] = change.version
-            self._refuse_moved(tx, last)
-            outcomes = [
-                self._undo_one(tx, caller, plan_id, index, change, found_deleted)
-                for index, (change, found_deleted) in enumerate(reversed(first.values()))
-            ]
+            self._refuse_moved(tx, {change.uuid: change.version for change, _ in changes})
+            outcomes = self._take_back(tx, caller, plan_id, changes)
             return self._settled(tx, row, "undone", outcomes)
 
         return await self._database.write(undo)
@@ -159,25 +151,40 @@ class Plans:
                 step.fail(error)
         return steps
 
-    def _undo_one(
-        self, tx: Transaction, caller: Caller, plan_id: str, index: int, change: Change, found_deleted: bool
-    ) -> Outcome:
-        pair = self._catalogue.pair_in(tx, caller, change.register, change.schema)
-        task = self._objects.task(caller, pair, f"undo:{plan_id}")
-        held = store.held_by_uuid(tx, [change.uuid]).get(change.uuid)
-        if held is None:
-            raise missing(pair, change.uuid)
-        if change.before is None or found_deleted:
-            if held.stored.is_deleted:
-                return Outcome(index, "unchanged", change.uuid, held.stored.version)
-            self._access.check_object(caller, pair, "delete", held.stored)
-            draft: Draft = deleted(task, held)
-            store.write(tx, self._database.dialect, [draft], task.who)
-            announce(tx, [draft])
-            return Outcome(index, "deleted", change.uuid, draft.after.version)
-        past = held.stored.altered(text=change.before, deleted=None)
-        back = self._history.put_back(tx, task, held, past)
-        return Outcome(index, "updated", change.uuid, back.version)
+    def _take_back(
+        self, tx: Transaction, caller: Caller, plan_id: str, changes: Sequence[tuple[Change, bool]]
+    ) -> list[Outcome]:
+        """Every change backwards, the last one first: each state on the way has been valid before.
+
+        What points where is looked at in the end, as a whole.
+        """
+        drafts: dict[str, tuple[Pair, Draft]] = {}
+        for change, found_deleted in reversed(changes):
+            pair = self._catalogue.pair_in(tx, caller, change.register, change.schema)
+            task = self._objects.task(caller, pair, f"undo:{plan_id}")
+            held = store.held_by_uuid(tx, [change.uuid]).get(change.uuid)
+            if held is None:
+                raise missing(pair, change.uuid)
+            draft = self._taken_back(task, held, change, found_deleted)
+            if draft is not None:
+                self._objects.writer.finish(tx, task, draft, references=False)
+                drafts[change.uuid] = (pair, draft)
+        for pair, draft in drafts.values():
+            if draft.action != "delete":
+                self._objects.writer.check_references(tx, pair, [replace(draft, known=None)])
+        return [
+            Outcome(index, "deleted" if draft.action == "delete" else "updated", uuid, draft.after.version)
+            for index, (uuid, (_, draft)) in enumerate(drafts.items())
+        ]
+
+    def _taken_back(self, task: Task, held: Held, change: Change, found_deleted: bool) -> Draft | None:
+        """The draft that undoes one change; None where there is nothing left of it."""
+        if change.before is not None and not found_deleted:
+            return self._history.going_back(task, held, held.stored.altered(text=change.before, deleted=None))
+        if held.stored.is_deleted:
+            return None
+        self._access.check_object(task.caller, task.pair, "delete", held.stored)
+        return deleted(task, held)
 
     def _refuse_moved(self, rows: Rows, expected: dict[str, int]) -> None:
         """VersionMismatch, naming what is not the version it should be; 0 is an object that does not exist yet."""

@@ -79,10 +79,13 @@ class ObjectWriter:
         self._attach(tx, task, steps)
         announce(tx, (draft for step in steps if step.error is None for draft in step.drafts))
 
-    def finish(self, tx: Transaction, task: Task, draft: Draft) -> StoredObject:
-        """Write one draft made elsewhere (restore, revert, undo), under the same checks."""
+    def finish(self, tx: Transaction, task: Task, draft: Draft, *, references: bool = True) -> StoredObject:
+        """Write one draft made elsewhere (restore, revert, undo), under the same checks.
+
+        Without `references` they are left to `check_references`, for changes that only hold together.
+        """
         step = Step(0, _MADE_ELSEWHERE, draft=draft)
-        self._finish(tx, task, [step])
+        self._finish(tx, task, [step], references=references)
         if step.error is not None:
             raise step.error
         announce(tx, step.drafts)
@@ -226,11 +229,16 @@ class ObjectWriter:
 
     # the end of all of them
 
-    def _finish(self, tx: Transaction, task: Task, steps: list[Step]) -> None:
+    def check_references(self, rows: Rows, pair: Pair, drafts: Sequence[Draft]) -> None:
+        """InvalidInput when drafts that are written already point at something that is not there."""
+        for error in integrity.broken(rows, pair.definition, drafts).values():
+            raise error
+
+    def _finish(self, tx: Transaction, task: Task, steps: list[Step], *, references: bool = True) -> None:
         """Check drafts against the store and one another, and write those that pass."""
         steps = self._passing(steps, self._uuids_taken(tx, steps))
         pair = task.pair
-        if pair.definition.references:
+        if references and pair.definition.references:
             steps = self._passing(steps, integrity.broken(tx, pair.definition, _drafts(steps)))
         keys = self._definitions.facts(pair.definition).indexes.unique
         if keys:

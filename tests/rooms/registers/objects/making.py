@@ -1,0 +1,22 @@
+"""Short ways to make registers and schemas that refer to one another."""
+
+from typing import Any
+
+from pentad.rooms.registers.models import Pair
+from pentad.rooms.registers.service import Registers
+from tests.rooms.registers.opening import ADMIN
+
+
+async def pair_of(registers: Registers, schema: str, properties: dict[str, Any], **body: Any) -> Pair:
+    """A schema with these properties in the register `library`, which is made if need be."""
+    await registers.catalogue.create_schema(ADMIN, {"title": schema, "slug": schema, "properties": properties, **body})
+    known = await registers.catalogue.list_registers(ADMIN)
+    if "library" not in [register.slug for register in known]:
+        await registers.catalogue.create_register(ADMIN, {"title": "Library"})
+    return await registers.catalogue.pair(ADMIN, "library", schema, "create")
+
+
+def reference(target: str, on_delete: str | None = None, **more: Any) -> dict[str, Any]:
+    """A property that points at an object of another schema."""
+    found: dict[str, Any] = {"type": "string", "$ref": target, **more}
+    return found if on_delete is None else {**found, "onDelete": on_delete}
