@@ -16,6 +16,7 @@ pytestmark = pytest.mark.anyio
 @pytest.mark.parametrize(
     "body", [b"", b"{not valid json}", b"null", b"  ", b'{"a":', b"\xff\xfe", b'{"a":"\xed\xa0\x80"}']
 )
+@pytest.mark.requirement("openregister:parse-error")
 async def test_what_is_no_json_is_a_parse_error(endpoint: OpenRegister, body: bytes) -> None:
     reply = await endpoint.post(body)
     assert reply.status == 200
@@ -43,6 +44,7 @@ async def test_what_is_no_json_is_a_parse_error(endpoint: OpenRegister, body: by
         ({"jsonrpc": "2.0", "id": 1.5, "method": "ping"}, None),
     ],
 )
+@pytest.mark.requirement("openregister:invalid-request")
 async def test_what_is_no_request_is_invalid_and_keeps_its_id(
     endpoint: OpenRegister, message: object, request_id: object
 ) -> None:
@@ -55,6 +57,7 @@ async def test_what_is_no_request_is_invalid_and_keeps_its_id(
 
 @pytest.mark.parametrize("extra", [{}, {"id": None}])
 @pytest.mark.parametrize("method", ["notifications/initialized", "notifications/cancelled", "notifications/x", "ping"])
+@pytest.mark.requirement("openregister:notifications")
 async def test_a_message_without_an_id_is_taken_and_not_answered(
     endpoint: OpenRegister, method: str, extra: dict[str, None]
 ) -> None:
@@ -72,6 +75,7 @@ async def test_a_call_without_an_id_does_nothing(endpoint: OpenRegister) -> None
     assert len(await endpoint.call("registers", action="list", limit=1000)) == len(before)
 
 
+@pytest.mark.requirement("openregister:initialize")
 async def test_initialize_agrees_on_the_originals_revision_and_gives_a_session(endpoint: OpenRegister) -> None:
     params = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "test", "version": "1.0"}}
     reply = await endpoint.initialize(params)
@@ -97,6 +101,7 @@ async def test_initialize_agrees_on_the_originals_revision_and_gives_a_session(e
         (5, "2025-03-26"),
     ],
 )
+@pytest.mark.requirement("openregister:later-revision")
 async def test_a_later_revision_that_is_known_is_echoed_and_no_other(
     endpoint: OpenRegister, asked: object, agreed: str
 ) -> None:
@@ -114,6 +119,7 @@ async def test_initialize_works_without_params(endpoint: OpenRegister) -> None:
     assert (await endpoint.initialize()).json["result"]["protocolVersion"] == "2025-03-26"
 
 
+@pytest.mark.requirement("openregister:internal-error")
 async def test_a_session_that_cannot_be_begun_is_an_initialize_failure(tmp_path: Path) -> None:
     async with open_site(tmp_path) as site:
         await site.app.database.write(lambda tx: tx.run("DROP TABLE mcp_subscriptions"))
@@ -125,6 +131,7 @@ async def test_a_session_that_cannot_be_begun_is_an_initialize_failure(tmp_path:
     assert "mcp_sessions" not in reply.body.decode(), "nothing of the inside is told"
 
 
+@pytest.mark.requirement("openregister:session-required")
 async def test_every_other_method_needs_a_session(endpoint: OpenRegister) -> None:
     for method in ("ping", "tools/list", "unknown/method"):
         message = {"jsonrpc": "2.0", "id": 1, "method": method}
@@ -138,20 +145,24 @@ async def test_every_other_method_needs_a_session(endpoint: OpenRegister) -> Non
 
 
 @pytest.mark.parametrize("request_id", ["request-abc", 999, 0, "", 2**60])
+@pytest.mark.requirement("openregister:ids")
 async def test_ids_come_back_unchanged(endpoint: OpenRegister, request_id: object) -> None:
     assert (await endpoint.request("ping", request_id=request_id))["result"] == {}
 
 
+@pytest.mark.requirement("openregister:ping")
 async def test_ping_answers_an_empty_object(endpoint: OpenRegister) -> None:
     reply = await endpoint.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}, session=await endpoint.session())
     assert reply.json == {"jsonrpc": "2.0", "id": 1, "result": {}}
     assert "mcp-session-id" not in reply.headers
 
 
+@pytest.mark.requirement("openregister:method-not-found")
 async def test_an_unknown_method_is_named(endpoint: OpenRegister) -> None:
     assert await endpoint.error("unknown/method") == {"code": -32601, "message": "Method not found: unknown/method"}
 
 
+@pytest.mark.requirement("openregister:basic-auth")
 async def test_without_credentials_nothing_is_answered(endpoint: OpenRegister) -> None:
     reply = await endpoint.initialize(who="")
     assert reply.status == 401
@@ -159,6 +170,7 @@ async def test_without_credentials_nothing_is_answered(endpoint: OpenRegister) -
     assert any(challenge.startswith("Basic ") for challenge in challenges)
 
 
+@pytest.mark.requirement("openregister:quick-start")
 async def test_the_login_of_the_document_works_as_plain_curl_sends_it(endpoint: OpenRegister) -> None:
     message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-03-26"}}
     reply = await endpoint.post(message, who="admin:admin", accept="*/*")
@@ -172,6 +184,7 @@ async def test_the_login_of_the_document_works_as_plain_curl_sends_it(endpoint: 
     assert wrong.status == 401
 
 
+@pytest.mark.requirement("openregister:cors")
 async def test_a_page_of_any_origin_may_ask_and_call(endpoint: OpenRegister) -> None:
     origin = {"origin": "https://elsewhere.example"}
     asked = {"access-control-request-method": "POST", "access-control-request-headers": "authorization,mcp-session-id"}
@@ -185,6 +198,7 @@ async def test_a_page_of_any_origin_may_ask_and_call(endpoint: OpenRegister) -> 
     assert "mcp-session-id" in called.headers["access-control-expose-headers"]
 
 
+@pytest.mark.requirement("openregister:session-owner")
 async def test_a_session_is_of_no_use_to_anybody_else(endpoint: OpenRegister) -> None:
     session = await endpoint.session()
     reply = await endpoint.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}, session=session, who="writer")
@@ -197,6 +211,7 @@ async def test_a_session_lives_on_both_paths(site: Site) -> None:
     assert (await other.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}, session=session)).json["result"] == {}
 
 
+@pytest.mark.requirement("openregister:session-hour")
 async def test_a_session_lives_an_hour_from_its_last_use(tmp_path: Path) -> None:
     clock = TurnedClock()
     async with open_site(tmp_path, clock=clock) as site:
@@ -242,6 +257,7 @@ async def test_there_is_no_stream_here(endpoint: OpenRegister) -> None:
         ("resources/read", "x"),
     ],
 )
+@pytest.mark.requirement("openregister:invalid-params")
 async def test_a_wrong_type_is_an_error_of_the_protocol(endpoint: OpenRegister, method: str, params: object) -> None:
     assert (await endpoint.error(method, params))["code"] == -32602
 

@@ -12,6 +12,7 @@ from tests.rooms.registers.site import Site
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.requirement("openregister:tools")
 async def test_exactly_three_tools_are_listed_in_order_with_the_promised_schemas(endpoint: OpenRegister) -> None:
     tools = (await endpoint.result("tools/list"))["tools"]
     assert [tool["name"] for tool in tools] == ["registers", "schemas", "objects"]
@@ -33,6 +34,7 @@ async def test_exactly_three_tools_are_listed_in_order_with_the_promised_schemas
 
 
 @pytest.mark.parametrize("params", [{}, {"arguments": {"action": "list"}}, {"name": ""}, None])
+@pytest.mark.requirement("openregister:tool-name")
 async def test_a_call_without_a_name_is_an_error_of_the_protocol(endpoint: OpenRegister, params: Any) -> None:
     assert await endpoint.error("tools/call", params) == {
         "code": -32602,
@@ -40,6 +42,7 @@ async def test_a_call_without_a_name_is_an_error_of_the_protocol(endpoint: OpenR
     }
 
 
+@pytest.mark.requirement("openregister:unknown-tool")
 async def test_an_unknown_tool_is_a_result_that_says_so(endpoint: OpenRegister) -> None:
     assert "Unknown tool: nonsense" in await endpoint.failure("nonsense")
 
@@ -48,6 +51,7 @@ ENTITIES = [("registers", {"title": "One"}), ("schemas", {"title": "One", "prope
 
 
 @pytest.mark.parametrize(("tool", "data"), ENTITIES)
+@pytest.mark.requirement("openregister:entities")
 async def test_registers_and_schemas_are_made_read_changed_and_deleted(
     endpoint: OpenRegister, tool: str, data: dict[str, Any]
 ) -> None:
@@ -64,6 +68,7 @@ async def test_registers_and_schemas_are_made_read_changed_and_deleted(
 
 
 @pytest.mark.parametrize(("tool", "data"), ENTITIES)
+@pytest.mark.requirement("openregister:references")
 async def test_registers_and_schemas_are_named_by_id_uuid_or_slug(
     endpoint: OpenRegister, tool: str, data: dict[str, Any]
 ) -> None:
@@ -73,6 +78,7 @@ async def test_registers_and_schemas_are_named_by_id_uuid_or_slug(
 
 
 @pytest.mark.parametrize(("tool", "_data"), ENTITIES)
+@pytest.mark.requirement("openregister:limit-offset")
 async def test_a_list_is_a_bare_array_with_limit_and_offset(
     endpoint: OpenRegister, tool: str, _data: dict[str, Any]
 ) -> None:
@@ -86,6 +92,7 @@ async def test_a_list_is_a_bare_array_with_limit_and_offset(
 
 
 @pytest.mark.parametrize("tool", ["registers", "schemas"])
+@pytest.mark.requirement("openregister:entity-parameters")
 async def test_what_is_missing_is_named(endpoint: OpenRegister, tool: str) -> None:
     for arguments, name in (
         ({"action": "get"}, "id"),
@@ -106,6 +113,7 @@ async def test_an_empty_store_lists_nothing(fresh_site: Site) -> None:
     assert len((await endpoint.result("resources/list"))["resources"]) == 2
 
 
+@pytest.mark.requirement("openregister:objects")
 async def test_objects_are_made_read_listed_changed_and_deleted(endpoint: OpenRegister) -> None:
     register, schema = await endpoint.pair()
     place = {"register": register, "schema": schema}
@@ -128,6 +136,7 @@ async def test_objects_are_made_read_listed_changed_and_deleted(endpoint: OpenRe
     assert "not found" in await endpoint.failure("objects", action="delete", id=made["id"], **place)
 
 
+@pytest.mark.requirement("openregister:limit-offset")
 async def test_objects_list_takes_a_limit_an_offset_or_both(endpoint: OpenRegister) -> None:
     register, schema = await endpoint.pair()
     place = {"register": register, "schema": schema}
@@ -140,6 +149,7 @@ async def test_objects_list_takes_a_limit_an_offset_or_both(endpoint: OpenRegist
     assert await endpoint.call("objects", action="list", limit=2, offset=2, **place) == rows[2:4]
 
 
+@pytest.mark.requirement("openregister:list-limit")
 async def test_a_list_that_does_not_show_all_says_so_beside_the_array(endpoint: OpenRegister) -> None:
     register, schema = await endpoint.pair()
     for number in range(101):
@@ -157,6 +167,7 @@ async def test_a_list_that_does_not_show_all_says_so_beside_the_array(endpoint: 
 
 @pytest.mark.parametrize("place", [{}, {"register": 1}, {"schema": 1}])
 @pytest.mark.parametrize("action", ["list", "get", "create", "update", "delete"])
+@pytest.mark.requirement("openregister:objects-place")
 async def test_objects_need_a_register_and_a_schema(endpoint: OpenRegister, action: str, place: dict[str, int]) -> None:
     said = await endpoint.failure("objects", action=action, id="x", data={}, **place)
     assert "register and schema IDs are required" in said
@@ -191,6 +202,7 @@ async def test_failures_of_the_room_are_results_that_say_why(endpoint: OpenRegis
     assert "still has 1 objects" in await endpoint.failure("registers", action="delete", id=register)
 
 
+@pytest.mark.requirement("openregister:unknown-arguments")
 async def test_unknown_arguments_are_ignored(endpoint: OpenRegister) -> None:
     register, schema = await endpoint.pair()
     place = {"register": register, "schema": schema}
@@ -203,6 +215,7 @@ async def test_a_caller_without_rights_is_refused_in_a_result(site: Site) -> Non
     assert "may not" in await reader.failure("registers", action="create", data={"title": "No"})
 
 
+@pytest.mark.requirement("openregister:no-leaks")
 async def test_an_unforeseen_failure_tells_nothing_of_the_inside(fresh_site: Site) -> None:
     endpoint = OpenRegister(fresh_site, "/api/mcp")
     await endpoint.session()
@@ -217,6 +230,7 @@ async def test_an_unforeseen_failure_tells_nothing_of_the_inside(fresh_site: Sit
 # resources
 
 
+@pytest.mark.requirement("openregister:resources")
 async def test_resources_are_the_two_lists_and_every_pair(endpoint: OpenRegister) -> None:
     register, schema = await endpoint.pair()
     listed = {entry["uri"]: entry for entry in (await endpoint.result("resources/list"))["resources"]}
@@ -227,6 +241,7 @@ async def test_resources_are_the_two_lists_and_every_pair(endpoint: OpenRegister
     assert {entry["mimeType"] for entry in listed.values()} == {"application/json"}
 
 
+@pytest.mark.requirement("openregister:templates")
 async def test_there_are_exactly_three_templates(endpoint: OpenRegister) -> None:
     templates = (await endpoint.result("resources/templates/list"))["resourceTemplates"]
     assert [entry["uriTemplate"] for entry in templates] == [
@@ -236,6 +251,7 @@ async def test_there_are_exactly_three_templates(endpoint: OpenRegister) -> None
     ]
 
 
+@pytest.mark.requirement("openregister:read")
 async def test_resources_are_read(endpoint: OpenRegister) -> None:
     register, schema = await endpoint.pair()
     made = await endpoint.call("objects", action="create", register=register, schema=schema, data={"title": "x"})
@@ -265,6 +281,7 @@ async def test_resources_are_read(endpoint: OpenRegister) -> None:
         ({"uri": "openregister://objects/1"}, "register and schema"),
     ],
 )
+@pytest.mark.requirement("openregister:read-errors")
 async def test_a_bad_address_is_an_error_of_the_protocol(endpoint: OpenRegister, params: Any, said: str) -> None:
     error = await endpoint.error("resources/read", params)
     assert error["code"] == -32602
@@ -281,5 +298,6 @@ async def test_a_bad_address_is_an_error_of_the_protocol(endpoint: OpenRegister,
         "openregister://objects/999999/1",
     ],
 )
+@pytest.mark.requirement("openregister:read-errors")
 async def test_a_missing_thing_is_an_internal_error_as_in_the_original(endpoint: OpenRegister, uri: str) -> None:
     assert (await endpoint.error("resources/read", {"uri": uri}))["code"] == -32603

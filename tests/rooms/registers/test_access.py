@@ -93,6 +93,7 @@ def table(pair: Pair, thing: StoredObject) -> dict[str, str]:
         ),
     ],
 )
+@pytest.mark.requirement("registers:access:blocks")
 def test_what_a_schemas_block_means_for_everybody(block: Object | None, expected: Mapping[str, str]) -> None:
     found = table(pair_with(block), stored({"status": "open"}))
     assert {name: found[name] for name in expected} == expected

@@ -13,6 +13,7 @@ IDS = ["registers", "schemas", "objects", "search", "files", "audit", "bulk", "w
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)
+@pytest.mark.requirement("openregister:discovery")
 async def test_the_first_document_is_public_small_and_complete(site: Site, prefix: str) -> None:
     reply = await site.send("GET", f"{prefix}/mcp/v1/discover", who="")
     assert reply.status == 200
@@ -42,6 +43,7 @@ async def test_the_first_document_may_be_read_by_pages_of_every_origin(site: Sit
 
 @pytest.mark.parametrize("prefix", PREFIXES)
 @pytest.mark.parametrize("capability", IDS)
+@pytest.mark.requirement("openregister:discovery-capability")
 async def test_every_capability_has_endpoints_for_who_is_known(site: Site, prefix: str, capability: str) -> None:
     path = f"{prefix}/mcp/v1/discover/{capability}"
     stranger = await site.send("GET", path, who="")
@@ -66,6 +68,7 @@ async def test_an_unknown_capability_names_the_ten(site: Site) -> None:
     assert reply.json["available"] == IDS
 
 
+@pytest.mark.requirement("openregister:discovery-context")
 async def test_the_context_is_what_there_is_right_now(fresh_site: Site) -> None:
     for capability, empty in (("registers", "registers"), ("schemas", "schemas"), ("objects", "registers")):
         told = (await fresh_site.send("GET", f"/api/mcp/v1/discover/{capability}")).json
@@ -86,6 +89,7 @@ async def test_the_context_is_what_there_is_right_now(fresh_site: Site) -> None:
     assert await context("objects") == {"registers": [{"id": register["id"], "title": "R", "schemas": inside}]}
 
 
+@pytest.mark.requirement("openregister:discovery-truth")
 async def test_every_advertised_endpoint_answers(site: Site) -> None:
     """Real things are put into the paths, so that 404 would mean that there is no such route."""
     place = await site.pair({"name": {"type": "string"}})

@@ -58,6 +58,7 @@ async def test_everything_is_read_by_its_address(site: Site, client: MemoryClien
     assert (await read(client, f"openregister://objects/{register}/{schema}/{made['id']}"))["name"] == "one"
 
 
+@pytest.mark.requirement("registers:resources:past")
 async def test_an_address_can_name_the_past(site: Site, client: MemoryClient) -> None:
     place = await site.pair({"name": {"type": "string"}})
     made = await site.made(place, {"name": "one"})
@@ -89,6 +90,7 @@ async def test_a_saved_query_reads_as_what_it_finds_now(site: Site, client: Memo
 
 
 @pytest.mark.parametrize("wire", [MEMORY, MEMORY_MODERN], ids=wire_name)
+@pytest.mark.requirement("registers:resources:subscriptions")
 async def test_subscribers_hear_of_an_object_its_pair_and_a_query(site: Site, wire: Wire) -> None:
     place = await site.pair({"level": {"type": "number"}})
     _, _, register, schema = place.split("/")

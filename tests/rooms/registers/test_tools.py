@@ -63,6 +63,7 @@ async def shelf(site: Site) -> AsyncIterator[Shelf]:
         yield Shelf(client, register["id"], schema["id"])
 
 
+@pytest.mark.requirement("registers:tools:listing")
 async def test_the_list_of_tools_costs_at_most_fifteen_hundred_tokens(shelf: Shelf) -> None:
     tools = (await shelf.client.request("tools/list"))["tools"]
     assert [tool["name"] for tool in tools] == ["registers", "schemas", "objects"]
@@ -153,6 +154,7 @@ async def test_an_object_is_made_read_replaced_patched_and_deleted(shelf: Shelf)
     assert (await shelf.refusal("restore", id=made["id"]))[1]["code"] == "not_found"
 
 
+@pytest.mark.requirement("registers:tools:errors")
 async def test_a_validation_error_says_where_what_and_how_to_mend_it(shelf: Shelf) -> None:
     text, error = await shelf.refusal("create", data={"title": "One", "pages": "12"})
     assert "/pages" in text
@@ -189,6 +191,7 @@ async def test_figures_come_from_the_same_call(shelf: Shelf) -> None:
     assert groups == [{"author": "a", "n": 1, "pages": 21}, {"author": "b", "n": 2, "pages": 42}]
 
 
+@pytest.mark.requirement("registers:tools:budget")
 async def test_an_answer_stays_within_its_budget_and_says_what_is_missing(shelf: Shelf) -> None:
     for number in range(12):
         await shelf.book(f"{number:02} " + "word " * 30)
@@ -270,6 +273,7 @@ async def test_a_plan_is_previewed_committed_and_undone(shelf: Shelf) -> None:
     assert "Missing required parameter: plan" in (await shelf.refusal("commit"))[0]
 
 
+@pytest.mark.requirement("registers:tools:provenance")
 async def test_history_says_who_did_what_with_which_program_and_why(shelf: Shelf) -> None:
     made = await shelf.objects("create", data={"title": "One"}, reason="first of its kind")
     await shelf.objects("update", id=made["id"], data={"title": "Two"})
@@ -347,6 +351,7 @@ async def test_a_reader_may_look_and_a_writer_may_write(site: Site, shelf: Shelf
     assert (await rpc(site, "writer", "objects", action="create", data={"title": "Yes"}, **place))["isError"] is False
 
 
+@pytest.mark.requirement("registers:tools:hidden")
 async def test_hidden_properties_stay_hidden_on_every_action(site: Site, shelf: Shelf) -> None:
     secret = {"type": "string", "authorization": {"read": ["admin"], "update": ["admin"]}}
     body = {**BOOK, "properties": {**BOOK["properties"], "secret": secret}}

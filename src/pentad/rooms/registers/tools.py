@@ -136,6 +136,7 @@ TOOLS: Final = (registers, schemas, objects)
 
 def _shown(entity: Register | Schema, fields: list[str] | None) -> dict[str, Any]:
     wire = prune(entity.wire())
+    wire.pop("usage", None)  # figures nobody keeps here; the original has the field
     return wire if fields is None else {"id": entity.id, **projected(wire, fields)}
 
 

@@ -66,6 +66,7 @@ async def test_registers_schemas_and_objects_are_created_read_replaced_and_liste
         ({"name": "Ada", "page": "no uri"}, "page", "format"),
     ],
 )
+@pytest.mark.requirement("registers:rest:validation")
 async def test_what_breaks_a_rule_is_refused_with_the_rules_name(
     site: Site, data: Object, name: str, rule: str
 ) -> None:
@@ -96,6 +97,7 @@ async def test_a_patch_merges_and_is_validated_as_a_whole(site: Site) -> None:
     assert "level" not in stepped.json
 
 
+@pytest.mark.requirement("registers:rest:locks")
 async def test_a_lock_keeps_others_out_and_lets_its_owner_work(site: Site) -> None:
     path = "/api" + await site.pair(RULES, who="writer")
     item = f"{path}/{(await site.send('POST', path, {'name': 'Ada'}, who='writer')).json['id']}"
@@ -112,6 +114,7 @@ async def test_a_lock_keeps_others_out_and_lets_its_owner_work(site: Site) -> No
     assert {"create", "lock", "update"} <= {row["action"] for row in trail}
 
 
+@pytest.mark.requirement("registers:rest:deletion")
 async def test_a_deleted_object_is_gone_listed_restorable_and_purgeable(site: Site) -> None:
     path = "/api" + await site.pair(RULES)
     uuid = (await site.send("POST", path, {"name": "Ada"})).json["id"]
@@ -146,6 +149,7 @@ async def test_an_unknown_register_schema_or_object_is_not_found(site: Site) -> 
         assert missing.json["message"]
 
 
+@pytest.mark.requirement("registers:rest:composition")
 async def test_schemas_inherit_over_three_levels_and_from_two_parents(site: Site) -> None:
     top = await site.made("/schemas", {"title": "Top", "properties": {"a": {"type": "string"}}, "required": ["a"]})
     mixin = await site.made("/schemas", {"title": "Mixin", "properties": {"m": {"type": "integer"}}, "required": ["m"]})
@@ -193,6 +197,7 @@ async def related(site: Site, on_delete: str) -> tuple[str, str, str]:
         ("RESTRICT", "blockers"),
     ],
 )
+@pytest.mark.requirement("registers:rest:integrity")
 async def test_deleting_does_to_others_what_can_delete_says(site: Site, on_delete: str, targets: str | None) -> None:
     parent, child, uuid = await related(site, on_delete)
     report = (await site.send("GET", f"{parent}/can-delete")).json
@@ -223,6 +228,7 @@ async def test_can_delete_of_an_unknown_object_is_not_found(site: Site) -> None:
     assert (await site.send("GET", f"{path}/{uuid4()}/can-delete")).status == 404
 
 
+@pytest.mark.requirement("registers:rest:tenants")
 async def test_tenants_do_not_see_one_another(site: Site) -> None:
     path = "/api" + await site.pair(RULES, who="writer")
     slug = f"acme-{uuid4().hex[:8]}"
@@ -247,6 +253,7 @@ async def test_tenants_do_not_see_one_another(site: Site) -> None:
         await site.send("DELETE", f"/api/organisations/{slug}/members/{member}")
 
 
+@pytest.mark.requirement("registers:rest:public")
 async def test_a_public_schema_is_read_without_login_and_not_written(site: Site) -> None:
     path = "/api" + await site.pair(RULES, authorization={"read": ["public"]})
     made = (await site.send("POST", path, {"name": "Open"})).json
@@ -261,6 +268,7 @@ async def test_a_public_schema_is_read_without_login_and_not_written(site: Site)
     assert (await site.send("GET", item)).json["name"] == "Open"
 
 
+@pytest.mark.requirement("registers:rest:private")
 async def test_a_private_schema_says_nothing_to_a_stranger(site: Site) -> None:
     path = "/api" + await site.pair(RULES)
     item = f"{path}/{(await site.send('POST', path, {'name': 'Shy'})).json['id']}"

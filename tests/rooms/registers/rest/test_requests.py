@@ -13,6 +13,7 @@ pytestmark = pytest.mark.anyio
 NAME = {"name": {"type": "string"}, "level": {"type": "number", "facetable": True}}
 
 
+@pytest.mark.requirement("registers:rest:preconditions")
 async def test_a_change_meant_for_another_version_is_refused(site: Site) -> None:
     path = "/api" + await site.pair(NAME)
     made = await site.send("POST", path, {"name": "one"})
@@ -28,6 +29,7 @@ async def test_a_change_meant_for_another_version_is_refused(site: Site) -> None
     assert (await site.send("PUT", item, {}, headers={"if-match": "soon"})).status == 400
 
 
+@pytest.mark.requirement("registers:rest:preconditions")
 async def test_of_many_writers_with_one_version_exactly_one_wins(site: Site) -> None:
     path = "/api" + await site.pair(NAME)
     made = await site.send("POST", path, {"name": "start"})
@@ -56,6 +58,7 @@ async def test_registers_and_schemas_have_versions_to_match_too(site: Site) -> N
     assert (await site.send("PATCH", target, {"title": "Three"}, headers={"if-match": '"0.0.1"'})).status == 412
 
 
+@pytest.mark.requirement("registers:rest:idempotency")
 async def test_a_key_makes_a_request_happen_once(site: Site) -> None:
     path = "/api" + await site.pair(NAME)
     key = {"idempotency-key": f"once-{path}"}
@@ -67,6 +70,7 @@ async def test_a_key_makes_a_request_happen_once(site: Site) -> None:
     assert (await site.send("POST", path, {"name": "other"}, headers=key)).status == 409
 
 
+@pytest.mark.requirement("registers:rest:names")
 async def test_business_properties_win_over_metadata_of_the_same_name(site: Site) -> None:
     names = ["register", "schema", "uuid", "id", "_private", "@type", "locked"]
     path = "/api" + await site.pair({name: {"type": "string"} for name in names})
@@ -334,6 +338,7 @@ async def test_a_json_schema_goes_in_and_out(site: Site) -> None:
     assert out["required"] == ["radius"]
 
 
+@pytest.mark.requirement("registers:rest:openapi")
 async def test_a_register_describes_itself_as_openapi(site: Site) -> None:
     place = await site.pair({"name": {"type": "string"}, "level": {"type": "number"}})
     register = place.split("/")[2]
