@@ -140,7 +140,6 @@ scopes = st.builds(
     organisations=st.sampled_from((None, None, ("home",), ("home", "away"), ())),
     rule=st.none() | leaves(),
     indexed=st.sampled_from((frozenset[Path](), frozenset({("name",), ("n",), ("flag",)}))),
-    unique=st.sampled_from((frozenset[Path](), frozenset({("name",)}))),
 )
 
 

@@ -4,6 +4,7 @@ The dialects' own modules are `sqlite.py` and `postgres.py`. Both must mean the 
 Python evaluator, every question the generator can think of.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from pentad.kernel.ports import Dialect, Value
@@ -32,8 +33,12 @@ class Parts(Protocol):
         """A test that most rows pass, so that no index is chosen for it."""
         ...
 
-    def without_index(self, column: str) -> str:
-        """A column to sort by that no index should be chosen for."""
+    def decisive(self, test: str) -> str:
+        """A test that few rows pass, so that an index that knows its column is chosen."""
+        ...
+
+    def each_of(self, value: str, wanted: Sequence[str | int | float | bool]) -> tuple[Sql, Sql] | None:
+        """Tables and condition that look values up one by one; None where a plain list does as well."""
         ...
 
     def like(self, value: str) -> str:

@@ -6,8 +6,8 @@ text. Numbers are 64-bit integers or finite doubles.
 
     CREATE INDEX ox_5_... ON objects (<index_columns(...)>) WHERE schema = 5 AND deleted IS NULL
 
-The register comes first in an index: every query names it, and without it SQLite, which has no statistics, prefers
-to walk the whole pair. Together they also answer counts and facets without touching the objects.
+The register comes first and the organisation last: every query names both, so that counts and facets are answered by
+the index alone.
 """
 
 import json
@@ -67,7 +67,7 @@ def typed_value(dialect: Dialect, path: Path, kind: Kind) -> str:
 
 def index_columns(dialect: Dialect, path: Path, kind: Kind) -> str:
     """What stands between the parentheses of an index on one property."""
-    return f"register, ({typed_value(dialect, path, kind)})"
+    return f"register, ({typed_value(dialect, path, kind)}), organisation"
 
 
 def sqlite_place(path: Path) -> str:

@@ -31,7 +31,7 @@ from pentad.rooms.registers.query.tree import (
 
 def facets(rows: Rows, parts: Parts, scope: Scope, query: Query, found: Source) -> dict[str, Any]:
     """Every facet of the query over the objects of the source, by name."""
-    alone = [facet for facet in query.facets if _from_index(scope, query, facet)]
+    alone = [facet for facet in query.facets if _from_index(parts, scope, query, facet)]
     together = [facet for facet in query.facets if facet not in alone]
     answers: dict[str, Any] = {}
     for facet in alone:
@@ -85,22 +85,24 @@ def plain_number(value: Any) -> int | float:
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
-def _from_index(scope: Scope, query: Query, facet: Facet) -> bool:
-    if query.filter is not None or query.search is not None or query.as_of is not None or query.include_deleted:
+def _from_index(parts: Parts, scope: Scope, query: Query, facet: Facet) -> bool:
+    """PostgreSQL does not answer from an index on an expression alone."""
+    if parts.dialect != "sqlite" or facet.path not in scope.indexed or isinstance(facet, Histogram):
         return False
-    if scope.rule is not None and not _only_metadata(scope.rule):
+    if isinstance(facet, Terms) and facet.many:
         return False
-    return facet.path in scope.indexed and isinstance(facet, Terms | Ranges) and not getattr(facet, "many", False)
+    asked = query.filter is not None or query.search is not None or query.as_of is not None or query.include_deleted
+    return not asked and (scope.rule is None or _only_organisation(scope.rule))
 
 
-def _only_metadata(wanted: Filter) -> bool:
+def _only_organisation(wanted: Filter) -> bool:
     match wanted:
         case And() | Or():
-            return all(map(_only_metadata, wanted.parts))
+            return all(map(_only_organisation, wanted.parts))
         case Not():
-            return _only_metadata(wanted.part)
+            return _only_organisation(wanted.part)
         case _:
-            return wanted.path[0] == SELF
+            return wanted.path == (SELF, "organisation")
 
 
 def _one_pass(parts: Parts, asked: Sequence[Facet], found: Source) -> Sql:

@@ -5,6 +5,7 @@ that it will not.
 """
 
 import json
+from collections.abc import Sequence
 from typing import Final
 
 from pentad.kernel.ports import Dialect, Value
@@ -34,8 +35,11 @@ class PostgresParts:
     def expected(self, test: str) -> str:
         return test
 
-    def without_index(self, column: str) -> str:
-        return column
+    def decisive(self, test: str) -> str:
+        return test
+
+    def each_of(self, value: str, wanted: Sequence[str | int | float | bool]) -> tuple[Sql, Sql] | None:
+        return None
 
     def like(self, value: str) -> str:
         return f"lower({value}) LIKE ? ESCAPE '!'"

@@ -9,9 +9,10 @@ from pentad.rooms.registers.query.cursors import read_cursor, write_cursor
 from pentad.rooms.registers.query.dialects import Parts, parts_of
 from pentad.rooms.registers.query.facets import facets
 from pentad.rooms.registers.query.ordering import Key, Phase, Position, keys_of, phases, position
-from pentad.rooms.registers.query.source import COLUMNS, Source, source
+from pentad.rooms.registers.query.past import COLUMNS
+from pentad.rooms.registers.query.source import Source, source
 from pentad.rooms.registers.query.sql import Sql
-from pentad.rooms.registers.query.tree import Aggregated, AggregateQuery, And, Compare, Filter, Found, In, Query, Scope
+from pentad.rooms.registers.query.tree import Aggregated, AggregateQuery, Filter, Found, Query, Scope
 
 _WIDTH = COLUMNS.count(",") + 1
 
@@ -67,7 +68,7 @@ def _sorted(rows: Rows, parts: Parts, scope: Scope, query: Query, found: Source)
         rows,
         found,
         keys,
-        list(phases(parts, keys, after, few=_finds_few(scope, query.filter))),
+        list(phases(parts, keys, after)),
         query.limit + 1,
         query.offset,
     )
@@ -75,19 +76,6 @@ def _sorted(rows: Rows, parts: Parts, scope: Scope, query: Query, found: Source)
     if len(listed) > query.limit:
         cursor = write_cursor(scope, query, position(listed[query.limit - 1], len(keys)))
     return Found([row[:_WIDTH] for row in listed[: query.limit]], None, cursor)
-
-
-def _finds_few(scope: Scope, wanted: Filter | None) -> bool:
-    """Whether some part that must hold looks a few rows up in an index."""
-    match wanted:
-        case And():
-            return any(_finds_few(scope, part) for part in wanted.parts)
-        case Compare(op="eq"):
-            return wanted.path in scope.unique
-        case In(negated=False) | Compare(op="gt" | "gte" | "lt" | "lte"):
-            return wanted.path in scope.unique or wanted.path in scope.indexed
-        case _:
-            return False
 
 
 def _page(rows: Rows, found: Source, keys: Sequence[Key], walk: Sequence[Phase], wanted: int, offset: int) -> list[Row]:

@@ -7,20 +7,15 @@ written once. The scope stands in the text as numbers: SQLite only uses a partia
 from dataclasses import dataclass
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.models import OBJECT_COLUMNS
-from pentad.rooms.registers.query.conditions import condition
+from pentad.rooms.registers.query.conditions import condition, parameter, value_of
 from pentad.rooms.registers.query.dialects import Parts
-from pentad.rooms.registers.query.sql import FALSE, Sql, joined, nested, select
-from pentad.rooms.registers.query.tree import AsOf, Filter, Scope
+from pentad.rooms.registers.query.lookups import listed_look_up, looks_up
+from pentad.rooms.registers.query.past import past, place
+from pentad.rooms.registers.query.sql import FALSE, TRUE, Sql, joined, select
+from pentad.rooms.registers.query.tree import And, AsOf, Compare, Filter, In, Path, Scope
 from pentad.rooms.registers.query.words import search_expression
 
-COLUMNS = ", ".join(f"objects.{name}" for name in OBJECT_COLUMNS.split(", "))
-"""The columns of a StoredObject, in order."""
-
-_PAST_COLUMNS = (
-    "objects.id, objects.uuid, objects.register, objects.schema, changed.version - 1, changed.before, objects.slug,"
-    " objects.owner, objects.organisation, objects.created_at, changed.since, NULL, NULL"
-)
+_ORGANISATION: Path = ("@self", "organisation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +42,15 @@ def source(
     include_deleted: bool = False,
 ) -> Source:
     """The objects of a scope that a filter and a search are true of."""
-    pieces = _place(parts, scope)
+    pieces = place(parts, scope)
     if as_of is None and not include_deleted:
         pieces.append(Sql("objects.deleted IS NULL"))
-    if scope.organisations is not None:
-        marks = ", ".join("?" for _ in scope.organisations)
-        pieces.append(Sql(f"objects.organisation IN ({marks})", scope.organisations) if marks else FALSE)
-    pieces.extend(condition(parts, one) for one in (scope.rule, wanted) if one is not None)
+    pieces += _rules(parts, scope, decisive=looks_up(scope, wanted))
     tables, relevance = Sql("objects"), None
     if as_of is not None:
         if search is not None:
             raise InvalidInput("The past cannot be searched by words.", hint="Use a filter with like or contains.")
-        tables = _past(parts, scope, as_of)
+        tables = past(parts, scope, as_of)
     elif search is not None:
         expression = search_expression(parts.dialect, search)
         if expression is None:
@@ -66,43 +58,44 @@ def source(
         else:
             tables, match, relevance = parts.search(expression)
             pieces.insert(0, match)
-    return Source(tables, joined("AND", pieces) if pieces else Sql("TRUE"), relevance)
+    elif (found := listed_look_up(scope, wanted)) is not None:
+        tables, match, wanted = _each(parts, *found)
+        pieces.append(match)
+    if wanted is not None:
+        pieces.append(condition(parts, wanted))
+    return Source(tables, joined("AND", pieces) if pieces else TRUE, relevance)
 
 
-def _place(parts: Parts, scope: Scope, table: str = "objects") -> list[Sql]:
+def _each(parts: Parts, listed: In, rest: Filter | None) -> tuple[Sql, Sql, Filter | None]:
+    """The values of a list, each looked up for itself where the dialect needs to be told so."""
+    texts = isinstance(listed.values[0], str)
+    value = value_of(parts, listed.path, "text" if texts else "number")
+    joining = parts.each_of(value, [one for one in dict.fromkeys(listed.values) if one is not None])
+    if joining is None:
+        return Sql("objects"), condition(parts, listed), rest
+    return *joining, rest
+
+
+def _rules(parts: Parts, scope: Scope, *, decisive: bool) -> list[Sql]:
+    """What the scope demands. The organisation is the last column of every property's index: naming it, whichever it
+    is, makes that index the one that fits best."""
+    rules = list(scope.rule.parts) if isinstance(scope.rule, And) else [scope.rule] if scope.rule is not None else []
+    if scope.organisations is not None:
+        rules.append(In(_ORGANISATION, scope.organisations))
     pieces: list[Sql] = []
-    if scope.register is not None:
-        pieces.append(Sql(f"{table}.register = {int(scope.register)}"))
-    if len(scope.schemas) == 1:
-        pieces.append(Sql(parts.expected(f"{table}.schema = {int(scope.schemas[0])}")))
-    elif scope.schemas:
-        pieces.append(Sql(f"{table}.schema IN ({', '.join(str(int(schema)) for schema in scope.schemas)})"))
+    named = False
+    for rule in rules:
+        match rule:
+            case (
+                Compare(path=("@self", "organisation"), op="eq", value=str(tenant))
+                | In(path=("@self", "organisation"), values=(str(tenant),), negated=False)
+            ):
+                mark, bound = parameter(parts, tenant)
+                test = f"objects.organisation = {mark}"
+                pieces.append(Sql(parts.decisive(test) if decisive else parts.expected(test), (bound,)))
+                named = True
+            case _:
+                pieces.append(condition(parts, rule))
+    if decisive and not named:
+        pieces.append(Sql(parts.decisive("objects.organisation >= ''")))
     return pieces
-
-
-def _past(parts: Parts, scope: Scope, as_of: AsOf) -> Sql:
-    """What has not changed since, and for each object that has, what its first later change replaced."""
-    if as_of.change is not None:
-        later = "EXISTS (SELECT 1 FROM object_changes AS later WHERE later.uuid = {0}.uuid AND later.seq > ?"
-        later += " AND later.action NOT IN ('lock', 'unlock'){1})"
-        unchanged = Sql("NOT " + later.format("objects", ""), (as_of.change,))
-        replaced = Sql(
-            "changed.seq > ? AND NOT " + later.format("changed", " AND later.seq < changed.seq"),
-            (as_of.change, as_of.change),
-        )
-    else:
-        unchanged = Sql("objects.updated_at <= ?", (as_of.at,))
-        replaced = Sql("changed.since <= ? AND changed.at > ?", (as_of.at, as_of.at))
-    now = joined("AND", [*_place(parts, scope), Sql("objects.deleted IS NULL"), unchanged])
-    then = joined(
-        "AND",
-        [*_place(parts, scope, "changed"), Sql("changed.before IS NOT NULL AND changed.before_deleted = 0"), replaced],
-    )
-    unchanged_rows = select(f"{COLUMNS}{parts.past_columns('objects.data')}", Sql("objects"), now)
-    replaced_rows = select(
-        f"{_PAST_COLUMNS}{parts.past_columns('changed.before')}",
-        Sql("object_changes AS changed JOIN objects ON objects.uuid = changed.uuid"),
-        then,
-    )
-    text = f"{unchanged_rows.text} UNION ALL {replaced_rows.text}"
-    return nested(Sql(text, (*unchanged_rows.params, *replaced_rows.params)), "objects")

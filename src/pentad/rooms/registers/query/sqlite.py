@@ -1,5 +1,7 @@
 """The parts of a query in SQLite's words: JSON functions over `objects.data`, FTS5 over `object_text`."""
 
+import json
+from collections.abc import Sequence
 from typing import Final
 
 from pentad.kernel.ports import Dialect, Value
@@ -32,12 +34,15 @@ class SqliteParts:
         return value
 
     def expected(self, test: str) -> str:
-        # without statistics SQLite takes every column of an index for equally selective, and would rather walk the
-        # index over whole pairs than look a value up in the property's own
         return f"likelihood({test}, 0.99)"
 
-    def without_index(self, column: str) -> str:
-        return f"+{column}"
+    def decisive(self, test: str) -> str:
+        return f"likelihood({test}, 0.0001)"
+
+    def each_of(self, value: str, wanted: Sequence[str | int | float | bool]) -> tuple[Sql, Sql] | None:
+        # CROSS JOIN: SQLite keeps the order of the tables, and so looks each value up
+        tables = Sql("json_each(?) AS wanted CROSS JOIN objects", (json.dumps(list(wanted), ensure_ascii=False),))
+        return tables, Sql(f"{value} = wanted.value")
 
     def like(self, value: str) -> str:
         return f"{value} LIKE ? ESCAPE '!'"

@@ -227,7 +227,7 @@ class Scope:
     """What a caller may ask about, whatever the query says.
 
     `register` None is every register, `schemas` empty every schema. In a scope of one schema, `indexed` are the paths
-    with an index of their own and `unique` those with a unique one; knowing them changes speed, never answers.
+    with an index of their own; knowing them changes speed, never answers.
     """
 
     register: int | None = None
@@ -235,4 +235,3 @@ class Scope:
     organisations: tuple[str, ...] | None = None
     rule: Filter | None = None
     indexed: frozenset[Path] = frozenset()
-    unique: frozenset[Path] = frozenset()

@@ -1,0 +1,54 @@
+"""Objects as they were, with the columns they have now."""
+
+from pentad.rooms.registers.models import OBJECT_COLUMNS
+from pentad.rooms.registers.query.dialects import Parts
+from pentad.rooms.registers.query.sql import Sql, joined, nested, select
+from pentad.rooms.registers.query.tree import AsOf, Scope
+
+COLUMNS = ", ".join(f"objects.{name}" for name in OBJECT_COLUMNS.split(", "))
+"""The columns of a StoredObject, in order."""
+
+_PAST_COLUMNS = (
+    "objects.id, objects.uuid, objects.register, objects.schema, changed.version - 1, changed.before, objects.slug,"
+    " objects.owner, objects.organisation, objects.created_at, changed.since, NULL, NULL"
+)
+
+
+def past(parts: Parts, scope: Scope, as_of: AsOf) -> Sql:
+    """What has not changed since, and for each object that has, what its first later change replaced."""
+    if as_of.change is not None:
+        later = "EXISTS (SELECT 1 FROM object_changes AS later WHERE later.uuid = {0}.uuid AND later.seq > ?"
+        later += " AND later.action NOT IN ('lock', 'unlock'){1})"
+        unchanged = Sql("NOT " + later.format("objects", ""), (as_of.change,))
+        replaced = Sql(
+            "changed.seq > ? AND NOT " + later.format("changed", " AND later.seq < changed.seq"),
+            (as_of.change, as_of.change),
+        )
+    else:
+        unchanged = Sql("objects.updated_at <= ?", (as_of.at,))
+        replaced = Sql("changed.since <= ? AND changed.at > ?", (as_of.at, as_of.at))
+    now = joined("AND", [*place(parts, scope), Sql("objects.deleted IS NULL"), unchanged])
+    then = joined(
+        "AND",
+        [*place(parts, scope, "changed"), Sql("changed.before IS NOT NULL AND changed.before_deleted = 0"), replaced],
+    )
+    unchanged_rows = select(f"{COLUMNS}{parts.past_columns('objects.data')}", Sql("objects"), now)
+    replaced_rows = select(
+        f"{_PAST_COLUMNS}{parts.past_columns('changed.before')}",
+        Sql("object_changes AS changed JOIN objects ON objects.uuid = changed.uuid"),
+        then,
+    )
+    text = f"{unchanged_rows.text} UNION ALL {replaced_rows.text}"
+    return nested(Sql(text, (*unchanged_rows.params, *replaced_rows.params)), "objects")
+
+
+def place(parts: Parts, scope: Scope, table: str = "objects") -> list[Sql]:
+    """The register and the schemas of a scope, as numbers in the text."""
+    pieces: list[Sql] = []
+    if scope.register is not None:
+        pieces.append(Sql(f"{table}.register = {int(scope.register)}"))
+    if len(scope.schemas) == 1:
+        pieces.append(Sql(parts.expected(f"{table}.schema = {int(scope.schemas[0])}")))
+    elif scope.schemas:
+        pieces.append(Sql(f"{table}.schema IN ({', '.join(str(int(schema)) for schema in scope.schemas)})"))
+    return pieces
