@@ -306,6 +306,11 @@ def test_an_object_with_its_metadata_keeps_its_identity():
     assert (second.uuid, second.data) == (None, {"id": "mine", "name": "Elm"})
 
 
+def test_a_part_of_an_object_does_not_become_the_object():
+    (row,) = read_jsonl(io.BytesIO(b'{"id": "01890000-0000-7000-8000-000000000001", "name": "Oak"}'), SCHEMA, None)
+    assert row.problems[0].column == "id"
+
+
 def test_a_format_is_known_by_name_or_ending_and_misspelt_ones_are_guessed():
     assert format_named("trees.CSV") == "csv"
     assert format_named("ndjson") == "jsonl"

@@ -60,7 +60,7 @@ async def test_one_bad_row_keeps_every_row_out(registers: Registers, trees: Pair
     report = await bring(registers, trees, numbered(600) + "T-x,5\nT-9999,-1\nT-10000,tall\n")
     assert (report.failed, report.written, report.created) == (3, False, 0)
     assert [(problem.row, problem.column) for problem in report.problems] == [
-        (604, "height"), (602, "number"), (603, "height"),
+        (602, "number"), (603, "height"), (604, "height"),
     ]  # fmt: skip
     assert await stored(registers, trees) == {}
 
@@ -74,6 +74,13 @@ async def test_what_only_the_store_knows_keeps_every_row_out_too(registers: Regi
     twice = await bring(registers, trees, "number\nT-1\nT-1\n")
     assert (twice.failed, twice.written) == (1, False)
     assert list(await stored(registers, trees)) == ["T-900"]
+
+
+async def test_what_the_file_and_what_the_store_say_against_it_are_told_together(registers: Registers, trees: Pair):
+    report = await bring(registers, trees, "number,height\nT-1,4\nT-1,5\nT-x,6\nT-2,tall\n", key=("height",))
+    assert (report.failed, report.created, report.written) == (3, 0, False)
+    assert [problem.row for problem in report.problems] == [3, 4, 5]
+    assert await stored(registers, trees) == {}
 
 
 async def test_a_partial_import_keeps_the_good_rows_and_says_so(registers: Registers, trees: Pair):

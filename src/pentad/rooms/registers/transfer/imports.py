@@ -31,6 +31,8 @@ Progress = Callable[[Literal["reading", "writing"], int, int | None], None]
 """Called on the event loop with the phase, the rows done, and how many there are if that is known."""
 
 _AT_ONCE: Final = 500
+_STILL_TRIED: Final = 20_000
+"""Rows up to which a file with bad rows is tried against the store all the same, so that the report names every one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,9 @@ class Importer:
         with Spool() as spool:
             run = _Run(self, caller, pair, kind, options, report, spool, progress)
             await run.read(source)
-            if spool.rows and (options.partial or not report.failed):
+            if spool.rows and (options.partial or not report.failed or spool.rows <= _STILL_TRIED):
                 await run.write()
+        report.problems.sort(key=lambda problem: problem.row)
         return report
 
     def holders(self, rows: Rows, task: Task, key: tuple[str, ...], found: Sequence[RawRow]) -> list[str | None]:
@@ -142,7 +145,7 @@ class _Run:
             report.add(await objects.insist(self.caller, self.pair, partial(self._all, asyncio.get_running_loop())))
             report.written = bool(report.created or report.updated)
         except _Undone as undone:
-            report.add(undone.tally)
+            report.add(undone.tally if self.options.dry_run else undone.tally.failures())
 
     def _some(self, rows: Sequence[RawRow], pair: Pair) -> Callable[[Transaction], Tally]:
         return lambda tx: self._write_some(tx, pair, rows)
@@ -158,7 +161,7 @@ class _Run:
             whole.add(self._write_some(tx, pair, chunk))
             done += len(chunk)
             loop.call_soon_threadsafe(self.progress, "writing", done, self.spool.rows)
-        if self.options.dry_run or (whole.failed and not self.options.partial):
+        if self.options.dry_run or self.report.failed or whole.failed:
             raise _Undone(whole)
         return whole
 

@@ -6,6 +6,7 @@ An object may come as plain data or as Pentad shows it, with `id` and `@self`; t
 import codecs
 import io
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Final, cast
 
@@ -18,6 +19,8 @@ from pentad.rooms.registers.transfer.rows import MOST_ROW_BYTES, Problem, RawRow
 _CHUNK: Final = 1 << 16
 _BLANKS: Final = " \t\r\n"
 _SCANNER: Final = json.JSONDecoder()
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_ONLY_AN_ID: Final = "An object is known by @self.id, and a part of one would replace it; export it without fields."
 _EXPECTED: Final = "Write the file as one array of objects, or as JSON Lines with one object a line."
 
 
@@ -53,6 +56,8 @@ def _row(number: int, text: str | bytes, schema: Schema) -> RawRow:
 def _identified(number: int, data: dict[str, Any], schema: Schema) -> RawRow:
     declared: Any = schema.get("properties") or {}
     if "@self" not in data or "@self" in declared:
+        if "id" not in declared and _UUID.fullmatch(str(data.get("id"))):
+            return RawRow(number, data, problems=[Problem(number, "id", _ONLY_AN_ID)])
         return RawRow(number, data)
     about: Any = data.pop("@self")
     if not isinstance(about, dict):

@@ -37,6 +37,10 @@ class Tally:
         self.failed += 1
         self.problems.extend(problems[: MOST_SHOWN - len(self.problems)])
 
+    def failures(self) -> "Tally":
+        """Only what went wrong: the rest was taken back."""
+        return Tally(failed=self.failed, problems=self.problems)
+
     def add(self, other: "Tally") -> None:
         self.created += other.created
         self.updated += other.updated
