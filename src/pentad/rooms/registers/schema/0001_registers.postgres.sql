@@ -37,7 +37,7 @@ CREATE TABLE objects (
     lock         TEXT COLLATE "C",
     hash         BYTEA NOT NULL
 );
-CREATE INDEX objects_by_pair ON objects (register, schema, id) WHERE deleted IS NULL;
+CREATE INDEX objects_by_pair ON objects (register, schema, id, organisation) WHERE deleted IS NULL;
 CREATE INDEX objects_deleted ON objects (register, schema, id) WHERE deleted IS NOT NULL;
 CREATE INDEX objects_by_slug ON objects (schema, slug) WHERE slug IS NOT NULL;
 
