@@ -114,6 +114,9 @@ TOUR: dict[str, Ask | Command] = {
         },
     ),
     "lost-update": Ask("objects", {"action": "patch", **PLACE, "id": "$tree", "data": {"height": 30}, "if_version": 1}),
+    "history": Ask("objects", {"action": "history", **PLACE, "id": "$tree", "limit": 1}),
+    "diff": Ask("objects", {"action": "diff", **PLACE, "id": "$tree", "version": 1, "to_version": 2}),
+    "verify": Ask("objects", {"action": "verify", **PLACE, "id": "$tree"}),
     "plan": Ask(
         "objects",
         {
@@ -126,9 +129,6 @@ TOUR: dict[str, Ask | Command] = {
     ),
     "commit": Ask("objects", {"action": "commit", **PLACE, "plan": "$plan"}, shown=False),
     "undo": Ask("objects", {"action": "undo", **PLACE, "plan": "$plan"}, shown=False),
-    "history": Ask("objects", {"action": "history", **PLACE, "id": "$tree", "limit": 1}),
-    "diff": Ask("objects", {"action": "diff", **PLACE, "id": "$tree", "version": 1, "to_version": 2}),
-    "verify": Ask("objects", {"action": "verify", **PLACE, "id": "$tree"}),
     "preflight": Ask(
         "schemas",
         {

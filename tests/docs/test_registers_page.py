@@ -23,7 +23,7 @@ from tests.cli.processes import run
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "registers.md"
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-WIDTH = 110
+WIDTH = 108
 MARK = re.compile(r"<!-- tour: (?P<name>[a-z-]+) -->\n(?P<block>.*?)<!-- end -->", re.DOTALL)
 
 
@@ -44,7 +44,7 @@ class Steady:
 
     def __call__(self, text: str) -> str:
         text = UUID.sub(lambda match: self._named(match[0], "0196f0a0-0000-7000-8000-{:012}"), text)
-        text = re.sub(r'"(hash|head|session)": "[0-9A-Za-z]{32,64}"', r'"\1": "..."', text)
+        text = re.sub(r'"(hash|head|session)": "[0-9A-Za-z_-]{32,64}"', r'"\1": "..."', text)
         return re.sub(
             r'("(?:id|plan)": )"([A-Za-z0-9_-]{16,32})"', lambda m: f'{m[1]}"{self._named(m[2], "plan-{}")}"', text
         )
