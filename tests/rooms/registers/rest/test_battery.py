@@ -1,6 +1,5 @@
 """The REST battery of the reference: create, validate, lock, delete, inherit, cascade, tenants, public schemas."""
 
-from typing import Any
 from uuid import uuid4
 
 import pytest

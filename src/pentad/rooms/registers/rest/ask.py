@@ -14,11 +14,12 @@ from pentad.rooms.registers.callers import caller_of_request
 from pentad.rooms.registers.files import files_of
 from pentad.rooms.registers.models import Pair
 from pentad.rooms.registers.query.tree import DEFAULT_LIMIT, LARGEST_LIMIT
+from pentad.rooms.registers.rest.pages import version_in
 from pentad.rooms.registers.service import Registers
 
 _MOST_KEYS: Final = 2_000_000
 """A bulk request is bounded by its bytes; this only stops bodies that are nothing but keys."""
-_ETAG: Final = re.compile(r'(?:W/)?"([^"]{1,100})"')
+_ETAG: Final = re.compile(r'(?:W/)?"([^"]{1,400})"')
 _LARGEST_OFFSET: Final = 2**53
 
 
@@ -82,7 +83,7 @@ class Ask:
         found = _ETAG.fullmatch(given.strip())
         if found is None:
             raise InvalidInput(f"If-Match is {given[:80]!r}.", hint='Give one ETag as it came, e.g. "3".')
-        return found.group(1)
+        return version_in(found.group(1))
 
     def matched_version(self) -> int | None:
         """The same for objects, whose versions are numbers."""

@@ -17,7 +17,7 @@ from pentad.rooms.registers.rest.models import (
     PlanData,
     UuidsData,
 )
-from pentad.rooms.registers.rest.objects import business
+from pentad.rooms.registers.rest.objects import business, named_uuid
 from pentad.rooms.registers.rest.table import RestRoute
 from pentad.rooms.registers.showing import outcomes_wire
 
@@ -53,7 +53,7 @@ def _saving(pair: Pair, given: dict[str, Any], key: Sequence[str]) -> Operation:
     data = business(pair, given)
     if key:
         return Operation("upsert", data, None, tuple(key))
-    named = None if "id" in pair.definition.properties else given.get("id") or given.get("uuid")
+    named = named_uuid(pair, given)
     return Operation("create" if named is None else "update", data, named)
 
 

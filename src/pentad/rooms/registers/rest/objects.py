@@ -42,6 +42,16 @@ def business(pair: Pair, body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def named_uuid(pair: Pair, body: Mapping[str, Any]) -> str | None:
+    """The uuid a flat body names, where that is not a property of the data itself."""
+    for name in ("id", "uuid"):
+        if name not in pair.definition.properties and (given := body.get(name)) is not None:
+            if not isinstance(given, str):
+                raise InvalidInput(f"{name} must be a uuid.", hint="Leave it out to be given one.")
+            return given
+    return None
+
+
 def show(ask: Ask, pair: Pair, stored: StoredObject, status: int = 200) -> Response:
     """One object with its ETag."""
     fields = ask.text("_fields")
@@ -60,9 +70,8 @@ async def create_object(ask: Ask) -> Response:
     """Create an object."""
     pair = await ask.pair("create")
     body = await ask.object()
-    chosen = body.get("uuid") if "uuid" not in pair.definition.properties else None
     stored = await ask.registers.objects.create(
-        ask.caller, pair, business(pair, body), uuid=chosen, idempotency_key=ask.idempotency_key
+        ask.caller, pair, business(pair, body), uuid=named_uuid(pair, body), idempotency_key=ask.idempotency_key
     )
     return show(ask, pair, stored, 201)
 

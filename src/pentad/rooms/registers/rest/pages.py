@@ -1,6 +1,7 @@
 """The envelope of a list, and entity tags: the same on every route."""
 
 from typing import Any
+from urllib.parse import quote, unquote
 
 
 def envelope(rows: list[dict[str, Any]], total: int, limit: int, offset: int) -> dict[str, Any]:
@@ -17,4 +18,10 @@ def envelope(rows: list[dict[str, Any]], total: int, limit: int, offset: int) ->
 
 
 def etag(version: int | str) -> str:
-    return f'"{version}"'
+    """A version as an entity tag; what a header cannot carry is percent-encoded."""
+    return f'"{quote(str(version), safe="+:")}"'
+
+
+def version_in(tag: str) -> str:
+    """The version an entity tag (without its quotes) stands for."""
+    return unquote(tag)

@@ -1,23 +1,39 @@
 """Webhooks over REST, for administrators of the room."""
 
-from typing import Final
+from typing import Any, Final
 
+from pydantic import Field
 from starlette.responses import Response
 
 from pentad.kernel.errors import NotFound
 from pentad.rooms.registers.rest.answers import answer, nothing
 from pentad.rooms.registers.rest.ask import Ask
+from pentad.rooms.registers.rest.bodies import body_as
 from pentad.rooms.registers.rest.models import Open, PageAnswer
 from pentad.rooms.registers.rest.pages import envelope
 from pentad.rooms.registers.rest.table import RestRoute
 
 
-class WebhookData(Open):
+class WebhookChange(Open):
+    """What of a webhook is to be another."""
+
+    register_: int | str | None = Field(None, alias="register")
+    schema_: int | str | None = Field(None, alias="schema")
+    events: list[str] | None = None
+    secret: str | None = None
+
+
+class WebhookData(WebhookChange):
     """An address to tell of changes."""
 
     url: str
-    events: list[str] | None = None
-    secret: str | None = None
+
+
+async def _checked(ask: Ask, model: type[WebhookChange]) -> dict[str, Any]:
+    """The body as it came, if what it names is of the right kind."""
+    given = await ask.object()
+    body_as(model, given)
+    return given
 
 
 async def list_webhooks(ask: Ask) -> Response:
@@ -28,7 +44,7 @@ async def list_webhooks(ask: Ask) -> Response:
 
 async def create_webhook(ask: Ask) -> Response:
     """Register an address; the answer holds its signing secret, for the only time."""
-    made = await ask.registers.webhooks.create(ask.caller, await ask.object())
+    made = await ask.registers.webhooks.create(ask.caller, await _checked(ask, WebhookData))
     return answer(made.wire(with_secret=True), 201)
 
 
@@ -39,7 +55,8 @@ async def get_webhook(ask: Ask) -> Response:
 
 async def update_webhook(ask: Ask) -> Response:
     """Change a webhook; fields that are not named stay."""
-    return answer((await ask.registers.webhooks.update(ask.caller, ask.path("id"), await ask.object())).wire())
+    given = await _checked(ask, WebhookChange)
+    return answer((await ask.registers.webhooks.update(ask.caller, ask.path("id"), given)).wire())
 
 
 async def delete_webhook(ask: Ask) -> Response:
@@ -67,7 +84,7 @@ ROUTES: Final = (
     RestRoute("GET", "/webhooks", "webhooks", list_webhooks, answer=PageAnswer),
     RestRoute("POST", "/webhooks", "webhooks", create_webhook, body=WebhookData, status=201),
     RestRoute("GET", "/webhooks/{id}", "webhooks", get_webhook),
-    RestRoute("PUT", "/webhooks/{id}", "webhooks", update_webhook, body=WebhookData),
+    RestRoute("PUT", "/webhooks/{id}", "webhooks", update_webhook, body=WebhookChange),
     RestRoute("DELETE", "/webhooks/{id}", "webhooks", delete_webhook, status=204),
     RestRoute("GET", "/webhooks/{id}/logs", "webhooks", list_deliveries),
     RestRoute("POST", "/webhooks/{id}/logs/{delivery}/retry", "webhooks", retry_delivery),
