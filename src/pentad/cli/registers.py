@@ -28,7 +28,7 @@ _REPORTED: Final = 20
 
 @click.group()
 def registers() -> None:
-    """List registers and schemas; import and export objects."""
+    """List registers; import and export objects."""
 
 
 @registers.command("list")
