@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import InvalidInput, PentadError
@@ -116,6 +116,7 @@ NAMES = st.sampled_from(
 ) | st.text(max_size=6)
 
 
+@settings(deadline=None)
 @given(pairs=st.lists(st.tuples(NAMES, st.text(max_size=6)), max_size=5))
 def test_any_parameters_are_a_query_or_are_refused(pairs: list[tuple[str, str]]) -> None:
     with contextlib.suppress(PentadError):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded, PentadError
@@ -190,12 +190,14 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(raw=JSON)
 def test_any_json_is_a_filter_or_is_refused(raw: Any) -> None:
     with contextlib.suppress(PentadError):
         parse_filter(KNOWN, raw)
 
 
+@settings(deadline=None)
 @given(
     raw=st.dictionaries(
         st.sampled_from(("filter", "search", "sort", "fields", "limit", "page", "facets", "as_of")), JSON
@@ -206,6 +208,7 @@ def test_any_json_is_a_query_or_is_refused(raw: dict[str, Any]) -> None:
         parse_query(KNOWN, raw)
 
 
+@settings(deadline=None)
 @given(raw=st.dictionaries(st.sampled_from(("metrics", "group_by", "having", "sort", "limit")), JSON))
 def test_any_json_is_an_aggregation_or_is_refused(raw: dict[str, Any]) -> None:
     with contextlib.suppress(PentadError):
