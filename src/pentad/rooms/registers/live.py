@@ -19,6 +19,10 @@ from pentad.mcp.changes import CHANNEL, resource_updated
 from pentad.rooms.registers.saved import SavedQueries, SavedQuery, digest_of
 
 _COALESCE_SECONDS: Final = 0.1
+_SWEEP_SECONDS: Final = 300.0
+"""How often everything is compared on PostgreSQL, where a broken connection can swallow a signal."""
+
+_RETRY_SECONDS: Final = 5.0
 _PAIR: Final = re.compile(r"resource openregister://objects/(\d{1,18})/(\d{1,18})\Z")
 _MOST_TRIES: Final = 5
 
@@ -53,17 +57,30 @@ class LiveQueries:
             self._wake.set()
 
     async def _watch(self) -> None:
+        sweep = _SWEEP_SECONDS if self._database.dialect == "postgres" else None
         while True:
-            await self._wake.wait()
-            await asyncio.sleep(_COALESCE_SECONDS)
-            self._wake.clear()
-            pairs, self._changed = self._changed, set()
-            for register, schema in pairs:
-                try:
-                    for saved in await self._saved.of_pair(register, schema):
-                        await self._compare(saved)
-                except PentadError as error:
-                    _log.warning("Saved queries were not compared: %s", error.sentence())
+            try:
+                async with asyncio.timeout(sweep):
+                    await self._wake.wait()
+                await asyncio.sleep(_COALESCE_SECONDS)
+                self._wake.clear()
+                pairs, self._changed = self._changed, set()
+            except TimeoutError:
+                pairs = None
+            await self._look(pairs)
+
+    async def _look(self, pairs: set[tuple[int, int]] | None) -> None:
+        """Compare the queries of these pairs, or all of them."""
+        try:
+            for register, schema in await self._saved.pairs() if pairs is None else pairs:
+                for saved in await self._saved.of_pair(register, schema):
+                    await self._compare(saved)
+        except PentadError as error:
+            _log.warning("Saved queries wait for the store: %s", error.sentence())
+            self._changed |= pairs or set()
+            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._wake.set)
+        except Exception:  # noqa: BLE001  the last line of defence: a watch that ended would be missed by nobody
+            _log.exception("Comparing saved queries failed.")
 
     async def _compare(self, saved: SavedQuery) -> None:
         """Tell the followers if the answer is another one; when somebody else was faster, look again."""

@@ -148,6 +148,11 @@ class SavedQueries:
         sql = f"{_SELECT} WHERE schema = ? AND register = ? ORDER BY id"
         return await self._database.read(lambda rows: [_saved(row) for row in rows.all(sql, schema, register)])
 
+    async def pairs(self) -> set[tuple[int, int]]:
+        """Where there are saved queries: registers and schemas."""
+        sql = "SELECT DISTINCT register, schema FROM saved_queries"
+        return await self._database.read(lambda rows: {(int(row[0]), int(row[1])) for row in rows.all(sql)})
+
     async def list(self, caller: Caller) -> list[SavedQuery]:
         """The caller's own queries, oldest first; all of them for an admin."""
         everything = caller.principal.may("registers", "admin")

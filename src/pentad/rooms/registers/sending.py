@@ -35,6 +35,7 @@ _LONGEST_PAUSE: Final = 3600.0
 _COALESCE_SECONDS: Final = 0.05
 _IDLE_SECONDS: Final = 60.0
 _SOON_SECONDS: Final = 0.2
+_TIDY_SECONDS: Final = 3600.0
 _HEARD: Final = "resource openregister://objects/"
 _HELD_BACK: Final = (
     "SELECT 1 FROM object_changes WHERE xact >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint LIMIT 1"
@@ -56,6 +57,7 @@ class Sender:
         self._randomness = randomness
         self._wake = asyncio.Event()
         self._wanted = True
+        self._tidied = 0.0
         self._task: asyncio.Task[None] | None = None
         self._ends: list[Callable[[], None]] = []
 
@@ -105,6 +107,9 @@ class Sender:
         except PentadError as error:
             _log.warning("Webhooks wait for the store: %s", error.sentence())
             return _FIRST_PAUSE
+        except Exception:  # noqa: BLE001  the last line of defence: a sender that ended would be missed by nobody
+            _log.exception("Sending webhooks failed.")
+            return _IDLE_SECONDS
         if due is not None:
             return min(max(due - self._clock.now(), 0.0), _IDLE_SECONDS)
         return _SOON_SECONDS if soon else _IDLE_SECONDS if self._wanted else None
@@ -191,7 +196,9 @@ class Sender:
             settle(transaction, delivery)
             if (current := known.get(webhook.id)) is not None:
                 _count(transaction, current, delivery, now)
-        forget_old(transaction, now)
+        if now - self._tidied > _TIDY_SECONDS:
+            self._tidied = now
+            forget_old(transaction, now)
 
 
 def _count(transaction: Transaction, webhook: Webhook, delivery: Delivery, now: float) -> None:

@@ -64,7 +64,7 @@ class Webhooks:
     async def create(self, caller: Caller, data: Mapping[str, Any]) -> Webhook:
         """Register an address; from now on it is told of changes. The answer holds the secret, for the only time."""
         _admin(caller)
-        target = await self._checked(caller, data)
+        target = await self._checked(caller, data, None)
         if not target.secret:
             target.secret = SECRET_PREFIX + base64.b64encode(self._randomness.token_bytes(32)).decode("ascii")
         now = self._clock.now()
@@ -91,8 +91,7 @@ class Webhooks:
         """Change what is given and keep the rest. Enabling it again forgets its failures and what it missed."""
         _admin(caller)
         known = await self.get(caller, webhook_id)
-        merged = {**msgspec.to_builtins(known.target), **data}
-        target = await self._checked(caller, {name: merged[name] for name in merged if name not in _OUTCOME})
+        target = await self._checked(caller, data, known.target)
         revived = target.enabled and not known.target.enabled
         if not revived:
             target.failures, target.problem = known.target.failures, known.target.problem
@@ -149,15 +148,18 @@ class Webhooks:
         sql = f"{SELECT} ORDER BY created_at, id"
         return await self._database.read(lambda rows: [webhook_from(row) for row in rows.all(sql)])
 
-    async def _checked(self, caller: Caller, data: Mapping[str, Any]) -> Target:
+    async def _checked(self, caller: Caller, data: Mapping[str, Any], known: Target | None) -> Target:
+        """What is asked for on top of what is known, without what became of it so far."""
         if owned := _OUTCOME & set(data):
             raise InvalidInput(f"{min(owned)!r} cannot be set.", hint="Leave it out.")
         given = dict(data)
         for name, get in (("register", self._catalogue.get_register), ("schema", self._catalogue.get_schema)):
             if (ref := given.get(name)) is not None:
                 given[name] = (await get(caller, ref)).id
+        kept: dict[str, Any] = {} if known is None else msgspec.to_builtins(known)
+        wanted = {name: value for name, value in {**kept, **given}.items() if name not in _OUTCOME}
         try:
-            target = msgspec.convert(given, type=Target)
+            target = msgspec.convert(wanted, type=Target)
         except msgspec.ValidationError as error:
             raise InvalidInput(f"The webhook cannot be registered: {error}.", hint=_SHAPE) from None
         check_target(target)

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pentad.kernel.ports import Database
 from pentad.rooms.registers.models import Caller, Pair
-from pentad.rooms.registers.transfer.report import ImportReport
-from pentad.rooms.registers.transfer.rows import Format
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access import AccessRules
     from pentad.rooms.registers.objects.objects import Objects
     from pentad.rooms.registers.transfer.imports import ImportOptions, Progress
+    from pentad.rooms.registers.transfer.report import ImportReport
+    from pentad.rooms.registers.transfer.rows import Format
 
 
 class Transfer:
@@ -27,10 +27,10 @@ class Transfer:
         caller: Caller,
         pair: Pair,
         source: BinaryIO,
-        kind: Format,
+        kind: "Format",
         options: "ImportOptions | None" = None,
         progress: "Progress | None" = None,
-    ) -> ImportReport:
+    ) -> "ImportReport":
         """Import a seekable stream; the report says what became of every row. Bad rows are reported, not raised."""
         from pentad.rooms.registers.transfer.imports import Importer, ImportOptions
 
@@ -38,7 +38,7 @@ class Transfer:
         return await importer.run(caller, pair, source, kind, options or ImportOptions(), progress or _unheard)
 
     def export(
-        self, caller: Caller, pair: Pair, kind: Format, asked: Mapping[str, Any] | None = None
+        self, caller: Caller, pair: Pair, kind: "Format", asked: Mapping[str, Any] | None = None
     ) -> AsyncIterator[bytes]:
         """The bytes of a file with everything a query finds."""
         from pentad.rooms.registers.transfer.exports import Exporter
