@@ -1,6 +1,6 @@
 """What the room lets clients read by address: registers, schemas, pairs, objects, and saved queries.
 
-Every object address takes `?asOf=` with a time (ISO 8601, or seconds) or a change's cursor, and then reads as it was.
+Every object address takes `?asOf=` with a time (ISO 8601, or seconds) or `change:<id>`, and then reads as it was.
 Pairs and saved queries exist only at run time, so they are listed from the store.
 """
 
@@ -142,7 +142,7 @@ def _split(last: str) -> tuple[str, AsOf | None]:
         return name, None
     given = parse_qs(query, keep_blank_values=True)
     if set(given) != {"asOf"}:
-        raise InvalidInput(f"The address has a query {query[:80]!r}.", hint="Only ?asOf=<time or cursor> is known.")
+        raise InvalidInput(f"The address has a query {query[:80]!r}.", hint="Only ?asOf=<time or change:id> is known.")
     return name, parse_as_of(given["asOf"][-1])
 
 

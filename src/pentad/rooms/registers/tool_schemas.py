@@ -78,7 +78,7 @@ OBJECTS: Final = _schema(
     aggregate=_about(
         _OBJECT, '{"metrics":{"n":"count","sum":{"sum":"price"}},"group_by":["status",{"path":"due","by":"month"}]}'
     ),
-    as_of=_about({"type": ["string", "number"]}, "time or change cursor: as it was then"),
+    as_of=_about({"type": ["string", "number"]}, "a time, or change:<id> from the history: as it was"),
     if_version=_about(_INT, "fail if it changed since"),
     idempotency_key=_about(_TEXT, "same key, done once"),
     json_patch=_about(_OBJECTS, "with patch: RFC 6902"),

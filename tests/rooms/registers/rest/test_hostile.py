@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 VALUES: list[Any] = [
     None, True, 5, -1, 2**70, 1.5, 1e308, "", "x", "\0", "é\u202e", "'; DROP TABLE objects; --", "x" * 300, "%s%n",
-    "../..", "{{7*7}}", [], [1], [[[]]], {}, {"a": 1}, {"$ref": "#"}, {"$ref": "https://evil.example/x"}, [{"op": "add"}],
+    "../..", [], [1], [[[]]], {}, {"a": 1}, {"$ref": "#"}, {"$ref": "https://evil.example/x"}, [{"op": "add"}],
     {"$gt": {}}, {"and": [{"or": []}]}, "00000000-0000-7000-8000-000000000001", "9" * 40,
 ]  # fmt: skip
 NAMES = [

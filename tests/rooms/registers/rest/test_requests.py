@@ -300,6 +300,8 @@ async def test_a_register_goes_out_as_a_file_and_comes_back(site: Site) -> None:
     assert out.status == 200
     assert out.headers["content-type"].startswith("text/csv")
     assert b"one" in out.body
+    assert (await site.send("GET", f"/api/registers/{register}/export?format=odt")).status == 400
+    assert (await site.send("GET", f'/api/registers/{register}/export?_filter={{"nme":1}}')).status == 400
     rows = [{"name": "two"}, {"name": 5}]
     refused = await site.send("POST", f"/api/registers/{register}/import?format=json", json.dumps(rows).encode())
     assert refused.status == 400

@@ -27,7 +27,7 @@ ITEM: Final = PAIR + "/{id}"
 _METADATA: Final = frozenset({"id", "uuid", "register", "schema"})
 _JSON_PATCH: Final = "application/json-patch+json"
 _KEY: Final = Parameter("Idempotency-Key", "The same key and body get the same answer, done once.", place="header")
-_AS_OF: Final = Parameter("_asOf", "A time (ISO 8601, or seconds) or a change's cursor: the object as it was.")
+_AS_OF: Final = Parameter("_asOf", "A time (ISO 8601, or seconds), or change:<id>: the object as it was.")
 _FIELDS: Final = Parameter("_fields", "Only these properties, separated by commas.")
 _EMPTY: Final = Parameter("_empty", "true: with all metadata, also what is empty.", "boolean")
 

@@ -24,7 +24,7 @@ _QUERY: Final = (
     Parameter("_order[field]", "asc or desc, for each property to sort by."),
     Parameter("_fields", "Only these properties, separated by commas."),
     Parameter("_facets", "Count the values of these properties."),
-    Parameter("_asOf", "A time or a change's cursor: the objects as they were."),
+    Parameter("_asOf", "A time, or change:<id>: the objects as they were."),
     Parameter("field", "Filter: field=value, field[gte]=, field[in]=a,b, field.subfield=, @self[created][gt]=."),
 )
 
