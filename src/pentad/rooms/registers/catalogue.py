@@ -10,9 +10,8 @@ from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from pentad.kernel.clock import Clock
-from pentad.kernel.errors import Conflict, InvalidInput, NotFound
+from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ids import uuid7
-from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.registers import catalogue_entries as entries
@@ -21,7 +20,14 @@ from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.authorization import Right
 from pentad.rooms.registers.catalogue_definitions import Definitions
 from pentad.rooms.registers.catalogue_evolution import Evolution
-from pentad.rooms.registers.catalogue_store import Kind, Ref
+from pentad.rooms.registers.catalogue_refusals import (
+    chosen_slug,
+    missing_entity,
+    refuse_composed,
+    refuse_filled,
+    refuse_taken,
+)
+from pentad.rooms.registers.catalogue_store import Ref
 from pentad.rooms.registers.definitions.evolution import EvolutionReport
 from pentad.rooms.registers.models import Caller, Page, Pair, Register, Schema
 from pentad.rooms.registers.objects.drafts import moment
@@ -33,7 +39,6 @@ T = TypeVar("T")
 CHANNEL: Final = "registers.catalogue"
 _FRESH_SECONDS: Final = 10.0
 _REMEMBERED: Final = 10_000
-_NAMED: Final = 10
 
 
 class Catalogue:
@@ -73,9 +78,9 @@ class Catalogue:
         body = entries.body_of(fields, owner=caller.principal.id, organisation=self._access.organisation(caller))
 
         def create(tx: Transaction) -> Register:
-            slug = self._slug(tx, "register", data, title)
+            slug = chosen_slug(tx, "register", data, title)
             schemas = tuple(self._schema_ids(tx, caller, fields.get("schemas") or ()))
-            self._refuse_taken(tx, "register", uuid)
+            refuse_taken(tx, "register", uuid)
             version = entries.first_version(data)
             register = Register(0, uuid or str(uuid7(self._clock)), slug, title, version, body, schemas, now, now)
             return self._changed(tx, store.insert_register(tx, register))
@@ -94,7 +99,7 @@ class Catalogue:
             self._access.check_entity(caller, current, "update", fields)
             entries.check_version(current, if_version)
             wanted = entries.changed(current, fields, merge=merge)
-            wanted = replace(wanted, slug=self._slug(tx, "register", data, current.title, current))
+            wanted = replace(wanted, slug=chosen_slug(tx, "register", data, current.title, current))
             if fields.get("schemas") is not None:
                 wanted = replace(wanted, schemas=tuple(self._schema_ids(tx, caller, fields["schemas"])))
             if wanted == current:
@@ -113,7 +118,7 @@ class Catalogue:
         def delete(tx: Transaction) -> Register:
             register = self.register_in(tx, caller, ref)
             self._access.check_entity(caller, register, "delete")
-            _refuse_filled(tx, "register", register)
+            refuse_filled(tx, "register", register)
             store.delete_entity(tx, "register", register.id)
             return self._changed(tx, register)
 
@@ -134,8 +139,8 @@ class Catalogue:
         body = entries.body_of(fields, owner=caller.principal.id, organisation=self._access.organisation(caller))
 
         def create(tx: Transaction) -> Schema:
-            slug = self._slug(tx, "schema", data, title)
-            self._refuse_taken(tx, "schema", uuid)
+            slug = chosen_slug(tx, "schema", data, title)
+            refuse_taken(tx, "schema", uuid)
             version = entries.first_version(data)
             schema = Schema(0, uuid or str(uuid7(self._clock)), slug, title, version, body, 1, now, now)
             schema = store.insert_schema(tx, schema)
@@ -163,7 +168,7 @@ class Catalogue:
             self._access.check_entity(caller, current, "update", fields)
             entries.check_version(current, if_version)
             wanted = entries.changed(current, fields, merge=merge)
-            wanted = replace(wanted, slug=self._slug(tx, "schema", data, current.title, current))
+            wanted = replace(wanted, slug=chosen_slug(tx, "schema", data, current.title, current))
             if wanted == current:
                 return current
             if wanted.version == current.version and not fields.get("version"):
@@ -198,12 +203,8 @@ class Catalogue:
         def delete(tx: Transaction) -> Schema:
             schema = self.schema_in(tx, caller, ref)
             self._access.check_entity(caller, schema, "delete")
-            _refuse_filled(tx, "schema", schema)
-            if users := self._evolution.dependents(tx, schema):
-                raise Conflict(
-                    f"Schema {schema.slug!r} is part of {', '.join(user.slug for user in users[:_NAMED])}.",
-                    hint="Change those first.",
-                )
+            refuse_filled(tx, "schema", schema)
+            refuse_composed(schema, self._evolution.dependents(tx, schema))
             for register in store.all_registers(tx):
                 if schema.id in register.schemas:
                     rest = tuple(key for key in register.schemas if key != schema.id)
@@ -247,7 +248,7 @@ class Catalogue:
     def register_in(self, rows: Rows, caller: Caller, ref: Ref) -> Register:
         found = store.find_register(rows, ref)
         if found is None or not self._access.sees(caller, found):
-            raise self._missing(
+            raise missing_entity(
                 "register", ref, [one for one in store.all_registers(rows) if self._access.sees(caller, one)]
             )
         return found
@@ -255,7 +256,7 @@ class Catalogue:
     def schema_in(self, rows: Rows, caller: Caller, ref: Ref) -> Schema:
         found = store.find_schema(rows, ref)
         if found is None or not self._access.sees(caller, found):
-            raise self._missing(
+            raise missing_entity(
                 "schema", ref, [one for one in store.all_schemas(rows) if self._access.sees(caller, one)]
             )
         return found
@@ -314,27 +315,6 @@ class Catalogue:
         visible = [one for one in found if self._access.sees(caller, one)]
         return Page(visible[offset : offset + limit], len(visible), limit, offset)
 
-    def _slug(
-        self, rows: Rows, kind: Kind, data: Mapping[str, Any], title: str, current: Register | Schema | None = None
-    ) -> str:
-        """The slug asked for, if nobody else has it; without one, what the thing has already or a readable new one."""
-        slug = data.get("slug")
-        if not slug:
-            return store.free_slug(rows, kind, title) if current is None else current.slug
-        holder = store.find_register(rows, slug) if kind == "register" else store.find_schema(rows, slug)
-        if holder is not None and (current is None or holder.id != current.id):
-            raise Conflict(
-                f"The slug {slug!r} belongs to {kind} {holder.id}.", hint="Choose another one, or update that one."
-            )
-        return slug
-
-    def _refuse_taken(self, rows: Rows, kind: Kind, uuid: str | None) -> None:
-        if uuid is None:
-            return
-        holder = store.find_register(rows, uuid) if kind == "register" else store.find_schema(rows, uuid)
-        if holder is not None:
-            raise Conflict(f"A {kind} with the uuid {uuid} exists already.", hint="Update it instead.")
-
     def _schema_ids(self, rows: Rows, caller: Caller, refs: Sequence[Any]) -> list[int]:
         found: list[int] = []
         for ref in refs:
@@ -342,25 +322,3 @@ class Catalogue:
                 raise InvalidInput("schemas is a list of ids, uuids or slugs of schemas.")
             found.append(self.schema_in(rows, caller, ref).id)
         return list(dict.fromkeys(found))
-
-    def _missing(self, kind: Kind, ref: Ref, known: Sequence[Register | Schema]) -> NotFound:
-        named = ", ".join(f"{one.id} {one.slug}" for one in known[:_NAMED])
-        more = ", ..." if len(known) > _NAMED else ""
-        guess = did_you_mean(str(ref), (one.slug for one in known))
-        count = f"{len(known)} {kind}{'' if len(known) == 1 else 's'}"
-        have = f"You have access to {count}{': ' if known else ''}{named}{more}."
-        return NotFound(
-            f"{kind.capitalize()} {str(ref)[:80]} not found.{' ' + guess if guess else ''} {have}",
-            hint=f"Try {kind}s with action=list.",
-        )
-
-
-def _refuse_filled(rows: Rows, kind: Kind, entity: Register | Schema) -> None:
-    living, deleted = store.count_objects(rows, kind, entity.id)
-    if living or deleted:
-        also = f" and {deleted} deleted ones that are not purged" if deleted else ""
-        raise Conflict(
-            f"The {kind} {entity.slug!r} still has {living} objects{also}.",
-            hint="Delete and purge them first.",
-            details={"objects": living, "deleted": deleted},
-        )

@@ -232,3 +232,12 @@ async def test_a_locked_error_is_a_conflict_of_its_own_kind(registers: Registers
     await registers.objects.lock(WRITER, authors, author.uuid)
     with pytest.raises(Locked):
         await registers.objects.delete(ADMIN, authors, author.uuid)
+
+
+async def test_what_points_at_a_row_that_is_not_unique_fails_too(registers: Registers):
+    nodes = await pair_of(registers, "node", {"next": reference("node"), "name": {"type": "string", "unique": True}})
+    await registers.objects.create(ADMIN, nodes, {"name": "taken"})
+    a, b = (f"01a1dd80-9665-713c-bb04-00000000000{n}" for n in "ab")
+    rows = [Operation("create", {"next": b}, uuid=a), Operation("create", {"name": "taken"}, uuid=b)]
+    outcomes = await registers.objects.bulk(ADMIN, nodes, rows, atomic=False)
+    assert [one.error["code"] for one in outcomes if one.error] == ["invalid_input", "conflict"]

@@ -234,8 +234,10 @@ class Objects(ObjectReader):
                 raise error
 
             def write(tx: Transaction) -> T:
-                if key is not None and (known := idempotency.recall(tx, caller.principal.id, key, request, task.now)):
-                    return known
+                if key is not None:
+                    known = idempotency.recall(tx, caller.principal.id, key, request, task.now)
+                    if known is not None:
+                        return known
                 steps = [Step(step.index, step.operation, step.draft, error=step.error) for step in ready]
                 self.writer.write(tx, task, steps)
                 if atomic and (error := failure_of_all(steps)) is not None:

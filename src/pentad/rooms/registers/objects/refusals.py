@@ -50,8 +50,9 @@ def chosen_uuid(uuid: str) -> str:
 def refuse_long(paths: Sequence[Path], data: Mapping[str, Any]) -> None:
     """A text in an indexed property has to fit into the index."""
     for path in paths:
-        for value in values_at(data, [str(step) for step in path]):
-            if isinstance(value, str) and len(value.encode()) > LONGEST_INDEXED_TEXT:
+        values = [data.get(str(path[0]))] if len(path) == 1 else values_at(data, [str(step) for step in path])
+        for value in values:
+            if isinstance(value, str) and len(value) > SHORT and len(value.encode()) > LONGEST_INDEXED_TEXT:
                 where = "/" + "/".join(map(str, path))
                 raise InvalidInput(
                     f"{where} is indexed and has more than {LONGEST_INDEXED_TEXT} bytes.",

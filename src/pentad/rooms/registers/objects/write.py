@@ -10,7 +10,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
-from pentad.kernel.ids import uuid7
 from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.mcp.changes import resource_updated
 from pentad.rooms.registers import catalogue_store
@@ -22,7 +21,7 @@ from pentad.rooms.registers.models import Operation, Pair, StoredObject
 from pentad.rooms.registers.objects import integrity, locks, store, uniqueness
 from pentad.rooms.registers.objects.deletion import Deletion
 from pentad.rooms.registers.objects.drafts import Draft, Held, after
-from pentad.rooms.registers.objects.indexes import key_of
+from pentad.rooms.registers.objects.fresh_uuids import fresh_uuids
 from pentad.rooms.registers.objects.refusals import (
     SHORT,
     check_version,
@@ -33,6 +32,7 @@ from pentad.rooms.registers.objects.refusals import (
 )
 from pentad.rooms.registers.objects.reports import ChangeAction
 from pentad.rooms.registers.objects.steps import Step, Task
+from pentad.rooms.registers.objects.targets import distinct, find_targets
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled import Prepared
@@ -58,10 +58,11 @@ class ObjectWriter:
 
     def make_ready(self, task: Task, steps: Sequence[Step]) -> None:
         """Before the transaction: make the drafts of new objects, or note why they cannot be."""
-        for step in steps:
+        fresh = fresh_uuids(task.now, len(steps))
+        for step, uuid in zip(steps, fresh, strict=True):
             if step.operation.action == "create":
                 try:
-                    step.draft = self._new(task, step.operation.data, step.operation.uuid)
+                    step.draft = self._new(task, step.operation, uuid)
                 except PentadError as error:
                     step.fail(error)
 
@@ -109,7 +110,8 @@ class ObjectWriter:
 
     # new objects
 
-    def _new(self, task: Task, given: Mapping[str, Any] | None, uuid: str | None) -> Draft:
+    def _new(self, task: Task, operation: Operation, fresh: str) -> Draft:
+        given = operation.data
         if given is None:
             raise InvalidInput("An object needs data.", hint='Give data {"property": value, ...}.')
         pair, caller = task.pair, task.caller
@@ -117,8 +119,9 @@ class ObjectWriter:
         self._access.check(caller, pair, "create", given)
         prepared = self.prepared(task, self._access.writable(caller, pair, dict(given)), None)
         data = prepared.data
+        uuid = fresh if operation.uuid is None else chosen_uuid(operation.uuid)
         stored = StoredObject(
-            0, str(uuid7()) if uuid is None else chosen_uuid(uuid), pair.register.id, pair.schema.id, 1, prepared.text,
+            0, uuid, pair.register.id, pair.schema.id, 1, prepared.text,
             definition.slug_of(data), caller.principal.id, self._access.organisation(caller), task.now, task.now,
             None, None, data,
         )  # fmt: skip
@@ -141,8 +144,8 @@ class ObjectWriter:
     def _change_all(self, tx: Transaction, task: Task, steps: list[Step]) -> None:
         """Changes of different objects together; a second change of the same object waits for the first."""
         while steps:
-            found = self._targets(tx, task, steps)
-            count = _distinct(steps, found)
+            found = find_targets(tx, self._dialect, task.pair, self._access.organisation(task.caller), steps)
+            count = distinct(steps, found)
             for step, held in zip(steps[:count], found, strict=False):
                 if step.error is not None:
                     continue
@@ -156,7 +159,7 @@ class ObjectWriter:
     def _change(self, task: Task, step: Step, held: Held | None) -> None:
         operation = step.operation
         if held is None and operation.action == "upsert":
-            step.draft = self._new(task, operation.data, operation.uuid)
+            step.draft = self._new(task, operation, next(fresh_uuids(task.now, 1)))
             return
         held = self.editable(task, held, operation.ref, "update", operation.if_version)
         old = held.stored
@@ -180,53 +183,6 @@ class ObjectWriter:
         locks.refuse_locked(stored, task.caller.principal.id, task.now)
         return held
 
-    def _targets(self, rows: Rows, task: Task, steps: Sequence[Step]) -> list[Held | None]:
-        """The object each step is about, as the store has it now."""
-        pair = task.pair
-        uuids: list[str | None] = [None] * len(steps)
-        found: dict[int, Held | None] = {}
-        by_key: dict[tuple[str, ...], list[int]] = {}
-        for place, step in enumerate(steps):
-            operation = step.operation
-            if operation.action == "upsert":
-                by_key.setdefault(operation.key, []).append(place)
-            elif isinstance(operation.ref, str) and (uuid := catalogue_store.as_uuid(operation.ref)):
-                uuids[place] = uuid
-            elif operation.ref is not None:
-                found[place] = store.held_by_ref(rows, pair.register.id, pair.schema.id, operation.ref)
-        for names, places in by_key.items():
-            self._find_by_key(rows, task, names, [(place, steps[place]) for place in places], uuids)
-        held = store.held_by_uuid(rows, [uuid for uuid in uuids if uuid is not None])
-        for place, uuid in enumerate(uuids):
-            if uuid is not None:
-                here = held.get(uuid)
-                found[place] = here if here is not None and _belongs(here, pair) else None
-        return [found.get(place) for place in range(len(steps))]
-
-    def _find_by_key(
-        self, rows: Rows, task: Task, names: tuple[str, ...], members: Sequence[tuple[int, Step]],
-        uuids: list[str | None],
-    ) -> None:  # fmt: skip
-        pair = task.pair
-        if not names or any(name not in pair.definition.properties for name in names):
-            problem = (
-                "An upsert needs a key: properties of the schema" if not names else f"{', '.join(names)} is no key"
-            )
-            error = InvalidInput(f"{problem}.", hint=f"Properties: {', '.join(list(pair.definition.properties)[:20])}.")
-            for _, step in members:
-                step.fail(error)
-            return
-        data = [step.operation.data or {} for _, step in members]
-        key = key_of(pair.definition, names)
-        organisation = self._access.organisation(task.caller)
-        holders = uniqueness.found_by_key(
-            rows, self._dialect, pair.register.id, pair.schema.id, key, organisation, data
-        )
-        for (place, step), holder, one in zip(members, holders, data, strict=True):
-            uuids[place] = holder
-            if any(one.get(name) is None for name in names):
-                step.fail(InvalidInput(f"The key ({', '.join(names)}) is not filled.", hint="Give every part of it."))
-
     # the end of all of them
 
     def check_references(self, rows: Rows, pair: Pair, drafts: Sequence[Draft]) -> None:
@@ -238,12 +194,19 @@ class ObjectWriter:
         """Check drafts against the store and one another, and write those that pass."""
         steps = self._passing(steps, self._uuids_taken(tx, steps))
         pair = task.pair
-        if references and pair.definition.references:
-            steps = self._passing(steps, integrity.broken(tx, pair.definition, _drafts(steps)))
         keys = self._definitions.facts(pair.definition).indexes.unique
-        if keys:
-            refused = uniqueness.conflicts(tx, self._dialect, pair.register.id, pair.schema.id, keys, _drafts(steps))
-            steps = self._passing(steps, refused)
+        links = references and bool(pair.definition.references)
+        before = -1
+        while before != len(steps):  # a row that is refused must not be what another one points at
+            before = len(steps)
+            if links:
+                steps = self._passing(steps, integrity.broken(tx, pair.definition, _drafts(steps)))
+            if keys:
+                register, schema = pair.register.id, pair.schema.id
+                taken = uniqueness.conflicts(tx, self._dialect, register, schema, keys, _drafts(steps))
+                steps = self._passing(steps, taken)
+            if not links:
+                break
         drafts = _drafts(steps)
         if drafts:
             store.write(tx, self._dialect, drafts, task.who)
@@ -311,23 +274,6 @@ def announce(tx: Transaction, drafts: Iterable[Draft]) -> None:
         resource_updated(tx, uri)
 
 
-def _distinct(steps: Sequence[Step], found: Sequence[Held | None]) -> int:
-    """How many steps from the first on are about different objects."""
-    seen: set[Any] = set()
-    for place, (step, held) in enumerate(zip(steps, found, strict=True)):
-        mark: Any = None
-        if held is not None:
-            mark = held.stored.uuid
-        elif step.operation.action == "upsert":
-            data = step.operation.data or {}
-            mark = tuple(repr(data.get(name)) for name in step.operation.key)
-        if mark is not None:
-            if mark in seen:
-                return place
-            seen.add(mark)
-    return len(steps)
-
-
 def _wanted(step: Step, old: StoredObject) -> dict[str, Any]:
     """The data an operation asks for, given what is there."""
     operation = step.operation
@@ -339,10 +285,6 @@ def _wanted(step: Step, old: StoredObject) -> dict[str, Any]:
     if operation.data is None:
         raise InvalidInput("The operation needs data.", hint='Give data {"property": value, ...}.')
     return merge_patch(old.data, operation.data) if operation.action == "patch" else dict(operation.data)
-
-
-def _belongs(held: Held, pair: Pair) -> bool:
-    return held.stored.register == pair.register.id and held.stored.schema == pair.schema.id
 
 
 def _drafts(steps: Sequence[Step]) -> list[Draft]:

@@ -1,0 +1,69 @@
+"""What registers and schemas may be called, and what stands in the way of making or removing them, in words."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pentad.kernel.errors import Conflict, NotFound
+from pentad.kernel.names import did_you_mean
+from pentad.kernel.ports import Rows
+from pentad.rooms.registers import catalogue_store as store
+from pentad.rooms.registers.catalogue_store import Kind, Ref
+from pentad.rooms.registers.models import Register, Schema
+
+_NAMED: Final = 10
+
+
+def missing_entity(kind: Kind, ref: Ref, known: Sequence[Register | Schema]) -> NotFound:
+    """Not found, with what the caller could have meant."""
+    named = ", ".join(f"{one.id} {one.slug}" for one in known[:_NAMED])
+    more = ", ..." if len(known) > _NAMED else ""
+    guess = did_you_mean(str(ref), (one.slug for one in known))
+    count = f"{len(known)} {kind}{'' if len(known) == 1 else 's'}"
+    have = f"You have access to {count}{': ' if known else ''}{named}{more}."
+    return NotFound(
+        f"{kind.capitalize()} {str(ref)[:80]} not found.{' ' + guess if guess else ''} {have}",
+        hint=f"Try {kind}s with action=list.",
+    )
+
+
+def chosen_slug(
+    rows: Rows, kind: Kind, data: Mapping[str, Any], title: str, current: Register | Schema | None = None
+) -> str:
+    """The slug asked for, if nobody else has it; without one, what the thing has already or a readable new one."""
+    slug = data.get("slug")
+    if not slug:
+        return store.free_slug(rows, kind, title) if current is None else current.slug
+    holder = _find(rows, kind, slug)
+    if holder is not None and (current is None or holder.id != current.id):
+        raise Conflict(
+            f"The slug {slug!r} belongs to {kind} {holder.id}.", hint="Choose another one, or update that one."
+        )
+    return slug
+
+
+def refuse_taken(rows: Rows, kind: Kind, uuid: str | None) -> None:
+    if uuid is not None and _find(rows, kind, uuid) is not None:
+        raise Conflict(f"A {kind} with the uuid {uuid} exists already.", hint="Update it instead.")
+
+
+def refuse_filled(rows: Rows, kind: Kind, entity: Register | Schema) -> None:
+    living, deleted = store.count_objects(rows, kind, entity.id)
+    if living or deleted:
+        also = f" and {deleted} deleted ones that are not purged" if deleted else ""
+        raise Conflict(
+            f"The {kind} {entity.slug!r} still has {living} objects{also}.",
+            hint="Delete and purge them first.",
+            details={"objects": living, "deleted": deleted},
+        )
+
+
+def refuse_composed(schema: Schema, users: Sequence[Schema]) -> None:
+    if users:
+        raise Conflict(
+            f"Schema {schema.slug!r} is part of {', '.join(user.slug for user in users[:_NAMED])}.",
+            hint="Change those first.",
+        )
+
+
+def _find(rows: Rows, kind: Kind, ref: Ref) -> Register | Schema | None:
+    return store.find_register(rows, ref) if kind == "register" else store.find_schema(rows, ref)

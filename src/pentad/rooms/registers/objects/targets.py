@@ -1,0 +1,72 @@
+"""Which object each row of a batch is about: by its name, or, for an upsert, by the values of a key."""
+
+from collections.abc import Sequence
+
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.ports import Dialect, Rows
+from pentad.rooms.registers.catalogue_store import as_uuid
+from pentad.rooms.registers.models import Pair
+from pentad.rooms.registers.objects import store, uniqueness
+from pentad.rooms.registers.objects.drafts import Held
+from pentad.rooms.registers.objects.indexes import key_of
+from pentad.rooms.registers.objects.steps import Step
+
+
+def find_targets(
+    rows: Rows, dialect: Dialect, pair: Pair, organisation: str, steps: Sequence[Step]
+) -> list[Held | None]:
+    """The objects as the store has them now; an upsert without a usable key fails here."""
+    uuids: list[str | None] = [None] * len(steps)
+    found: dict[int, Held | None] = {}
+    by_key: dict[tuple[str, ...], list[int]] = {}
+    for place, step in enumerate(steps):
+        operation = step.operation
+        if operation.action == "upsert":
+            if _has_key(pair, step):
+                by_key.setdefault(operation.key, []).append(place)
+        elif isinstance(operation.ref, str) and (uuid := as_uuid(operation.ref)):
+            uuids[place] = uuid
+        elif operation.ref is not None:
+            found[place] = store.held_by_ref(rows, pair.register.id, pair.schema.id, operation.ref)
+    for names, places in by_key.items():
+        key, data = key_of(pair.definition, names), [steps[place].operation.data or {} for place in places]
+        register, schema = pair.register.id, pair.schema.id
+        holders = uniqueness.found_by_key(rows, dialect, register, schema, key, organisation, data)
+        for place, holder in zip(places, holders, strict=True):
+            uuids[place] = holder
+    held = store.held_by_uuid(rows, [uuid for uuid in uuids if uuid is not None])
+    for place, uuid in enumerate(uuids):
+        here = None if uuid is None else held.get(uuid)
+        if here is not None and (here.stored.register, here.stored.schema) == (pair.register.id, pair.schema.id):
+            found[place] = here
+    return [found.get(place) for place in range(len(steps))]
+
+
+def distinct(steps: Sequence[Step], found: Sequence[Held | None]) -> int:
+    """How many steps from the first on are about different objects."""
+    seen: set[str | tuple[str, ...]] = set()
+    for place, (step, held) in enumerate(zip(steps, found, strict=True)):
+        mark: str | tuple[str, ...] | None = None
+        if held is not None:
+            mark = held.stored.uuid
+        elif step.operation.action == "upsert":
+            data = step.operation.data or {}
+            mark = tuple(repr(data.get(name)) for name in step.operation.key)
+        if mark is not None:
+            if mark in seen:
+                return place
+            seen.add(mark)
+    return len(steps)
+
+
+def _has_key(pair: Pair, step: Step) -> bool:
+    names, data = step.operation.key, step.operation.data or {}
+    known = pair.definition.properties
+    if not names or any(name not in known for name in names):
+        what = f"{', '.join(names)[:80]!r} is no key" if names else "An upsert needs a key"
+        step.fail(InvalidInput(f"{what}.", hint=f"Name properties of the schema: {', '.join(list(known)[:20])}."))
+        return False
+    if any(data.get(name) is None for name in names):
+        step.fail(InvalidInput(f"The key ({', '.join(names)}) is not filled.", hint="Give every part of it."))
+        return False
+    return True
