@@ -233,6 +233,7 @@ LOOK_UPS: tuple[tuple[Filter | None, tuple[Sort, ...]], ...] = (
     (Compare(("score",), "eq", 77.5), ()),
     (In(("code",), ("c77", "c78")), ()),
     (In(("score",), (77, 78.5)), ()),
+    (Compare(("score",), "lt", 2), ()),
     (And((Compare(("code",), "eq", "c77"), Compare(("other",), "eq", "x"))), ()),
     (None, (Sort(("code",), "text", True),)),
     (None, (Sort(("score",), "number"),)),
@@ -253,12 +254,10 @@ async def test_listing_a_pair_walks_the_index_over_pairs(room: Database) -> None
 
 
 @pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
-async def test_sqlite_takes_a_range_and_a_facet_from_the_propertys_own_index(room: Database) -> None:
-    """PostgreSQL decides by its statistics, and does not answer from an index on an expression alone."""
+async def test_sqlite_counts_a_facet_in_the_propertys_own_index(room: Database) -> None:
+    """PostgreSQL does not answer from an index on an expression alone."""
     for scope in (PAIR, replace(PAIR, organisations=("home",))):
-        few = await _plan(room, scope, Query(filter=Compare(("score",), "lt", 5), count=False))
         facet = await _plan(room, scope, Query(limit=0, count=False, facets=(Terms("s", ("status",), "text"),)))
-        assert "ox_1_1" in few, few
         assert "ox_1_2" in facet, facet
 
 

@@ -37,6 +37,11 @@ class Parts(Protocol):
         """A test that few rows pass, so that an index that knows its column is chosen."""
         ...
 
+    @property
+    def unwalked_id(self) -> str:
+        """The id as something to sort by, not to walk along."""
+        ...
+
     def each_of(self, value: str, wanted: Sequence[str | int | float | bool]) -> tuple[Sql, Sql] | None:
         """Tables and condition that look values up one by one; None where a plain list does as well."""
         ...

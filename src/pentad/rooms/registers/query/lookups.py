@@ -1,7 +1,8 @@
 """Which part of a filter an index answers, so that the statement can be written for it.
 
-PostgreSQL has statistics and needs none of this. SQLite has none, takes every column of an index for equally selective,
-and would as soon walk the index over whole pairs as look a value up in the property's own.
+SQLite has no statistics, takes every column of an index for equally selective, and would as soon walk the index over
+whole pairs as look a value up in the property's own. PostgreSQL has none of partial indexes, takes every list and range
+for a large one, and would walk along the ids until it has met enough.
 """
 
 from pentad.rooms.registers.query.tree import And, Compare, Filter, In, Scope
@@ -13,6 +14,17 @@ def looks_up(scope: Scope, wanted: Filter | None) -> bool:
         case And():
             return any(looks_up(scope, part) for part in wanted.parts)
         case Compare(op="eq" | "gt" | "gte" | "lt" | "lte") | In(negated=False):
+            return wanted.path in scope.indexed
+        case _:
+            return False
+
+
+def may_find_few(scope: Scope, wanted: Filter | None) -> bool:
+    """Whether a list or a range is answered by the index of a property."""
+    match wanted:
+        case And():
+            return any(may_find_few(scope, part) for part in wanted.parts)
+        case Compare(op="gt" | "gte" | "lt" | "lte") | In(negated=False):
             return wanted.path in scope.indexed
         case _:
             return False

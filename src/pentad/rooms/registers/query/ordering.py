@@ -55,12 +55,15 @@ def keys_of(parts: Parts, sort: Sequence[Sort]) -> list[Key]:
     return keys
 
 
-def phases(parts: Parts, keys: Sequence[Key], after: Position | None) -> Iterator[Phase]:
-    """The parts of the result in order, beginning behind a row if one is given."""
+def phases(parts: Parts, keys: Sequence[Key], after: Position | None, *, few: bool = False) -> Iterator[Phase]:
+    """The parts of the result in order, beginning behind a row if one is given.
+
+    `few` says that an index may find a few rows, so that walking along the ids may be the longer way.
+    """
     order = [f"{key.sql}{key.direction}" + (" NULLS LAST" if key.nullable else "") for key in keys]
     last = f"objects.id{keys[-1].direction if keys else ''}"
     if not keys:
-        yield Phase(_behind(parts, keys, after) if after else None, last)
+        yield Phase(_behind(parts, keys, after) if after else None, parts.unwalked_id if few else last)
         return
     first = keys[0]
     if after is None or after[0] is not None:

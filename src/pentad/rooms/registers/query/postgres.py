@@ -38,6 +38,10 @@ class PostgresParts:
     def decisive(self, test: str) -> str:
         return test
 
+    @property
+    def unwalked_id(self) -> str:
+        return "(objects.id + 0)"
+
     def each_of(self, value: str, wanted: Sequence[str | int | float | bool]) -> tuple[Sql, Sql] | None:
         return None
 

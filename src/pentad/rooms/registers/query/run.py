@@ -8,6 +8,7 @@ from pentad.rooms.registers.query.aggregation import aggregated
 from pentad.rooms.registers.query.cursors import read_cursor, write_cursor
 from pentad.rooms.registers.query.dialects import Parts, parts_of
 from pentad.rooms.registers.query.facets import facets
+from pentad.rooms.registers.query.lookups import may_find_few
 from pentad.rooms.registers.query.ordering import Key, Phase, Position, keys_of, phases, position
 from pentad.rooms.registers.query.past import COLUMNS
 from pentad.rooms.registers.query.source import Source, source
@@ -68,7 +69,7 @@ def _sorted(rows: Rows, parts: Parts, scope: Scope, query: Query, found: Source)
         rows,
         found,
         keys,
-        list(phases(parts, keys, after)),
+        list(phases(parts, keys, after, few=may_find_few(scope, query.filter))),
         query.limit + 1,
         query.offset,
     )

@@ -39,6 +39,10 @@ class SqliteParts:
     def decisive(self, test: str) -> str:
         return f"likelihood({test}, 0.0001)"
 
+    @property
+    def unwalked_id(self) -> str:
+        return "objects.id"
+
     def each_of(self, value: str, wanted: Sequence[str | int | float | bool]) -> tuple[Sql, Sql] | None:
         # CROSS JOIN: SQLite keeps the order of the tables, and so looks each value up
         tables = Sql("json_each(?) AS wanted CROSS JOIN objects", (json.dumps(list(wanted), ensure_ascii=False),))
