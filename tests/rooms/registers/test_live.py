@@ -1,15 +1,20 @@
 """Saved queries: read with one's own rights, and followed only when the answer changes."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import pytest
 
+from pentad.app import open_app
 from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound
+from pentad.kernel.principal import LOCAL
 from pentad.rooms.registers import saved as saved_queries
-from pentad.rooms.registers.models import Pair
+from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.service import Registers
+from pentad.settings.model import Settings
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER, opened, with_trees
 from tests.stores import Stores
 
@@ -139,3 +144,22 @@ async def test_a_deleted_query_is_told_once_more(registers: Registers, trees: Pa
     heard = Heard(registers)
     await registers.saved.delete(WRITER, query.id)
     await heard.until(query.uri)
+
+
+async def test_a_client_that_follows_a_query_is_notified_and_reads_the_new_answer(tmp_path: Path):
+    settings = Settings(data=tmp_path, rooms=("registers",), auth="none")
+    async with open_app(settings) as app, app.client() as client:
+        registers: Registers = app.rooms[0].service
+        trees = await with_trees(registers)
+        query = await registers.saved.create(Caller(LOCAL), trees, "Oaks", {"filter": {"kind": "oak"}})
+        await client.request("resources/subscribe", {"uri": query.uri})
+        place = {"action": "create", "register": "city", "schema": "tree"}
+        for data in ({"number": "T-1", "kind": "lime"}, {"number": "T-2", "kind": "oak"}):
+            assert not (await client.call_tool("objects", {**place, "data": data}))["isError"]
+        async with asyncio.timeout(10):
+            while not (told := [one for one in client.notifications if one["method"].endswith("resources/updated")]):
+                await asyncio.sleep(0)
+        assert [one["params"] for one in told] == [{"uri": query.uri}]
+        read = await client.request("resources/read", {"uri": query.uri})
+        answer = json.loads(read["contents"][0]["text"])
+        assert [tree["number"] for tree in answer["results"]] == ["T-2"]
