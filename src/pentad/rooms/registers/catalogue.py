@@ -7,7 +7,7 @@ second try but never let a wrong object in.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput
@@ -28,10 +28,12 @@ from pentad.rooms.registers.catalogue_refusals import (
     refuse_taken,
 )
 from pentad.rooms.registers.catalogue_store import Ref
-from pentad.rooms.registers.definitions.evolution import EvolutionReport
 from pentad.rooms.registers.models import Caller, Page, Pair, Register, Schema
 from pentad.rooms.registers.objects.drafts import moment
 from pentad.rooms.registers.objects.indexes import synchronise
+
+if TYPE_CHECKING:
+    from pentad.rooms.registers.definitions.evolution import EvolutionReport
 
 E = TypeVar("E", Register, Schema)
 T = TypeVar("T")
@@ -187,11 +189,11 @@ class Catalogue:
         *,
         merge: bool = False,
         migration: Sequence[Mapping[str, Any]] | None = None,
-    ) -> EvolutionReport:
+    ) -> "EvolutionReport":
         """What an update of a schema would mean for the stored objects; nothing is changed."""
         fields = entries.checked("schema", data)
 
-        def look(rows: Rows) -> EvolutionReport:
+        def look(rows: Rows) -> "EvolutionReport":
             current = self.schema_in(rows, caller, ref)
             return self._evolution.report(rows, entries.changed(current, fields, merge=merge), migration)
 
