@@ -25,7 +25,7 @@ _KINTO_SHARE: Final = 50
 _GROWTH: Final = (10_000, 10)
 """The selective filter is measured in a store of so many objects, then in one of so many times --objects."""
 
-_PER_ROUND: Final = {"create": 100, "get": 200, "selective": 200, "unselective": 20, "facets": 5}
+_PER_ROUND: Final = {"create": 100, "get": 300, "selective": 300, "unselective": 100, "facets": 20}
 _NAMES: Final = {
     "create": "create one object",
     "get": "get one object",
