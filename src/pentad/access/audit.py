@@ -98,12 +98,17 @@ class AuditTrail:
                 await _up_to(EVERY_SECONDS, self._stopping)
 
     async def flush(self) -> None:
-        """Store all that waits. What fails because of the store stays, under the same name, for the next try."""
+        """Store all that waits by now. What fails because of the store stays, under the same name, for the next try.
+
+        What comes in meanwhile is left for the next time: chasing a busy server would mean a commit for every few calls.
+        """
         async with self._flushing:
-            while self._pending is not None or self._buffer:
+            left = self.waiting()
+            while left > 0:
                 if self._pending is None:
                     self._pending = self._next_batch()
                 await self._store(self._pending)
+                left -= self._pending.size
                 self._pending = None
 
     async def recent(
