@@ -6,7 +6,7 @@ import pytest
 
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
 from pentad.rooms.registers.organisations import DEFAULT
-from tests.rooms.registers.opening import ADMIN, OTHER, WRITER, opened, with_trees
+from tests.rooms.registers.opening import ADMIN, OTHER, WRITER, TurnedClock, opened, with_trees
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
@@ -86,3 +86,21 @@ async def test_another_process_hears_of_a_membership(stores: Stores) -> None:
             await there.organisations.settled()
         stop()
         assert there.organisations.of(WRITER.principal) == acme.id
+
+
+class AgedClock(TurnedClock):
+    """A clock whose monotonic time can be moved ahead too."""
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead
+
+
+async def test_old_memberships_are_read_again_even_while_something_is_being_written(stores: Stores) -> None:
+    clock = AgedClock()
+    async with opened(stores, clock) as registers:
+        pair = await with_trees(registers)
+        tree = await registers.objects.create(WRITER, pair, {"number": "T-1"})
+        clock.ahead = 60
+        changed = await registers.objects.merge_patch(WRITER, pair, tree.uuid, {"note": "old"})
+        assert changed.version == 2
+        assert registers.organisations.of(WRITER.principal) == "default"

@@ -48,12 +48,14 @@ class Organisations:
         self._clock = clock
         self._members: dict[str, str] = {}
         self._loaded_at = 0.0
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._loading: asyncio.Task[None] | None = None
         self._outdated = False
         self._stop = database.listen(_CHANNEL, lambda _payload: self._reload())
 
     async def load(self) -> None:
         """Read all memberships."""
+        self._loop = asyncio.get_running_loop()
         read_at = self._clock.monotonic()
         rows = await self._database.read(
             lambda rows: rows.all("SELECT principal, organisation FROM organisation_members")
@@ -68,9 +70,11 @@ class Organisations:
             await asyncio.gather(self._loading, return_exceptions=True)
 
     def of(self, principal: Principal) -> str:
-        """The organisation of a principal."""
-        if self._clock.monotonic() - self._loaded_at > _OLD_SECONDS:
-            self._reload()
+        """The organisation of a principal. Also asked on the store's threads, inside units of work."""
+        now = self._clock.monotonic()
+        if now - self._loaded_at > _OLD_SECONDS and self._loop is not None:
+            self._loaded_at = now
+            self._loop.call_soon_threadsafe(self._reload)
         return self._members.get(principal.id, DEFAULT)
 
     async def settled(self) -> None:
