@@ -100,7 +100,7 @@ class AuditTrail:
     async def flush(self) -> None:
         """Store all that waits by now. What fails because of the store stays, under the same name, for the next try.
 
-        What comes in meanwhile is left for the next time: chasing a busy server would mean a commit for every few calls.
+        What comes in meanwhile is left for the next time: chasing a busy server would mean a commit every few calls.
         """
         async with self._flushing:
             left = self.waiting()

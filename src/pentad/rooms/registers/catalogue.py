@@ -30,7 +30,7 @@ from pentad.rooms.registers.catalogue_refusals import (
 from pentad.rooms.registers.catalogue_store import Ref
 from pentad.rooms.registers.models import Caller, Page, Pair, Register, Schema
 from pentad.rooms.registers.objects.drafts import moment
-from pentad.rooms.registers.objects.indexes import synchronise
+from pentad.rooms.registers.objects.indexes import are_missing, synchronise
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.evolution import EvolutionReport
@@ -56,6 +56,11 @@ class Catalogue:
         self._epoch = 0
         self._read_at = 0.0
         self._stop = database.listen(CHANNEL, lambda _payload: self.forget())
+
+    async def open(self) -> None:
+        """Make sure that the store has what its schemas need."""
+        if await self._database.read(lambda rows: are_missing(rows, self._database.dialect)):
+            await self._database.write(self._evolution.take_over)
 
     def close(self) -> None:
         self._stop()

@@ -7,7 +7,7 @@ Nothing compiled here is remembered: the transaction may still fail.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pentad.kernel.errors import Conflict
 from pentad.kernel.ports import Dialect, Rows, Transaction
@@ -17,7 +17,7 @@ from pentad.rooms.registers.definitions.references import composed_reference
 from pentad.rooms.registers.models import Caller, Schema
 from pentad.rooms.registers.objects import integrity, store
 from pentad.rooms.registers.objects.drafts import Draft, Held, after, provenance
-from pentad.rooms.registers.objects.indexes import plan_of, synchronise
+from pentad.rooms.registers.objects.indexes import are_missing, plan_of, synchronise
 from pentad.rooms.registers.objects.refusals import refuse_long
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.evolution import EvolutionReport
     from pentad.rooms.registers.definitions.migration import Step
 
+_TAKING_OVER: Final = 0x50454E545258
 Migration = Sequence[Mapping[str, Any]] | None
 
 
@@ -38,6 +39,15 @@ class Evolution:
     def begin(self, tx: Transaction, schema: Schema) -> None:
         """A new schema: it must compile, and gets its indexes."""
         synchronise(tx, self._dialect, schema.id, plan_of(self._definitions.try_out(tx, schema)))
+
+    def take_over(self, tx: Transaction) -> None:
+        """Make a restored store whole: a backup holds rows, neither the schemas' indexes nor this server's counters."""
+        tx.run("SELECT pg_advisory_xact_lock(?)", _TAKING_OVER)
+        if not are_missing(tx, self._dialect):
+            return
+        tx.run("UPDATE object_changes SET xact = 0")
+        for schema in catalogue_store.all_schemas(tx):
+            self.begin(tx, schema)
 
     def report(self, rows: Rows, wanted: Schema, migration: Migration) -> "EvolutionReport":
         """What a change would mean for the stored objects, after the migration if there is one."""

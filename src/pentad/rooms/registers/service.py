@@ -36,6 +36,7 @@ class Registers:
         self._sender = Sender(database, clock, platform.fetcher)
 
     async def start(self) -> None:
+        await self.catalogue.open()
         await self.organisations.load()
         self._live.start()
         self._sender.start()

@@ -71,8 +71,25 @@ def synchronise(tx: Transaction, dialect: Dialect, schema: int, plan: IndexPlan 
         _check_content(tx, dialect, schema, plan)
     for name in sorted(present - set(wanted)):
         tx.run(f"DROP INDEX {name}")
+        if dialect == "postgres":
+            tx.run(f"DROP STATISTICS IF EXISTS {_statistics(name)}")
     for name in sorted(set(wanted) - present):
         tx.run(wanted[name])
+    if plan is not None and dialect == "postgres":
+        for path, kind in plan.plain:
+            name = _name("ox", schema, [(path, kind)])
+            if name not in present:
+                # PostgreSQL keeps no statistics for a partial index and would guess that every range is a third
+                value = typed_value(dialect, path, kind)
+                tx.run(f"CREATE STATISTICS IF NOT EXISTS {_statistics(name)} ON ({value}) FROM objects")
+
+
+def are_missing(rows: Rows, dialect: Dialect) -> bool:
+    """Whether the store has schemas and not one of their indexes, as a PostgreSQL store just restored has."""
+    if dialect == "sqlite" or rows.value("SELECT count(*) FROM schemas") == 0:
+        return False
+    own = "schemaname = current_schema() AND (indexname LIKE 'ox\\_%' OR indexname LIKE 'ux\\_%')"
+    return rows.value(f"SELECT count(*) FROM pg_indexes WHERE {own}") == 0  # noqa: S608  constants
 
 
 def plan_of(definition: "CompiledSchema") -> IndexPlan:
@@ -136,6 +153,10 @@ def _check_content(rows: Rows, dialect: Dialect, schema: int, plan: IndexPlan) -
                 " bytes there.",
                 hint="Leave out x-index, facetable and unique for long texts.",
             )
+
+
+def _statistics(index: str) -> str:
+    return f"sx_{index.removeprefix('ox_').removeprefix('ux_')}"
 
 
 def _named(names: Sequence[str]) -> str:
