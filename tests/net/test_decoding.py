@@ -51,7 +51,7 @@ def test_a_suspicious_ratio_is_stopped_before_the_cap():
         body.feed(zlib.compress(bytes(10_000_000)))
 
 
-@pytest.mark.parametrize("wire", [gzip.compress(b"hello", mtime=0)[:-1], b"\x1f\x8bnot gzip"], ids=["cut off", "no gzip"])
+@pytest.mark.parametrize("wire", [gzip.compress(b"hello")[:-1], b"\x1f\x8bnot gzip"], ids=["cut off", "no gzip"])
 def test_a_damaged_body_is_an_error_not_a_fragment(wire: bytes):
     body = BoundedBody("gzip", max_bytes=1000, max_ratio=100)
     with pytest.raises(Unavailable):  # noqa: PT012  a damaged start fails at once, a missing end only at the end
