@@ -100,7 +100,7 @@ def stream_deleted(rows: Rows) -> Iterator[StoredObject]:
     while True:
         found = rows.all(
             f"SELECT {OBJECT_COLUMNS} FROM objects WHERE deleted IS NOT NULL"  # noqa: S608  own columns
-            " AND (updated_at < ? OR (updated_at = ? AND id > ?)) ORDER BY updated_at DESC, id LIMIT ?",
+            " AND (updated_at < ? OR (updated_at = ? AND id < ?)) ORDER BY updated_at DESC, id DESC LIMIT ?",
             at, at, key, CHUNK,
         )  # fmt: skip
         if not found:
