@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, InvalidInput, LimitExceeded, Unavailable
+from pentad.kernel.trace import RequestMark, request_mark
 from pentad.net.addresses import Address, networks
 from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
@@ -99,6 +100,21 @@ async def test_the_request_is_sent_as_asked_with_the_trace_and_the_name():
     assert seen["headers"]["traceparent"] == "00-1-2-01"
     assert seen["headers"]["content-type"] == "application/json"
     assert seen["headers"]["user-agent"] == "pentad"
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("net:fetch:trace")
+async def test_the_trace_of_the_request_being_served_is_passed_on():
+    trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+    mark = request_mark.set(RequestMark("1", trace, f"00-{trace}-{span}-01"))
+    try:
+        async with answering(echo) as port, fetching() as fetch:
+            seen = json.loads((await fetch(f"http://127.0.0.1:{port}/")).body)["headers"]["traceparent"]
+    finally:
+        request_mark.reset(mark)
+    assert seen.startswith(f"00-{trace}-")
+    assert seen.endswith("-01")
+    assert span not in seen
 
 
 @pytest.mark.anyio

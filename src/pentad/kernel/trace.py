@@ -60,10 +60,19 @@ class RequestMark(NamedTuple):
 
     request_id: str
     trace_id: str | None = None
+    traceparent: str | None = None
+    """As the caller sent it; what goes out on the request's behalf carries the trace on."""
 
 
 request_mark: ContextVar[RequestMark | None] = ContextVar("request_mark", default=None)
 """Set by a transport around a request; read by the log formatters."""
+
+
+def passed_on() -> str | None:
+    """The `traceparent` for what the current request sends out: the caller's trace, a span of our own."""
+    mark = request_mark.get()
+    parent = parse_traceparent(mark.traceparent) if mark is not None else None
+    return None if parent is None else str(parent.child())
 
 
 def _nonzero(randomness: Randomness, size: int) -> str:

@@ -103,7 +103,9 @@ class Dispatcher:
         """Handle one request. Raises ProtocolError and nothing else (but cancellation)."""
         started = time.perf_counter()
         outcome = "cancelled"
-        request_mark.set(RequestMark(str(request_id), peer.trace[3:35] if peer.trace else None))
+        carried = params.meta.traceparent
+        trace = carried if isinstance(carried, str) else peer.trace
+        request_mark.set(RequestMark(str(request_id), trace[3:35] if trace else None, trace))
         try:
             body, outcome = await method.handle(params, request_id, peer)
         except InputRequired as wait:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, InvalidInput, LimitExceeded, Unavailable
 from pentad.kernel.ports import Fetched
+from pentad.kernel.trace import passed_on
 from pentad.net.addresses import Address, is_open
 from pentad.net.policy import FetchPolicy
 from pentad.net.resolve import Resolver, SystemResolver
@@ -67,7 +68,7 @@ class HttpFetcher:
 
         if not _METHOD.match(method):
             raise InvalidInput("The HTTP method is not a word of capital letters.", hint="Use GET, POST, ...")
-        sent = Sent(method, _checked_headers(headers or {}), body)
+        sent = Sent(method, _traced(_checked_headers(headers or {})), body)
         target = parse(url)
         budget = min(timeout or self._policy.timeout, self._policy.timeout)
         cap = self._policy.max_bytes if max_bytes is None else min(max_bytes, self._policy.max_bytes)
@@ -138,6 +139,13 @@ def _checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
             raise InvalidInput(f"The header {name!r} is set by the fetcher.", hint="Leave it out.")
         checked[name.lower()] = value
     return checked
+
+
+def _traced(headers: dict[str, str]) -> dict[str, str]:
+    """The same headers with the trace of the request they are sent for, unless they name one themselves."""
+    if any(name.lower() == "traceparent" for name in headers) or (trace := passed_on()) is None:
+        return headers
+    return {**headers, "traceparent": trace}
 
 
 def _redirected(sent: "Sent", status: int, *, same_origin: bool) -> "Sent":
