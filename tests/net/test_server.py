@@ -134,7 +134,7 @@ async def test_headers_beyond_the_cap_are_refused(pieces: int):
         for start in range(0, len(request), size):
             peer.writer.write(request[start : start + size])
             await asyncio.sleep(0)
-        assert (await peer.rest()).startswith(b"HTTP/1.1 431 ")
+        assert (await peer.rest()).startswith(b"HTTP/1.1 413 ")
 
 
 @pytest.mark.anyio

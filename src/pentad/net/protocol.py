@@ -22,7 +22,7 @@ from pentad.net.cycle import OneWriteCycle
 from pentad.net.guard import Guard
 
 TIMED_OUT: Final = (b"408 Request Timeout", b"The request took too long to arrive.")
-TOO_LARGE: Final = (b"431 Request Header Fields Too Large", b"The request's headers are too large.")
+TOO_LARGE: Final = (b"413 Content Too Large", b"The request's headers are too large.")
 TOO_MANY: Final = (b"429 Too Many Requests", b"Too many connections from this address.")
 INVALID: Final = (b"400 Bad Request", b"This is not a valid HTTP request.")
 
