@@ -14,6 +14,7 @@ from pentad import __version__
 from pentad.access.protected_resource import protected_resource
 from pentad.app import App
 from pentad.gateway import openapi, telemetry
+from pentad.gateway.noting import note_calls
 from pentad.gateway.replies import error_headers
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.platform import OpenRoom
@@ -33,7 +34,9 @@ def ordinary_routes(app: App) -> Starlette:
     routes: list[BaseRoute] = _own_routes(app)
     for opened in app.rooms:
         if opened.room.routes is not None:
-            routes.extend(opened.room.routes(opened.service))
+            served = opened.room.routes(opened.service)
+            note_calls(served, opened.room.name, app.record)
+            routes.extend(served)
     handlers = {PentadError: _refuse, 404: _no_such_path, 405: _no_such_method, HTTPException: _refuse_plainly}
     site = _Site(routes=routes, exception_handlers=handlers)  # pyright: ignore[reportArgumentType]  narrower handlers
     site.router.redirect_slashes = False
