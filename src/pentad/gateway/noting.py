@@ -1,4 +1,4 @@
-"""Calls of rooms' ordinary routes go into the audit trail as calls of tools do: who, what, its outcome, how long it took.
+"""Calls of rooms' ordinary routes go into the audit trail as calls of tools do: who, what, how it ended, how long.
 
 A call is named by its method and the route's own pattern, so that nothing a caller writes gets into the trail's names;
 of the request only its id and trace are kept. What has no route, or was refused before it came to one, is no call.
