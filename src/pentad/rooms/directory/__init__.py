@@ -1,0 +1,1 @@
+"""Agents publish records of themselves here, and are found by them."""
