@@ -15,6 +15,7 @@ from pentad.kernel.errors import Misconfigured
 from pentad.kernel.names import did_you_mean, nearest
 from pentad.settings.catalogue import catalogue
 from pentad.settings.model import ROOMS, Origin, Settings, checked, user_data_folder
+from pentad.settings.originals import adopted
 from pentad.settings.values import WrongKindError, convert
 
 FILE_NAME: Final = "pentad.toml"
@@ -43,6 +44,9 @@ def load_settings(
     if file is not None:
         _add_file(layers, file, home)
     _add_environment(layers, variables)
+    for ours, (theirs, text) in adopted(environ).items():
+        variables[ours] = text
+        _add_room_variable(layers, ours, Origin("environment", theirs))
     for path, value in flags.items():
         if value is not None:
             layers.set(path, value, Origin("flag", "--" + path.replace("_", "-").replace(".", "-")))
@@ -159,13 +163,22 @@ def _add_rooms(layers: _Layers, value: Any, origin: Origin) -> None:
 
 def _add_environment(layers: _Layers, variables: Mapping[str, str]) -> None:
     by_variable = {entry.variable: path for path, entry in catalogue().items()}
-    rooms = {f"PENTAD_{name.upper().replace('-', '_')}_": name for name in (*ROOMS, *layers.tables)}
     for name, text in sorted(variables.items()):
         origin = Origin("environment", name)
         if (path := by_variable.get(name)) is not None:
             layers.set(path, text, origin)
-        elif prefix := next((prefix for prefix in rooms if name.startswith(prefix)), None):
-            layers.origins[f"rooms.{rooms[prefix]}.{name.removeprefix(prefix).lower()}"] = origin
-        elif name not in NOT_SETTINGS and ":" not in ",".join(layers.values.get("rooms", ())):
+        elif not _add_room_variable(layers, name, origin) and (
+            name not in NOT_SETTINGS and ":" not in ",".join(layers.values.get("rooms", ()))
+        ):
             meant = did_you_mean(name, [*by_variable, "PENTAD_CONFIG", "PENTAD_TOKEN"])
             layers.warnings.append(f"The variable {name} means nothing to Pentad." + (f" {meant}" if meant else ""))
+
+
+def _add_room_variable(layers: _Layers, name: str, origin: Origin) -> bool:
+    """Whether the variable is a room's; where it came from is kept, its text is read by `Settings.room`."""
+    for room in (*ROOMS, *layers.tables):
+        prefix = f"PENTAD_{room.upper().replace('-', '_')}_"
+        if name.startswith(prefix):
+            layers.origins[f"rooms.{room}.{name.removeprefix(prefix).lower()}"] = origin
+            return True
+    return False
