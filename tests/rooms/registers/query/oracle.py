@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -262,3 +263,8 @@ def figure(things: Sequence[Thing], metric: Metric) -> Any:
             return min(values, default=None)
         case "max":
             return max(values, default=None)
+
+
+def close(one: Any, other: Any) -> bool:
+    """Averages are rounded in other places."""
+    return math.isclose(one, other, rel_tol=1e-12) if isinstance(other, float) and one is not None else one == other
