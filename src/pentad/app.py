@@ -62,9 +62,8 @@ class Era:
     """Both eras over one registry: what one endpoint serves."""
 
     def __init__(self, app: "App", rooms: list[OpenRoom], title: str) -> None:
-        info = ServerInfo(
-            "pentad", __version__, title, "Directory, registers, agents, avatars and metrics for AI agents."
-        )
+        name, version = (len(rooms) == 1 and rooms[0].room.identity) or ("pentad", __version__)
+        info = ServerInfo(name, version, title, "Directory, registers, agents, avatars and metrics for AI agents.")
         self.registry = Registry(rooms, info, page=app.settings.limits.list_page)
         dispatcher = Dispatcher(self.registry, app.settings.limits, app.record)
         self.legacy = LegacyEra(dispatcher, app.conversations)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.principal import Action
@@ -141,7 +142,7 @@ class Prompt:
             entry["title"] = self.title
         if self.arguments is not None:
             entry["arguments"] = [
-                {"name": info.alias or name, "description": info.description or "", "required": info.is_required()}
+                {"name": info.alias or name, "description": info.description or "", "required": _asked_for(info)}
                 for name, info in self.arguments.model_fields.items()
             ]
         if self.icons:
@@ -158,6 +159,14 @@ class ResourcePage:
 
 
 ResourceListing = Callable[[Call[Any], str | None], Coroutine[Any, Any, ResourcePage]]
+
+
+ASKED_FOR: Final = {"asked_for": True}
+"""Put into a field's `json_schema_extra`: a prompt lists the argument as required, and goes on with its default."""
+
+
+def _asked_for(info: FieldInfo) -> bool:
+    return info.is_required() or info.json_schema_extra == ASKED_FOR
 
 
 def tool(
