@@ -6,7 +6,7 @@ line.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from pentad.mcp.dispatcher import Record
     from pentad.mcp.exchange import Endpoint
+    from pentad.mcp.registry import Guard
 
 S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -56,11 +57,16 @@ class Room(Generic[S]):
     resources: Sequence[Resource] = ()
     prompts: Sequence[Prompt] = ()
     listing: ResourceListing | None = None
+    guards: "Mapping[str, Guard]" = field(default_factory=dict[str, "Guard"])
+    """By the address of a resource as declared: what refuses to have it followed by who may not read it. Without one
+    the room's read scope is enough."""
     schema: str | None = None
     routes: "Callable[[S], Sequence[BaseRoute]] | None" = None
     endpoints: "Callable[[S, Record], Mapping[str, Endpoint]] | None" = None
     any_origin: Sequence[str] = ()
     """Path prefixes that pages of every origin may call, as long as credentials are required at all."""
+    identity: tuple[str, str] | None = None
+    """The server's name and version where this room is served alone, if a document promises them."""
     health: Callable[[S], Awaitable[Mapping[str, Any]]] | None = None
     demo: Callable[[S], Awaitable[None]] | None = None
     """Fills the room with demo data; run at every start of the demo, so it must be safe to run twice."""

@@ -6,6 +6,7 @@ principal in `scope["state"]`.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from pentad.access.credentials import Authenticator
@@ -81,6 +82,7 @@ class Front:
         self._metadata_url = metadata_url
         self._any_origin = tuple(any_origin) if authenticator is not None else ()
         self._in_flight = 0
+        self._recognise = partial(self._principal, required=True) if authenticator is not None else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -104,7 +106,7 @@ class Front:
             if not self._rates.try_spend(principal.id):
                 await self._rates.spend(principal.id)
             repeated = _NONE_REPEATED if len(headers) == len(pairs) else _repeated(pairs)
-            exchange = HttpExchange(headers, repeated, principal, receive, send)
+            exchange = HttpExchange(headers, repeated, principal, receive, send, recognise=self._recognise)
             await self._serve_mcp(endpoint, scope["method"], exchange)
         except Unauthenticated as error:
             await send_error(send, error, self._challenges())

@@ -18,13 +18,14 @@ from pentad.kernel.limits import Limits
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.mcp import messages
 from pentad.mcp.envelopes import batch_parts, is_answer, parse_envelope
+from pentad.mcp.following import may_hear
 from pentad.mcp.legacy import LegacyEra
 from pentad.mcp.messages import CancelledParams, Envelope, RequestId
 from pentad.mcp.modern import ModernEra, has_modern_meta
 from pentad.mcp.peers import LegacyPeer
 from pentad.mcp.revisions import ASSUMED, Revision
 from pentad.mcp.sessions import Session
-from pentad.mcp.subscriptions import SubscriptionHub
+from pentad.mcp.subscriptions import Change, SubscriptionHub
 from pentad.mcp.wire_errors import INVALID_REQUEST, ProtocolError, unforeseen
 
 Write = Callable[[bytes], Awaitable[None]]
@@ -228,11 +229,19 @@ class Connection:
         listener = self._hub.listen(self._principal.id, lambda change: True)
         try:
             async for change in self._hub.changes(listener, self._ended, _IDLE_SECONDS):
-                if change is not None and (change.kind != "resource" or change.subject in self._keeper.subscribed):
+                if change is not None and await self._hears(change):
                     method, params = change.notification()
                     await self._write(messages.notification(method, params or None))
         finally:
             self._hub.leave(listener)
+
+    async def _hears(self, change: Change) -> bool:
+        if change.kind != "resource":
+            return True
+        return change.subject in self._keeper.subscribed and await may_hear(self._legacy.registry, change, self._who)
+
+    async def _who(self) -> Principal:
+        return self._principal
 
     async def close(self, grace_seconds: float) -> None:
         """The client said its last word: give running calls a moment, then end."""

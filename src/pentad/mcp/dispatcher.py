@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError
 from pentad.kernel.limits import Limits
 from pentad.kernel.names import did_you_mean
+from pentad.kernel.principal import Principal
 from pentad.kernel.trace import RequestMark, request_mark
 from pentad.mcp import listing, wire_errors
 from pentad.mcp.arguments import Repair, read_leniently
@@ -155,7 +156,7 @@ class Dispatcher:
         tool = bound.tool
         shape = self.registry.shapes[peer.revision.name]
         if not peer.principal.may(bound.room, tool.action):
-            raise lacks(peer, bound.room, tool.action)
+            raise lacks(peer.principal, bound.room, tool.action)
         deadline = Deadline(self._limits.tool_seconds if tool.seconds is None else tool.seconds, peer.waiting)
         try:
             inputs, repairs = _inputs(bound, bytes(params.arguments))
@@ -197,7 +198,7 @@ class Dispatcher:
             raise _no_resource(peer, params.uri, f"Unknown resource: {params.uri[:200]!r}.")
         bound, variables = found
         if not peer.principal.may(bound.room, "read"):
-            raise lacks(peer, bound.room, "read")
+            raise lacks(peer.principal, bound.room, "read")
         resource = bound.resource
         deadline = Deadline(self._limits.tool_seconds, peer.waiting)
         inputs: dict[str, Any] = dict(variables)
@@ -213,7 +214,7 @@ class Dispatcher:
     async def _get_prompt(self, params: GetPromptParams, request_id: RequestId, peer: Peer) -> Answer:
         bound = self.registry.prompt(params.name)
         if not peer.principal.may(bound.room, "read"):
-            raise lacks(peer, bound.room, "read")
+            raise lacks(peer.principal, bound.room, "read")
         deadline = Deadline(self._limits.tool_seconds, peer.waiting)
         inputs: dict[str, Any] = {}
         if bound.prompt.takes_call:
@@ -229,7 +230,7 @@ class Dispatcher:
     async def _complete(self, params: CompleteParams, request_id: RequestId, peer: Peer) -> Answer:
         completer, bound = listing.completer(self.registry, params)
         if not peer.principal.may(bound.room, "read"):
-            raise lacks(peer, bound.room, "read")
+            raise lacks(peer.principal, bound.room, "read")
         values: list[str] = []
         if completer is not None:
             call: Call[Any] = Call(bound.service, peer, request_id, params.meta)
@@ -315,10 +316,10 @@ def _no_resource(peer: Peer, uri: str, text: str) -> ProtocolError:
     return ProtocolError(peer.revision.resource_not_found, text, {"uri": uri})
 
 
-def lacks(peer: Peer, room: str, action: str) -> Forbidden:
+def lacks(principal: Principal, room: str, action: str) -> Forbidden:
     """The refusal of a caller whose scopes do not reach, naming the one it needs."""
     return Forbidden(
-        f"{peer.principal.name!r} may not {action} in the {room} room.",
+        f"{principal.name!r} may not {action} in the {room} room.",
         hint=f"It needs the scope {room}:{action}; ask an administrator.",
         details={"required_scope": f"{room}:{action}"},
     )

@@ -1,6 +1,6 @@
 """One HTTP request that passed the gateway's guards, and the ways to answer it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -25,6 +25,12 @@ class HttpExchange:
     body: bytes = b""
     release: Callable[[], None] | None = None
     """Gives back the place among the calls in flight."""
+    recognise: Callable[[Mapping[bytes, bytes]], Awaitable[Principal]] | None = None
+    """What the credentials in the headers are worth now."""
+
+    async def principal_now(self) -> Principal:
+        """Who the client is by now: an exchange that lasts can outlive its credentials."""
+        return self.principal if self.recognise is None else await self.recognise(self.headers)
 
     def released(self) -> None:
         """The call is over, or has become a stream: it no longer counts as in flight."""

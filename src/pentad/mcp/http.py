@@ -5,6 +5,7 @@ session and its handler; the quiet way through (no stream, no wait) makes no tas
 """
 
 import asyncio
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -16,6 +17,7 @@ from pentad.kernel.limits import Limits
 from pentad.mcp import messages, wire_errors
 from pentad.mcp.envelopes import batch_parts, is_answer, parse_envelope
 from pentad.mcp.exchange import HttpExchange
+from pentad.mcp.following import may_hear
 from pentad.mcp.legacy import LegacyEra
 from pentad.mcp.listeners import serve_notifications, serve_replay
 from pentad.mcp.messages import PROTOCOL_VERSION_KEY, Envelope, RequestId
@@ -98,7 +100,13 @@ class McpEndpoint:
         try:
             trace = exchange.headers.get(b"traceparent")
             answer = await self._modern.request(
-                admitted, request_id, exchange.principal, outlet, "http", trace.decode("latin-1") if trace else None
+                admitted,
+                request_id,
+                exchange.principal,
+                outlet,
+                "http",
+                trace.decode("latin-1") if trace else None,
+                exchange.principal_now,
             )
         except ProtocolError as error:
             if not outlet.started:
@@ -265,7 +273,8 @@ class McpEndpoint:
             if (last := exchange.header(b"last-event-id")) is not None:
                 await serve_replay(self._streams, session, last, exchange, self._stopping)
             else:
-                await serve_notifications(self._hub, self._sessions, session, outlet, self._stopping)
+                hears = partial(may_hear, self._legacy.registry, who=exchange.principal_now)
+                await serve_notifications(self._hub, self._sessions, session, outlet, self._stopping, hears)
         except ProtocolError as error:
             await exchange.refuse(error, None, modern=False)
 

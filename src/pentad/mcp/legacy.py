@@ -9,10 +9,12 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from pentad.kernel.errors import NotFound
 from pentad.mcp import messages
 from pentad.mcp.call import LOG_LEVELS
 from pentad.mcp.conversations import Conversations
-from pentad.mcp.dispatcher import Answer, Dispatcher, Method, lacks
+from pentad.mcp.dispatcher import Answer, Dispatcher, Method
+from pentad.mcp.following import check_follow
 from pentad.mcp.messages import (
     CancelledParams,
     Envelope,
@@ -43,7 +45,7 @@ class LegacyEra:
 
     def __init__(self, dispatcher: Dispatcher, conversations: Conversations) -> None:
         self._dispatcher = dispatcher
-        self._registry = dispatcher.registry
+        self.registry = dispatcher.registry
         self.conversations = conversations
         dispatcher.add(Method("ping", Params, self._ping))
         dispatcher.add(Method("logging/setLevel", SetLevelParams, self._set_level))
@@ -57,7 +59,7 @@ class LegacyEra:
         except msgspec.ValidationError as error:
             raise ProtocolError(INVALID_PARAMS, f"initialize: {error}.") from None
         revision = negotiate(params.protocol_version)
-        registry = self._registry
+        registry = self.registry
         info = {key: value for key, value in registry.info.as_json().items() if key in revision.server_fields}
         body: dict[str, Any] = {
             "protocolVersion": revision.name,
@@ -110,12 +112,10 @@ class LegacyEra:
 
     async def _subscribe(self, params: ResourceParams, _request_id: RequestId, peer: LegacyPeer) -> Answer:
         session = _needs_session(peer)
-        found = self._registry.resource(params.uri)
-        if found is None:
-            text = f"Unknown resource: {params.uri[:200]!r}."
-            raise ProtocolError(peer.revision.resource_not_found, text, {"uri": params.uri})
-        if not peer.principal.may(found[0].room, "read"):
-            raise lacks(peer, found[0].room, "read")
+        try:
+            await check_follow(self.registry, params.uri, peer.principal)
+        except NotFound as error:
+            raise ProtocolError(peer.revision.resource_not_found, error.sentence(), {"uri": params.uri}) from None
         await peer.keeper.subscribe(session, params.uri)
         return b"{}", "ok"
 

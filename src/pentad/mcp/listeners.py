@@ -1,6 +1,7 @@
 """What a legacy client gets by GET: news for its session, or the rest of a stream that was cut off."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from pentad.kernel.errors import PentadError
@@ -9,7 +10,7 @@ from pentad.mcp.exchange import HttpExchange
 from pentad.mcp.sessions import Session, SessionBook
 from pentad.mcp.sse import HEADERS, Disconnect, StreamOutlet, frame
 from pentad.mcp.streams import StreamLog
-from pentad.mcp.subscriptions import SubscriptionHub
+from pentad.mcp.subscriptions import Change, SubscriptionHub
 from pentad.mcp.supervision import absorb_cancellation
 from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError, as_protocol_error
 
@@ -17,9 +18,14 @@ _KEEP_ALIVE_SECONDS: Final = 15.0
 
 
 async def serve_notifications(
-    hub: SubscriptionHub, sessions: SessionBook, session: Session, outlet: StreamOutlet, stopping: asyncio.Event
+    hub: SubscriptionHub,
+    sessions: SessionBook,
+    session: Session,
+    outlet: StreamOutlet,
+    stopping: asyncio.Event,
+    hears: Callable[[Change], Awaitable[bool]],
 ) -> None:
-    """List changes, and updates of the resources this session subscribed to, until someone ends it."""
+    """List changes, and updates of what this session subscribed to and may still hear of, until someone ends it."""
     try:
         listener = hub.listen(session.principal, lambda change: True)
     except PentadError as error:
@@ -32,7 +38,9 @@ async def serve_notifications(
                 if await sessions.find(session.id, session.principal, session.endpoint) is None:
                     break
                 await outlet.keep_alive()
-            elif change.kind != "resource" or await sessions.is_subscribed(session.id, change.subject):
+            elif change.kind != "resource" or (
+                await sessions.is_subscribed(session.id, change.subject) and await hears(change)
+            ):
                 method, params = change.notification()
                 await outlet.send(messages.notification(method, params or None))
         await outlet.close()

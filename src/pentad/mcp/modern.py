@@ -8,9 +8,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
+from pentad.kernel.errors import LimitExceeded
 from pentad.kernel.principal import Principal
 from pentad.mcp import messages
 from pentad.mcp.dispatcher import Answer, Dispatcher, Method
+from pentad.mcp.following import Who, may_follow, may_hear
 from pentad.mcp.header_params import decode_header_value
 from pentad.mcp.listing import SECONDS_FRESH
 from pentad.mcp.messages import (
@@ -31,6 +33,7 @@ from pentad.mcp.subscriptions import SubscriptionHub, filter_wants
 from pentad.mcp.wire_errors import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_VERSION, ProtocolError
 
 _KEEP_ALIVE_SECONDS: Final = 15.0
+_MOST_FOLLOWED: Final = 1000
 _ASKING_METHODS: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 _ANY_METHOD: Final = msgspec.json.Decoder(Params)
 
@@ -106,10 +109,11 @@ class ModernEra:
         outlet: Outlet,
         transport: str,
         trace: str | None = None,
+        who: Who | None = None,
     ) -> bytes:
         """Answer an admitted request with a complete JSON-RPC message. Raises ProtocolError."""
         params = admitted.params
-        peer = ModernPeer(principal, admitted.revision, params.meta, outlet, transport, trace)
+        peer = ModernPeer(principal, admitted.revision, params.meta, outlet, transport, trace, who)
         if admitted.method.name in _ASKING_METHODS:
             self._take_answers(peer, admitted)
         result = await self._dispatcher.answer(admitted.method, params, request_id, peer)
@@ -133,26 +137,25 @@ class ModernEra:
         identity = {SERVER_INFO_KEY: registry.info.as_json()}
         return registry.shapes[peer.revision.name].cacheable(encode(body), SECONDS_FRESH, "public", identity), "ok"
 
-    def _honoured(self, wanted: SubscriptionFilter, principal: Principal) -> SubscriptionFilter:
+    async def _honoured(self, wanted: SubscriptionFilter, principal: Principal) -> SubscriptionFilter:
         """What of the wish this endpoint can fulfil, for this caller."""
         offered = self._registry.capabilities(NEWEST_MODERN)
+        if len(wanted.resource_subscriptions) > _MOST_FOLLOWED:
+            raise LimitExceeded(
+                f"One stream follows at most {_MOST_FOLLOWED} resources.", hint="Open another for more."
+            )
+        followed = [uri for uri in wanted.resource_subscriptions if await may_follow(self._registry, uri, principal)]
         return SubscriptionFilter(
             tools_list_changed=wanted.tools_list_changed and "tools" in offered,
             prompts_list_changed=wanted.prompts_list_changed and "prompts" in offered,
             resources_list_changed=wanted.resources_list_changed and "resources" in offered,
-            resource_subscriptions=tuple(
-                uri for uri in wanted.resource_subscriptions if self._may_follow(uri, principal)
-            ),
+            resource_subscriptions=tuple(followed),
         )
-
-    def _may_follow(self, uri: str, principal: Principal) -> bool:
-        found = self._registry.resource(uri)
-        return found is not None and principal.may(found[0].room, "read")
 
     async def _listen(self, params: ListenParams, request_id: RequestId, peer: ModernPeer) -> Answer:
         tag = {SUBSCRIPTION_ID_KEY: request_id}
-        wanted = self._honoured(params.notifications, peer.principal)
         peer.waiting()
+        wanted = await self._honoured(params.notifications, peer.principal)
         listener = self._hub.listen(peer.principal.id, filter_wants(wanted))
         try:
             acknowledged = {"notifications": wanted, "_meta": tag}
@@ -161,8 +164,9 @@ class ModernEra:
                 if change is None:
                     await peer.keep_alive()
                     continue
-                method, fields = change.notification()
-                await peer.send(messages.notification(method, {**fields, "_meta": tag}))
+                if await may_hear(self._registry, change, peer.principal_now):
+                    method, fields = change.notification()
+                    await peer.send(messages.notification(method, {**fields, "_meta": tag}))
         finally:
             self._hub.leave(listener)
         return self._registry.shapes[peer.revision.name].finish(b"{}", tag), "ok"

@@ -4,7 +4,7 @@ A peer lives as long as one request. The outlet is the transport's: it carries m
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol, cast
 
 from msgspec import UNSET
@@ -157,7 +157,7 @@ class LegacyPeer:
 class ModernPeer:
     """A client of the stateless era: everything it is comes with the request, questions end the call for now."""
 
-    __slots__ = ("_meta", "_outlet", "_rounds", "principal", "revision", "trace", "transport")
+    __slots__ = ("_meta", "_outlet", "_rounds", "_who", "principal", "revision", "trace", "transport")
     session_id: str | None = None
 
     def __init__(
@@ -168,6 +168,7 @@ class ModernPeer:
         outlet: Outlet,
         transport: str,
         trace: str | None = None,
+        who: Callable[[], Awaitable[Principal]] | None = None,
     ) -> None:
         self.principal = principal
         self.revision = revision
@@ -175,7 +176,12 @@ class ModernPeer:
         self.trace = trace
         self._meta = meta
         self._outlet = outlet
+        self._who = who
         self._rounds: _Rounds | None = None
+
+    async def principal_now(self) -> Principal:
+        """Who the client is by now, for a request that lasts; what it was at first where nobody can tell."""
+        return self.principal if self._who is None else await self._who()
 
     def take_answers(
         self, sealer: StateSealer, bound_to: Callable[[], bytes], responses: Any, request_state: str | None

@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Protocol
@@ -12,6 +12,7 @@ import msgspec.structs
 
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.names import did_you_mean
+from pentad.kernel.principal import Principal
 from pentad.mcp.arguments import Reader, read_strictly
 from pentad.mcp.content import Annotations
 from pentad.mcp.declare import Prompt, Resource, ResourceListing, Tool
@@ -26,6 +27,9 @@ _LISTS: Final = {
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
 }
+
+Guard = Callable[[Any, Principal, Mapping[str, str], bool], Awaitable[None]]
+"""Takes the room's service, who wants to follow, the address's variables, and whether it is about telling who does."""
 
 
 class Offering(Protocol):
@@ -43,6 +47,8 @@ class Offering(Protocol):
     def prompts(self) -> Sequence[Prompt]: ...
     @property
     def listing(self) -> ResourceListing | None: ...
+    @property
+    def guards(self) -> Mapping[str, Guard]: ...
 
 
 class Opened(Protocol):
@@ -70,6 +76,7 @@ class BoundResource:
     resource: Resource
     room: str
     service: Any
+    guard: Guard | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +135,7 @@ class Registry:
         for prompt in room.prompts:
             _put(self.prompts, prompt.name, BoundPrompt(prompt, room.name, service), f"prompt {prompt.name!r}")
         for resource in room.resources:
-            bound_resource = BoundResource(resource, room.name, service)
+            bound_resource = BoundResource(resource, room.name, service, room.guards.get(resource.uri))
             if resource.template is None:
                 _put(self.resources, resource.uri, bound_resource, f"resource {resource.uri!r}")
             else:

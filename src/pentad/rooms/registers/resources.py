@@ -108,7 +108,7 @@ async def one_schema(id: str, call: Call[Registers]) -> str:  # noqa: A002  the 
 async def pair_objects(register: str, schema: str, call: Call[Registers]) -> str:
     """The first objects of a register and schema; ?asOf= reads them as they were. Use the objects tool to query."""
     registers, caller = call.service, caller_of(call)
-    name, as_of = _split(schema)
+    name, as_of = split_moment(schema)
     pair = await registers.catalogue.pair(caller, register, name)
     found = await registers.objects.find(caller, pair, Query(limit=_AT_ONCE, as_of=as_of))
     rows = [shown(registers.access, caller, pair, StoredObject(*row)) for row in found.rows]
@@ -120,7 +120,7 @@ async def pair_objects(register: str, schema: str, call: Call[Registers]) -> str
 async def one_object(register: str, schema: str, id: str, call: Call[Registers]) -> str:  # noqa: A002  as above
     """One object by its uuid or slug; ?asOf= reads it as it was."""
     registers, caller = call.service, caller_of(call)
-    ref, as_of = _split(id)
+    ref, as_of = split_moment(id)
     pair = await registers.catalogue.pair(caller, register, schema)
     stored = await registers.objects.get(caller, pair, ref, as_of=as_of)
     return _text(shown(registers.access, caller, pair, stored))
@@ -135,7 +135,7 @@ async def saved_query(id: str, call: Call[Registers]) -> str:  # noqa: A002  the
 RESOURCES: Final = (all_registers, all_schemas, one_register, one_schema, pair_objects, one_object, saved_query)
 
 
-def _split(last: str) -> tuple[str, AsOf | None]:
+def split_moment(last: str) -> tuple[str, AsOf | None]:
     """The last part of an address without its query, and the moment the query names."""
     name, mark, query = last.partition("?")
     if not mark:

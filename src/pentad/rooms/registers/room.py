@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from pentad.platform import Platform, Room
+from pentad.rooms.registers.following import GUARDS
 from pentad.rooms.registers.resources import RESOURCES, listing
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.tools import TOOLS
@@ -56,6 +57,7 @@ ROOM = Room(
     tools=TOOLS,
     resources=RESOURCES,
     listing=listing,
+    guards=GUARDS,
     schema="pentad.rooms.registers.schema",
     routes=routes,
     endpoints=endpoints,

@@ -115,6 +115,10 @@ class SavedQueries:
             )
         return _saved(row)
 
+    async def exists(self, query_id: str) -> bool:
+        """Whether there is such a query, whoever it belongs to."""
+        return await self._database.lookup("SELECT 1 FROM saved_queries WHERE id = ?", query_id) is not None
+
     async def delete(self, caller: Caller, query_id: str) -> None:
         """Forget a query; whoever follows it hears of it once more."""
         known = await self.get(caller, query_id)

@@ -1,0 +1,50 @@
+"""Whether a caller may follow a resource: asked when it subscribes, and again before it is told of a change.
+
+A stream can outlive the rights it was opened with. A change that may not be heard is left out; nobody is told why.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from pentad.kernel.errors import NotFound, PentadError
+from pentad.kernel.principal import Principal
+from pentad.mcp.dispatcher import lacks
+from pentad.mcp.registry import Registry
+from pentad.mcp.subscriptions import Change
+
+Who = Callable[[], Awaitable[Principal]]
+"""Who a stream belongs to, by what its credentials are worth now."""
+
+
+async def check_follow(registry: Registry, uri: str, principal: Principal, *, told: bool = False) -> None:
+    """Refuse a subscription as reading would be refused: NotFound, Forbidden, or what the room says.
+
+    `told`: the caller follows already and is about to hear of a change; that something is gone may be told.
+    """
+    found = registry.resource(uri)
+    if found is None:
+        raise NotFound(f"Unknown resource: {uri[:200]!r}.")
+    bound, variables = found
+    if not principal.may(bound.room, "read"):
+        raise lacks(principal, bound.room, "read")
+    if bound.guard is not None:
+        await bound.guard(bound.service, principal, variables, told)
+
+
+async def may_follow(registry: Registry, uri: str, principal: Principal) -> bool:
+    """The same as a question."""
+    try:
+        await check_follow(registry, uri, principal)
+    except PentadError:
+        return False
+    return True
+
+
+async def may_hear(registry: Registry, change: Change, who: Who) -> bool:
+    """Whether a follower may still be told. When that cannot be found out, it is not."""
+    if change.kind != "resource":
+        return True
+    try:
+        await check_follow(registry, change.subject, await who(), told=True)
+    except PentadError:
+        return False
+    return True

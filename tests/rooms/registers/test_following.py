@@ -1,0 +1,130 @@
+"""Subscriptions are refused as reading is, and end when the right to read does."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.behaviour.clients import HTTP_MODERN, SESSION, Exchange, HttpClient, Wire, wire_name
+from tests.behaviour.connecting import connect_http
+from tests.rooms.registers.site import Site
+
+pytestmark = pytest.mark.anyio
+
+WIRES = pytest.mark.parametrize("wire", [SESSION, HTTP_MODERN], ids=wire_name)
+UPDATED = "notifications/resources/updated"
+
+
+@contextlib.asynccontextmanager
+async def connected(site: Site, wire: Wire, who: str) -> AsyncIterator[HttpClient]:
+    client = await connect_http(site.app, wire, authorization=site.credentials(who)["authorization"])
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+async def refused(client: HttpClient, uri: str) -> None:
+    """Following the address is refused, with the very words of reading it where the era has a refusal."""
+    read = (await client.request("resources/read", {"uri": uri})).error
+    if client.wire.modern:
+        exchange = await client.open("subscriptions/listen", {"notifications": {"resourceSubscriptions": [uri]}})
+        promised = (await exchange.next())["params"]["notifications"]
+        assert not any(promised.values()), promised
+        await client.cancel(exchange)
+    else:
+        error = (await client.request("resources/subscribe", {"uri": uri})).error
+        assert error == read
+
+
+async def next_update(news: Exchange) -> str:
+    return (await news.wait_for(UPDATED))["params"]["uri"]
+
+
+def uri_of(place: str, made: dict[str, Any] | None = None) -> str:
+    return f"openregister:/{place}" + (f"/{made['id']}" if made else "")
+
+
+@WIRES
+@pytest.mark.requirement("registers:resources:follow-rights")
+async def test_what_may_not_be_read_may_not_be_followed(site: Site, wire: Wire) -> None:
+    closed = await site.pair({"name": {"type": "string"}}, authorization={"read": ["admin"]})
+    rule = {"group": "authenticated", "match": {"state": "open"}}
+    ruled = await site.pair({"state": {"type": "string"}}, authorization={"read": [rule]})
+    hidden = await site.made(ruled, {"state": "secret"})
+    gone = await site.made(ruled, {"state": "open"})
+    await site.send("DELETE", f"/api{ruled}/{gone['id']}")
+    _, _, register, schema = ruled.split("/")
+    view = await site.made("/views", {"title": "Mine", "register": register, "schema": schema, "query": {}})
+    async with connected(site, wire, "reader") as client:
+        for uri in (
+            uri_of(closed),
+            uri_of(ruled, hidden),
+            uri_of(ruled, gone),
+            uri_of(ruled) + "/no-such-object",
+            f"openregister://queries/{view['id']}",
+            f"openregister://schemas/{closed.split('/')[3]}",
+            "openregister://registers/999999",
+        ):
+            await refused(client, uri)
+
+
+@WIRES
+@pytest.mark.requirement("registers:resources:follow-rights")
+async def test_a_right_that_is_taken_away_ends_the_news(site: Site, wire: Wire) -> None:
+    place, other = await site.pair({"n": {"type": "integer"}}), await site.pair({"n": {"type": "integer"}})
+    made, marker = await site.made(place, {"n": 1}), await site.made(other, {"n": 1})
+    uris = (uri_of(place), uri_of(place, made), uri_of(other, marker))
+    async with connected(site, wire, "reader") as client, client.following(uris=uris) as news:
+        await site.send("PUT", f"/api{place}/{made['id']}", {"n": 2})
+        assert {await next_update(news), await next_update(news)} == set(uris[:2])
+        schema = f"/api/schemas/{place.split('/')[3]}"
+        assert (await site.send("PUT", schema, {"authorization": {"read": ["admin"]}})).status == 200
+        await site.send("PUT", f"/api{place}/{made['id']}", {"n": 3})
+        await site.send("PUT", f"/api{other}/{marker['id']}", {"n": 2})
+        assert await next_update(news) == uris[2]
+        assert (await site.send("PUT", schema, {"authorization": None})).status == 200
+        await site.send("PUT", f"/api{place}/{made['id']}", {"n": 4})
+        assert {await next_update(news), await next_update(news)} == set(uris[:2])
+
+
+@WIRES
+@pytest.mark.requirement("registers:resources:follow-rights")
+async def test_a_revoked_key_hears_of_no_resource_any_more(site: Site, wire: Wire) -> None:
+    place = await site.pair({"n": {"type": "integer"}})
+    made = await site.made(place, {"n": 1})
+    key = await site.app.api_keys.create("short-lived", scopes=["registers:read"])
+    client = await connect_http(site.app, wire, authorization=f"Bearer {key.token}")
+    async with client.following(("resources",), (uri_of(place, made),)) as news:
+        await site.send("PUT", f"/api{place}/{made['id']}", {"n": 2})
+        assert await next_update(news) == uri_of(place, made)
+        await site.app.api_keys.revoke(key.key.id)
+        await site.send("PUT", f"/api{place}/{made['id']}", {"n": 3})
+        await site.pair({})
+        while (message := await news.next())["method"] != "notifications/resources/list_changed":
+            assert message["method"] != UPDATED
+    await client.close()
+
+
+@WIRES
+async def test_a_follower_hears_that_an_object_and_a_query_are_gone(site: Site, wire: Wire) -> None:
+    place = await site.pair({"n": {"type": "integer"}})
+    made = await site.made(place, {"n": 1})
+    _, _, register, schema = place.split("/")
+    saved = await site.made("/views", {"title": "All", "register": register, "schema": schema, "query": {}})
+    uris = (uri_of(place, made), f"openregister://queries/{saved['id']}")
+    async with connected(site, wire, "admin") as client, client.following(uris=uris) as news:
+        await site.send("DELETE", f"/api/views/{saved['id']}")
+        assert await next_update(news) == uris[1]
+        await site.send("DELETE", f"/api{place}/{made['id']}")
+        assert await next_update(news) == uris[0]
+        await site.send("DELETE", f"/api/deleted/{made['id']}")
+        assert await next_update(news) == uris[0]
+
+
+async def test_one_stream_follows_a_bounded_number_of_resources(site: Site) -> None:
+    uris = [f"openregister://registers/{number}" for number in range(1001)]
+    async with connected(site, HTTP_MODERN, "reader") as client:
+        reply = await client.request("subscriptions/listen", {"notifications": {"resourceSubscriptions": uris}})
+        assert "1000 resources" in reply.error["message"]
