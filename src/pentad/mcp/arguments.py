@@ -70,16 +70,16 @@ def read_leniently(model: type[BaseModel], raw: bytes, error: ValidationError) -
             error = again
         else:
             return value, repairs
-    raise refusal(model, error)
+    raise refusal(model, error, arguments)
 
 
-def refusal(model: type[BaseModel], error: ValidationError) -> InvalidInput:
+def refusal(model: type[BaseModel], error: ValidationError, given: Any) -> InvalidInput:
     """All that is wrong with the arguments, as one readable error with the facts in `details`."""
     known = argument_names(model)
     problems: list[dict[str, Any]] = []
     sentences: list[str] = []
     for problem in error.errors(include_url=False, include_context=False):
-        location, kind = problem["loc"], problem["type"]
+        location, kind = _place(given, problem["loc"], problem["type"]), problem["type"]
         path = pointer(location)
         entry: dict[str, Any] = {"path": path, "rule": kind, "message": problem["msg"]}
         if kind == "extra_forbidden" and len(location) == 1:
@@ -109,6 +109,16 @@ def pointer(location: Location) -> str:
 
 def dotted(location: Location) -> str:
     return ".".join(str(part) for part in location) or "(the whole)"
+
+
+def _place(given: Any, location: Location, rule: str) -> list[int | str]:
+    """Where in the arguments a problem is, without pydantic's names for the kinds a value may have."""
+    place: list[int | str] = []
+    for part in location[:-1] if rule == "missing" else location:
+        if _holds(given, part):
+            place.append(part)
+            given = given[part]
+    return [*place, location[-1]] if rule == "missing" else place
 
 
 def _mend(arguments: dict[str, Any], rule: str, location: Location, repairs: list[Repair]) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeVar, cast
 
+import msgspec
+
 from pentad.kernel.errors import InvalidInput, VersionMismatch
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.registers.catalogue_store import Kind, as_uuid, is_slug, slugified
@@ -125,6 +127,11 @@ def next_version(version: str) -> str:
 def _wrong(kind: Kind, name: str, rule: str, value: Any) -> InvalidInput:
     return InvalidInput(
         f"{name} of a {kind} {rule}.",
-        hint=f"It is {type(value).__name__} now.",
+        hint=f"It is {_quoted(value)} now.",
         details={"problems": [{"path": f"/{name}", "rule": "type", "message": rule}]},
     )
+
+
+def _quoted(value: Any) -> str:
+    written = msgspec.json.encode(value).decode()
+    return written if len(written) <= 60 else f"{written[:57]}..."

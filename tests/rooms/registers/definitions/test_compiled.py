@@ -340,7 +340,7 @@ def test_all_texts_are_collected_for_search() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["register", "schema", "uuid", "id", "@self", "naam ü", "0", "__proto__", "$ref", "a/b"]
+    "name", ["register", "schema", "uuid", "id", "@type", "naam ü", "0", "__proto__", "$ref", "a/b"]
 )
 def test_a_property_may_have_any_name(name: str) -> None:
     schema = compiled({name: {"type": "integer", "minimum": 3}})

@@ -20,6 +20,7 @@ from pentad.rooms.registers.definitions.translation import LINK_TYPES, TYPES, is
 MOST_PROPERTIES: Final = 2_000
 LARGEST_FILE: Final = 100 * 1024 * 1024
 LONGEST_TAG: Final = 50
+_METADATA: Final = "@self"
 _UNTYPED: Final = ("oneOf", "anyOf", "allOf", "$ref", "$dynamicRef", "enum", "not", "if")
 _FLAGS: Final = ("visible", "hideOnCollection", "hideOnForm", "unique", "immutable", "translatable", "writeBack")
 _PAIRS: Final = (
@@ -48,6 +49,10 @@ def check_body(body: Mapping[str, Any]) -> list[Finding]:
         for keyword in ("allOf", "anyOf", "oneOf")
         if not isinstance(body.get(keyword), list | None)
     )
+    if isinstance(properties, Mapping) and _METADATA in properties:
+        found.append(
+            finding(("properties", _METADATA), "name", "is where an object's metadata is; choose another name")
+        )
     count = 0
     for path, node in _definitions(body):
         count += 1

@@ -14,4 +14,4 @@ def body_as(model: type[M], given: dict[str, Any]) -> M:
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        raise refusal(model, error) from None
+        raise refusal(model, error, given) from None
