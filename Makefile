@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
 
-.PHONY: help demo test lint types contracts conformance interop faults bench ci lock clean
+.PHONY: help demo test lint types contracts conformance interop faults bench ci lock protos clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -43,6 +43,9 @@ ci: lint types contracts conformance interop test ## all that must be green
 lock: .venv/.dev ## resolve the dependencies anew
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header pyproject.toml --all-extras -o requirements.lock
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header -c requirements.lock --group dev -o requirements-dev.lock
+
+protos: .venv/.dev ## generate the code of the gRPC messages anew
+	@$(BIN)/python -m grpc_tools.protoc -I src --python_out=src --pyi_out=src src/pentad/rooms/directory/wire/protos/*.proto
 
 clean: ## remove what the targets made
 	@rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis dist

@@ -1,0 +1,1 @@
+"""The directory over gRPC: its server, and its client for a directory elsewhere."""

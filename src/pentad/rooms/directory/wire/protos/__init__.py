@@ -1,0 +1,1 @@
+"""The messages of the directory API (`*.proto`) and what `make protos` generates from them."""
