@@ -45,6 +45,16 @@ CREATE TABLE directory_terms (
 CREATE INDEX directory_terms_by_text ON directory_terms (kind, substr(text, 1, 200));
 CREATE INDEX directory_terms_by_number ON directory_terms (kind, number) WHERE number >= 0;
 
+-- Helps patterns that begin with `*`; where the extension cannot be had they read every term of their kind.
+DO $$
+BEGIN
+    CREATE EXTENSION IF NOT EXISTS pg_trgm;
+    CREATE INDEX directory_terms_grams ON directory_terms USING gin (text gin_trgm_ops, detail gin_trgm_ops);
+EXCEPTION WHEN OTHERS THEN
+    NULL;
+END
+$$;
+
 CREATE TABLE directory_postings (
     term   BIGINT NOT NULL,
     record BIGINT NOT NULL,

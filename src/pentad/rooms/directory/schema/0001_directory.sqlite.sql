@@ -46,6 +46,18 @@ CREATE TABLE directory_terms (
 CREATE INDEX directory_terms_by_text ON directory_terms (kind, substr(text, 1, 200));
 CREATE INDEX directory_terms_by_number ON directory_terms (kind, number) WHERE number >= 0;
 
+-- Which terms have which three characters in a row, for patterns that begin with `*`. A version's detail is its sort
+-- key (kind 2: every record has exactly one name, one version and one schema version among its terms).
+CREATE VIRTUAL TABLE directory_grams USING fts5 (
+    text, detail, content = '', contentless_delete = 1, detail = none, tokenize = 'trigram case_sensitive 1'
+);
+CREATE TRIGGER directory_grams_in AFTER INSERT ON directory_terms WHEN new.kind <> 2 BEGIN
+    INSERT INTO directory_grams (rowid, text, detail) VALUES (new.id, new.text, new.detail);
+END;
+CREATE TRIGGER directory_grams_out AFTER DELETE ON directory_terms WHEN old.kind <> 2 BEGIN
+    DELETE FROM directory_grams WHERE rowid = old.id;
+END;
+
 CREATE TABLE directory_postings (
     term   INTEGER NOT NULL,
     record INTEGER NOT NULL,
