@@ -17,6 +17,7 @@ from pentad.rooms.registers.models import OBJECT_COLUMNS, Caller, Page, Pair, St
 from pentad.rooms.registers.objects import chronicle, integrity, store
 from pentad.rooms.registers.objects.refusals import missing
 from pentad.rooms.registers.query import run
+from pentad.rooms.registers.query.tallies import Tallies
 from pentad.rooms.registers.query.tree import (
     Aggregated,
     AggregateQuery,
@@ -41,6 +42,7 @@ class ObjectReader:
         self._clock = clock
         self._catalogue = catalogue
         self._access = access
+        self._tallies = Tallies()
 
     async def get(self, caller: Caller, pair: Pair, ref: int | str, *, as_of: AsOf | None = None) -> StoredObject:
         """One object of a pair, now or as it was."""
@@ -95,7 +97,8 @@ class ObjectReader:
 
         def read(rows: Rows) -> Found:
             asked = replace(query, as_of=_pinned(rows, query.as_of))
-            found = run.find(rows, self._database.dialect, self.scope_in(rows, caller, pair), asked)
+            scope = self.scope_in(rows, caller, pair)
+            found = run.find(rows, self._database.dialect, scope, asked, self._tallies)
             if pair is None or not self._fills(pair):
                 return found
             objects = self.filled(rows, pair, [StoredObject(*row) for row in found.rows])

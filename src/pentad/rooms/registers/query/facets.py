@@ -13,6 +13,7 @@ from pentad.rooms.registers.query.dialects import Parts
 from pentad.rooms.registers.query.metadata import SELF, column_of
 from pentad.rooms.registers.query.source import Source
 from pentad.rooms.registers.query.sql import Sql, nested, select
+from pentad.rooms.registers.query.tallies import Counts, Tallies
 from pentad.rooms.registers.query.tree import (
     And,
     Facet,
@@ -29,13 +30,20 @@ from pentad.rooms.registers.query.tree import (
 )
 
 
-def facets(rows: Rows, parts: Parts, scope: Scope, query: Query, found: Source) -> dict[str, Any]:
+def facets(
+    rows: Rows, parts: Parts, scope: Scope, query: Query, found: Source, tallies: Tallies | None = None
+) -> dict[str, Any]:
     """Every facet of the query over the objects of the source, by name."""
     alone = [facet for facet in query.facets if _from_index(parts, scope, query, facet)]
     together = [facet for facet in query.facets if facet not in alone]
     answers: dict[str, Any] = {}
     for facet in alone:
         value = facet_value(parts, facet)
+        if tallies is not None and isinstance(facet, Terms):
+            counts = tallies.of(rows, parts, scope, query.filter, value)
+            if counts is not None:
+                answers[facet.name] = _answer(facet, _most_frequent(counts, facet.size + 1))
+                continue
         direct = Source(found.tables, found.where)
         statement = _buckets(parts, facet, 0, value, direct)
         answers[facet.name] = _answer(facet, rows.all(statement.text, *statement.params))
@@ -103,6 +111,13 @@ def _only_organisation(wanted: Filter) -> bool:
             return _only_organisation(wanted.part)
         case _:
             return wanted.path == (SELF, "organisation")
+
+
+def _most_frequent(counts: Counts, wanted: int) -> list[Row]:
+    """Rows as `_buckets` gives them; Python orders values as SQLite does."""
+    known = [(value, count) for value, count in counts.items() if value is not None]
+    known.sort(key=lambda one: (-one[1], one[0]))
+    return [(0, value, count) for value, count in known[:wanted]]
 
 
 def _one_pass(parts: Parts, asked: Sequence[Facet], found: Source) -> Sql:

@@ -19,6 +19,14 @@ def looks_up(scope: Scope, wanted: Filter | None) -> bool:
             return False
 
 
+def value_looked_up(scope: Scope, wanted: Filter | None) -> Compare | None:
+    """The part that asks for one value of an indexed property, if there is one."""
+    for part in wanted.parts if isinstance(wanted, And) else (wanted,):
+        if isinstance(part, Compare) and part.op == "eq" and part.value is not None and part.path in scope.indexed:
+            return part
+    return None
+
+
 def may_find_few(scope: Scope, wanted: Filter | None) -> bool:
     """Whether a list or a range is answered by the index of a property."""
     match wanted:

@@ -9,37 +9,42 @@ COLUMNS = ", ".join(f"objects.{name}" for name in OBJECT_COLUMNS.split(", "))
 """The columns of a StoredObject, in order."""
 
 _PAST_COLUMNS = (
-    "objects.id, objects.uuid, objects.register, objects.schema, changed.version - 1, changed.before, objects.slug,"
-    " objects.owner, objects.organisation, objects.created_at, changed.since, NULL, NULL"
+    "objects.id, objects.uuid, objects.register, objects.schema, changed.version - 1 AS version,"
+    " changed.before AS data, objects.slug, objects.owner, objects.organisation, objects.created_at,"
+    " changed.since AS updated_at, NULL AS deleted, NULL AS lock"
+)
+_LATER = (
+    "EXISTS (SELECT 1 FROM object_changes AS later WHERE later.uuid = {0}.uuid AND later.seq > ?"
+    " AND later.action NOT IN ('lock', 'unlock'){1})"
 )
 
 
 def past(parts: Parts, scope: Scope, as_of: AsOf) -> Sql:
     """What has not changed since, and for each object that has, what its first later change replaced."""
     if as_of.change is not None:
-        later = "EXISTS (SELECT 1 FROM object_changes AS later WHERE later.uuid = {0}.uuid AND later.seq > ?"
-        later += " AND later.action NOT IN ('lock', 'unlock'){1})"
-        unchanged = Sql("NOT " + later.format("objects", ""), (as_of.change,))
-        replaced = Sql(
-            "changed.seq > ? AND NOT " + later.format("changed", " AND later.seq < changed.seq"),
-            (as_of.change, as_of.change),
-        )
+        unchanged = Sql("NOT " + _LATER.format("objects", ""), (as_of.change,))
     else:
         unchanged = Sql("objects.updated_at <= ?", (as_of.at,))
-        replaced = Sql("changed.since <= ? AND changed.at > ?", (as_of.at, as_of.at))
     now = joined("AND", [*place(parts, scope), Sql("objects.deleted IS NULL"), unchanged])
-    then = joined(
-        "AND",
-        [*place(parts, scope, "changed"), Sql("changed.before IS NOT NULL AND changed.before_deleted = 0"), replaced],
-    )
     unchanged_rows = select(f"{COLUMNS}{parts.past_columns('objects.data')}", Sql("objects"), now)
-    replaced_rows = select(
-        f"{_PAST_COLUMNS}{parts.past_columns('changed.before')}",
-        Sql("object_changes AS changed JOIN objects ON objects.uuid = changed.uuid"),
-        then,
-    )
+    replaced_rows = replaced(parts, scope, as_of)
     text = f"{unchanged_rows.text} UNION ALL {replaced_rows.text}"
     return nested(Sql(text, (*unchanged_rows.params, *replaced_rows.params)), "objects")
+
+
+def replaced(parts: Parts, scope: Scope, as_of: AsOf) -> Sql:
+    """The statement that reads what the first later change of each changed object replaced."""
+    if as_of.change is not None:
+        first = "changed.seq > ? AND NOT " + _LATER.format("changed", " AND later.seq < changed.seq")
+        then = Sql(first, (as_of.change, as_of.change))
+    else:
+        then = Sql("changed.since <= ? AND changed.at > ?", (as_of.at, as_of.at))
+    known = Sql("changed.before IS NOT NULL AND changed.before_deleted = 0")
+    return select(
+        f"{_PAST_COLUMNS}{parts.past_columns('changed.before')}",
+        Sql("object_changes AS changed JOIN objects ON objects.uuid = changed.uuid"),
+        joined("AND", [*place(parts, scope, "changed"), known, then]),
+    )
 
 
 def place(parts: Parts, scope: Scope, table: str = "objects") -> list[Sql]:

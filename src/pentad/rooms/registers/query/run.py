@@ -8,26 +8,36 @@ from pentad.rooms.registers.query.aggregation import aggregated
 from pentad.rooms.registers.query.cursors import read_cursor, write_cursor
 from pentad.rooms.registers.query.dialects import Parts, parts_of
 from pentad.rooms.registers.query.facets import facets
-from pentad.rooms.registers.query.lookups import may_find_few
+from pentad.rooms.registers.query.lookups import may_find_few, value_looked_up
 from pentad.rooms.registers.query.ordering import Key, Phase, Position, keys_of, phases, position
 from pentad.rooms.registers.query.past import COLUMNS
 from pentad.rooms.registers.query.source import Source, source
 from pentad.rooms.registers.query.sql import Sql
+from pentad.rooms.registers.query.tallies import Tallies, may_be_kept
 from pentad.rooms.registers.query.tree import Aggregated, AggregateQuery, Filter, Found, Query, Scope
 
 _WIDTH = COLUMNS.count(",") + 1
 
 
-def find(rows: Rows, dialect: Dialect, scope: Scope, query: Query) -> Found:
-    """One page of the objects a query asks for, with their number and facets as far as it asks for them."""
+def find(rows: Rows, dialect: Dialect, scope: Scope, query: Query, tallies: Tallies | None = None) -> Found:
+    """One page of the objects a query asks for, with their number and facets as far as it asks for them.
+
+    What was counted before is in `tallies`; give them only with rows of a reading transaction.
+    """
     parts = parts_of(dialect)
+    if tallies is None or not may_be_kept(parts, scope, query):
+        tallies = None
     found = _source(parts, scope, query)
     if found.relevance is not None and not query.sort:
         page = _ranked(rows, scope, query, found, found.relevance)
     else:
         page = _sorted(rows, parts, scope, query, found)
-    total = _total(rows, query, found, page.rows, page.cursor) if query.count else None
-    counted = facets(rows, parts, scope, query, found) if query.facets else {}
+    total = None
+    if query.count:
+        total = _shown_to_the_end(query, page)
+        if total is None:
+            total = _count(rows, found) if tallies is None else tallies.count(rows, parts, scope, query.filter)
+    counted = facets(rows, parts, scope, query, found, tallies) if query.facets else {}
     return replace(page, total=total, facets=counted, ignored=query.ignored)
 
 
@@ -64,6 +74,8 @@ def _sorted(rows: Rows, parts: Parts, scope: Scope, query: Query, found: Source)
     if query.limit == 0:
         return Found([], None, None)
     keys = keys_of(parts, query.sort)
+    if not keys and (owner := _only_organisation(rows, parts, scope, query)) is not None:
+        found = _source(parts, replace(scope, organisations=(owner,)), query)
     after = read_cursor(scope, query, [*(one.kind for one in query.sort), "number"])
     listed = _page(
         rows,
@@ -77,6 +89,19 @@ def _sorted(rows: Rows, parts: Parts, scope: Scope, query: Query, found: Source)
     if len(listed) > query.limit:
         cursor = write_cursor(scope, query, position(listed[query.limit - 1], len(keys)))
     return Found([row[:_WIDTH] for row in listed[: query.limit]], None, cursor)
+
+
+def _only_organisation(rows: Rows, parts: Parts, scope: Scope, query: Query) -> str | None:
+    """The organisation all hits belong to, where naming it spares sorting them: their index is in its order first."""
+    looked_up = value_looked_up(scope, query.filter)
+    now = query.search is None and query.as_of is None and not query.include_deleted
+    if parts.dialect != "sqlite" or looked_up is None or not now or scope.rule or scope.organisations is not None:
+        return None
+    found = source(parts, scope, looked_up)
+    first = found.select("objects.organisation", None, " ORDER BY objects.organisation LIMIT 1")
+    last = found.select("objects.organisation", None, " ORDER BY objects.organisation DESC LIMIT 1")
+    ends = rows.one(f"SELECT ({first.text}), ({last.text})", *first.params, *last.params)
+    return ends[0] if ends is not None and ends[0] == ends[1] else None
 
 
 def _page(rows: Rows, found: Source, keys: Sequence[Key], walk: Sequence[Phase], wanted: int, offset: int) -> list[Row]:
@@ -107,11 +132,11 @@ def _ranked(rows: Rows, scope: Scope, query: Query, found: Source, relevance: st
     return Found([row[:_WIDTH] for row in shown], None, cursor, relevance=[float(row[_WIDTH]) for row in shown])
 
 
-def _total(rows: Rows, query: Query, found: Source, shown: Sequence[Row], cursor: str | None) -> int:
-    """The number of all objects; a page that shows the end of the list tells it without counting."""
-    if query.cursor is None and cursor is None and query.limit and (shown or not query.offset):
-        return query.offset + len(shown)
-    return _count(rows, found)
+def _shown_to_the_end(query: Query, page: Found) -> int | None:
+    """The number of all objects where the page shows the end of the list, which tells it without counting."""
+    if query.cursor is None and page.cursor is None and query.limit and (page.rows or not query.offset):
+        return query.offset + len(page.rows)
+    return None
 
 
 def _count(rows: Rows, found: Source, more: Sql | None = None) -> int:
