@@ -1,0 +1,114 @@
+"""Content ids: the hash of a record's canonical JSON, byte for byte as AGNTCY's directory computes it.
+
+The canonical form is that of Go's `encoding/json`, not RFC 8785: keys by code point, every number a float64 in Go's
+shortest spelling, `<`, `>`, `&` and the two line separators escaped. An ordinary record is encoded by msgspec and
+needs a few byte replacements; only one with fractions, huge integers, nulls or half surrogate pairs is walked.
+"""
+
+import base64
+import hashlib
+import math
+import re
+from typing import Any, Final, cast
+
+import msgspec
+
+from pentad.kernel.errors import InvalidInput, LimitExceeded
+
+_PREFIX: Final = b"\x01\x01\x12\x20"  # CIDv1, the reference's codec, sha2-256, 32 bytes
+_CID: Final = re.compile(r"baearei[a-h][a-z2-7]{50}[aeimquy4]")
+_EXACT: Final = 2**53
+_HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
+# Numbers that may be spelled differently in Go. A text that looks like one costs the walk, never the result.
+_PERHAPS_OTHER: Final = re.compile(rb"[:,\[]-?(?:\d{16}|\d+(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)[,}\]])")
+_ESCAPES: Final = (
+    (b"<", b"\\u003c"),
+    (b">", b"\\u003e"),
+    (b"&", b"\\u0026"),
+    (b"\xe2\x80\xa8", b"\\u2028"),
+    (b"\xe2\x80\xa9", b"\\u2029"),
+)
+_encoder: Final = msgspec.json.Encoder(order="sorted")
+
+
+def canonical_json(value: Any) -> bytes:
+    """The one spelling of plain JSON; InvalidInput for what JSON cannot say (NaN, infinities, other types)."""
+    try:
+        text = _spelled(value)
+        for raw, escaped in _ESCAPES:
+            if raw in text:
+                text = text.replace(raw, escaped)
+    except RecursionError:
+        raise LimitExceeded("The JSON is nested too deeply.", hint="Flatten it.") from None
+    except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
+        raise InvalidInput(f"This cannot be written as JSON: {error}.") from None
+    return text
+
+
+def cid_of(text: bytes) -> str:
+    """The content id of canonical bytes."""
+    digest = hashlib.sha256(text).digest()
+    return "b" + base64.b32encode(_PREFIX + digest).decode("ascii").rstrip("=").lower()
+
+
+def is_cid(text: str) -> bool:
+    """Whether this is how a content id is written."""
+    return _CID.fullmatch(text) is not None
+
+
+def _spelled(value: Any) -> bytes:
+    try:
+        text = _encoder.encode(value)
+    except (UnicodeEncodeError, OverflowError):
+        return _encoder.encode(_walked(value))
+    # msgspec writes NaN and the infinities as null
+    if not isinstance(value, dict) or b"null" in text or _PERHAPS_OTHER.search(text):
+        return _encoder.encode(_walked(value))
+    return text
+
+
+def _walked(value: Any) -> Any:
+    """The same JSON with every number as Go writes it and half surrogate pairs as Go reads them."""
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return _whole(value)
+        case int():
+            return value if -_EXACT <= value <= _EXACT else _number(float(value))
+        case float():
+            return _number(value)
+        case dict():
+            return {_whole(key): _walked(item) for key, item in cast("dict[str, Any]", value).items()}
+        case list() | tuple():
+            return [_walked(item) for item in cast("list[Any]", value)]
+        case _:
+            raise TypeError(f"{type(value).__name__} is not a JSON type")
+
+
+def _whole(text: str) -> str:
+    """The text with what is left of surrogate pairs replaced, after the pairs that belong together were joined."""
+    if text.isascii() or not _HALF_PAIR.search(text):
+        return text
+    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return _HALF_PAIR.sub("\ufffd", joined)
+
+
+def _number(value: float) -> msgspec.Raw:
+    if not math.isfinite(value):
+        raise ValueError("a number is not finite")
+    return msgspec.Raw(_go_float(value).encode())
+
+
+def _go_float(value: float) -> str:
+    """The shortest digits that read back as the same number; an exponent below 1e-6 and from 1e21 on."""
+    text = repr(value)
+    mantissa, has_exponent, exponent = text.partition("e")
+    if not has_exponent:
+        return text.removesuffix(".0")
+    power = int(exponent)
+    if not -6 <= power < 21:
+        return f"{mantissa}e{power:+d}"
+    sign = "-" if value < 0 else ""
+    digits = mantissa.lstrip("-").replace(".", "")
+    return f"{sign}{digits.ljust(power + 1, '0')}" if power > 0 else f"{sign}0.{'0' * (-power - 1)}{digits}"
