@@ -15,6 +15,8 @@ from pentad.kernel.errors import InvalidInput, VersionMismatch
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.registers.catalogue_store import Kind, as_uuid, is_slug, slugified
 from pentad.rooms.registers.definitions.patching import merge_patch
+from pentad.rooms.registers.definitions.problems import rejection
+from pentad.rooms.registers.definitions.storable import text_of
 from pentad.rooms.registers.models import Register, Schema
 
 E = TypeVar("E", Register, Schema)
@@ -43,6 +45,9 @@ _KINDS: Final[dict[str, tuple[type, str]]] = {
 
 def checked(kind: Kind, data: Mapping[str, Any]) -> dict[str, Any]:
     """The fields a caller may set, each of the right kind."""
+    _, unstorable = text_of(dict(data))
+    if unstorable is not None:
+        raise rejection([unstorable], f"The {kind}")
     for name, (wanted, words) in _KINDS.items():
         value = data.get(name)
         if value is not None and not isinstance(value, wanted):

@@ -13,6 +13,7 @@ from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError, unforeseen
 from pentad.rooms.registers.models import Caller, Page, Register, Schema, StoredObject
 from pentad.rooms.registers.query.tree import LARGEST_LIMIT, Query
+from pentad.rooms.registers.sent_back import without_metadata
 from pentad.rooms.registers.showing import shown
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ class _Tools:
         if action == "list":
             return await self._list_objects(pair)
         if action == "create":
-            stored = await objects.create(caller, pair, self._required("data"))
+            stored = await objects.create(caller, pair, without_metadata(self._required("data")))
             return shown(self._registers.access, caller, pair, stored), None
         ref = self._required("id")
         if action == "delete":
@@ -212,7 +213,7 @@ class _Tools:
         if action == "get":
             stored = await objects.get(caller, pair, ref)
         else:
-            stored = await objects.replace(caller, pair, ref, self._required("data"))
+            stored = await objects.replace(caller, pair, ref, without_metadata(self._required("data")))
         return shown(self._registers.access, caller, pair, stored), None
 
     async def _list_objects(self, pair: Any) -> Answered:

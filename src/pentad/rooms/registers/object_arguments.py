@@ -7,6 +7,7 @@ from pydantic import Field
 from pentad.kernel.errors import InvalidInput
 from pentad.mcp.arguments import Arguments
 from pentad.rooms.registers.models import Operation
+from pentad.rooms.registers.sent_back import without_metadata
 
 Action = Literal[
     "list", "get", "create", "update", "delete", "patch", "bulk", "plan", "commit", "undo", "history", "diff",
@@ -24,7 +25,8 @@ class Row(Arguments):
     if_version: int | None = None
 
     def operation(self) -> Operation:
-        return Operation(self.action, self.data, self.id, tuple(self.key), self.if_version)
+        data = None if self.data is None else without_metadata(self.data)
+        return Operation(self.action, data, self.id, tuple(self.key), self.if_version)
 
 
 class ObjectsArguments(Arguments):
@@ -76,7 +78,7 @@ class ObjectsArguments(Arguments):
     def content(self) -> dict[str, Any]:
         if self.data is None:
             raise InvalidInput("Missing required parameter: data", hint='Give data {"property": value, ...}.')
-        return self.data
+        return without_metadata(self.data)
 
     def rows(self) -> list[Operation]:
         if self.operations is None:

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.budget import fit
-from pentad.rooms.registers.files import files_of
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.object_arguments import ObjectsArguments
 from pentad.rooms.registers.query.moments import parse_as_of
 from pentad.rooms.registers.query.tree import Found, Query
+from pentad.rooms.registers.sent_back import refuse_metadata
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.showing import outcomes_wire, shown
 from pentad.rooms.registers.visible import aggregate_of, query_of
@@ -161,6 +161,7 @@ class ObjectActions:
         given, objects = self._given, self._registers.objects
         options: dict[str, Any] = {"if_version": given.if_version, "idempotency_key": given.idempotency_key}
         if given.json_patch is not None:
+            refuse_metadata(given.json_patch)
             stored = await objects.json_patch(self._caller, pair, given.ref(), given.json_patch, **options)
         else:
             stored = await objects.merge_patch(self._caller, pair, given.ref(), given.content(), **options)
@@ -210,7 +211,6 @@ class ObjectActions:
     async def _purge(self, pair: Pair) -> Answer:
         _, gone = await self._registers.objects.find_deleted(self._caller, str(self._given.ref()))
         await self._registers.objects.purge(self._caller, pair, gone.uuid)
-        await files_of(self._registers.platform).forget(gone.uuid)
         return {"purged": True, "id": self._given.id}
 
     # showing

@@ -130,6 +130,21 @@ def test_a_patch_has_a_limited_number_of_operations() -> None:
         json_patch({}, [{"op": "add", "path": "/a", "value": 1}] * 1001)
 
 
+def test_copies_that_double_are_stopped_long_before_they_fill_the_memory() -> None:
+    doubling = [{"op": "copy", "from": "/a", "path": f"/a/{name}"} for name in "xy"] * 30
+    with pytest.raises(LimitExceeded, match="copies more than"):
+        json_patch({"a": {"b": 1}}, doubling)
+
+
+def test_a_patch_cannot_nest_an_object_deeper_than_a_request_could() -> None:
+    deeper = [{"op": "copy", "from": "/a", "path": "/a/x"}] * 100
+    with pytest.raises(LimitExceeded, match="deeper than 64"):
+        json_patch({"a": {"b": 1}}, deeper)
+    added = [{"op": "add", "path": "/a" * number, "value": {}} for number in range(1, 100)]
+    with pytest.raises(LimitExceeded, match="deeper than 64"):
+        json_patch({}, added)
+
+
 def test_a_patched_value_is_not_shared_with_the_patch() -> None:
     value: list[int] = []
     result = json_patch({}, [{"op": "add", "path": "/a", "value": value}, {"op": "add", "path": "/a/-", "value": 1}])

@@ -12,6 +12,9 @@ from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded
 from pentad.kernel.schema import Path, pointer
 
 MOST_OPERATIONS: Final = 1_000
+MOST_COPIED: Final = 100_000
+"""Values that the copies of one patch may make: what is copied into itself doubles with every operation."""
+DEEPEST: Final = 64
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,9}")
 _NEEDS: Final[dict[str, tuple[str, ...]]] = {
     "add": ("value",),
@@ -45,8 +48,9 @@ def json_patch(document: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
     if len(operations) > MOST_OPERATIONS:
         raise LimitExceeded(f"The patch has {len(operations)} operations; the limit is {MOST_OPERATIONS}.")
     holder: list[Any] = [deepcopy(document)]
+    copied = 0
     for number, operation in enumerate(operations):
-        _run(holder, operation, number)
+        copied += _run(holder, operation, number, MOST_COPIED - copied)
     return holder[0]
 
 
@@ -82,21 +86,23 @@ def value_at(document: Any, path: Path) -> Any:
     return document
 
 
-def _run(holder: list[Any], operation: Any, number: int) -> None:
+def _run(holder: list[Any], operation: Any, number: int, room: int) -> int:
+    """One operation; how many values it copied, of which there may be no more than `room`."""
     if not isinstance(operation, Mapping):
         raise _wrong(number, "is not an object")
     step = cast("Mapping[str, Any]", operation)
     kind, where = step.get("op"), step.get("path")
     if not isinstance(kind, str) or kind not in _NEEDS:
-        raise _wrong(number, f"has the unknown op {kind!r}; use {', '.join(_NEEDS)}")
+        known = f"; use {', '.join(_NEEDS)}"
+        raise _wrong(number, f"has the unknown op {kind!r}{known}" if isinstance(kind, str) else f"needs an op{known}")
     if not isinstance(where, str):
         raise _wrong(number, "needs a path, a JSON pointer")
     if missing := [name for name in _NEEDS[kind] if name not in step]:
         raise _wrong(number, f"({kind}) needs {missing[0]!r}")
     path = ("", *split_pointer(where))
     if kind in ("move", "copy"):
-        _transfer(holder, kind, step["from"], path, number)
-    elif kind == "test":
+        return _transfer(holder, kind, step["from"], path, number, room)
+    if kind == "test":
         if not same_json(_read(holder, path, number), step["value"]):
             raise PatchTestFailed(
                 f"Operation {number} (test {where or '/'}): the value there is another one.",
@@ -106,18 +112,41 @@ def _run(holder: list[Any], operation: Any, number: int) -> None:
         _remove(holder, path, number)
     else:
         _put(holder, path, deepcopy(step["value"]), number, replace=kind == "replace")
+    return 0
 
 
-def _transfer(holder: list[Any], kind: str, source: Any, path: tuple[str, ...], number: int) -> None:
+def _transfer(holder: list[Any], kind: str, source: Any, path: tuple[str, ...], number: int, room: int) -> int:
     if not isinstance(source, str):
         raise _wrong(number, f"({kind}) needs 'from', a JSON pointer")
     origin = ("", *split_pointer(source))
     if kind == "move" and len(origin) < len(path) and path[: len(origin)] == origin:
         raise _wrong(number, f"moves {source or '/'} into itself")
-    value = deepcopy(_read(holder, origin, number))
+    value = _read(holder, origin, number)
+    size, _ = _measured(value, room)
+    if kind == "copy" and size > room:
+        raise LimitExceeded(
+            f"Up to operation {number} the JSON Patch copies more than {MOST_COPIED} values.",
+            hint="Nothing was changed. Copy less, or send the object whole.",
+        )
+    value = deepcopy(value)
     if kind == "move":
         _remove(holder, origin, number)
     _put(holder, path, value, number, replace=False)
+    return size if kind == "copy" else 0
+
+
+def _measured(value: Any, most: int) -> tuple[int, int]:
+    """How many values there are in a value, itself included, and how many levels; counting ends past `most`."""
+    size, depth, level = 0, 0, [value]
+    while level and size <= most:
+        size, depth = size + len(level), depth + 1
+        level = [
+            inner
+            for one in level
+            if isinstance(one, dict | list)
+            for inner in (cast("dict[str, Any]", one).values() if isinstance(one, dict) else cast("list[Any]", one))
+        ]
+    return size, depth
 
 
 def _read(holder: list[Any], path: tuple[str, ...], number: int) -> Any:
@@ -134,6 +163,11 @@ def _read(holder: list[Any], path: tuple[str, ...], number: int) -> Any:
 
 
 def _put(holder: list[Any], path: tuple[str, ...], value: Any, number: int, *, replace: bool) -> None:
+    if len(path) + _measured(value, MOST_COPIED)[1] > DEEPEST:
+        raise LimitExceeded(
+            f"Operation {number} of the JSON Patch would nest the object deeper than {DEEPEST} levels.",
+            hint="Nothing was changed. Flatten what it puts there.",
+        )
     if len(path) == 1:
         holder[0] = value
         return

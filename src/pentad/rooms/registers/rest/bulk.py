@@ -19,13 +19,17 @@ from pentad.rooms.registers.rest.models import (
 )
 from pentad.rooms.registers.rest.objects import business, named_uuid
 from pentad.rooms.registers.rest.table import RestRoute
+from pentad.rooms.registers.sent_back import without_metadata
 from pentad.rooms.registers.showing import outcomes_wire
 
 _PATH: Final = "/bulk/{register}/{schema}"
 
 
 def _operations(rows: Sequence[OperationData]) -> list[Operation]:
-    return [Operation(row.action, row.data, row.id, tuple(row.key), row.if_version) for row in rows]
+    return [
+        Operation(row.action, row.data and without_metadata(row.data), row.id, tuple(row.key), row.if_version)
+        for row in rows
+    ]
 
 
 async def _run(ask: Ask, pair: Pair, operations: list[Operation], atomic: bool) -> Response:

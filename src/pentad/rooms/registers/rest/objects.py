@@ -20,6 +20,7 @@ from pentad.rooms.registers.rest.models import LockData, ObjectAnswer, ObjectDat
 from pentad.rooms.registers.rest.pages import etag
 from pentad.rooms.registers.rest.registers import IF_MATCH
 from pentad.rooms.registers.rest.table import RestRoute
+from pentad.rooms.registers.sent_back import refuse_metadata
 from pentad.rooms.registers.showing import shown
 
 PAIR: Final = "/objects/{register}/{schema}"
@@ -32,9 +33,11 @@ _FIELDS: Final = Parameter("_fields", "Only these properties, separated by comma
 _EMPTY: Final = Parameter("_empty", "true: with all metadata, also what is empty.", "boolean")
 
 
-def business(pair: Pair, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The data in a flat body."""
+def business(pair: Pair, body: dict[str, Any]) -> dict[str, Any]:
+    """The data in a flat body; the very same dict where all of it is data."""
     declared = pair.definition.properties
+    if body.keys() <= declared.keys():
+        return body
     return {
         name: value
         for name, value in body.items()
@@ -109,6 +112,7 @@ async def patch_object(ask: Ask) -> Response:
         steps = await ask.json()
         if not isinstance(steps, list) or not all(isinstance(one, dict) for one in cast("list[Any]", steps)):
             raise InvalidInput("A JSON Patch is a list of operations.")
+        refuse_metadata(cast("list[dict[str, Any]]", steps))
         stored = await objects.json_patch(
             ask.caller,
             pair,
