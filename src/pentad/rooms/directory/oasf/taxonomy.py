@@ -1,0 +1,110 @@
+"""The classes of skills, domains and modules of each version, read from the embedded tables at first use.
+
+A class is found by its id, its full name (`technology/networking`) or its short name (`networking`): within one family
+and version each of the three is unique. Ids are not stable from version to version; `mapping.py` carries a class over.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from pentad.rooms.directory.oasf.versions import EMBEDDED, Family, table_version
+
+FAMILIES: Final[tuple[Family, ...]] = ("skill", "domain", "module")
+
+_LINE: Final = re.compile(r"( *)(\d+)([*!]?) (\S+) (.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class ClassEntry:
+    """One class. A grouping class only orders the others and is no value for a record."""
+
+    id: int
+    name: str
+    caption: str
+    grouping: bool = False
+    deprecated: bool = False
+
+    @property
+    def short(self) -> str:
+        """The last part of the name."""
+        return self.name.rsplit("/", 1)[-1]
+
+    @property
+    def parent(self) -> str | None:
+        """The parent's full name."""
+        return self.name.rpartition("/")[0] or None
+
+
+class Taxonomy:
+    """The classes of one family in one version."""
+
+    __slots__ = ("_children", "_ids", "_names", "all", "family", "version")
+
+    def __init__(self, version: str, family: Family, entries: Sequence[ClassEntry]) -> None:
+        self.version = version
+        self.family = family
+        self.all = tuple(entries)
+        self._ids: dict[float, ClassEntry] = {entry.id: entry for entry in entries}
+        self._names = {entry.short: entry for entry in entries} | {entry.name: entry for entry in entries}
+        self._children: dict[str | None, list[ClassEntry]] = {}
+        for entry in sorted(entries, key=lambda entry: entry.name.encode()):
+            self._children.setdefault(entry.parent, []).append(entry)
+
+    def by_id(self, number: float) -> ClassEntry | None:
+        return self._ids.get(number)
+
+    def by_name(self, name: str) -> ClassEntry | None:
+        """By full or short name."""
+        return self._names.get(name)
+
+    def children(self, name: str | None = None) -> list[ClassEntry]:
+        """The direct children of a class, or the top classes; empty when there are none or no such class."""
+        if name is None:
+            return list(self._children[None])
+        entry = self._names.get(name)
+        return [] if entry is None else list(self._children.get(entry.name, ()))
+
+    def parents(self, entry: ClassEntry) -> list[ClassEntry]:
+        """From the top class down to the direct parent."""
+        parts = entry.name.split("/")
+        return [self._names["/".join(parts[:length])] for length in range(1, len(parts))]
+
+
+@cache
+def taxonomy(version: str, family: Family) -> Taxonomy:
+    """The classes of an embedded version."""
+    if version not in EMBEDDED:
+        raise ValueError(f"{version!r} is not an embedded OASF version")
+    return Taxonomy(version, family, _entries(table_text(f"{family}s", version)))
+
+
+def table_text(table: str, version: str, suffix: str = "txt") -> str:
+    """The text of an embedded table."""
+    name = f"{table}-{table_version(table, version)}.{suffix}"
+    return (files("pentad.rooms.directory.oasf") / "tables" / name).read_text(encoding="utf-8")
+
+
+def _entries(text: str) -> list[ClassEntry]:
+    entries: list[ClassEntry] = []
+    above: list[ClassEntry] = []
+    for line in text.splitlines():
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise ValueError(f"not a line of a class table: {line!r}")
+        indent, number, mark, short, caption = match.groups()
+        del above[len(indent) :]
+        parent = above[-1] if above else None
+        entry = ClassEntry(
+            id=(parent.id * 100 if parent else 0) + int(number),
+            name=f"{parent.name}/{short}" if parent else short,
+            caption=caption,
+            grouping=mark == "*",
+            deprecated=mark == "!",
+        )
+        above.append(entry)
+        entries.append(entry)
+    return entries

@@ -1,0 +1,78 @@
+"""Which OASF versions are embedded, and which of them answers for a version a record names.
+
+Patch releases do not change the schema version, so 0.7.5 is read by the tables of 0.7.0. A later 1.x is read by the
+newest 1.x there is, and the report says so.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal
+
+Family = Literal["skill", "domain", "module"]
+
+EMBEDDED: Final = ("0.3.1", "0.7.0", "0.8.0", "1.0.0", "1.1.0")
+NEWEST: Final = EMBEDDED[-1]
+
+_SHARED: Final[dict[tuple[str, str], str]] = {
+    ("skills", "1.0.0"): "0.8.0",
+    ("domains", "1.0.0"): "0.8.0",
+    ("modules", "1.1.0"): "1.0.0",
+    ("objects", "1.1.0"): "1.0.0",
+    ("types", "1.1.0"): "1.0.0",
+}
+"""Tables that are the same as another version's, and that version."""
+
+_SEMVER: Final = re.compile(
+    r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?"
+)
+
+Standing = Literal[
+    "same", "version_earlier", "version_later", "version_incompatible_later", "version_incompatible_prerelease"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """The embedded version that answers for a version, and how the two stand to one another."""
+
+    version: str
+    standing: Standing
+
+
+def table_version(table: str, version: str) -> str:
+    """The version under whose name the table of an embedded version is kept."""
+    return _SHARED.get((table, version), version)
+
+
+@lru_cache(maxsize=512)
+def numbers(version: str) -> tuple[int, int, int, str] | None:
+    """Major, minor, patch and pre-release tag, or None when it is not a semantic version."""
+    match = _SEMVER.fullmatch(version)
+    if match is None:
+        return None
+    return int(match[1]), int(match[2]), int(match[3]), match[4] or ""
+
+
+@lru_cache(maxsize=512)
+def serving(version: str) -> Serving | None:
+    """The embedded version for the version a record names; None when no line of versions fits."""
+    if version in EMBEDDED:
+        return Serving(version, "same")
+    asked = numbers(version)
+    if asked is None:
+        return None
+    line = next((known for known in EMBEDDED if _line(known) == asked[:2]), None)
+    if line is None and asked[0] == 1:
+        return Serving(NEWEST, "version_incompatible_prerelease" if asked[3] else "version_incompatible_later")
+    if line is None:
+        return None
+    if asked[3]:
+        return Serving(line, "version_incompatible_prerelease")
+    known = numbers(line)
+    return Serving(line, "version_earlier" if known and asked[:3] < known[:3] else "version_later")
+
+
+def _line(version: str) -> tuple[int, int] | None:
+    known = numbers(version)
+    return None if known is None else known[:2]
