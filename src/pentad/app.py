@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pentad.access.api_keys import ApiKeys
     from pentad.access.credentials import Authenticator
     from pentad.access.passwords import Passwords
+    from pentad.access.rate_limits import RateLimits
     from pentad.access.remembered import RememberedCredentials
     from pentad.access.users import Users
     from pentad.mcp.sessions import SessionBook
@@ -143,6 +144,13 @@ class App:
         authenticator = Authenticator(self.users, self.api_keys, self.remembered, tokens=tokens, clock=self.clock)
         authenticator.follow(self.database)
         return authenticator
+
+    @cached_property
+    def rates(self) -> "RateLimits":
+        from pentad.access.rate_limits import Allowance, RateLimits
+
+        limits = self.settings.limits
+        return RateLimits(self.database, Allowance(limits.calls_per_second, limits.calls_burst), clock=self.clock)
 
     @cached_property
     def sessions(self) -> "SessionBook":

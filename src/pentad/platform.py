@@ -4,6 +4,7 @@ A room is one object at a known place: `pentad.rooms.<name>.room:ROOM`, or any `
 line.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from pentad.kernel.clock import Clock
 from pentad.kernel.limits import Limits
 from pentad.kernel.ports import Database, Fetcher
+from pentad.kernel.principal import Principal
 from pentad.mcp.declare import Prompt, Resource, ResourceListing, Tool
 
 if TYPE_CHECKING:
@@ -41,6 +43,25 @@ class Platform:
 
 
 @dataclass(frozen=True, slots=True)
+class Doorway:
+    """What a room's own server is given: where to listen, and the core's way of telling who comes in.
+
+    `principal` turns the value of an `authorization` header, or None for no header, into who is calling; with
+    `--auth none` everybody is the owner of this machine. `spend` takes one call from a principal's allowance and
+    refuses when there is none left; `record` notes a call in the audit trail. `shared` means that other processes
+    listen on the same address. When `stopping` is set the server has to come to an end.
+    """
+
+    host: str
+    port: int
+    shared: bool
+    principal: Callable[[str | None], Awaitable[Principal]]
+    spend: Callable[[str], Awaitable[None]]
+    record: "Record"
+    stopping: asyncio.Event
+
+
+@dataclass(frozen=True, slots=True)
 class Room(Generic[S]):
     """What a room offers.
 
@@ -63,6 +84,8 @@ class Room(Generic[S]):
     schema: str | None = None
     routes: "Callable[[S], Sequence[BaseRoute]] | None" = None
     endpoints: "Callable[[S, Record], Mapping[str, Endpoint]] | None" = None
+    server: "Callable[[S, Doorway], AbstractAsyncContextManager[None]] | None" = None
+    """A further server of the room's own beside HTTP, open for as long as the process serves."""
     any_origin: Sequence[str] = ()
     """Path prefixes that pages of every origin may call, as long as credentials are required at all."""
     identity: tuple[str, str] | None = None

@@ -38,6 +38,7 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
     The login is admin / admin. Ctrl-C stops the demo.
     """
     from pentad.cli.http_server import run_server
+    from pentad.gateway.doorways import own_address
     from pentad.logs import configure_logging
     from pentad.net.listen import bind
 
@@ -45,7 +46,7 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
     configure_logging("warning", settings.log.format)
 
     def announce(app: "App") -> None:
-        print_text(_welcome(app.settings))
+        print_text(_welcome(app.settings, own_address(app.settings, [opened.room for opened in app.rooms])))
         sys.stdout.flush()
         if not no_open:
             _open_browser(app.settings.url("/"))
@@ -60,7 +61,8 @@ def _demo_settings(port: int, grpc_port: int, data: Path | None) -> "Settings":
 
     folder = data or user_data_folder() / "demo"
     settings = read_settings(host=_HOST, port=port, grpc_port=grpc_port, data=folder, auth="required", workers=1)
-    return dataclasses.replace(settings, database=None, public_url=None)
+    rooms = {**settings.room_tables, "directory": {**settings.room_tables.get("directory", {}), "grpc_auth": "none"}}
+    return dataclasses.replace(settings, database=None, public_url=None, room_tables=rooms)
 
 
 async def _prepare(app: "App") -> None:
@@ -92,12 +94,13 @@ async def _fill(room: str, fill: Any, service: Any) -> None:
         warn(f"The room {room} has no demo data: {error.sentence()}")
 
 
-def _welcome(settings: "Settings") -> str:
+def _welcome(settings: "Settings", grpc: str | None) -> str:
     from pentad.cli.snippets import snippets
 
     parts = [
         f"Pentad demo is ready: {settings.url('/')}",
         f"Login: {LOGIN} / {LOGIN} (from this machine only)",
+        *([] if grpc is None else [f"gRPC:  {grpc} (the directory; no login needed from this machine)"]),
         f"Data:  {settings.data}",
         *(f"\n{title}\n{text}" for title, text in snippets(settings.url("/mcp"), LOGIN, LOGIN)),
         "\nCtrl-C stops the demo.",

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Awaitable, Callable
 
 from pentad.app import App, open_app
+from pentad.gateway.doorways import own_servers
 from pentad.gateway.site import http_application
 from pentad.net.listen import bound_port
 from pentad.net.server import new_event_loop, serve
@@ -29,10 +30,11 @@ def run_server(settings: Settings, listener: socket.socket, *, prepare: Prepare,
 async def _run(settings: Settings, listener: socket.socket, prepare: Prepare, announce: Announce) -> None:
     async with open_app(settings) as app:
         await prepare(app)
-        await serve(
-            http_application(app),
-            limits=settings.limits,
-            listener=listener,
-            ready=lambda _port: announce(app),
-            stopping=app.stopping,
-        )
+        async with own_servers(app):
+            await serve(
+                http_application(app),
+                limits=settings.limits,
+                listener=listener,
+                ready=lambda _port: announce(app),
+                stopping=app.stopping,
+            )

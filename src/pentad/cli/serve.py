@@ -40,13 +40,14 @@ def serve(settings: "Settings") -> None:
 
 def _serve(settings: "Settings") -> None:
     from pentad.cli.http_server import run_server
+    from pentad.gateway.doorways import own_address
     from pentad.net.listen import bind
 
     async def prepare(app: "App") -> None:
         await _first_login(settings, app.users)
 
     def announce(app: "App") -> None:
-        _tell_address(app.settings)
+        _tell_address(app.settings, own_address(app.settings, [opened.room for opened in app.rooms]))
 
     run_server(settings, bind(settings.host, settings.port), prepare=prepare, announce=announce)
 
@@ -70,16 +71,21 @@ def _supervise(settings: "Settings") -> None:
     import dataclasses
 
     from pentad.cli.store import open_users
+    from pentad.gateway.doorways import check_free, own_address
     from pentad.net.listen import bind, bound_port
     from pentad.net.workers import supervise
+    from pentad.rooms.finder import find_rooms
 
     async def run() -> None:
         with contextlib.closing(bind(settings.host, settings.port)) as listener:
             known = dataclasses.replace(settings, port=bound_port(listener))
+            grpc = own_address(known, find_rooms(known.rooms))
+            if grpc is not None:
+                check_free(known)
             async with open_users(known) as users:
                 await _first_login(known, users)
             command = [sys.executable, "-m", "pentad.cli.main", *sys.argv[1:]]
-            await supervise(command, listener, workers=settings.workers, ready=lambda _: _tell_address(known))
+            await supervise(command, listener, workers=settings.workers, ready=lambda _: _tell_address(known, grpc))
 
     asyncio.run(run())
 
@@ -91,6 +97,7 @@ async def _first_login(settings: "Settings", users: "Users") -> None:
         say("It is shown only now; `pentad users passwd admin` changes it.")
 
 
-def _tell_address(settings: "Settings") -> None:
-    print_text(f"Pentad is ready at {settings.url('/')} (MCP: {settings.url('/mcp')})")
+def _tell_address(settings: "Settings", grpc: str | None) -> None:
+    more = "" if grpc is None else f", gRPC: {grpc}"
+    print_text(f"Pentad is ready at {settings.url('/')} (MCP: {settings.url('/mcp')}{more})")
     sys.stdout.flush()

@@ -1,6 +1,5 @@
 """The HTTP application of an open Pentad: its endpoints, its routes and the guards in front of both."""
 
-from pentad.access.rate_limits import Allowance, RateLimits
 from pentad.app import App, Era
 from pentad.gateway.front import Front
 from pentad.gateway.guards import HostGuard
@@ -26,7 +25,7 @@ def http_application(app: App) -> Front:
         ordinary_routes(app),
         guard=guard,
         authenticator=app.authenticator if settings.auth == "required" else None,
-        rates=RateLimits(app.database, Allowance(limits.calls_per_second, limits.calls_burst), clock=app.clock),
+        rates=app.rates,
         limits=limits,
         metadata_url=settings.url("/.well-known/oauth-protected-resource"),
         any_origin=[prefix for opened in app.rooms for prefix in opened.room.any_origin],

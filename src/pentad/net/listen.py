@@ -16,9 +16,12 @@ from pentad.kernel.errors import Misconfigured
 SOCKET_FILE_MODE: Final = 0o660
 
 
-def bind(host: str, port: int, uds: str | None = None) -> socket.socket:
-    """A bound socket, not yet listening; port 0 picks a free one. `uds` is the path of a Unix socket instead."""
-    return _bind_path(Path(uds)) if uds is not None else _bind_address(host, port)
+def bind(host: str, port: int, uds: str | None = None, *, option: str = "--port") -> socket.socket:
+    """A bound socket, not yet listening; port 0 picks a free one. `uds` is the path of a Unix socket instead.
+
+    `option` is what an operator changes if the port cannot be had.
+    """
+    return _bind_path(Path(uds)) if uds is not None else _bind_address(host, port, option)
 
 
 def bound_port(listener: socket.socket) -> int:
@@ -31,7 +34,7 @@ def remove_path(uds: str) -> None:
     Path(uds).unlink(missing_ok=True)
 
 
-def _bind_address(host: str, port: int) -> socket.socket:
+def _bind_address(host: str, port: int, option: str) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -45,7 +48,7 @@ def _bind_address(host: str, port: int) -> socket.socket:
         listener.bind(address)
     except OSError as error:
         listener.close()
-        raise _cannot_bind(f"{host}:{port}", error) from None
+        raise _cannot_bind(f"{host}:{port}", error, option) from None
     listener.setblocking(False)
     return listener
 
@@ -74,9 +77,9 @@ def _remove_stale(path: Path) -> None:
             path.unlink()
 
 
-def _cannot_bind(where: str, error: OSError) -> Misconfigured:
+def _cannot_bind(where: str, error: OSError, option: str = "--port") -> Misconfigured:
     if error.errno == errno.EADDRINUSE:
-        return Misconfigured(f"{where} is already in use.", hint="Stop the other process, or choose another --port.")
+        return Misconfigured(f"{where} is already in use.", hint=f"Stop the other process, or choose another {option}.")
     if error.errno in (errno.EACCES, errno.EPERM):
-        return Misconfigured(f"{where} may not be opened by this user.", hint="Choose a --port of 1024 or above.")
-    return Misconfigured(f"{where} cannot be opened: {error.strerror}.", hint="Check --host and --port.")
+        return Misconfigured(f"{where} may not be opened by this user.", hint=f"Choose a {option} of 1024 or above.")
+    return Misconfigured(f"{where} cannot be opened: {error.strerror}.", hint=f"Check --host and {option}.")
