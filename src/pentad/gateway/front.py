@@ -19,13 +19,14 @@ from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
 from pentad.mcp.exchange import Endpoint, HttpExchange
 from pentad.mcp.sse import Message, Receive, Send
 from pentad.mcp.wire_errors import unforeseen
-from pentad.net.body import ClientDisconnected, read_body
+from pentad.net.body import ClientDisconnected, bounded_receive, read_body
 
 Scope = MutableMapping[str, Any]
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _ASKED_FIRST: Final = frozenset({b"application/json", b"application/json-patch+json"})
 """Kinds of bodies a browser does not send to another origin without asking."""
+_FORM: Final = b"multipart/form-data"
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _NONE_REPEATED: Final = frozenset[bytes]()
 _USUAL_MEDIA: Final = frozenset(
@@ -150,20 +151,21 @@ class Front:
         principal = await self._principal(headers, required=False)
         if principal is not ANONYMOUS and not self._rates.try_spend(principal.id):
             await self._rates.spend(principal.id)
-        if scope["method"] in _WITH_BODY:
-            try:
-                body = await read_body(
-                    receive,
-                    _length(headers),
-                    limit=self._limits.upload_bytes,
-                    floor_bytes_per_second=self._limits.body_bytes_per_second,
-                )
-                receive = _once(body, receive)
-            except ClientDisconnected:
-                return
-        scope.setdefault("state", {})["principal"] = principal
-        scope["path"] = scope["path"].rstrip("/") or "/"
-        await self._ordinary(scope, receive, send)
+        try:
+            if scope["method"] in _WITH_BODY:
+                receive = await self._receive_body(headers, receive)
+            scope.setdefault("state", {})["principal"] = principal
+            scope["path"] = scope["path"].rstrip("/") or "/"
+            await self._ordinary(scope, receive, send)
+        except ClientDisconnected:
+            return
+
+    async def _receive_body(self, headers: Mapping[bytes, bytes], receive: Receive) -> Receive:
+        """A body that is here already, or, for a form with files, one that its route reads as it comes."""
+        length, limit, floor = _length(headers), self._limits.upload_bytes, self._limits.body_bytes_per_second
+        if headers.get(b"content-type", b"").startswith(_FORM):
+            return bounded_receive(receive, length, limit=limit, floor_bytes_per_second=floor)
+        return _once(await read_body(receive, length, limit=limit, floor_bytes_per_second=floor), receive)
 
     async def _serve_mcp(self, endpoint: Endpoint, method: str, exchange: HttpExchange) -> None:
         if method == "POST":

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pentad.kernel.errors import PentadError
 from pentad.mcp.dispatcher import Record
+from pentad.net.body import ClientDisconnected
 
 _REFUSED: Final = 400
 
@@ -45,7 +46,7 @@ def _noted(app: ASGIApp, room: str, pattern: str, record: Record) -> ASGIApp:
         except PentadError as error:
             outcome = str(error.http_status)
             raise
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, ClientDisconnected):
             outcome = "cancelled"
             raise
         except Exception:

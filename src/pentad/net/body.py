@@ -64,6 +64,36 @@ async def read_body(
     return await _read_stream(first, receive, limit, pace)
 
 
+def bounded_receive(
+    receive: Receive,
+    content_length: int | None,
+    *,
+    limit: int,
+    floor_bytes_per_second: int = 0,
+    grace_seconds: float = GRACE_SECONDS,
+    clock: Clock = _CLOCK,
+) -> Receive:
+    """The same bounds for a body that somebody else reads as it comes; a breach is raised to whoever reads."""
+    if content_length is not None and content_length > limit:
+        raise _too_large(limit)
+    pace = _Pace(clock.monotonic(), floor_bytes_per_second, grace_seconds, clock)
+    received = 0
+    whole = False
+
+    async def bounded() -> Message:
+        nonlocal received, whole
+        if whole:
+            return await receive()
+        message = await _in_time(receive(), pace, received)
+        received += len(message.get("body", b""))
+        if received > limit:
+            raise _too_large(limit)
+        whole = not message.get("more_body", False)
+        return message
+
+    return bounded
+
+
 class _Pace:
     """Until when the next chunk must have come: every byte received buys time at the floor rate."""
 
@@ -83,16 +113,7 @@ async def _read_stream(first: Awaitable[Message], receive: Receive, limit: int, 
     body = bytearray()  # not a list of chunks: millions of tiny ones would weigh many times the cap
     coming = first
     while True:
-        try:
-            async with asyncio.timeout(pace.seconds_left(len(body))):
-                message = await coming
-        except TimeoutError:
-            raise BodyTooSlow(
-                "The request's body arrives too slowly.",
-                hint="Send it at once; the floor is limits.body_bytes_per_second.",
-            ) from None
-        if message["type"] != "http.request":
-            raise ClientDisconnected
+        message = await _in_time(coming, pace, len(body))
         chunk: bytes = message.get("body", b"")
         if len(body) + len(chunk) > limit:
             raise _too_large(limit)
@@ -100,6 +121,21 @@ async def _read_stream(first: Awaitable[Message], receive: Receive, limit: int, 
         if not message.get("more_body", False):
             return bytes(body)
         coming = receive()
+
+
+async def _in_time(coming: Awaitable[Message], pace: _Pace, received: int) -> Message:
+    """The next part of a body."""
+    try:
+        async with asyncio.timeout(pace.seconds_left(received)):
+            message = await coming
+    except TimeoutError:
+        raise BodyTooSlow(
+            "The request's body arrives too slowly.",
+            hint="Send it at once; the floor is limits.body_bytes_per_second.",
+        ) from None
+    if message["type"] != "http.request":
+        raise ClientDisconnected
+    return message
 
 
 async def _already(message: Message) -> Message:

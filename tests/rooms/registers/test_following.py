@@ -1,7 +1,7 @@
 """Subscriptions are refused as reading is, and end when the right to read does."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ UPDATED = "notifications/resources/updated"
 
 
 @contextlib.asynccontextmanager
-async def connected(site: Site, wire: Wire, who: str) -> AsyncIterator[HttpClient]:
+async def connected(site: Site, wire: Wire, who: str) -> AsyncGenerator[HttpClient]:
     client = await connect_http(site.app, wire, authorization=site.credentials(who)["authorization"])
     try:
         yield client

@@ -1,37 +1,34 @@
-"""Files attached to objects: kept in the data folder, one folder an object, under the names they came with.
+"""Files attached to objects, kept in the store: a backup holds them, every process sees the same ones, and purging an
+object takes its files along in the same transaction.
 
-Who may see or change the object may see or change its files; that is asked before anything here is called. Names are
-checked, never repaired: nothing a caller writes can leave the object's folder.
+Who may see or change the object may see or change its files; that is asked before anything here is called. Content is
+kept in pieces, so that neither a statement nor a download has to hold a whole file.
 """
 
-import asyncio
 import mimetypes
-import os
 import re
-import shutil
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, TypeVar
-from uuid import UUID
+from typing import Any, BinaryIO, Final
 
-from pentad.kernel.clock import iso
-from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound
+from pentad.kernel.clock import Clock, iso
+from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound, Unavailable
 from pentad.kernel.ids import opaque_id
-from pentad.platform import Platform
-
-T = TypeVar("T")
+from pentad.kernel.limits import MIB
+from pentad.kernel.ports import Database, Row, Transaction
 
 MOST_FILES: Final = 100
+_PIECE: Final = 1 * MIB
 _LONGEST_NAME: Final = 200
 _FORBIDDEN: Final = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\u200b-\u200f\u202a-\u202e\u2066-\u2069]')
-_UNFINISHED: Final = ".part-"
+_SELECT: Final = "SELECT id, name, size, modified_at FROM files WHERE object = ?"
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """One attached file."""
+    """One attached file. A file that takes the place of another has an id of its own."""
 
+    id: str
     name: str
     size: int
     modified_at: float
@@ -47,76 +44,67 @@ class Attachment:
 class Files:
     """The attachments of all objects."""
 
-    def __init__(self, folder: Path, most_bytes: int) -> None:
-        self._folder = folder
+    def __init__(self, database: Database, clock: Clock, most_bytes: int) -> None:
+        self._database = database
+        self._clock = clock
         self._most_bytes = most_bytes
+
+    async def get(self, uuid: str, name: str) -> Attachment:
+        row = await self._database.lookup(f"{_SELECT} AND name = ?", uuid, checked_name(name))
+        if row is None:
+            raise _missing(name)
+        return Attachment(*row)
+
+    async def content(self, attachment: Attachment) -> AsyncIterator[bytes]:
+        """What is in a file, piece by piece. It ends with an error if the file is removed or replaced meanwhile."""
+        for number in range(-(-attachment.size // _PIECE)):
+            row: Row | None = await self._database.lookup(
+                "SELECT content FROM file_pieces WHERE file = ? AND number = ?", attachment.id, number
+            )
+            if row is None:
+                raise Unavailable(f"The file {attachment.name!r} was replaced meanwhile.", hint="Read it again.")
+            yield bytes(row[0])
+
+    async def write(self, uuid: str, given: Sequence[tuple[str, BinaryIO]]) -> list[Attachment]:
+        """Attach files, each in place of one that has its name already; all of them or none."""
+        names = [checked_name(name) for name, _ in given]
+        if len(set(names)) < len(names):
+            raise InvalidInput("Two of the files have the same name.", hint="Rename one of them.")
+        sizes = [source.seek(0, 2) for _, source in given]
+        for size in sizes:
+            if size > self._most_bytes:
+                raise LimitExceeded(f"The file has {size} bytes; the limit is {self._most_bytes}.")
+        now = self._clock.now()
+        made = [Attachment(opaque_id(size=12), name, size, now) for name, size in zip(names, sizes, strict=True)]
+
+        def write(tx: Transaction) -> None:
+            for attachment, (_, source) in zip(made, given, strict=True):
+                _store(tx, uuid, attachment, source)
+            if int(tx.value("SELECT count(*) FROM files WHERE object = ?", uuid)) > MOST_FILES:
+                raise LimitExceeded(f"An object has at most {MOST_FILES} files.", hint="Delete one first.")
+
+        try:
+            await self._database.write(write)
+        except Conflict as error:
+            if error.details == {"rule": "reference"}:
+                raise NotFound(f"Object {uuid} not found.", hint="It was removed for good.") from None
+            raise
+        return made
+
+    async def delete(self, uuid: str, name: str) -> None:
+        wanted = checked_name(name)
+        sql = "DELETE FROM files WHERE object = ? AND name = ?"
+        if not await self._database.write(lambda tx: tx.run(sql, uuid, wanted)):
+            raise _missing(name)
 
     async def list(self, uuid: str) -> list[Attachment]:
         """The files of an object, by name."""
-        return await _aside(lambda: _listed(self._of(uuid)))
-
-    async def read(self, uuid: str, name: str) -> tuple[Attachment, bytes]:
-        """One file and its content."""
-        path = self._of(uuid) / checked_name(name)
-
-        def read() -> tuple[Attachment, bytes]:
-            try:
-                return _attachment(path), path.read_bytes()
-            except FileNotFoundError:
-                raise _missing(name) from None
-
-        return await _aside(read)
-
-    async def write(self, uuid: str, name: str, content: bytes) -> Attachment:
-        """Attach a file, in place of one that has the name already; whole or not at all."""
-        folder, wanted = self._of(uuid), checked_name(name)
-        if len(content) > self._most_bytes:
-            raise LimitExceeded(f"The file has {len(content)} bytes; the limit is {self._most_bytes}.")
-
-        def write() -> Attachment:
-            folder.mkdir(parents=True, exist_ok=True)
-            others = [one for one in _listed(folder) if one.name != wanted]
-            if len(others) >= MOST_FILES:
-                raise LimitExceeded(f"An object has at most {MOST_FILES} files.", hint="Delete one first.")
-            unfinished = folder / f"{_UNFINISHED}{opaque_id(size=9)}"
-            try:
-                with unfinished.open("xb") as file:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
-                unfinished.replace(folder / wanted)
-            finally:
-                unfinished.unlink(missing_ok=True)
-            return _attachment(folder / wanted)
-
-        return await _aside(write)
-
-    async def delete(self, uuid: str, name: str) -> None:
-        path = self._of(uuid) / checked_name(name)
-
-        def delete() -> None:
-            try:
-                path.unlink()
-            except FileNotFoundError:
-                raise _missing(name) from None
-
-        await _aside(delete)
-
-    async def forget(self, uuid: str) -> None:
-        """Remove all files of an object that is gone for good."""
-        await _aside(lambda: shutil.rmtree(self._of(uuid), ignore_errors=True))
-
-    def _of(self, uuid: str) -> Path:
-        return self._folder / str(UUID(uuid))
-
-
-def files_of(platform: Platform) -> Files:
-    """The attachments in a server's data folder."""
-    return Files(platform.data / "registers" / "files", platform.limits.upload_bytes)
+        found = await self._database.read(lambda rows: rows.all(f"{_SELECT} ORDER BY name", uuid))
+        return [Attachment(*row) for row in found]
 
 
 def checked_name(name: str) -> str:
-    """A name that is one, and nothing more than a name."""
+    """A name that is one, and nothing more than a name: wherever it is saved, it stays in its folder."""
     if (
         not name
         or name != name.strip()
@@ -132,23 +120,22 @@ def checked_name(name: str) -> str:
     return name
 
 
-def _listed(folder: Path) -> list[Attachment]:
-    try:
-        found = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    except FileNotFoundError:
-        return []
-    return [_attachment(path) for path in found]
+def _store(tx: Transaction, uuid: str, attachment: Attachment, source: BinaryIO) -> None:
+    tx.run("DELETE FROM files WHERE object = ? AND name = ?", uuid, attachment.name)
+    tx.run(
+        "INSERT INTO files (id, object, name, size, modified_at) VALUES (?, ?, ?, ?, ?)",
+        attachment.id, uuid, attachment.name, attachment.size, attachment.modified_at,
+    )  # fmt: skip
+    for number, piece in enumerate(_pieces(source)):
+        tx.run("INSERT INTO file_pieces (file, number, content) VALUES (?, ?, ?)", attachment.id, number, piece)
 
 
-def _attachment(path: Path) -> Attachment:
-    facts = path.stat()
-    return Attachment(path.name, facts.st_size, facts.st_mtime)
+def _pieces(source: BinaryIO) -> Iterator[bytes]:
+    """From the beginning, however often a transaction has to be run again."""
+    source.seek(0)
+    while piece := source.read(_PIECE):
+        yield piece
 
 
 def _missing(name: str) -> NotFound:
     return NotFound(f"The object has no file {name[:80]!r}.", hint="List its files.", details={"kind": "file"})
-
-
-async def _aside(work: Callable[[], T]) -> T:
-    """Disks are slow: never on the event loop."""
-    return await asyncio.to_thread(work)

@@ -6,6 +6,7 @@ It only puts the parts together; each part knows the store, the rules of access,
 from pentad.platform import Platform
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.catalogue import Catalogue
+from pentad.rooms.registers.files import Files
 from pentad.rooms.registers.live import LiveQueries
 from pentad.rooms.registers.objects.history import History
 from pentad.rooms.registers.objects.objects import Objects
@@ -30,6 +31,7 @@ class Registers:
         self.history = History(database, self.catalogue, self.access, self.objects)
         self.plans = Plans(database, clock, self.catalogue, self.access, self.objects, self.history)
         self.saved = SavedQueries(database, clock, self.catalogue, self.objects, self.access)
+        self.files = Files(database, clock, platform.limits.upload_bytes)
         self.webhooks = Webhooks(database, clock, self.catalogue)
         self.transfer = Transfer(database, self.objects, self.access)
         self._live = LiveQueries(database, self.saved)

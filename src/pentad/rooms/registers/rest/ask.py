@@ -1,6 +1,7 @@
 """One REST request as its route sees it: who asks, for what, with which preconditions. Reading only; no rules here."""
 
 import re
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, cast
 
 import msgspec
@@ -8,10 +9,10 @@ from starlette.requests import Request
 
 from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
 from pentad.kernel.json import check_bounds
+from pentad.net.multipart import Form, is_form, read_form
 from pentad.rooms.registers.access import ROOM
 from pentad.rooms.registers.authorization import Right
 from pentad.rooms.registers.callers import caller_of_request
-from pentad.rooms.registers.files import files_of
 from pentad.rooms.registers.models import Pair
 from pentad.rooms.registers.query.tree import DEFAULT_LIMIT, LARGEST_LIMIT
 from pentad.rooms.registers.rest.pages import version_in
@@ -23,6 +24,10 @@ _ETAG: Final = re.compile(r'(?:W/)?"([^"]{1,400})"')
 _LARGEST_OFFSET: Final = 2**53
 
 
+def is_yes(text: str) -> bool:
+    return text.lower() in ("1", "true", "yes")
+
+
 class Ask:
     """A request for one route of the room."""
 
@@ -30,7 +35,7 @@ class Ask:
         self.registers = registers
         self.request = request
         self.caller = caller_of_request(request)
-        self.files = files_of(registers.platform)
+        self.files = registers.files
 
     def path(self, name: str) -> str:
         return self.request.path_params[name]
@@ -40,7 +45,7 @@ class Ask:
         return self.request.query_params.get(name) or None
 
     def flag(self, name: str) -> bool:
-        return (self.request.query_params.get(name) or "").lower() in ("1", "true", "yes")
+        return is_yes(self.request.query_params.get(name) or "")
 
     def integer(self, name: str, default: int, most: int = LARGEST_LIMIT) -> int:
         given = self.text(name)
@@ -74,6 +79,19 @@ class Ask:
         if not isinstance(given, dict):
             raise InvalidInput("The body must be a JSON object.")
         return cast("dict[str, Any]", given)
+
+    @property
+    def is_form(self) -> bool:
+        """Whether the body is a form with files."""
+        return is_form(self._content_type)
+
+    def form(self) -> AbstractAsyncContextManager[Form]:
+        """The form in the body, read as it comes in; its files last as long as the context."""
+        return read_form(self.request.stream(), self._content_type)
+
+    @property
+    def _content_type(self) -> str:
+        return self.request.headers.get("content-type", "")
 
     def matched(self) -> str | None:
         """The version `If-Match` names; None when any will do."""

@@ -1,11 +1,12 @@
-"""Files of objects over REST: in as raw bytes or base64, out as attachments no browser will run."""
+"""Files of objects over REST: in as a form, raw bytes or base64, out as attachments no browser will run."""
 
 import base64
 import binascii
+import io
 from typing import Final
 from urllib.parse import quote
 
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.authorization import Right
@@ -34,31 +35,47 @@ async def list_files(ask: Ask) -> Response:
 
 
 async def upload_file(ask: Ask) -> Response:
-    """Attach a file, its content in base64."""
+    """Attach files: a form (multipart/form-data) with any number, or JSON with the content of one in base64."""
     uuid = await _object(ask, "update")
+    if ask.is_form:
+        return await _upload_form(ask, uuid)
     given = body_as(FileData, await ask.object())
     try:
         content = base64.b64decode(given.content, validate=True)
     except (binascii.Error, ValueError):
         raise InvalidInput("content is not base64.", hint="Or PUT the raw bytes to .../files/{name}.") from None
-    return answer((await ask.files.write(uuid, given.name, content)).wire(), 201)
+    return await _attach(ask, uuid, given.name, content)
+
+
+async def _upload_form(ask: Ask, uuid: str) -> Response:
+    async with ask.form() as form:
+        if not form.files:
+            raise InvalidInput("The form holds no file.", hint="With curl: -F file=@photo.jpg")
+        made = await ask.files.write(uuid, [(one.name, one.content) for one in form.files])
+    return answer(envelope([one.wire() for one in made], len(made), len(made), 0), 201)
+
+
+async def _attach(ask: Ask, uuid: str, name: str, content: bytes) -> Response:
+    [made] = await ask.files.write(uuid, [(name, io.BytesIO(content))])
+    return answer(made.wire(), 201)
 
 
 async def put_file(ask: Ask) -> Response:
     """Attach a file, its content as the raw body."""
     uuid = await _object(ask, "update")
-    return answer((await ask.files.write(uuid, ask.path("name"), await ask.request.body())).wire(), 201)
+    return await _attach(ask, uuid, ask.path("name"), await ask.request.body())
 
 
 async def download_file(ask: Ask) -> Response:
     """Download a file of an object."""
-    found, content = await ask.files.read(await _object(ask, "read"), ask.path("name"))
+    found = await ask.files.get(await _object(ask, "read"), ask.path("name"))
     headers = {
+        "content-length": str(found.size),
         "content-disposition": f"attachment; filename*=UTF-8''{quote(found.name, safe='')}",
         "x-content-type-options": "nosniff",
         "content-security-policy": "sandbox; default-src 'none'",
     }
-    return Response(content, headers=headers, media_type=found.media_type)
+    return StreamingResponse(ask.files.content(found), headers=headers, media_type=found.media_type)
 
 
 async def delete_file(ask: Ask) -> Response:

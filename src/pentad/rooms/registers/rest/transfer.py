@@ -1,8 +1,8 @@
 """Whole files over REST: objects out as CSV, Excel, JSON or JSON lines, and in again."""
 
 import io
-from collections.abc import AsyncIterator
-from typing import Any, Final
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, BinaryIO, Final
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
@@ -12,16 +12,15 @@ from pentad.platform import Parameter
 from pentad.rooms.registers.authorization import Right
 from pentad.rooms.registers.models import Pair
 from pentad.rooms.registers.rest.answers import answer
-from pentad.rooms.registers.rest.ask import Ask
+from pentad.rooms.registers.rest.ask import Ask, is_yes
 from pentad.rooms.registers.rest.table import RestRoute
 from pentad.rooms.registers.transfer.imports import ImportOptions
 from pentad.rooms.registers.transfer.rows import MEDIA_TYPES, format_named
 
 
-async def _pair(ask: Ask, right: Right) -> Pair:
+async def _pair(ask: Ask, right: Right, schema: str | None) -> Pair:
     """The register of the path with the schema named; its only one when none is."""
     catalogue = ask.registers.catalogue
-    schema = ask.text("schema")
     if schema is None:
         register = await catalogue.get_register(ask.caller, ask.path("id"))
         if len(register.schemas) != 1:
@@ -34,7 +33,7 @@ async def _pair(ask: Ask, right: Right) -> Pair:
 
 async def export(ask: Ask) -> Response:
     """Export the objects of a register's schema as a file."""
-    pair = await _pair(ask, "read")
+    pair = await _pair(ask, "read", ask.text("schema"))
     kind = format_named(ask.text("format") or "csv")
     chunks = ask.registers.transfer.export(ask.caller, pair, kind, _asked(ask))
     first = await anext(chunks, b"")  # what is wrong with the question is said before the answer begins
@@ -63,21 +62,37 @@ async def _from(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes
 
 
 async def import_(ask: Ask) -> Response:
-    """Import a file into a register's schema: every row or none, and a report of the bad ones."""
-    pair = await _pair(ask, "create")
-    kind = format_named(ask.text("format") or _kind_of(ask.request.headers.get("content-type", "")))
-    key = tuple(name.strip() for name in (ask.text("key") or "").split(",") if name.strip())
-    options = ImportOptions(key=key, partial=ask.flag("partial"), dry_run=ask.flag("dry_run"))
-    body = io.BytesIO(await ask.request.body())
-    report = await ask.registers.transfer.import_file(ask.caller, pair, body, kind, options)
+    """Import a file, raw or in a form, into a register's schema: every row or none, and a report of the bad ones."""
+    if not ask.is_form:
+        body = io.BytesIO(await ask.request.body())
+        return await _import(ask, body, ask.request.headers.get("content-type", ""), "", {})
+    async with ask.form() as form:
+        if len(form.files) != 1:
+            raise InvalidInput(f"The form holds {len(form.files)} files.", hint="Send one: -F file=@rows.csv")
+        [file] = form.files
+        return await _import(ask, file.content, file.media_type, file.name, form.fields)
+
+
+async def _import(ask: Ask, source: BinaryIO, media_type: str, name: str, fields: Mapping[str, str]) -> Response:
+    """Import what was sent; what the URL does not say may be said by fields of the form."""
+
+    def said(parameter: str) -> str:
+        return ask.text(parameter) or fields.get(parameter, "")
+
+    pair = await _pair(ask, "create", said("schema") or None)
+    kind = format_named(said("format") or _kind_of(media_type, name))
+    key = tuple(part.strip() for part in said("key").split(",") if part.strip())
+    options = ImportOptions(key=key, partial=is_yes(said("partial")), dry_run=is_yes(said("dry_run")))
+    report = await ask.registers.transfer.import_file(ask.caller, pair, source, kind, options)
     refused = report.failed and not options.partial and not options.dry_run
     return answer(report.wire(), 400 if refused else 200)
 
 
-def _kind_of(media_type: str) -> str:
+def _kind_of(media_type: str, name: str) -> str:
+    """The kind of a file by its type, or by how its name ends: clients often know no better type than bytes."""
     plain = media_type.partition(";")[0].strip().lower()
     for kind, known in MEDIA_TYPES.items():
-        if plain == known.partition(";")[0]:
+        if plain == known.partition(";")[0] or name.lower().endswith(f".{kind}"):
             return kind
     raise InvalidInput("Say what kind of file it is.", hint="Add ?format=csv, xlsx, json or jsonl.")
 

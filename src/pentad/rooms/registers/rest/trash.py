@@ -31,7 +31,6 @@ async def purge_object(ask: Ask) -> Response:
     """Remove a deleted object for good, with its files."""
     pair, stored = await ask.registers.objects.find_deleted(ask.caller, ask.path("id"))
     await ask.registers.objects.purge(ask.caller, pair, stored.uuid)
-    await ask.files.forget(stored.uuid)
     return nothing()
 
 

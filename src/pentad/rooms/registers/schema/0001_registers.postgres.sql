@@ -81,6 +81,23 @@ CREATE TABLE object_text (
 );
 CREATE INDEX object_text_words ON object_text USING gin (words);
 
+-- Files attached to objects, in pieces of at most a mebibyte. They go with their object.
+CREATE TABLE files (
+    id          TEXT COLLATE "C" PRIMARY KEY,
+    object      TEXT COLLATE "C" NOT NULL REFERENCES objects (uuid) ON DELETE CASCADE,
+    name        TEXT COLLATE "C" NOT NULL,
+    size        BIGINT NOT NULL,
+    modified_at DOUBLE PRECISION NOT NULL,
+    UNIQUE (object, name)
+);
+
+CREATE TABLE file_pieces (
+    file    TEXT COLLATE "C" NOT NULL REFERENCES files (id) ON DELETE CASCADE,
+    number  BIGINT NOT NULL,
+    content BYTEA NOT NULL,
+    PRIMARY KEY (file, number)
+);
+
 CREATE TABLE idempotency_keys (
     principal TEXT COLLATE "C" NOT NULL,
     key       TEXT COLLATE "C" NOT NULL,

@@ -82,6 +82,23 @@ CREATE VIRTUAL TABLE object_text USING fts5 (
     text, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
 );
 
+-- Files attached to objects, in pieces of at most a mebibyte. They go with their object.
+CREATE TABLE files (
+    id          TEXT PRIMARY KEY,
+    object      TEXT NOT NULL REFERENCES objects (uuid) ON DELETE CASCADE,
+    name        TEXT NOT NULL,
+    size        INTEGER NOT NULL,
+    modified_at REAL NOT NULL,
+    UNIQUE (object, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE file_pieces (
+    file    TEXT NOT NULL REFERENCES files (id) ON DELETE CASCADE,
+    number  INTEGER NOT NULL,
+    content BLOB NOT NULL,
+    PRIMARY KEY (file, number)
+) STRICT;
+
 CREATE TABLE idempotency_keys (
     principal TEXT NOT NULL,
     key       TEXT NOT NULL,
