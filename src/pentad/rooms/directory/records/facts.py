@@ -67,7 +67,7 @@ class ClassTerm(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything the store keeps of a record beside its text."""
+    """Everything the store keeps of a record beside its text. The description is in lower case: it is only compared."""
 
     name: str
     version: str
@@ -97,7 +97,7 @@ def facts_of(data: Mapping[str, Any]) -> Facts:
     terms: list[Term] = [
         Term(Kind.NAME, name.lower()),
         Term(Kind.VERSION, version.lower(), detail=key),
-        Term(Kind.SCHEMA_VERSION, schema_version.lower()),
+        Term(Kind.SCHEMA_VERSION, schema_version.lower(), detail=version_key(schema_version)),
     ]
     for kind, classes in ((Kind.SKILL, skills), (Kind.DOMAIN, domains), (Kind.MODULE, modules)):
         terms += [Term(kind, found.name.lower(), found.number) for found in classes]
@@ -109,7 +109,7 @@ def facts_of(data: Mapping[str, Any]) -> Facts:
         version=version,
         schema_version=schema_version,
         created_at=created_at,
-        description=description,
+        description=description.lower(),
         previous_cid=_text(data, "previous_record_cid") or None,
         version_key=key,
         created_key=created_key(created_at),
