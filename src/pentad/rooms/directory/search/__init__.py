@@ -1,0 +1,1 @@
+"""Finding records: by what they say of themselves, by patterns, and by words."""
