@@ -310,9 +310,8 @@ def prune(value: Any) -> Any:
     return {name: member for name, member in pruned.items() if member is not None and member not in ({}, [], "")}
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One row of a bulk write or of a plan.
+class Operation(msgspec.Struct, frozen=True):
+    """One row of a bulk write or of a plan; there are thousands of them in one request.
 
     `ref` names the object for everything but create and upsert; `key` names the properties an upsert looks it up by;
     `uuid` is what a new object shall have; `patch` are the operations of a JSON Patch.
@@ -327,8 +326,7 @@ class Operation:
     patch: tuple[dict[str, Any], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True, array_like=True):
     """What became of one row of a bulk write."""
 
     index: int

@@ -32,13 +32,10 @@ def outcomes_wire(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     for outcome in outcomes:
         counts[outcome.status] = counts.get(outcome.status, 0) + 1
-        row: dict[str, Any] = {
-            "index": outcome.index,
-            "status": outcome.status,
-            "id": outcome.uuid,
-            "version": outcome.version,
-        }
+        row: dict[str, Any] = {"index": outcome.index, "status": outcome.status}
+        if outcome.uuid is not None:
+            row.update(id=outcome.uuid, version=outcome.version)
         if outcome.error is not None:
             row["error"] = outcome.error
-        rows.append({name: value for name, value in row.items() if value is not None})
+        rows.append(row)
     return {"results": rows, **counts}

@@ -237,10 +237,11 @@ def _values(node: Any, path: tuple[str, ...]) -> Iterator[Any]:
 
 def _collect(values: Iterable[Any], into: list[str]) -> list[str]:
     for value in values:
-        if isinstance(value, str):
+        kind: type[Any] = type(value)
+        if kind is str:
             into.append(value)
-        elif isinstance(value, dict):
-            _collect(cast("dict[str, Any]", value).values(), into)
-        elif isinstance(value, list):
-            _collect(cast("list[Any]", value), into)
+        elif kind is dict:
+            _collect(value.values(), into)
+        elif kind is list:
+            _collect(value, into)
     return into

@@ -30,8 +30,8 @@ def text_of(data: Any) -> tuple[str, Problem | None]:
     except (TypeError, ValueError, OverflowError, RecursionError):
         return "", Problem((), "json", "is not plain JSON")
     suspicious = (
-        b"\\u0000" in raw
-        or (b"null" in raw and raw.count(b"null") != _nulls(data))
+        (b"\\" in raw and b"\\u0000" in raw)
+        or ((nulls := raw.count(b"null")) and nulls != _nulls(data))
         or (_SAMPLE in raw[::_EVERY].translate(_DIGITS) and _TOO_MANY_DIGITS in raw.translate(_DIGITS))
     )
     return raw.decode(), (next(_unstorable(data, ()), None) if suspicious else None)

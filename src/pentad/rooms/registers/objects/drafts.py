@@ -36,8 +36,7 @@ class Held(NamedTuple):
     hash: bytes
 
 
-@dataclass(slots=True)
-class Draft:
+class Draft(msgspec.Struct):
     """`references` and `words` are None where they stay as they are.
 
     `at` is the time of the change where it is not that of the new state: a lock is no new state.
@@ -88,15 +87,15 @@ def digest(text: str) -> bytes:
     return _SHA256(text.encode()).digest()
 
 
-def link(
-    previous: bytes, uuid: str, register: int, schema: int, version: int, action: str, at: float, who: Provenance,
-    state: bytes,
-) -> bytes:  # fmt: skip
-    """The hash of a change: of the one before it, its own facts, and the digest of the state it led to."""
-    facts = _ENCODE(
-        (
-            uuid, register, schema, version, action, at,
-            who.principal, who.agent, who.session, who.call, who.reason, who.plan,
-        )
+def shared_facts(register: int, schema: int, version: int, action: str, at: float, who: Provenance) -> bytes:
+    """The facts of a change apart from its object: the same for all new objects of one write."""
+    facts = (
+        register, schema, version, action, at,
+        who.principal, who.agent, who.session, who.call, who.reason, who.plan,
     )  # fmt: skip
-    return _SHA256(previous + facts + state).digest()
+    return _ENCODE(facts)[1:]
+
+
+def link(previous: bytes, uuid: str, shared: bytes, state: bytes) -> bytes:
+    """The hash of a change: of the one before it, its own facts, and the digest of the state it led to."""
+    return _SHA256(b'%b["%b",%b%b' % (previous, uuid.encode(), shared, state)).digest()

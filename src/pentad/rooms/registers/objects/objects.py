@@ -7,6 +7,8 @@ writer took at the same moment, to find out who it was.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+import msgspec
+
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded
 from pentad.kernel.ports import Database, Rows, Transaction
@@ -117,11 +119,11 @@ class Objects(ObjectReader):
                 hint="Send them in portions.",
             )
 
-        def answer(steps: Sequence[Step]) -> list[Any]:
-            return [[one.index, one.status, one.uuid, one.version, one.error] for one in map(Step.outcome, steps)]
+        def answer(steps: Sequence[Step]) -> list[Outcome]:
+            return [step.outcome() for step in steps]
 
-        rows = await self._run(caller, pair, operations, atomic, idempotency_key, answer)
-        return [Outcome(*row) for row in rows]
+        outcomes = await self._run(caller, pair, operations, atomic, idempotency_key, answer)
+        return outcomes if idempotency_key is None else msgspec.convert(outcomes, list[Outcome])  # kept as plain JSON
 
     async def can_delete(self, caller: Caller, pair: Pair, ref: int | str) -> DeletionReport:
         """What deleting the object would do."""

@@ -171,7 +171,7 @@ class Plans:
                 drafts[change.uuid] = (pair, draft)
         for pair, draft in drafts.values():
             if draft.action != "delete":
-                self._objects.writer.check_references(tx, pair, [replace(draft, known=None)])
+                self._objects.writer.check_references(tx, pair, [msgspec.structs.replace(draft, known=None)])
         return [
             Outcome(index, "deleted" if draft.action == "delete" else "updated", uuid, draft.after.version)
             for index, (uuid, (_, draft)) in enumerate(drafts.items())
@@ -213,7 +213,7 @@ class Plans:
 def _with_uuid(operation: Operation) -> Operation:
     """A new object has its uuid from the preview on."""
     if operation.action in ("create", "upsert") and operation.uuid is None:
-        return replace(operation, uuid=str(uuid7()))
+        return msgspec.structs.replace(operation, uuid=str(uuid7()))
     return operation
 
 

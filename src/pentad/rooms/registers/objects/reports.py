@@ -1,7 +1,9 @@
 """What the objects of a register are told about in words and lists: their history, deletions to come, plans."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import msgspec
 
 from pentad.kernel.clock import iso
 from pentad.rooms.registers.models import Outcome
@@ -108,7 +110,7 @@ class Plan:
             wire["preview"] = self.preview
         else:
             wire["outcomes"] = [
-                {name: value for name, value in asdict(outcome).items() if value is not None}
+                {name: value for name, value in msgspec.structs.asdict(outcome).items() if value is not None}
                 for outcome in self.outcomes
             ]
         return {**wire, "created": iso(self.created_at), "updated": iso(self.changed_at)}

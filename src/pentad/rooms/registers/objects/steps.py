@@ -4,8 +4,10 @@ A task is what all operations of one write share.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
+
+import msgspec
 
 from pentad.kernel.errors import PentadError
 from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair, StoredObject
@@ -24,8 +26,7 @@ class Task:
     who: Provenance
 
 
-@dataclass(slots=True)
-class Step:
+class Step(msgspec.Struct):
     """`draft` is there early for new objects; `stored` and `status`, or `error`, at the end."""
 
     index: int
@@ -34,7 +35,7 @@ class Step:
     stored: StoredObject | None = None
     status: Status = "failed"
     error: PentadError | None = None
-    drafts: list[Draft] = field(default_factory=list[Draft])
+    drafts: list[Draft] = []
     """Every change the operation made, cascades included."""
 
     def fail(self, error: PentadError) -> None:

@@ -9,7 +9,17 @@ from typing import Final, TypeVar
 from pentad.kernel.ports import Dialect, Rows, Transaction, Value
 from pentad.rooms.registers.catalogue_store import as_uuid
 from pentad.rooms.registers.models import OBJECT_COLUMNS, StoredObject
-from pentad.rooms.registers.objects.drafts import NO_HASH, Draft, Held, Provenance, Reference, digest, link
+from pentad.rooms.registers.objects import loading
+from pentad.rooms.registers.objects.drafts import (
+    NO_HASH,
+    Draft,
+    Held,
+    Provenance,
+    Reference,
+    digest,
+    link,
+    shared_facts,
+)
 from pentad.rooms.registers.query.words import indexed_text
 
 T = TypeVar("T")
@@ -113,20 +123,39 @@ def write(tx: Transaction, dialect: Dialect, drafts: Sequence[Draft], who: Prove
     """Store drafts with their history, references and words. No object may occur twice among them."""
     new = [draft.after for draft in drafts if draft.before is None]
     _allot(tx, dialect, new)
+    hashes = _hashes(drafts, who)
+    if dialect == "sqlite" and new and len(new) == len(drafts):
+        loading.insert(tx, new, hashes, who)
+    else:
+        _write_rows(tx, drafts, hashes, who)
+    _write_references(tx, drafts)
+    _write_words(tx, dialect, drafts)
+
+
+def _hashes(drafts: Sequence[Draft], who: Provenance) -> list[bytes]:
+    """The link of each change in the chain of its object."""
+    hashes: list[bytes] = []
+    known: tuple[object, ...] = ()
+    shared = b""
+    for draft in drafts:
+        now, held = draft.after, draft.before
+        facts = now.register, now.schema, now.version, draft.action, now.updated_at if draft.at is None else draft.at
+        if facts != known:
+            known, shared = facts, shared_facts(*facts, who)
+        hashes.append(link(NO_HASH if held is None else held.hash, now.uuid, shared, digest(now.text)))
+    return hashes
+
+
+def _write_rows(tx: Transaction, drafts: Sequence[Draft], hashes: Sequence[bytes], who: Provenance) -> None:
     inserts: list[Sequence[Value]] = []
     updates: list[Sequence[Value]] = []
     changes: list[Sequence[Value]] = []
     constant = (who.principal, who.agent, who.session, who.call, who.reason, who.plan)
-    for draft in drafts:
+    for draft, hashed in zip(drafts, hashes, strict=True):
         now, held = draft.after, draft.before
-        previous = NO_HASH if held is None else held.hash
-        neutral = draft.action in _STATE_NEUTRAL
         at = now.updated_at if draft.at is None else draft.at
-        hashed = link(
-            previous, now.uuid, now.register, now.schema, now.version, draft.action, at, who, digest(now.text)
-        )
         since, before, before_deleted = None, None, 0
-        if held is not None and not neutral:
+        if held is not None and draft.action not in _STATE_NEUTRAL:
             old = held.stored
             since, before, before_deleted = old.updated_at, old.text, int(old.is_deleted)
         changes.append(
@@ -144,8 +173,6 @@ def write(tx: Transaction, dialect: Dialect, drafts: Sequence[Draft], who: Prove
         tx.run_many(_UPDATE, updates)
     if changes:
         tx.run_many(_INSERT_CHANGE, changes)
-    _write_references(tx, drafts)
-    _write_words(tx, dialect, drafts)
 
 
 def note(tx: Transaction, dialect: Dialect, drafts: Sequence[Draft]) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pentad.rooms.registers.objects.chronicle import ERASED, digest_of
-from pentad.rooms.registers.objects.drafts import NO_HASH, Held, Provenance, digest, link
+from pentad.rooms.registers.objects.drafts import NO_HASH, Held, Provenance, digest, link, shared_facts
 from pentad.rooms.registers.objects.reports import Change
 
 _NEUTRAL: Final = frozenset({"lock", "unlock"})
@@ -98,6 +98,5 @@ def _states(history: Sequence[tuple[Change, bool]], held: Held | None) -> list[b
 
 def _expected(previous: bytes, change: Change, state: bytes) -> bytes:
     who = Provenance(change.principal, change.agent, change.session, change.call, change.reason, change.plan)
-    return link(
-        previous, change.uuid, change.register, change.schema, change.version, change.action, change.at, who, state
-    )
+    shared = shared_facts(change.register, change.schema, change.version, change.action, change.at, who)
+    return link(previous, change.uuid, shared, state)

@@ -22,10 +22,10 @@ from pentad.rooms.registers.objects import integrity, locks, store, uniqueness
 from pentad.rooms.registers.objects.deletion import Deletion
 from pentad.rooms.registers.objects.drafts import Draft, Held, after
 from pentad.rooms.registers.objects.fresh_uuids import fresh_uuids
+from pentad.rooms.registers.objects.making import NewObjects, caller_facts
 from pentad.rooms.registers.objects.refusals import (
     SHORT,
     check_version,
-    chosen_uuid,
     missing,
     refuse_long,
     uuid_taken,
@@ -58,11 +58,11 @@ class ObjectWriter:
 
     def make_ready(self, task: Task, steps: Sequence[Step]) -> None:
         """Before the transaction: make the drafts of new objects, or note why they cannot be."""
-        fresh = fresh_uuids(task.now, len(steps))
-        for step, uuid in zip(steps, fresh, strict=True):
+        new = self._making(task)
+        for step, uuid in zip(steps, fresh_uuids(task.now, len(steps)), strict=True):
             if step.operation.action == "create":
                 try:
-                    step.draft = self._new(task, step.operation, uuid)
+                    step.draft = new.draft(step.operation, uuid)
                 except PentadError as error:
                     step.fail(error)
 
@@ -108,33 +108,14 @@ class ObjectWriter:
         references = integrity.references_of(definition, data)
         return Draft(action, stored, held, references, definition.texts(data), known=known)
 
-    # new objects
-
-    def _new(self, task: Task, operation: Operation, fresh: str) -> Draft:
-        given = operation.data
-        if given is None:
-            raise InvalidInput("An object needs data.", hint='Give data {"property": value, ...}.')
-        pair, caller = task.pair, task.caller
-        definition = pair.definition
-        self._access.check(caller, pair, "create", given)
-        prepared = self.prepared(task, self._access.writable(caller, pair, dict(given)), None)
-        data = prepared.data
-        uuid = fresh if operation.uuid is None else chosen_uuid(operation.uuid)
-        stored = StoredObject(
-            0, uuid, pair.register.id, pair.schema.id, 1, prepared.text,
-            definition.slug_of(data), caller.principal.id, self._access.organisation(caller), task.now, task.now,
-            None, None, data,
-        )  # fmt: skip
-        self._refuse_long(pair, stored)
-        references = integrity.references_of(definition, data) if definition.references else None
-        return Draft("create", stored, None, references, definition.texts(data))
+    def _making(self, task: Task) -> NewObjects:
+        return NewObjects(task, self._definitions.facts(task.pair.definition), self._access)
 
     def prepared(self, task: Task, data: dict[str, Any], previous: Mapping[str, Any] | None) -> "Prepared":
         """The data as it is to be stored; InvalidInput with every problem it has."""
-        facts = {"user": task.caller.principal.id, "name": task.caller.principal.name}
         for name in self._definitions.facts(task.pair.definition).inverse:
             data.pop(name, None)
-        prepared = task.pair.definition.prepare(data, previous=previous, now=task.now, caller_facts=facts)
+        prepared = task.pair.definition.prepare(data, previous=previous, now=task.now, caller_facts=caller_facts(task))
         if prepared.problems:
             raise rejection(prepared.problems)
         return prepared
@@ -159,7 +140,7 @@ class ObjectWriter:
     def _change(self, task: Task, step: Step, held: Held | None) -> None:
         operation = step.operation
         if held is None and operation.action == "upsert":
-            step.draft = self._new(task, operation, next(fresh_uuids(task.now, 1)))
+            step.draft = self._making(task).draft(operation, next(fresh_uuids(task.now, 1)))
             return
         held = self.editable(task, held, operation.ref, "update", operation.if_version)
         old = held.stored
@@ -265,12 +246,14 @@ def check_current(rows: Rows, pair: Pair) -> None:
 
 def announce(tx: Transaction, drafts: Iterable[Draft]) -> None:
     """Tell whoever follows the objects or their pairs; a new object nobody can follow yet."""
-    pairs: set[str] = set()
+    pairs: dict[tuple[int, int], str] = {}
     for draft in drafts:
-        pairs.add(draft.after.pair_uri)
+        stored = draft.after
+        if (stored.register, stored.schema) not in pairs:
+            pairs[stored.register, stored.schema] = stored.pair_uri
         if draft.before is not None:
-            resource_updated(tx, draft.after.uri)
-    for uri in sorted(pairs):
+            resource_updated(tx, stored.uri)
+    for uri in sorted(pairs.values()):
         resource_updated(tx, uri)
 
 
