@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import LimitExceeded
-from pentad.net.body import BodyTooSlow, ClientDisconnected, read_body
+from pentad.net.body import BodyTooSlow, ClientDisconnected, bounded_receive, read_body
 
 
 class FixedClock:
@@ -158,3 +158,36 @@ async def test_cancelling_the_call_reaches_the_waiting_receive():
         with pytest.raises(asyncio.CancelledError):
             await reading
     assert cancelled.is_set()
+
+
+@pytest.mark.anyio
+async def test_a_body_read_by_somebody_else_keeps_the_same_bounds():
+    receive = bounded_receive(receiving([chunk(b"ab", more=True), chunk(b"cd", more=False)]), None, limit=4)
+    assert [(await receive())["body"], (await receive())["body"]] == [b"ab", b"cd"]
+    growing = bounded_receive(receiving([chunk(b"ab", more=True), chunk(b"cde", more=False)]), None, limit=4)
+    await growing()
+    with pytest.raises(LimitExceeded):
+        await growing()
+    with pytest.raises(LimitExceeded):
+        bounded_receive(receiving([]), 5, limit=4)
+    gone = bounded_receive(receiving([chunk(b"ab", more=True), {"type": "http.disconnect"}]), None, limit=4)
+    await gone()
+    with pytest.raises(ClientDisconnected):
+        await gone()
+
+
+@pytest.mark.anyio
+async def test_after_the_body_the_connection_speaks_for_itself():
+    receive = bounded_receive(receiving([chunk(b"", more=False), {"type": "http.disconnect"}]), None, limit=4)
+    await receive()
+    assert (await receive())["type"] == "http.disconnect"
+
+
+@pytest.mark.anyio
+async def test_a_body_read_by_somebody_else_must_keep_its_pace():
+    receive = bounded_receive(
+        receiving([chunk(b"a", more=True)], waits=True), None, limit=99, floor_bytes_per_second=1000, grace_seconds=0.01
+    )
+    await receive()
+    with pytest.raises(BodyTooSlow):
+        await receive()
