@@ -31,6 +31,8 @@ def connect(path: Path, purpose: Purpose, *, busy_seconds: float, vfs: str | Non
     connection.set_busy_timeout(int(busy_seconds * 1000))
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DDL, 0)
+    # a statement keeps its plan whatever its values are; else those that meet partial indexes are compiled every time
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     connection.pragma("synchronous", "FULL")
     connection.pragma("foreign_keys", True)
     connection.pragma("trusted_schema", False)

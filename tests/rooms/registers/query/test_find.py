@@ -279,8 +279,8 @@ async def _plan(room: Database, scope: Scope, query: Query) -> str:
             heard.append((sql, params))
             return self._rows.all(sql, *params)
 
-        def one(self, sql: str, *params: Any) -> Any:
-            return self._rows.one(sql, *params)
+        def value(self, sql: str, *params: Any) -> Any:
+            return self._rows.value(sql, *params)
 
     def prepare(tx: Transaction) -> None:
         if tx.value("SELECT count(*) FROM objects"):

@@ -96,7 +96,7 @@ class ObjectReader:
         """The objects a query asks for: of one pair, or of all the caller may read."""
 
         def read(rows: Rows) -> Found:
-            asked = replace(query, as_of=_pinned(rows, query.as_of))
+            asked = query if query.as_of is None else replace(query, as_of=_pinned(rows, query.as_of))
             scope = self.scope_in(rows, caller, pair)
             found = run.find(rows, self._database.dialect, scope, asked, self._tallies)
             if pair is None or not self._fills(pair):

@@ -95,6 +95,9 @@ class Parts(Protocol):
         ...
 
 
+_SQLITE, _POSTGRES = SqliteParts(), PostgresParts()
+
+
 def parts_of(dialect: Dialect) -> Parts:
     """The words of one dialect."""
-    return SqliteParts() if dialect == "sqlite" else PostgresParts()
+    return _SQLITE if dialect == "sqlite" else _POSTGRES

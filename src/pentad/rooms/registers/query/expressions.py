@@ -11,6 +11,7 @@ the index alone.
 """
 
 import json
+from functools import lru_cache
 from typing import Final
 
 from pentad.kernel.errors import InvalidInput
@@ -58,6 +59,7 @@ def exists(dialect: Dialect, path: Path) -> str:
     return f"coalesce({json_type(dialect, path)}, 'null') <> 'null'"
 
 
+@lru_cache(4_096)  # every statement names the same few properties
 def typed_value(dialect: Dialect, path: Path, kind: Kind) -> str:
     """The value at a path if it is of this kind, else NULL."""
     if kind == "text":

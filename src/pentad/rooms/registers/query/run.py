@@ -1,7 +1,6 @@
 """Asking the store: plain functions of Rows, for services to call within their one unit of work."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from pentad.kernel.ports import Dialect, Row, Rows
 from pentad.rooms.registers.query.aggregation import aggregated
@@ -12,7 +11,7 @@ from pentad.rooms.registers.query.lookups import may_find_few, value_looked_up
 from pentad.rooms.registers.query.ordering import Key, Phase, Position, keys_of, phases, position
 from pentad.rooms.registers.query.past import COLUMNS
 from pentad.rooms.registers.query.source import Source, source
-from pentad.rooms.registers.query.sql import Sql
+from pentad.rooms.registers.query.sql import Sql, joined
 from pentad.rooms.registers.query.tallies import Tallies, may_be_kept
 from pentad.rooms.registers.query.tree import Aggregated, AggregateQuery, Filter, Found, Query, Scope
 
@@ -38,7 +37,7 @@ def find(rows: Rows, dialect: Dialect, scope: Scope, query: Query, tallies: Tall
         if total is None:
             total = _count(rows, found) if tallies is None else tallies.count(rows, parts, scope, query.filter)
     counted = facets(rows, parts, scope, query, found, tallies) if query.facets else {}
-    return replace(page, total=total, facets=counted, ignored=query.ignored)
+    return Found(page.rows, total, page.cursor, counted, page.relevance, query.ignored)
 
 
 def count(rows: Rows, dialect: Dialect, scope: Scope, wanted: Filter | None = None) -> int:
@@ -74,8 +73,9 @@ def _sorted(rows: Rows, parts: Parts, scope: Scope, query: Query, found: Source)
     if query.limit == 0:
         return Found([], None, None)
     keys = keys_of(parts, query.sort)
-    if not keys and (owner := _only_organisation(rows, parts, scope, query)) is not None:
-        found = _source(parts, replace(scope, organisations=(owner,)), query)
+    if not keys and (owner := _only_organisation(rows, parts, scope, query, found)) is not None:
+        here = Sql(parts.decisive("objects.organisation = ?"), (owner,))
+        found = Source(found.tables, joined("AND", [found.where, here]))
     after = read_cursor(scope, query, [*(one.kind for one in query.sort), "number"])
     listed = _page(
         rows,
@@ -91,17 +91,18 @@ def _sorted(rows: Rows, parts: Parts, scope: Scope, query: Query, found: Source)
     return Found([row[:_WIDTH] for row in listed[: query.limit]], None, cursor)
 
 
-def _only_organisation(rows: Rows, parts: Parts, scope: Scope, query: Query) -> str | None:
+def _only_organisation(rows: Rows, parts: Parts, scope: Scope, query: Query, found: Source) -> str | None:
     """The organisation all hits belong to, where naming it spares sorting them: their index is in its order first."""
     looked_up = value_looked_up(scope, query.filter)
     now = query.search is None and query.as_of is None and not query.include_deleted
     if parts.dialect != "sqlite" or looked_up is None or not now or scope.rule or scope.organisations is not None:
         return None
-    found = source(parts, scope, looked_up)
+    if looked_up is not query.filter:
+        found = source(parts, scope, looked_up)
     first = found.select("objects.organisation", None, " ORDER BY objects.organisation LIMIT 1")
     last = found.select("objects.organisation", None, " ORDER BY objects.organisation DESC LIMIT 1")
-    ends = rows.one(f"SELECT ({first.text}), ({last.text})", *first.params, *last.params)
-    return ends[0] if ends is not None and ends[0] == ends[1] else None
+    owner = rows.value(first.text, *first.params)
+    return owner if owner == rows.value(last.text, *last.params) else None
 
 
 def _page(rows: Rows, found: Source, keys: Sequence[Key], walk: Sequence[Phase], wanted: int, offset: int) -> list[Row]:
