@@ -3,6 +3,7 @@
 import secrets
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Protocol
 
 
@@ -45,6 +46,7 @@ class SystemRandomness:
         return secrets.token_bytes(count)
 
 
+@lru_cache(8_192)  # things made or changed together are shown together
 def iso(seconds: float) -> str:
     """RFC 3339 in UTC with milliseconds, the one way Pentad writes a time."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

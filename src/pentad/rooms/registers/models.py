@@ -247,12 +247,21 @@ class StoredObject:
             whole["@self"] = self.metadata(definition, prune=prune)
         return {"id": self.uuid, **projected(whole, fields)}
 
+    def raw(self, definition: "CompiledSchema") -> msgspec.Raw:
+        """What `wire` gives, as JSON: the data is passed on as the text it is, unless it has names of the metadata."""
+        text = self.text
+        if text == "{}" or '"id"' in text or '"@self"' in text:
+            return msgspec.Raw(msgspec.json.encode(self.wire(definition)))
+        metadata = msgspec.json.encode(self.metadata(definition)).decode()
+        return msgspec.Raw(f'{{"id":"{self.uuid}",{text[1:-1]},"@self":{metadata}}}')
+
     def metadata(self, definition: "CompiledSchema", *, prune: bool = True) -> dict[str, Any]:
         """The content of `@self`; pruned, it says nothing that is empty or that the reader can tell from the rest."""
         known: dict[str, Any] = {
             "id": self.uuid,
             "slug": self.slug,
-            "name": definition.name_of(self.data) or self.uuid,
+            "name": (definition.name_in(self.text) if self._data is None else definition.name_of(self._data))
+            or self.uuid,
             "version": str(self.version),
             "register": self.register,
             "schema": self.schema,

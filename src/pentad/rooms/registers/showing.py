@@ -1,6 +1,6 @@
 """How objects are shown to a caller: on every surface the same, and without the properties hidden from it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pentad.rooms.registers.access import AccessRules
@@ -24,6 +24,13 @@ def shown(
     for name in hidden:
         wire.pop(name, None)
     return wire
+
+
+def shown_json(access: AccessRules, caller: Caller, pair: Pair, objects: Iterable[StoredObject]) -> list[Any]:
+    """Whole objects on the wire as parts of a JSON answer; where nothing can be hidden, their data is not even read."""
+    if access.hidden(caller, pair):
+        return [shown(access, caller, pair, stored) for stored in objects]
+    return [stored.raw(pair.definition) for stored in objects]
 
 
 def outcomes_wire(outcomes: Sequence[Outcome]) -> dict[str, Any]:

@@ -132,6 +132,10 @@ class CompiledSchema:
     def name_of(self, data: Mapping[str, Any]) -> str | None:
         return self._naming.heading("name", data)
 
+    def name_in(self, text: str) -> str | None:
+        """The same for an object that is still JSON."""
+        return self._naming.name_in(text)
+
     def slug_of(self, data: Mapping[str, Any]) -> str | None:
         return self._naming.slug(data)
 

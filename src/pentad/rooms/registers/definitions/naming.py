@@ -5,6 +5,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
+import msgspec
+
 from pentad.rooms.registers.definitions.evaluation import evaluate
 from pentad.rooms.registers.definitions.expressions import (
     Expression,
@@ -24,8 +26,18 @@ _FIELDS: Final[dict[Heading, str]] = {
     "image": "objectImageField",
     "slug": "objectSlugField",
 }
-_USUAL_NAMES: Final = ("name", "title", "label")
 _LONGEST: Final = 255
+
+
+class _Usual(msgspec.Struct):
+    """What an object is called by where its schema does not say."""
+
+    name: Any = None
+    title: Any = None
+    label: Any = None
+
+
+_USUAL: Final = msgspec.json.Decoder(_Usual)
 
 
 class Naming:
@@ -51,8 +63,15 @@ class Naming:
                 return None
             return _heading(value)
         if which == "name":
-            return next((found for name in _USUAL_NAMES if (found := _heading(data.get(name))) is not None), None)
+            return _usual_name(data.get("name"), data.get("title"), data.get("label"))
         return None
+
+    def name_in(self, text: str) -> str | None:
+        """The name of an object that is still JSON; no more of it is read than that takes."""
+        if "name" in self._rules:
+            return self.heading("name", msgspec.json.decode(text))
+        found = _USUAL.decode(text)
+        return _usual_name(found.name, found.title, found.label)
 
     def slug(self, data: Mapping[str, Any]) -> str | None:
         found = self.heading("slug", data)
@@ -72,6 +91,13 @@ def _rule(field: str, properties: Mapping[str, Any]) -> Expression | Template:
         return parse_template(field)
     path = (field,) if field in properties else tuple(field.split("."))
     return Expression(field, Lookup(path))
+
+
+def _usual_name(*values: Any) -> str | None:
+    for value in values:
+        if value is not None and (found := _heading(value)) is not None:
+            return found
+    return None
 
 
 def _heading(value: Any) -> str | None:

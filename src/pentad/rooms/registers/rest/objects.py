@@ -21,7 +21,7 @@ from pentad.rooms.registers.rest.pages import etag
 from pentad.rooms.registers.rest.registers import IF_MATCH
 from pentad.rooms.registers.rest.table import RestRoute
 from pentad.rooms.registers.sent_back import refuse_metadata
-from pentad.rooms.registers.showing import shown
+from pentad.rooms.registers.showing import shown, shown_json
 
 PAIR: Final = "/objects/{register}/{schema}"
 ITEM: Final = PAIR + "/{id}"
@@ -57,15 +57,12 @@ def named_uuid(pair: Pair, body: Mapping[str, Any]) -> str | None:
 
 def show(ask: Ask, pair: Pair, stored: StoredObject, status: int = 200) -> Response:
     """One object with its ETag."""
-    fields = ask.text("_fields")
-    wire = shown(
-        ask.registers.access,
-        ask.caller,
-        pair,
-        stored,
-        fields=[name.strip() for name in fields.split(",")] if fields else None,
-        prune=not ask.flag("_empty"),
-    )
+    access, fields, prune = ask.registers.access, ask.text("_fields"), not ask.flag("_empty")
+    if prune and fields is None:
+        [wire] = shown_json(access, ask.caller, pair, [stored])
+    else:
+        names = None if fields is None else [name.strip() for name in fields.split(",")]
+        wire = shown(access, ask.caller, pair, stored, fields=names, prune=prune)
     return answer(wire, status, {"etag": etag(stored.version)})
 
 

@@ -4,7 +4,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 
-def envelope(rows: list[dict[str, Any]], total: int, limit: int, offset: int) -> dict[str, Any]:
+def envelope(rows: list[Any], total: int, limit: int, offset: int) -> dict[str, Any]:
     """A part of a list as the original wraps it, with where to go on."""
     size = max(1, limit)
     return {

@@ -14,7 +14,7 @@ from pentad.rooms.registers.rest.models import AggregateData, ObjectsAnswer, Sea
 from pentad.rooms.registers.rest.objects import PAIR
 from pentad.rooms.registers.rest.pages import envelope
 from pentad.rooms.registers.rest.table import PAGING, RestRoute
-from pentad.rooms.registers.showing import shown
+from pentad.rooms.registers.showing import shown, shown_json
 from pentad.rooms.registers.visible import aggregate_of, parameters_of, query_of
 
 _QUERY: Final = (
@@ -31,11 +31,12 @@ _QUERY: Final = (
 
 def page_of(ask: Ask, pair: Pair, query: Query, found: Found) -> dict[str, Any]:
     """The envelope of a list of objects."""
-    prune = not ask.flag("_empty")
-    rows = [
-        shown(ask.registers.access, ask.caller, pair, StoredObject(*row), fields=query.fields, prune=prune)
-        for row in found.rows
-    ]
+    prune, access = not ask.flag("_empty"), ask.registers.access
+    objects = [StoredObject(*row) for row in found.rows]
+    if prune and query.fields is None and not found.relevance:
+        rows = shown_json(access, ask.caller, pair, objects)
+    else:
+        rows = [shown(access, ask.caller, pair, stored, fields=query.fields, prune=prune) for stored in objects]
     for row, relevance in zip(rows, found.relevance, strict=False):
         if isinstance(metadata := row.get("@self"), dict):
             metadata["relevance"] = round(relevance, 4)
