@@ -9,13 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
-from typing import Any, Final, Literal, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from pentad.kernel.cid import canonical_json
-from pentad.kernel.errors import PentadError
+from pentad.rooms.directory.oasf.versions import Family, serving
 from pentad.rooms.directory.search.versions import created_key, version_key
-
-Family = Literal["skill", "domain", "module"]
 
 NO_NUMBER: Final = -1
 _HIGHEST: Final = 2**63 - 1
@@ -171,16 +169,16 @@ def _completed(version: str, family: Family, number: int, name: str, by_number: 
     """Names are what records mean, ids follow them; only 0.3.1 refers to classes by number, whatever it calls them."""
     from pentad.rooms.directory.oasf.taxonomy import taxonomy  # loads tables, so not before the first record
 
-    try:
-        table = taxonomy(version, family)
-    except PentadError:
+    serves = serving(version)
+    if serves is None:
         return ClassTerm(name, number, "")
+    table = taxonomy(serves.version, family)
     entry = None
     if name and not by_number:
         entry = table.by_name(name)
     elif number != NO_NUMBER:
         entry = table.by_id(number)
-    if entry is None:
+    if entry is None or (name and entry.grouping):  # a module may still be called what now only groups modules
         return ClassTerm(name, number, "")
     return ClassTerm(entry.name, number if number != NO_NUMBER else entry.id, entry.caption)
 

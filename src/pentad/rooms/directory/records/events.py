@@ -1,0 +1,251 @@
+"""What happens in the directory, told to whoever listens, in every process on the store.
+
+An event is signalled in the transaction that made it happen, so nobody hears of what was rolled back. Nothing is
+kept: a listener hears what happens from then on, and one that does not keep up loses events rather than slowing others.
+"""
+
+import asyncio
+import logging
+import uuid
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final, Self
+
+import msgspec
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import PentadError
+from pentad.kernel.ids import uuid7
+from pentad.kernel.ports import Database, Transaction
+from pentad.rooms.directory.records import store
+from pentad.rooms.directory.records.facts import labels_of
+
+CHANNEL: Final = "directory.events"
+BUFFER: Final = 100
+_LABELLED: Final = 20
+"""Up to so many events of one change carry their labels; for more, a process that has listeners looks them up."""
+
+_PART_BYTES: Final = 4_000
+_LABELS_BYTES: Final = 2_000
+_METADATA_CHARACTERS: Final = 150
+_MOST_METADATA: Final = 3
+_BREATH: Final = 50
+"""After so many events the consumers get their turn: a listener that keeps up must not lose any to a bulk push."""
+
+_log = logging.getLogger(__name__)
+
+
+class EventType(IntEnum):
+    """The numbers are those of the wire."""
+
+    RECORD_PUSHED = 1
+    RECORD_PULLED = 2
+    RECORD_DELETED = 3
+    RECORD_PUBLISHED = 4
+    RECORD_UNPUBLISHED = 5
+    SYNC_CREATED = 6
+    SYNC_COMPLETED = 7
+    SYNC_FAILED = 8
+    RECORD_SIGNED = 9
+    PUBLIC_KEY_UPLOADED = 10
+
+
+_WITH_LABELS: Final = frozenset({EventType.RECORD_PUSHED, EventType.RECORD_PULLED, EventType.RECORD_PUBLISHED})
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened; `resource_id` is a CID or the id of a sync."""
+
+    id: str
+    type: EventType
+    timestamp: float
+    resource_id: str
+    labels: tuple[str, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class _Told(msgspec.Struct, array_like=True):
+    """The payload of a signal: events of one type and moment. Labels are None where they have to be looked up."""
+
+    type: int
+    id: str
+    at: float
+    resources: list[tuple[str, list[str] | None]]
+    metadata: dict[str, str]
+
+
+class Listening:
+    """One listener: iterate over it for events, and close it. It hears everything from the moment it was made."""
+
+    def __init__(self, types: frozenset[int], labels: tuple[str, ...], cids: frozenset[str]) -> None:
+        self._types = types
+        self._labels = labels
+        self._cids = cids
+        self._waiting: deque[Event] = deque()
+        self._wake = asyncio.Event()
+        self._closed = False
+        self.lost = 0
+        self.leave: Callable[[], None] = lambda: None
+
+    def offer(self, event: Event) -> None:
+        """Keep the event if it is wanted and there is room."""
+        if not self._wants(event):
+            return
+        if len(self._waiting) >= BUFFER:
+            self.lost += 1
+            return
+        self._waiting.append(event)
+        self._wake.set()
+
+    def close(self) -> None:
+        self._closed = True
+        self._wake.set()
+        self.leave()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        while True:
+            while self._waiting:
+                yield self._waiting.popleft()
+            if self._closed:
+                return
+            self._wake.clear()
+            await self._wake.wait()
+
+    def _wants(self, event: Event) -> bool:
+        return (
+            (not self._types or event.type in self._types)
+            and (not self._cids or event.resource_id in self._cids)
+            and (not self._labels or any(part in label for part in self._labels for label in event.labels))
+        )
+
+
+class Events:
+    """Tells and hears. The store is only listened to while somebody listens here."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._listeners: list[Listening] = []
+        self._heard: deque[str] = deque(maxlen=10_000)
+        self._telling: asyncio.Task[None] | None = None
+        self._end: Callable[[], None] | None = None
+
+    def emit(
+        self,
+        tx: Transaction,
+        kind: EventType,
+        resources: Sequence[str],
+        labels: Sequence[Iterable[str]] | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> None:
+        """Tell of something once the transaction is committed, once for each resource."""
+        told: list[tuple[str, list[str] | None]] = []
+        for position, resource in enumerate(resources):
+            known: list[str] | None = []
+            if kind in _WITH_LABELS:
+                known = None if labels is None or len(resources) > _LABELLED else list(labels[position])
+                if known is not None and len(msgspec.json.encode(known)) > _LABELS_BYTES:
+                    known = None
+            told.append((resource, known))
+        for part in _parted(told):
+            payload = _Told(int(kind), str(uuid7(self._clock)), self._clock.now(), part, _bounded(metadata or {}))
+            tx.signal(CHANNEL, msgspec.json.encode(payload).decode())
+
+    def listen(
+        self, types: Iterable[int] = (), labels: Iterable[str] = (), cids: Iterable[str] = ()
+    ) -> Listening:  # fmt: skip
+        """Hear events from now on: of any of the types, with a label that contains any of the texts, about any of the
+        resources; what is left empty does not restrict."""
+        listening = Listening(frozenset(types), tuple(labels), frozenset(cids))
+        self._listeners.append(listening)
+        if self._end is None:
+            self._end = self._database.listen(CHANNEL, self._hear)
+
+        def leave() -> None:
+            if listening in self._listeners:
+                self._listeners.remove(listening)
+            if not self._listeners and self._end is not None:
+                self._end()
+                self._end = None
+
+        listening.leave = leave
+        return listening
+
+    async def stop(self) -> None:
+        """End every listener."""
+        for listening in list(self._listeners):
+            listening.close()
+        if self._telling is not None:
+            self._telling.cancel()
+            await asyncio.gather(self._telling, return_exceptions=True)
+
+    def _hear(self, payload: str) -> None:
+        self._heard.append(payload)
+        if self._telling is None or self._telling.done():
+            self._telling = asyncio.create_task(self._tell(), name="directory-events")
+
+    async def _tell(self) -> None:
+        """Hand on what was heard, in order."""
+        told = 0
+        while self._heard:
+            try:
+                events = await self._events(self._heard.popleft())
+            except (PentadError, msgspec.MsgspecError):
+                _log.warning("An event was lost.", exc_info=True)
+                continue
+            for event in events:
+                for listening in self._listeners:
+                    listening.offer(event)
+                told += 1
+                if told % _BREATH == 0:
+                    await asyncio.sleep(0)
+
+    async def _events(self, payload: str) -> list[Event]:
+        told = msgspec.json.decode(payload, type=_Told)
+        unknown = [resource for resource, labels in told.resources if labels is None]
+        looked_up = await self._labels(unknown) if unknown else {}
+        first = uuid.UUID(told.id).int
+        return [
+            Event(
+                str(uuid.UUID(int=(first + position) % 2**128)),
+                EventType(told.type),
+                told.at,
+                resource,
+                looked_up.get(resource, ()) if labels is None else tuple(labels),
+                told.metadata,
+            )
+            for position, (resource, labels) in enumerate(told.resources)
+        ]
+
+    async def _labels(self, cids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        texts = await self._database.read(lambda rows: store.texts_of(rows, cids))
+        return {cid: labels_of(msgspec.json.decode(text)) for cid, text in texts.items()}
+
+
+def _parted(told: Sequence[tuple[str, list[str] | None]]) -> Iterable[list[tuple[str, list[str] | None]]]:
+    """Parts that fit into one signal each."""
+    part: list[tuple[str, list[str] | None]] = []
+    size = 0
+    for entry in told:
+        length = len(msgspec.json.encode(entry)) + 1
+        if part and size + length > _PART_BYTES:
+            yield part
+            part, size = [], 0
+        part.append(entry)
+        size += length
+    if part:
+        yield part
+
+
+def _bounded(metadata: Mapping[str, str]) -> dict[str, str]:
+    """A signal has little room; a long message is cut."""
+    return {key: value[:_METADATA_CHARACTERS] for key, value in list(metadata.items())[:_MOST_METADATA]}

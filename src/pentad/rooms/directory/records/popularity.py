@@ -1,0 +1,78 @@
+"""Counts how often records are pulled and looked up, away from the calls: a moment later, many together.
+
+A counter is never a reason for a call to fail or to wait, so a store that cannot be written to costs some counts and a
+line in the log. Pulls are told as events with the counts, since a pull by itself writes nothing.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from typing import Final
+
+from pentad.kernel.errors import PentadError
+from pentad.kernel.ports import Database, Transaction
+from pentad.rooms.directory.records.events import Events, EventType
+
+_FLUSH_SECONDS: Final = 0.2
+_MOST_WAITING: Final = 10_000
+
+_log = logging.getLogger(__name__)
+
+
+class Popularity:
+    """One process's counts that are not in the store yet."""
+
+    def __init__(self, database: Database, events: Events) -> None:
+        self._database = database
+        self._events = events
+        self._pulled: list[str] = []
+        self._looked_up: list[str] = []
+        self._flushing: asyncio.Task[None] | None = None
+
+    def pulled(self, *cids: str) -> None:
+        """Count pulls."""
+        self._note(self._pulled, cids)
+
+    def looked_up(self, *cids: str) -> None:
+        """Count lookups."""
+        self._note(self._looked_up, cids)
+
+    async def flush(self) -> None:
+        """Bring the counts into the store now."""
+        pulled, self._pulled = self._pulled, []
+        looked_up, self._looked_up = self._looked_up, []
+        if not pulled and not looked_up:
+            return
+        try:
+            await self._database.write(lambda tx: self._write(tx, pulled, looked_up))
+        except PentadError as error:
+            _log.warning("Some pulls were not counted: %s", error.sentence())
+        except Exception:  # noqa: BLE001  the last line of defence: nobody who pulls is to suffer from it
+            _log.exception("Counting pulls failed.")
+
+    async def stop(self) -> None:
+        """Count what is left."""
+        if self._flushing is not None:
+            self._flushing.cancel()
+            await asyncio.gather(self._flushing, return_exceptions=True)
+        await self.flush()
+
+    def _note(self, waiting: list[str], cids: tuple[str, ...]) -> None:
+        room = _MOST_WAITING - len(waiting)
+        waiting.extend(cids[:room])
+        if self._flushing is None or self._flushing.done():
+            self._flushing = asyncio.create_task(self._flush_soon(), name="directory-popularity")
+
+    async def _flush_soon(self) -> None:
+        while self._pulled or self._looked_up:
+            await asyncio.sleep(_FLUSH_SECONDS)
+            await self.flush()
+
+    def _write(self, tx: Transaction, pulled: list[str], looked_up: list[str]) -> None:
+        pulls, lookups = Counter(pulled), Counter(looked_up)
+        tx.run_many(
+            "UPDATE directory_records SET pulls = pulls + ?, lookups = lookups + ? WHERE cid = ?",
+            [(pulls[cid], lookups[cid], cid) for cid in sorted(pulls.keys() | lookups.keys())],
+        )
+        if pulled:
+            self._events.emit(tx, EventType.RECORD_PULLED, pulled)

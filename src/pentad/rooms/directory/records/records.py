@@ -1,0 +1,169 @@
+"""Records: pushed once, kept under the hash of their canonical text, never changed.
+
+Everything a push brings (text, terms and their counts, words, signals) is one transaction. A record that is pulled is
+hashed again, so nobody is handed a text that is not what its CID says.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from pentad.kernel.cid import canonical_json, cid_of, is_cid
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound, Unavailable
+from pentad.kernel.limits import MIB
+from pentad.kernel.ports import Database, Transaction
+from pentad.kernel.principal import Principal
+from pentad.mcp.changes import list_changed, resource_updated
+from pentad.rooms.directory.models import Pushed, Record, RecordMeta
+from pentad.rooms.directory.records import store
+from pentad.rooms.directory.records.events import Events, EventType
+from pentad.rooms.directory.records.facts import annotations_of, facts_of
+from pentad.rooms.directory.records.popularity import Popularity
+from pentad.rooms.directory.records.store import Draft
+
+LARGEST_RECORD: Final = 4 * MIB
+LONGEST_CID: Final = 128
+
+
+class Records:
+    """The records of one store."""
+
+    def __init__(self, database: Database, clock: Clock, events: Events, popularity: Popularity) -> None:
+        self._database = database
+        self._clock = clock
+        self._events = events
+        self._popularity = popularity
+
+    async def push(self, who: Principal, data: Mapping[str, Any]) -> Pushed:
+        """Keep a record that was found valid; pushing it again changes nothing."""
+        return (await self.push_many(who, [data]))[0]
+
+    async def push_many(self, who: Principal, records: Sequence[Mapping[str, Any]]) -> list[Pushed]:
+        """Keep records, all or none."""
+        drafts = [drafted(data) for data in records]
+        if not drafts:
+            return []
+        new = await self._database.write(lambda tx: self.write(tx, who, drafts))
+        pushed: list[Pushed] = []
+        for draft in drafts:
+            pushed.append(Pushed(draft.cid, draft.cid in new))
+            new.discard(draft.cid)
+        return pushed
+
+    def write(self, tx: Transaction, who: Principal, drafts: Sequence[Draft]) -> set[str]:
+        """Keep drafts in a transaction of the caller's, as its first act; the CIDs that were new."""
+        store.take_turn(tx, self._database.dialect)
+        new = store.insert(tx, self._database.dialect, drafts, who.id, self._clock.now())
+        if new:
+            list_changed(tx, "resources")
+        labels = [draft.facts.labels for draft in drafts]
+        self._events.emit(tx, EventType.RECORD_PUSHED, [draft.cid for draft in drafts], labels)
+        return new
+
+    async def pull(self, cid: str) -> Record:
+        """The record, hashed again."""
+        text = await self._text(cid)
+        self._popularity.pulled(cid)
+        return _checked(cid, text)
+
+    async def pull_many(self, cids: Sequence[str]) -> list[Record | None]:
+        """The records in the order asked for, None for those that are not there."""
+        wanted = [cid for cid in dict.fromkeys(cids) if is_cid(cid)]
+        texts = await self._database.read(lambda rows: store.texts_of(rows, wanted))
+        found = {cid: _checked(cid, text) for cid, text in texts.items()}
+        self._popularity.pulled(*(cid for cid in cids if cid in found))
+        return [found.get(cid) for cid in cids]
+
+    async def lookup(self, cid: str) -> RecordMeta:
+        """What a record says of itself, in short."""
+        data = msgspec.json.decode(await self._text(cid), type=dict[str, Any])
+        self._popularity.looked_up(cid)
+        return meta_of(cid, data)
+
+    async def delete(self, who: Principal, cid: str) -> bool:
+        """Erase a record with its referrers; False when it was not there."""
+        _required(cid)
+        return is_cid(cid) and await self._database.write(lambda tx: self._delete(tx, cid))
+
+    async def exists(self, cid: str) -> bool:
+        if not is_cid(cid):
+            return False
+        return await self._database.lookup("SELECT 1 FROM directory_records WHERE cid = ?", cid) is not None
+
+    async def count(self) -> int:
+        return await self._database.read(store.count)
+
+    async def _text(self, cid: str) -> str:
+        _required(cid)
+        row = await self._database.lookup(store.PULL, cid) if is_cid(cid) else None
+        if row is None:
+            raise missing(cid)
+        return row[0]
+
+    def _delete(self, tx: Transaction, cid: str) -> bool:
+        store.take_turn(tx, self._database.dialect)
+        record = store.ids_of(tx, [cid]).get(cid)
+        if record is None:
+            return False
+        store.remove(tx, self._database.dialect, record)
+        list_changed(tx, "resources")
+        resource_updated(tx, uri_of(cid))
+        self._events.emit(tx, EventType.RECORD_DELETED, [cid])
+        return True
+
+
+def drafted(data: Mapping[str, Any]) -> Draft:
+    """A record as it will be kept; LimitExceeded for one that is too large."""
+    text = canonical_json(data)
+    if len(text) > LARGEST_RECORD:
+        raise LimitExceeded(
+            f"The record has {len(text)} bytes; the limit is {LARGEST_RECORD}.",
+            hint="Keep large content elsewhere and refer to it by a locator or an artifact.",
+        )
+    if b"\xef\xbf\xbd" in text:  # half surrogate pairs were replaced, perhaps; what is indexed is what is kept
+        data = msgspec.json.decode(text, type=dict[str, Any])
+    return Draft(cid_of(text), text.decode(), facts_of(data))
+
+
+def meta_of(cid: str, data: Mapping[str, Any]) -> RecordMeta:
+    """The short form: the record's own annotations, and the four that say what it is."""
+    facts = _Brief(*(text if isinstance(text := data.get(key), str) else "" for key in _Brief._fields))
+    annotations = annotations_of(data)
+    annotations |= {"name": facts.name, "version": facts.version, "oasf-version": facts.schema_version}
+    if facts.previous_record_cid:
+        annotations["previous-cid"] = facts.previous_record_cid
+    return RecordMeta(cid, facts.name, facts.version, facts.schema_version, facts.created_at, annotations)
+
+
+def uri_of(cid: str) -> str:
+    """The address of a record as a resource."""
+    return f"directory://records/{cid}"
+
+
+def missing(cid: str) -> NotFound:
+    """What is said of a CID nobody has pushed."""
+    return NotFound(f"record not found: {cid[:LONGEST_CID]}", hint="Search for the record to see the CID it has here.")
+
+
+class _Brief(NamedTuple):
+    name: str
+    version: str
+    schema_version: str
+    created_at: str
+    previous_record_cid: str
+
+
+def _required(cid: str) -> None:
+    if not cid:
+        raise InvalidInput("record cid is required")
+
+
+def _checked(cid: str, text: str) -> Record:
+    if cid_of(text.encode()) != cid:
+        raise Unavailable(
+            f"The stored text of {cid} is not what its CID says.",
+            hint="The store is damaged: restore a backup, or delete the record and push it again.",
+        )
+    return Record(cid, text)

@@ -1,0 +1,85 @@
+"""The record parts of the directory over one store, put together as the room does, without the rest of it."""
+
+import asyncio
+import itertools
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pentad.kernel.clock import SystemClock
+from pentad.kernel.ports import Database, Rows
+from pentad.kernel.principal import LOCAL
+from pentad.rooms.directory.records.events import Event, Events, Listening
+from pentad.rooms.directory.records.facts import facts_of
+from pentad.rooms.directory.records.popularity import Popularity
+from pentad.rooms.directory.records.records import Records
+from pentad.storage.migration_files import STORAGE, MigrationSet
+from tests.rooms.directory.oasf.samples import sample
+
+SETS = (STORAGE, MigrationSet("directory", "pentad.rooms.directory.schema"))
+WHO = LOCAL
+_NUMBERS = itertools.count(1)
+
+
+@dataclass
+class Parts:
+    """What most tests need."""
+
+    database: Database
+    events: Events
+    popularity: Popularity
+    records: Records
+
+    async def stop(self) -> None:
+        await self.popularity.stop()
+        await self.events.stop()
+
+
+def parts_over(database: Database) -> Parts:
+    clock = SystemClock()
+    events = Events(database, clock)
+    popularity = Popularity(database, events)
+    return Parts(database, events, popularity, Records(database, clock, events, popularity))
+
+
+def agent(**changes: Any) -> dict[str, Any]:
+    """A valid record unlike any other, unless `changes` make it so."""
+    return sample("1.1.0") | {"name": f"example.org/agent-{next(_NUMBERS)}"} | changes
+
+
+def recounted(rows: Rows) -> None:
+    """Fail unless terms, counts, postings, texts and words are exactly those of the stored records."""
+    import msgspec
+
+    texts: dict[int, str] = dict(rows.all("SELECT record, data FROM directory_texts"))
+    assert set(texts) == {key for (key,) in rows.all("SELECT id FROM directory_records")}
+    expected: dict[int, set[tuple[Any, ...]]] = {
+        key: {tuple(term) for term in facts_of(msgspec.json.decode(text)).terms} for key, text in texts.items()
+    }
+    terms = {key: tuple(rest) for key, *rest in rows.all("SELECT id, kind, text, number, detail FROM directory_terms")}
+    found: dict[int, set[tuple[Any, ...]]] = {key: set() for key in texts}
+    for term, record in rows.all("SELECT term, record FROM directory_postings"):
+        found[record].add(terms[term])
+    assert found == expected
+    counts = Counter(term for terms_of_one in expected.values() for term in terms_of_one)
+    stored = rows.all("SELECT kind, text, number, detail, records FROM directory_terms")
+    assert {tuple(row[:4]): row[4] for row in stored} == counts
+    assert len(stored) == len(counts)
+
+
+async def heard(listening: Listening, count: int) -> list[Event]:
+    """The next events; fails when they do not come."""
+    events: list[Event] = []
+    async with asyncio.timeout(10):
+        async for event in listening:
+            events.append(event)
+            if len(events) == count:
+                break
+    return events
+
+
+def data_of(text: str) -> Mapping[str, Any]:
+    import msgspec
+
+    return msgspec.json.decode(text)
