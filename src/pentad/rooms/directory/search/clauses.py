@@ -1,0 +1,135 @@
+"""Groups looked up in the dictionary of terms: which terms they mean, how many records those have, and the condition a
+record must fulfil.
+
+A group that means few terms becomes their ids, so that a search starts from the records of the rarest; one that means
+very many is asked of each record instead.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from pentad.kernel.ports import Dialect, Rows
+from pentad.rooms.directory.search.groups import Group, RowGroup, TermGroup
+from pentad.rooms.directory.search.sql import Sql, among, composed, joined
+
+_MOST_TERMS: Final = 2_000
+_FEW_TERMS: Final = 8
+
+
+class Clause(Protocol):
+    """A condition on a record."""
+
+    @property
+    def of_row(self) -> bool:
+        """Whether it looks at the record's row `r`."""
+        ...
+
+    def holds(self, record: str) -> Sql:
+        """The condition, for an expression that is a record's id."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TermClause:
+    """A record has one of these terms; `postings` is how many records they have in all, those of several counted so."""
+
+    dialect: Dialect
+    ids: tuple[int, ...]
+    postings: int
+    single: bool
+    of_row: bool = False
+
+    @property
+    def countable(self) -> bool:
+        """Whether `postings` is exactly how many records it holds for."""
+        return self.single or len(self.ids) <= 1
+
+    def holds(self, record: str) -> Sql:
+        if not self.ids:
+            return Sql("FALSE")
+        # few terms are looked up for the record, many terms are compared with those the record has
+        term = "p.term" if len(self.ids) <= _FEW_TERMS or self.dialect == "postgres" else "+p.term"
+        wanted = among(self.dialect, term, self.ids)
+        return composed("EXISTS (SELECT 1 FROM directory_postings p WHERE p.record = ", record, " AND ", wanted, ")")
+
+
+@dataclass(frozen=True, slots=True)
+class BroadClause:
+    """A record has some term for which a condition holds, where those terms are too many to name."""
+
+    condition: Sql
+    postings: int
+    single: bool
+    of_row: bool = False
+
+    @property
+    def countable(self) -> bool:
+        return self.single
+
+    def holds(self, record: str) -> Sql:
+        # CROSS JOIN: SQLite keeps the order, and so looks at the record's own terms
+        return composed(
+            "EXISTS (SELECT 1 FROM directory_postings p CROSS JOIN directory_terms t WHERE p.record = ", record,
+            " AND t.id = p.term AND ", self.condition, ")",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RowClause:
+    """A record's own row fulfils a condition; what is not known does not."""
+
+    condition: Sql
+    of_row: bool = True
+
+    def holds(self, record: str) -> Sql:
+        return composed("COALESCE(", self.condition, ", FALSE)")
+
+
+@dataclass(frozen=True, slots=True)
+class AnyClause:
+    """At least one of several clauses holds."""
+
+    clauses: tuple[Clause, ...]
+
+    @property
+    def of_row(self) -> bool:
+        return any(clause.of_row for clause in self.clauses)
+
+    def holds(self, record: str) -> Sql:
+        return joined("OR", (clause.holds(record) for clause in self.clauses))
+
+
+def resolved(rows: Rows, dialect: Dialect, group: Group) -> TermClause | BroadClause | RowClause:
+    """A group as the store's dictionary makes it."""
+    if isinstance(group, RowGroup):
+        return RowClause(group.condition)
+    found: dict[int, int] = {}
+    for test in group.tests:
+        statement = composed(
+            "SELECT t.id, t.records FROM directory_terms t WHERE ", test.finding, Sql(" LIMIT ?", (_MOST_TERMS + 1,))
+        )
+        found.update(rows.all(statement.text, *statement.params))
+        if len(found) > _MOST_TERMS:
+            return _broad(rows, group)
+    return TermClause(dialect, tuple(sorted(found)), sum(found.values()), group.single)
+
+
+def _broad(rows: Rows, group: TermGroup) -> BroadClause:
+    condition = joined("OR", (test.holding for test in group.tests))
+    statement = composed("SELECT SUM(t.records) FROM directory_terms t WHERE ", condition)
+    return BroadClause(condition, rows.value(statement.text, *statement.params), group.single)
+
+
+def any_of(dialect: Dialect, clauses: Sequence[TermClause | BroadClause | RowClause]) -> Clause:
+    """Alternatives as one clause; of terms alone, they are terms again."""
+    if len(clauses) == 1:
+        return clauses[0]
+    merged: dict[int, None] = {}
+    postings = 0
+    for clause in clauses:
+        if not isinstance(clause, TermClause):
+            return AnyClause(tuple(clauses))
+        merged |= dict.fromkeys(clause.ids)
+        postings += clause.postings
+    return TermClause(dialect, tuple(sorted(merged)), postings, single=False)

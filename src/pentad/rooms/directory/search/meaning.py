@@ -1,0 +1,192 @@
+"""What one filter means: a test of the dictionary of terms, or a condition on a record's own row.
+
+Texts in the dictionary are in lower case and found by their first characters; `t` is a row of it and `r` a row of
+directory_records. Nothing here reads the store.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.ports import Dialect
+from pentad.rooms.directory.oasf.mapping import mapped
+from pentad.rooms.directory.oasf.taxonomy import taxonomy
+from pentad.rooms.directory.oasf.versions import EMBEDDED, Family, serving
+from pentad.rooms.directory.records.facts import Kind
+from pentad.rooms.directory.search.patterns import Pattern, pattern
+from pentad.rooms.directory.search.query import Filter, FilterKind
+from pentad.rooms.directory.search.sql import Sql, composed, joined
+from pentad.rooms.directory.search.versions import created_key, version_key
+
+_INDEXED_CHARACTERS: Final = 200
+_INDEXED_TEXT: Final = "substr(t.text, 1, 200)"
+_OPERATORS: Final = (">=", "<=", ">", "<", "=")
+_SEVERITIES: Final = ("NONE", "INFO", "LOW", "MEDIUM", "HIGH", "CRITICAL")
+_LARGEST_ID: Final = 2**32 - 1
+_MOST_GRAMS: Final = 12
+
+NAMED_CLASSES: Final = {
+    FilterKind.SKILL_NAME: Kind.SKILL,
+    FilterKind.DOMAIN_NAME: Kind.DOMAIN,
+    FilterKind.MODULE_NAME: Kind.MODULE,
+}
+_FAMILIES: Final[dict[Kind, Family]] = {Kind.SKILL: "skill", Kind.DOMAIN: "domain", Kind.MODULE: "module"}
+NUMBERED_CLASSES: Final = {
+    FilterKind.SKILL_ID: Kind.SKILL,
+    FilterKind.DOMAIN_ID: Kind.DOMAIN,
+    FilterKind.MODULE_ID: Kind.MODULE,
+}
+COMPARED: Final = frozenset({FilterKind.VERSION, FilterKind.SCHEMA_VERSION, FilterKind.CREATED_AT})
+
+
+@dataclass(frozen=True, slots=True)
+class TermTest:
+    """A condition on terms of one kind: once so that an index finds them, once for a term that is at hand."""
+
+    kind: Kind
+    finding: Sql
+    holding: Sql
+
+
+def comparison(value: str) -> tuple[str, str] | None:
+    """The operator and the operand of `>=1.2` and the like; None for a plain value or pattern."""
+    for operator in _OPERATORS:
+        if value.startswith(operator):
+            return operator, value[len(operator) :].strip()
+    return None
+
+
+def text_test(dialect: Dialect, kind: Kind, wanted: Pattern, *, many: bool = True) -> TermTest:
+    """Terms whose text matches; `many` says that the dictionary has more of the kind than is read in one go."""
+    holding = wanted.holds(dialect, "t.text")
+    of_kind = Sql("t.kind = ?", (int(kind),))
+    finding = joined("AND", (of_kind, *_help(dialect, wanted, many=many), holding))
+    return TermTest(kind, finding, joined("AND", (of_kind, holding)))
+
+
+def _help(dialect: Dialect, wanted: Pattern, *, many: bool) -> list[Sql]:
+    """Conditions that follow from the pattern and that an index answers."""
+    if prefix := wanted.prefix[:_INDEXED_CHARACTERS]:
+        if wanted.plain is not None:
+            return [Sql(f"{_INDEXED_TEXT} = ?", (prefix,))]
+        return [Sql(f"{_INDEXED_TEXT} >= ?", (prefix,)), Sql(f"{_INDEXED_TEXT} < ?", (_behind(prefix),))]
+    return _grams(dialect, wanted) if many else []
+
+
+def _behind(prefix: str) -> str:
+    """The first text, by bytes, that sorts behind all that begin with the prefix."""
+    return prefix + "\U0010ffff\U0010ffff"
+
+
+def _grams(dialect: Dialect, wanted: Pattern) -> list[Sql]:
+    """PostgreSQL finds out by itself, if it can."""
+    if dialect == "postgres" or not wanted.grams:
+        return []
+    listed = sorted(wanted.grams, key=lambda gram: (gram.isalpha(), gram))[:_MOST_GRAMS]
+    expression = " AND ".join('"' + gram.replace('"', '""') + '"' for gram in listed)
+    return [Sql("t.id IN (SELECT rowid FROM directory_grams WHERE directory_grams MATCH ?)", (expression,))]
+
+
+def class_number(item: Filter) -> int:
+    """The id a filter names; InvalidInput unless it is an unsigned integer."""
+    value = item.value.strip()
+    if not (value.isascii() and value.isdigit() and len(value) <= 10 and int(value) <= _LARGEST_ID):
+        what = item.kind.name.lower().replace("_", " ")
+        raise InvalidInput(f"failed to parse {what} {item.value[:80]!r}: it must be an unsigned integer.")
+    return int(value)
+
+
+def number_test(item: Filter, id_version: str | None) -> TermTest:
+    """Terms of a class id: as it stands in each record's own OASF version, or as a class of one version."""
+    kind, number = NUMBERED_CLASSES[item.kind], class_number(item)
+    if id_version is None:
+        condition = Sql("t.kind = ? AND t.number >= 0 AND t.number = ?", (int(kind), number))
+    else:
+        classes = _same_class(kind, number, id_version)
+        named = (Sql("t.number = ? AND t.text = ?", (found, name)) for name, found in classes)
+        condition = composed(Sql("t.kind = ? AND t.number >= 0 AND ", (int(kind),)), "(", joined("OR", named), ")")
+    return TermTest(kind, condition, condition)
+
+
+def _same_class(kind: Kind, number: int, version: str) -> list[tuple[str, int]]:
+    """What a class of one version is in each of them."""
+    family, served = _FAMILIES[kind], serving(version)
+    if served is None:
+        raise InvalidInput(f"invalid version {version[:80]!r}.", hint=f"Available versions: {', '.join(EMBEDDED)}")
+    entry = taxonomy(served.version, family).by_id(number)
+    if entry is None:
+        raise InvalidInput(
+            f"OASF {served.version} has no {family} {number}.", hint="Leave id_version out to match any."
+        )
+    found = {(entry.name.lower(), entry.id)}
+    for other in EMBEDDED:
+        if (same := mapped(entry, served.version, other, family)) is not None:
+            found.add((same.entry.name.lower(), same.entry.id))
+    return sorted(found)
+
+
+def pair_test(dialect: Dialect, item: Filter) -> TermTest | None:
+    """A locator's type and address, or an annotation's key and value, on one and the same term; None when blank."""
+    kind = Kind.LOCATOR if item.kind is FilterKind.LOCATOR else Kind.ANNOTATION
+    head, colon, tail = item.value.partition(":")
+    if kind is Kind.LOCATOR and head.startswith("*") and (not colon or tail.startswith("//")):
+        head, tail = "", item.value
+    if not head.strip() and not tail.strip():
+        return None
+    first = pattern(head) if head.strip() else pattern("*")
+    second = pattern(tail) if tail.strip() else pattern("*")
+    detail = Sql("TRUE") if second.everything else second.holds(dialect, "t.detail")
+    found = text_test(dialect, kind, first)
+    hints = _grams(dialect, second) if not first.prefix else []
+    return TermTest(kind, joined("AND", (*hints, found.finding, detail)), joined("AND", (found.holding, detail)))
+
+
+def author_test(dialect: Dialect, item: Filter) -> TermTest:
+    """Authors are found by any part of their name."""
+    return text_test(dialect, Kind.AUTHOR, pattern(item.value).around())
+
+
+def version_test(kind: Kind, operators: list[tuple[str, str]]) -> TermTest:
+    """Versions within all of some bounds, in version order."""
+    of_kind = Sql("t.kind = ?", (int(kind),))
+    bounds = [Sql(f"t.detail {operator} ?", (version_key(operand),)) for operator, operand in operators]
+    condition = joined("AND", (of_kind, *bounds))
+    return TermTest(kind, condition, condition)
+
+
+def created_between(operators: list[tuple[str, str]]) -> Sql:
+    """Records made within all of some bounds, in the order of time."""
+    bounds: list[Sql] = []
+    for operator, operand in operators:
+        if (key := created_key(operand)) is None:
+            raise InvalidInput(
+                f"{operand[:80]!r} is not a time.", hint="Write 2026-05-17 or 2026-05-17T09:30:00Z, as in >=2026-05-17."
+            )
+        bounds.append(Sql(f"r.created_key {operator} ?", (key,)))
+    return joined("AND", (Sql("r.created_key IS NOT NULL"), *bounds))
+
+
+def created_like(dialect: Dialect, value: str) -> Sql:
+    """Records whose time is written so. A plain value is found by the moment it means."""
+    wanted = pattern(value)
+    written = wanted.holds(dialect, "lower(r.created_at)")
+    if wanted.plain is not None and (key := created_key(value)) is not None:
+        return joined("AND", (Sql("r.created_key IS NOT NULL AND r.created_key = ?", (key,)), written))
+    return written
+
+
+def row_condition(dialect: Dialect, item: Filter) -> Sql | None:
+    """A condition on the record's own row; None for a blank value that means nothing."""
+    value, true = item.value, item.value.strip().lower() == "true"
+    if item.kind is FilterKind.DESCRIPTION:
+        return pattern(value).holds(dialect, "r.description") if value.strip() else None
+    if item.kind is FilterKind.VERIFIED:
+        return Sql("r.verified = ?", (int(true),))
+    if item.kind is FilterKind.TRUSTED:
+        return Sql("r.trusted = ?", (int(true),))
+    if item.kind is FilterKind.SCAN_SAFE:
+        return Sql("r.scan_safe = ?", (int(true),))
+    severity = value.strip().upper()
+    if severity not in _SEVERITIES:
+        raise InvalidInput(f"{value[:80]!r} is not a severity.", hint=f"Severities are {', '.join(_SEVERITIES)}.")
+    return Sql("r.scan_severity >= ?", (_SEVERITIES.index(severity) + 1,))

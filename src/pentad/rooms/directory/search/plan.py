@@ -1,0 +1,136 @@
+"""Which records to look at, in which order, and how many there are: the statements of a search.
+
+A search starts from the rarest thing asked for and checks the rest record by record, newest first, so that it ends
+with the page. Counting is spared where the dictionary knows the number.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pentad.kernel.ports import Dialect, Row, Rows
+from pentad.rooms.directory.records import store
+from pentad.rooms.directory.search.clauses import (
+    BroadClause,
+    Clause,
+    TermClause,
+    any_of,
+    resolved,
+)
+from pentad.rooms.directory.search.groups import excluded, required
+from pentad.rooms.directory.search.query import Query
+from pentad.rooms.directory.search.sql import TRUE, Sql, among, composed, joined, negated
+
+ALL: Final = 2**62
+_GATHERED: Final = 20_000
+"""Records of several terms that are put in order at once; beyond, all records are walked along instead."""
+
+POPULARITY: Final = "r.pulls + r.lookups"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where records come from: a table `d` with a column `record`, or all of them."""
+
+    table: Sql | None
+
+    @property
+    def record(self) -> str:
+        return "r.id" if self.table is None else "d.record"
+
+    def tables(self, *, with_row: bool) -> Sql:
+        if self.table is None:
+            return Sql("directory_records AS r")
+        # CROSS JOIN: SQLite keeps the order, and so reads the rows of the records that were found
+        return composed(self.table, " CROSS JOIN directory_records AS r") if with_row else self.table
+
+    def link(self, *, with_row: bool) -> Sql:
+        return Sql("r.id = d.record") if with_row and self.table is not None else TRUE
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The clauses of a search, the one it starts from apart."""
+
+    dialect: Dialect
+    driver: TermClause | None
+    clauses: tuple[Clause, ...]
+    excluded: tuple[Clause, ...]
+
+    def source(self) -> Source:
+        driver = self.driver
+        if driver is None:
+            return Source(None)
+        if len(driver.ids) == 1:
+            return Source(Sql("(SELECT record FROM directory_postings WHERE term = ?) AS d", driver.ids))
+        terms = among(self.dialect, "term", driver.ids)
+        return Source(composed("(SELECT DISTINCT record FROM directory_postings WHERE ", terms, ") AS d"))
+
+    def checks(self, record: str) -> list[Sql]:
+        """What remains to be asked of a record of the source."""
+        return [clause.holds(record) for clause in self.clauses] + [
+            negated(clause.holds(record)) for clause in self.excluded
+        ]
+
+    @property
+    def of_row(self) -> bool:
+        return any(clause.of_row for clause in (*self.clauses, *self.excluded))
+
+    def known_total(self, rows: Rows) -> int | None:
+        """How many records there are, where that can be told without looking at them."""
+        positive: list[Clause] = [*([self.driver] if self.driver else []), *self.clauses]
+        if not positive and not self.excluded:
+            return store.count(rows)
+        if len(positive) == 1 and not self.excluded:
+            return _counted(positive[0])
+        if not positive and len(self.excluded) == 1 and (left_out := _counted(self.excluded[0])) is not None:
+            return store.count(rows) - left_out
+        return None
+
+
+def _counted(clause: Clause) -> int | None:
+    if isinstance(clause, TermClause | BroadClause) and clause.countable:
+        return clause.postings
+    return None
+
+
+def planned(rows: Rows, dialect: Dialect, query: Query) -> Plan:
+    """Look the filters up and choose where to start."""
+    found = [resolved(rows, dialect, group) for group in required(dialect, query)]
+    left_out = tuple(resolved(rows, dialect, group) for group in excluded(dialect, query))
+    clauses: list[Clause] = [any_of(dialect, found)] if query.match == "any" and found else [*found]
+    startable = [clause for clause in clauses if isinstance(clause, TermClause)]
+    driver = min(startable, key=lambda clause: clause.postings, default=None)
+    if driver is not None and len(driver.ids) != 1 and driver.postings > _GATHERED:
+        driver = None
+    return Plan(dialect, driver, tuple(clause for clause in clauses if clause is not driver), left_out)
+
+
+def count(rows: Rows, plan: Plan, source: Source, more: Sequence[Sql] = ()) -> int:
+    """How many records the plan finds, by looking."""
+    where = joined("AND", (source.link(with_row=plan.of_row), *plan.checks(source.record), *more))
+    statement = composed("SELECT COUNT(*) FROM ", source.tables(with_row=plan.of_row), " WHERE ", where)
+    return rows.value(statement.text, *statement.params)
+
+
+def page(
+    rows: Rows, plan: Plan, source: Source, *, popular: bool, after: tuple[int, ...] | None, limit: int, offset: int
+) -> list[Row]:
+    """Ids, CIDs and popularity of the records of one page, in order."""
+    record = source.record
+    where = [source.link(with_row=True), *plan.checks(record)]
+    if after is not None:
+        where.append(_behind(record, after, popular=popular))
+    order = f"{POPULARITY} DESC, {record} DESC" if popular else f"{record} DESC"
+    statement = composed(
+        "SELECT r.id, r.cid, ", POPULARITY, " FROM ", source.tables(with_row=True), " WHERE ", joined("AND", where),
+        f" ORDER BY {order}", Sql(" LIMIT ? OFFSET ?", (limit, offset)),
+    )  # fmt: skip
+    return rows.all(statement.text, *statement.params)
+
+
+def _behind(record: str, after: tuple[int, ...], *, popular: bool) -> Sql:
+    if not popular:
+        return Sql(f"{record} < ?", after)
+    often, last = after
+    return Sql(f"({POPULARITY} < ? OR ({POPULARITY} = ? AND {record} < ?))", (often, often, last))
