@@ -1,0 +1,128 @@
+"""Every call passes the same way: who is it, may they, is it too often; then the method; then the audit trail.
+
+A service is a table of methods. A method is a plain function of the call and the request (or the stream of requests)
+that returns the answer or yields the answers; it raises the errors of the kernel and knows nothing of gRPC.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import grpc
+from google.protobuf.message import Message
+from grpc.aio import AbortError, ServicerContext
+
+from pentad.kernel.errors import Forbidden, PentadError, Unauthenticated
+from pentad.kernel.principal import LOCAL, Principal
+from pentad.mcp.dispatcher import Record
+from pentad.platform import Doorway
+from pentad.rooms.directory.wire.statuses import status_of, unforeseen
+
+ROOM: Final = "directory"
+Shape = Literal["one-one", "one-many", "many-one", "many-many"]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """What a method knows of the call beside the request."""
+
+    who: Principal
+    stopping: asyncio.Event
+    begin: Callable[[], Awaitable[None]]
+    """Tells the caller that its call has begun, for methods that may have nothing to say for long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One RPC. Without a message type requests or answers travel as their bytes."""
+
+    shape: Shape
+    action: Literal["read", "write"]
+    run: Callable[[Caller, Any], Any]
+    request: type[Message] | None = None
+    answers_bytes: bool = False
+
+
+Service = Mapping[str, Method]
+
+
+class Entrance:
+    """Lets calls in and notes how they ended."""
+
+    def __init__(self, doorway: Doorway, *, everybody: bool, by_certificate: Callable[[Any], Principal | None]) -> None:
+        self._doorway = doorway
+        self._everybody = everybody
+        self._by_certificate = by_certificate
+        self._record: Record = doorway.record
+
+    @asynccontextmanager
+    async def admitted(self, name: str, method: Method, context: ServicerContext[Any, Any]) -> AsyncGenerator[Caller]:
+        """Who is calling; errors of the block become the status of the call."""
+        headers = dict[str, Any]((key, value) for key, value in context.invocation_metadata() or ())
+        started, outcome, who = time.perf_counter(), "cancelled", "anonymous"
+        try:
+            principal = await self._principal(headers, context)
+            who = principal.id
+            if not principal.may(ROOM, method.action):
+                raise Forbidden(f"not allowed to access {name}")
+            await self._doorway.spend(principal.id)
+            yield Caller(principal, self._doorway.stopping, lambda: context.send_initial_metadata(()))
+            outcome = "ok"
+        except PentadError as error:
+            code, text = status_of(error)
+            outcome = code.name.lower()
+            await context.abort(code, text)
+        except (AbortError, asyncio.CancelledError, GeneratorExit):
+            raise
+        except Exception as error:  # noqa: BLE001  the outermost wall: a caller hears a number, the log the rest
+            outcome = "internal"
+            await context.abort(*unforeseen(error, name))
+        finally:
+            elapsed = int((time.perf_counter() - started) * 1_000_000)
+            marks = str(headers.get("x-request-id", "")), "", "grpc", str(headers.get("traceparent", ""))
+            self._record((time.time(), who, ROOM, name, outcome, elapsed, *marks))
+
+    async def _principal(self, headers: Mapping[str, Any], context: ServicerContext[Any, Any]) -> Principal:
+        if self._everybody:
+            return LOCAL
+        given = headers.get("authorization")
+        if given is None and (known := self._by_certificate(context.auth_context())) is not None:
+            return known
+        if given is not None and not isinstance(given, str):
+            raise Unauthenticated("The credentials were not accepted.")
+        return await self._doorway.principal(given)
+
+
+def handlers(entrance: Entrance, service: str, methods: Service) -> grpc.GenericRpcHandler:
+    """What a gRPC server dispatches a service's calls to."""
+    return grpc.method_handlers_generic_handler(
+        service, {name: _handler(entrance, f"/{service}/{name}", method) for name, method in methods.items()}
+    )
+
+
+def _handler(entrance: Entrance, name: str, method: Method) -> grpc.RpcMethodHandler[Any, Any]:
+    async def one(request: Any, context: ServicerContext[Any, Any]) -> Any:
+        async with entrance.admitted(name, method, context) as call:
+            return await method.run(call, request)
+
+    async def many(request: Any, context: ServicerContext[Any, Any]) -> AsyncIterator[Any]:
+        async with entrance.admitted(name, method, context) as call:
+            async for answer in method.run(call, request):
+                yield answer
+
+    read = None if method.request is None else method.request.FromString
+    write = None if method.answers_bytes else _serialized
+    makers: Mapping[Shape, Callable[..., grpc.RpcMethodHandler[Any, Any]]] = {
+        "one-one": grpc.unary_unary_rpc_method_handler,
+        "one-many": grpc.unary_stream_rpc_method_handler,
+        "many-one": grpc.stream_unary_rpc_method_handler,
+        "many-many": grpc.stream_stream_rpc_method_handler,
+    }
+    return makers[method.shape](many if method.shape.endswith("many") else one, read, write)
+
+
+def _serialized(message: Message) -> bytes:
+    return message.SerializeToString()

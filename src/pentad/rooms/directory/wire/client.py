@@ -1,0 +1,68 @@
+"""Calls of another directory's methods: with a deadline each, and with its failures as the kernel's errors."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, TypeVar, cast
+
+from google.protobuf.message import Message
+from grpc import aio
+
+from pentad.kernel.errors import Unavailable
+from pentad.rooms.directory.wire.channels import Channel
+from pentad.rooms.directory.wire.client_settings import ClientSettings
+from pentad.rooms.directory.wire.statuses import error_of
+
+M = TypeVar("M", bound=Message)
+
+
+class WireClient:
+    """Speaks to the directory at an address."""
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self.address = settings.address
+        self._deadline = settings.deadline
+        self._channel = Channel(settings)
+
+    async def close(self) -> None:
+        await self._channel.close()
+
+    async def one(self, method: str, request: Message, answer: type[M]) -> M:
+        """One request, one answer."""
+        channel = await self._channel.opened()
+        ask: Any = channel.unary_unary(method, _serialized, answer.FromString)
+        try:
+            return await ask(request, timeout=self._deadline, metadata=await self._channel.metadata())
+        except aio.AioRpcError as error:
+            raise error_of(error.code(), error.details() or "", self.address) from None
+
+    async def many(self, method: str, request: Message, answer: type[M]) -> AsyncIterator[M]:
+        """One request, a stream of answers."""
+        channel = await self._channel.opened()
+        ask: Any = channel.unary_stream(method, _serialized, answer.FromString)
+        call = ask(request, timeout=self._deadline, metadata=await self._channel.metadata())
+        async for one in self._read(call):
+            yield one
+
+    async def exchanged(self, method: str, requests: Sequence[bytes]) -> AsyncIterator[bytes]:
+        """A stream of requests, an answer for each, all as their bytes."""
+        channel = await self._channel.opened()
+        ask: Any = cast("Any", channel).stream_stream(method)
+        call = ask(iter(requests), timeout=self._deadline, metadata=await self._channel.metadata())
+        count = 0
+        async for one in self._read(call):
+            count += 1
+            yield one
+        if count < len(requests):
+            raise Unavailable(f"The directory at {self.address} answered {count} of {len(requests)} requests.")
+
+    async def _read(self, call: Any) -> AsyncIterator[Any]:
+        try:
+            async for one in call:
+                yield one
+        except aio.AioRpcError as error:
+            raise error_of(error.code(), error.details() or "", self.address) from None
+        finally:
+            call.cancel()
+
+
+def _serialized(message: Message) -> bytes:
+    return message.SerializeToString()

@@ -1,0 +1,90 @@
+"""The one place that turns failures into gRPC statuses.
+
+A caller reads the message and its hint; what was not foreseen it knows by a number, and the log knows the rest.
+"""
+
+import logging
+from typing import Final
+
+from grpc import StatusCode
+
+from pentad.kernel.errors import (
+    Conflict,
+    DeadlineExceeded,
+    Forbidden,
+    InvalidInput,
+    Misconfigured,
+    NotFound,
+    Overloaded,
+    PentadError,
+    RateLimited,
+    Unauthenticated,
+    Unavailable,
+)
+from pentad.kernel.ids import opaque_id
+
+log = logging.getLogger("pentad.directory.grpc")
+
+
+class NotOffered(PentadError):
+    """A method of the API that this server leaves to somebody else."""
+
+    code = "not_offered"
+    http_status = 501
+
+
+_CODES: Final[tuple[tuple[type[PentadError], StatusCode], ...]] = (
+    (InvalidInput, StatusCode.INVALID_ARGUMENT),
+    (NotFound, StatusCode.NOT_FOUND),
+    (Conflict, StatusCode.FAILED_PRECONDITION),
+    (Unauthenticated, StatusCode.UNAUTHENTICATED),
+    (Forbidden, StatusCode.PERMISSION_DENIED),
+    (RateLimited, StatusCode.RESOURCE_EXHAUSTED),
+    (Overloaded, StatusCode.UNAVAILABLE),
+    (DeadlineExceeded, StatusCode.DEADLINE_EXCEEDED),
+    (Unavailable, StatusCode.UNAVAILABLE),
+    (Misconfigured, StatusCode.FAILED_PRECONDITION),
+    (NotOffered, StatusCode.UNIMPLEMENTED),
+)
+
+
+def status_of(error: PentadError) -> tuple[StatusCode, str]:
+    """The code and the text a caller gets for a failure."""
+    if isinstance(error, RateLimited):
+        return StatusCode.RESOURCE_EXHAUSTED, f"rate limit exceeded: {error.sentence()}"
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            return code, error.sentence()
+    return StatusCode.INTERNAL, error.sentence()
+
+
+def unforeseen(error: BaseException, method: str) -> tuple[StatusCode, str]:
+    """The code and text for a failure nobody thought of; the log gets all of it, under the same number."""
+    incident = opaque_id(size=12)
+    log.error("incident %s in %s", incident, method, exc_info=error)
+    return StatusCode.INTERNAL, f"Something went wrong on the server (incident {incident})."
+
+
+_ERRORS: Final[dict[StatusCode, type[PentadError]]] = {
+    StatusCode.INVALID_ARGUMENT: InvalidInput,
+    StatusCode.NOT_FOUND: NotFound,
+    StatusCode.ALREADY_EXISTS: Conflict,
+    StatusCode.FAILED_PRECONDITION: Conflict,
+    StatusCode.UNAUTHENTICATED: Unauthenticated,
+    StatusCode.PERMISSION_DENIED: Forbidden,
+    StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded,
+    StatusCode.UNIMPLEMENTED: NotOffered,
+}
+
+
+def error_of(code: StatusCode, text: str, address: str) -> PentadError:
+    """The failure another directory's status stands for, in its own words."""
+    if code is StatusCode.UNAVAILABLE:
+        return Unavailable(
+            f"The directory at {address} cannot be reached.", hint="Check the address, the auth mode and that it runs."
+        )
+    if code is StatusCode.DEADLINE_EXCEEDED:
+        return DeadlineExceeded(f"The directory at {address} did not answer in time.")
+    if code is StatusCode.UNIMPLEMENTED:
+        return NotOffered(f"The directory at {address} does not offer this.")
+    return _ERRORS.get(code, Unavailable)(text or f"The directory at {address} failed ({code.name.lower()}).")
