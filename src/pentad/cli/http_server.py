@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import dataclasses
+import gc
 import socket
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 from pentad.app import App, open_app
 from pentad.gateway.doorways import own_servers
@@ -15,6 +17,9 @@ from pentad.settings.model import Settings
 
 Prepare = Callable[[App], Awaitable[None]]
 Announce = Callable[[App], None]
+
+_GARBAGE: Final = (20_000, 20, 50)
+"""When garbage is looked for: a request may well make some ten thousand objects that are all needed until its end."""
 
 
 def run_server(settings: Settings, listener: socket.socket, *, prepare: Prepare, announce: Announce) -> None:
@@ -31,6 +36,8 @@ async def _run(settings: Settings, listener: socket.socket, prepare: Prepare, an
     async with open_app(settings) as app:
         await prepare(app)
         async with own_servers(app):
+            gc.set_threshold(*_GARBAGE)
+            gc.freeze()  # what is there now stays: it need not be looked through again and again
             await serve(
                 http_application(app),
                 limits=settings.limits,

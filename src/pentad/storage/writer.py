@@ -1,8 +1,8 @@
 """The one thread that writes to an SQLite store, with group commit.
 
 Whatever waits when a commit ends goes into the next one together: the disk is asked once for many units of work,
-which makes synchronous=FULL cheaper than NORMAL without grouping. Each unit has a savepoint of its own, so one that
-fails takes nobody with it; none is acknowledged before the COMMIT they share has returned.
+which makes synchronous=FULL cheaper than NORMAL without grouping. Where there are several, each unit has a savepoint of
+its own, so one that fails takes nobody with it; none is acknowledged before the COMMIT they share has returned.
 """
 
 import asyncio
@@ -27,6 +27,14 @@ from pentad.storage.workers import closed
 
 _WAL_BYTES = 32 * 1024 * 1024
 _CHECKPOINT_PATIENCE_MS = 100
+
+_Statements = tuple[str, ...]
+_ALONE: tuple[_Statements, _Statements, _Statements] = ((), (), ("ROLLBACK",))
+"""How a unit begins, ends and is undone when it has the transaction for itself: a savepoint would be work for nothing,
+most of all for full-text indexes, which write out what they hold at each."""
+_AMONG_OTHERS: tuple[_Statements, _Statements, _Statements] = (
+    ("SAVEPOINT unit",), ("RELEASE unit",), ("ROLLBACK TO unit", "RELEASE unit"),
+)  # fmt: skip
 
 
 class _Unit(Job):
@@ -112,31 +120,34 @@ class Writer:
             _fail(units, error)
             return []
         done: list[_Unit] = []
+        begin, end, undo = _ALONE if len(units) == 1 else _AMONG_OTHERS
         for position, unit in enumerate(units, 1):
             if unit.abandoned:
                 continue
             done.append(unit)
-            self._run(unit)
-            if not self._connection.in_transaction:  # SQLite gave up the whole transaction, not only this unit
+            self._run(unit, begin, end, undo)
+            if not self._connection.in_transaction:  # nobody is left, or SQLite gave up more than this unit
                 _fail(done, unit.failure)
                 return units[position:]
         self._commit(done)
         return []
 
-    def _run(self, unit: _Unit) -> None:
+    def _run(self, unit: _Unit, begin: _Statements, end: _Statements, undo: _Statements) -> None:
         transaction = SqliteTransaction(self._connection, self._origin)
         try:
-            self._connection.execute("SAVEPOINT unit")
+            for statement in begin:
+                self._connection.execute(statement)
             unit.value = unit.work(transaction)
             if transaction.failure is not None:
                 raise transaction.failure
             if self._connection.status(apsw.SQLITE_DBSTATUS_DEFERRED_FKS)[0]:  # it would break everybody's COMMIT
                 raise dangling()
-            self._connection.execute("RELEASE unit")
+            for statement in end:
+                self._connection.execute(statement)
             unit.signals = tuple(transaction.signals)
         except BaseException as error:  # noqa: BLE001  it belongs to the caller; the writer has to live on
             unit.failure = translated(error) if isinstance(error, Exception) else error
-            self._undo("ROLLBACK TO unit", "RELEASE unit")
+            self._undo(*undo)
 
     def _commit(self, done: list[_Unit]) -> None:
         try:

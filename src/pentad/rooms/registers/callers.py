@@ -18,15 +18,16 @@ def caller_of(call: Call[Any], reason: str | None = None) -> Caller:
 
 def caller_of_request(request: "Request") -> Caller:
     """The sender of an ordinary HTTP request; `X-Reason` and `X-Request-Id` go into the history."""
-    headers = request.headers
+    scope = request.scope
+    headers = dict[bytes, bytes](scope["headers"])
     return Caller(
-        request.state.principal,
-        _label(headers.get("user-agent")),
+        scope["state"]["principal"],
+        _label(headers.get(b"user-agent")),
         None,
-        _label(headers.get("x-request-id")),
-        _label(headers.get("x-reason")),
+        _label(headers.get(b"x-request-id")),
+        _label(headers.get(b"x-reason")),
     )
 
 
-def _label(text: str | None) -> str | None:
-    return text[:_LONGEST_LABEL] if text else None
+def _label(text: bytes | None) -> str | None:
+    return text.decode("latin-1")[:_LONGEST_LABEL] if text else None

@@ -1,7 +1,7 @@
 -- What one process tells the others on this file; rows are pruned after some minutes.
--- AUTOINCREMENT: an id never comes back, so "everything after id n" stays true when rows go.
+-- The newest row is never pruned, so an id does not come back and "everything after id n" stays true when rows go.
 CREATE TABLE signals (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    id INTEGER PRIMARY KEY,
     origin TEXT NOT NULL,
     channel TEXT NOT NULL,
     payload TEXT NOT NULL,

@@ -214,6 +214,8 @@ class Objects(ObjectReader):
     # how it is done
 
     async def _one(self, caller: Caller, pair: Pair, operation: Operation, key: str | None) -> StoredObject:
+        if key is None:
+            return await self._run(caller, pair, [operation], True, None, lambda steps: _stored(steps[0]))
         row = await self._run(caller, pair, [operation], True, key, lambda steps: _row_of(steps[0]))
         return StoredObject(*row)
 
@@ -282,7 +284,11 @@ class Objects(ObjectReader):
         return draft.after
 
 
-def _row_of(step: Step) -> Any:
+def _stored(step: Step) -> StoredObject:
     if step.stored is None:
         raise InvalidInput("The operation did nothing.")
-    return step.stored.row
+    return step.stored
+
+
+def _row_of(step: Step) -> Any:
+    return _stored(step).row

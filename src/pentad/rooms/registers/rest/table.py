@@ -10,7 +10,8 @@ from typing import Any, Final
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import Scope
 
 from pentad.kernel.errors import PentadError
 from pentad.platform import Operation, Parameter, described
@@ -47,10 +48,21 @@ class RestRoute:
         return (inspect.getdoc(self.handler) or "").split("\n")[0]
 
 
+class _Route(Route):
+    """A route that is told from most others by how its path begins, before its pattern is tried."""
+
+    def __init__(self, path: str, endpoint: Any, *, methods: list[str], include_in_schema: bool) -> None:
+        super().__init__(path, endpoint, methods=methods, include_in_schema=include_in_schema)
+        self._beginning = path.partition("{")[0]
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        return super().matches(scope) if scope["path"].startswith(self._beginning) else (Match.NONE, {})
+
+
 def build(registers: Registers, table: Sequence[RestRoute]) -> list[BaseRoute]:
     """The Starlette routes of a table under every prefix; only the first prefix is in the description."""
     return [
-        Route(
+        _Route(
             prefix + row.path,
             _endpoint(registers, row),
             methods=[row.method],

@@ -44,9 +44,10 @@ CREATE INDEX objects_deleted ON objects (register, schema, id) WHERE deleted IS 
 CREATE INDEX objects_by_slug ON objects (schema, slug) WHERE slug IS NOT NULL;
 
 -- What happened, in order. `before` is the data this change replaced (NULL where there was none), so a new object costs no
--- copy of itself, and the state at any past time is the object now or one `before`.
+-- copy of itself, and the state at any past time is the object now or one `before`. No row ever goes, so no number comes
+-- back.
 CREATE TABLE object_changes (
-    seq        INTEGER PRIMARY KEY AUTOINCREMENT,
+    seq        INTEGER PRIMARY KEY,
     uuid       TEXT NOT NULL,
     register   INTEGER NOT NULL,
     schema     INTEGER NOT NULL,
