@@ -66,6 +66,8 @@ class ValueType:
     name: str
     kind: Literal["string", "integer", "number", "boolean", "map", "any"]
     max_len: int | None = None
+    inherited: bool = False
+    """The most characters are those of the wider type."""
     low: float | None = None
     high: float | None = None
     regex: str | None = None
@@ -159,6 +161,7 @@ def _types(table: dict[str, dict[str, Any]]) -> dict[str, ValueType]:
             name=name,
             kind=_KINDS[facts.get("of", name)],
             max_len=facts.get("max_len", base.get("max_len")),
+            inherited="max_len" not in facts and "max_len" in base,
             low=low,
             high=high,
             regex=facts.get("regex", base.get("regex")),

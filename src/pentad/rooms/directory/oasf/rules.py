@@ -1,0 +1,236 @@
+"""The rules for attributes: closures made once for each version, so that a valid value costs next to nothing.
+
+A rule for a valid value is one test and a return. What is wrong with a refused value is said by `problems.py`.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, cast
+
+from pentad.rooms.directory.oasf.findings import Place, Report
+from pentad.rooms.directory.oasf.objects import Attribute, Constraint, Shape, ValueType
+from pentad.rooms.directory.oasf.problems import (
+    Rule,
+    Rules,
+    constraint_failed,
+    duplicate,
+    empty,
+    is_integer,
+    missing,
+    unknown,
+    wrong_type,
+    wrong_value,
+)
+
+Check = Callable[[Any, Place, Report], None]
+"""Checks a whole object: its value, its place, and where findings go."""
+
+ANY_LENGTH: Final = sys.maxsize
+
+_FEW: Final = 8
+
+
+def text_limit(attribute: Attribute, kind: ValueType | None) -> int | None:
+    """The most characters of an attribute that is plain text; None for any other."""
+    limit = -1 if kind is None or attribute.array else _plain_limit(attribute, kind)
+    return None if limit < 0 else limit
+
+
+def scalar_rule(attribute: Attribute, kind: ValueType) -> Rule:
+    """The rule for one value of a value type."""
+    if kind.kind == "any":
+        return anything
+    if attribute.values:
+        return _enum_rule(attribute, kind)
+    if kind.regex is not None:
+        return _pattern_rule(attribute, kind, kind.regex)
+    good = scalar_test(attribute, kind)
+    usual = {"integer": int, "boolean": bool, "string": None, "number": None, "map": None}[kind.kind]
+
+    def rule(value: Any, place: Place, name: str, out: Report) -> None:
+        if value.__class__ is not usual and not good(value):
+            wrong_value(attribute, kind, value, (place, name), out)
+
+    return rule
+
+
+def anything(value: Any, place: Place, name: str, out: Report) -> None:
+    """The rule of an attribute that may be anything, or that is checked elsewhere."""
+
+
+def _enum_rule(attribute: Attribute, kind: ValueType) -> Rule:
+    allowed = frozenset(attribute.values)
+
+    def rule(value: Any, place: Place, name: str, out: Report) -> None:
+        if value.__class__ is not str or value not in allowed:
+            wrong_value(attribute, kind, value, (place, name), out)
+
+    return rule
+
+
+def _pattern_rule(attribute: Attribute, kind: ValueType, regex: str) -> Rule:
+    limit = ANY_LENGTH if kind.max_len is None else kind.max_len
+    search = pattern(regex).search
+
+    def rule(value: Any, place: Place, name: str, out: Report) -> None:
+        if value.__class__ is not str or len(value) > limit or search(value) is None:
+            wrong_value(attribute, kind, value, (place, name), out)
+
+    return rule
+
+
+def scalar_test(attribute: Attribute, kind: ValueType) -> Callable[[Any], bool]:
+    """Whether a value is exactly as it should be."""
+    if kind.kind == "any":
+        return lambda value: True
+    if kind.kind == "boolean":
+        return lambda value: value.__class__ is bool
+    if kind.kind == "integer":
+        return is_integer
+    if kind.kind == "number":
+        low, high = (-sys.float_info.max, sys.float_info.max) if kind.low is None else (kind.low, kind.high or 0)
+        return lambda value: (value.__class__ is float or value.__class__ is int) and low <= value <= high
+    if attribute.values:
+        allowed = frozenset(attribute.values)
+        return lambda value: value.__class__ is str and value in allowed
+    limit = ANY_LENGTH if kind.max_len is None else kind.max_len
+    if kind.regex is None:
+        return lambda value: value.__class__ is str and len(value) <= limit
+    search = pattern(kind.regex).search
+    return lambda value: value.__class__ is str and len(value) <= limit and search(value) is not None
+
+
+def pattern(regex: str) -> re.Pattern[str]:
+    """As JSON Schema reads it: ASCII classes, and `$` is the very end."""
+    return re.compile(regex[:-1] + r"\Z" if regex.endswith("$") else regex, re.ASCII)
+
+
+def list_rule(attribute: Attribute, kind: ValueType) -> Rule:
+    """The rule for a list of values. A short list of different texts is passed without a call for each."""
+    good = scalar_test(attribute, kind)
+    required = attribute.requirement == "required"
+    limit = _plain_limit(attribute, kind)
+
+    def rule(value: Any, place: Place, name: str, out: Report) -> None:
+        if value.__class__ is not list or not value:
+            refuse_list(value, required, place, name, out)
+            return
+        for index, item in enumerate(value):
+            if (item.__class__ is not str or len(item) > limit) and not good(item):
+                wrong_value(attribute, kind, item, ((place, name), index), out)
+        if len(value) > 1:
+            report_duplicates(value, name, (place, name), out)
+
+    return rule
+
+
+def map_rule(attribute: Attribute, kind: ValueType) -> Rule:
+    """The rule for a map of text to values of a type."""
+    good = scalar_test(attribute, kind)
+    limit = _plain_limit(attribute, kind)
+
+    def rule(value: Any, place: Place, name: str, out: Report) -> None:
+        if value.__class__ is not dict:
+            wrong_type(value, (place, name), name, attribute.type, "map", out)
+            return
+        for key, item in value.items():
+            if (item.__class__ is not str or len(item) > limit) and not good(item):
+                wrong_value(attribute, kind, item, ((place, name), key), out)
+
+    return rule
+
+
+def _plain_limit(attribute: Attribute, kind: ValueType) -> int:
+    """The most characters of a text that is right without another look; -1 when every text needs one."""
+    if kind.kind != "string" or attribute.values or kind.regex is not None:
+        return -1
+    return ANY_LENGTH if kind.max_len is None else kind.max_len
+
+
+def list_of_objects(check: Check, *, required: bool) -> Rule:
+    """The rule for a list of objects."""
+
+    def rule(value: Any, place: Place, name: str, out: Report) -> None:
+        if value.__class__ is not list or not value:
+            refuse_list(value, required, place, name, out)
+            return
+        here = (place, name)
+        for index, item in enumerate(value):
+            check(item, (here, index), out)
+        if len(value) > 1:
+            report_duplicates(value, name, here, out)
+
+    return rule
+
+
+def refuse_list(value: Any, required: bool, place: Place, name: str, out: Report) -> None:
+    """What is wrong with a value that is no list, or has nothing in it: an empty one need not be wrong."""
+    if value.__class__ is not list:
+        wrong_type(value, (place, name), name, "array", "array", out)
+    elif required:
+        empty(name, (place, name), out)
+
+
+def object_check(shape: Shape, rules: Rules, texts: Mapping[str, int], required: Sequence[str]) -> Check:
+    """The check of an object by the rules of its attributes, in one pass.
+
+    `texts` are the attributes that are plain text, with the most characters each may have: most of a record is such
+    text, and it does not even cost a call.
+    """
+    expected = frozenset((*required, *shape.recommended()))
+    constraints = tuple((holding(constraint), constraint) for constraint in shape.constraints)
+    limit_of = texts.get
+    rule_of = rules.get
+
+    def check(value: Any, place: Place, out: Report) -> None:
+        if value.__class__ is not dict:
+            wrong_type(value, place, shape.name, shape.name, "object", out)
+            return
+        for name, item in value.items():
+            limit = limit_of(name)
+            if limit is not None and item.__class__ is str and len(item) <= limit:
+                continue
+            rule = rule_of(name)
+            if rule is None:
+                unknown(name, value, shape, rules, place, out)
+            else:
+                rule(item, place, name, out)
+        if not expected <= value.keys():
+            missing(shape, value, required, place, out)
+        for holds, constraint in constraints:
+            if not holds(value):
+                constraint_failed(shape, constraint, place, out)
+
+    return check
+
+
+def holding(constraint: Constraint) -> Callable[[Mapping[str, Any]], bool]:
+    """Whether an object keeps a constraint."""
+    names = frozenset(constraint.attributes)
+    if constraint.kind == "just_one":
+        return lambda value: len(names & value.keys()) == 1
+    return lambda value: not names.isdisjoint(value)
+
+
+def report_duplicates(items: list[Any], name: str, place: Place, out: Report) -> None:
+    """Report every item that equals an earlier one, as JSON compares: 1 is 1.0, but not true."""
+    if len(items) == 2:
+        if items[0] != items[1]:
+            return
+    elif len(items) <= _FEW and not any(item in items[:index] for index, item in enumerate(items)):
+        return
+    seen: dict[Any, int] = {}
+    for index, item in enumerate(items):
+        key = item if item.__class__ is str else _comparable(item)
+        first = seen.setdefault(key, index)
+        if first != index:
+            duplicate(name, first, index, place, out)
+
+
+def _comparable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return frozenset((key, _comparable(item)) for key, item in cast("dict[str, Any]", value).items())
+    if isinstance(value, list):
+        return (list, *(_comparable(item) for item in cast("list[Any]", value)))
+    return (bool, value) if isinstance(value, bool) else value
