@@ -16,7 +16,7 @@ from pentad.kernel.limits import MIB
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import Principal
 from pentad.mcp.changes import list_changed, resource_updated
-from pentad.rooms.directory.models import Pushed, Record, RecordMeta
+from pentad.rooms.directory.models import NamedRef, Pushed, Record, RecordMeta
 from pentad.rooms.directory.records import store
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.facts import annotations_of, facts_of
@@ -25,6 +25,7 @@ from pentad.rooms.directory.records.store import Draft
 
 LARGEST_RECORD: Final = 4 * MIB
 LONGEST_CID: Final = 128
+_BEHIND_ALL: Final = 2**63 - 1
 
 
 class Records:
@@ -91,6 +92,16 @@ class Records:
         if not is_cid(cid):
             return False
         return await self._database.lookup("SELECT 1 FROM directory_records WHERE cid = ?", cid) is not None
+
+    async def newest(self, count: int, below: int | None = None) -> list[tuple[int, NamedRef]]:
+        """Records from the newest on, each with its row; `below` goes on behind a row of an earlier answer."""
+        rows = await self._database.read(
+            lambda rows: rows.all(
+                "SELECT id, name, version, cid FROM directory_records WHERE id < ? ORDER BY id DESC LIMIT ?",
+                _BEHIND_ALL if below is None else below, count,
+            )
+        )  # fmt: skip
+        return [(row, NamedRef(name, version, cid)) for row, name, version, cid in rows]
 
     async def count(self) -> int:
         return await self._database.read(store.count)

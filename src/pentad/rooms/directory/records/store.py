@@ -127,7 +127,7 @@ def count(rows: Rows) -> int:
 def digest_of(term: Term) -> bytes:
     """What a term is found by, whatever its length."""
     text = f"{int(term.kind)}\0{term.number}\0{term.text}\0{term.detail}"
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def chunks(values: Sequence[T], size: int = CHUNK) -> Iterator[Sequence[T]]:

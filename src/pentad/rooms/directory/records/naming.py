@@ -1,0 +1,161 @@
+"""Records by name: all versions of one, the one somebody means, and what came before and after it.
+
+A name without a protocol is also looked for with http:// and https:// before it. The newest is the one pushed last.
+"""
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pentad.kernel.cid import is_cid
+from pentad.kernel.errors import Conflict, InvalidInput, NotFound
+from pentad.kernel.ports import Database, Row, Rows
+from pentad.rooms.directory.models import NamedRef
+from pentad.rooms.directory.records.facts import Kind, Term, clean
+from pentad.rooms.directory.records.records import missing
+from pentad.rooms.directory.records.references import Reference, parse_reference
+from pentad.rooms.directory.records.store import chunks, digest_of, marks
+
+MOST_RELATIVES: Final = 1_000
+
+_COLUMNS: Final = "r.id, r.cid, r.name, r.version, r.created_at, r.previous_cid, r.version_key, r.created_key"
+_OF_NAME: Final = (
+    "FROM directory_terms t JOIN directory_postings p ON p.term = t.id JOIN directory_records r ON r.id = p.record"
+    " WHERE t.digest = ? AND r.name = ?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LineageEntry:
+    """One step in the life of an agent. `previous` is the record it says it replaces; `known` whether that is here."""
+
+    cid: str
+    name: str
+    version: str
+    created_at: str
+    previous: str | None
+    known: bool
+
+
+class Naming:
+    """Looks up records by what they are called."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def resolve(self, name: str, version: str | None = None) -> list[NamedRef]:
+        """Every record of that name (and version), newest first; NotFound when there is none."""
+        if not name:
+            raise InvalidInput("name is required")
+        found = await self._database.read(lambda rows: _named(rows, name, version))
+        if not found:
+            and_version = f' and version "{version}"' if version else ""
+            raise NotFound(
+                f'no record found with name "{name}"{and_version}', hint="Search with a pattern, such as *part*."
+            )
+        return [NamedRef(row[2], row[3], row[1]) for row in found]
+
+    async def find(self, reference: str) -> NamedRef:
+        """The one record a reference means: of several the newest. Everything it says must be true of the record."""
+        asked = parse_reference(reference)
+        if asked.cid is not None:
+            return await self._by_cid(asked, asked.cid)
+        try:
+            return (await self.resolve(asked.name or "", asked.version))[0]
+        except NotFound:
+            if asked.version is None:
+                raise
+            try:  # a name may have a colon in it
+                return (await self.resolve(reference.strip()))[0]
+            except NotFound:
+                pass
+            raise
+
+    async def lineage(self, reference: str) -> list[LineageEntry]:
+        """All records of a name, or of the record with that CID, with those they replace or are replaced by, oldest
+        first: a record comes after the one it replaces, else by version."""
+        start = await self.find(reference)
+        rows = await self._database.read(lambda rows: _relatives(rows, start))
+        known = {row[1] for row in rows}
+        return [
+            LineageEntry(cid, name, version, created_at, previous, previous in known)
+            for _, cid, name, version, created_at, previous, *_ in _in_order(rows)
+        ]
+
+    async def _by_cid(self, asked: Reference, cid: str) -> NamedRef:
+        row = await self._database.lookup("SELECT name, version FROM directory_records WHERE cid = ?", cid)
+        if row is None:
+            raise missing(cid)
+        name, version = row
+        if asked.name is not None and name not in variants(asked.name):
+            whole = f"{asked.name}:{asked.version}"
+            if asked.version is None or name not in variants(whole):
+                raise Conflict(
+                    f'{cid} is not a record of "{asked.name}".', hint=f'It is "{name}", version "{version}".'
+                )
+        elif asked.version is not None and version != asked.version:
+            raise Conflict(f'{cid} is not version "{asked.version}" of "{name}".', hint=f'It is "{version}".')
+        return NamedRef(name, version, cid)
+
+
+def variants(name: str) -> tuple[str, ...]:
+    """The names a name may stand for."""
+    return (name,) if "://" in name else (name, f"http://{name}", f"https://{name}")
+
+
+def _named(rows: Rows, name: str, version: str | None) -> list[Row]:
+    found: list[Row] = []
+    for variant in variants(clean(name)):
+        digest = digest_of(Term(Kind.NAME, variant.lower()))
+        if version:
+            sql = f"SELECT {_COLUMNS} {_OF_NAME} AND r.version = ?"
+            found += rows.all(sql, digest, variant, clean(version))
+        else:
+            found += rows.all(f"SELECT {_COLUMNS} {_OF_NAME}", digest, variant)
+    return sorted(found, key=lambda row: row[0], reverse=True)
+
+
+def _relatives(rows: Rows, start: NamedRef) -> list[Row]:
+    """The records of a name, then whatever is linked to them, as far as it goes."""
+    found: dict[str, Row] = {row[1]: row for row in _named(rows, start.name, None)[:MOST_RELATIVES]}
+    if start.cid not in found:
+        found |= {row[1]: row for row in _linked(rows, "cid", [start.cid])}
+    edge = list(found.values())
+    while edge and len(found) < MOST_RELATIVES:
+        before = {row[5] for row in edge if row[5] and is_cid(row[5])}
+        reached = _linked(rows, "cid", sorted(before)) + _linked(rows, "previous_cid", [row[1] for row in edge])
+        edge = [row for row in {row[1]: row for row in reached}.values() if row[1] not in found]
+        found |= {row[1]: row for row in edge}
+    return list(found.values())
+
+
+def _linked(rows: Rows, column: str, cids: Sequence[str]) -> list[Row]:
+    found: list[Row] = []
+    for part in chunks(cids):
+        sql = f"SELECT {_COLUMNS} FROM directory_records r WHERE r.{column} IN ({marks(len(part))})"  # noqa: S608  own columns, only marks
+        found += rows.all(sql, *part)
+    return found
+
+
+def _in_order(rows: Iterable[Row]) -> list[Row]:
+    """What replaces nothing that is here comes first by version; the rest as soon as what it replaces is there."""
+    by_cid = {row[1]: row for row in rows}
+    after: dict[str, list[Row]] = {}
+    ready: list[tuple[str, float, int, str]] = []
+    for row in by_cid.values():
+        if row[5] in by_cid:
+            after.setdefault(row[5], []).append(row)
+        else:
+            heapq.heappush(ready, _rank(row))
+    ordered: list[Row] = []
+    while ready:
+        cid = heapq.heappop(ready)[-1]
+        ordered.append(by_cid[cid])
+        for row in after.get(cid, ()):
+            heapq.heappush(ready, _rank(row))
+    return ordered
+
+
+def _rank(row: Row) -> tuple[str, float, int, str]:
+    return row[6], row[7] or 0.0, row[0], row[1]
