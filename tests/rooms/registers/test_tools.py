@@ -382,11 +382,12 @@ async def test_hidden_properties_stay_hidden_on_every_action(site: Site, shelf: 
         {"action": "list", "filter": {"secret": "ruby"}},
         {"action": "list", "sort": ["secret"]},
         {"action": "list", "facets": ["secret"]},
-        {"action": "list", "search": "ruby"},
         {"action": "list", "fields": ["secret"]},
         {"action": "list", "aggregate": {"group_by": ["secret"]}},
         {"action": "patch", "id": uuid, "data": {"secret": "glass"}},
     ):
         assert (await writer(**arguments))["isError"] is True, arguments
+    assert (await writer(action="list", search="ruby"))["structuredContent"]["total"] == 0
+    assert (await writer(action="list", search="two"))["structuredContent"]["total"] == 1
     kept = await rpc(site, "admin", "objects", action="get", id=uuid, **place)
     assert kept["structuredContent"]["secret"] == "ruby", "what a writer cannot see it cannot lose"

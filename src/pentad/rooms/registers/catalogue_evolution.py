@@ -161,6 +161,7 @@ def _reads_otherwise(old: "CompiledSchema", new: "CompiledSchema") -> bool:
     return (
         old.references != new.references
         or old.searchable != new.searchable
+        or old.unsearched != new.unsearched
         or old.body.get("configuration") != new.body.get("configuration")
     )
 

@@ -1,9 +1,10 @@
 """How objects are shown to a caller: on every surface the same, and without the properties hidden from it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from pentad.rooms.registers.access import AccessRules
+from pentad.rooms.registers.definitions.storable import text_of
 from pentad.rooms.registers.models import Caller, Outcome, Pair, StoredObject
 
 
@@ -20,10 +21,13 @@ def shown(
     hidden = access.hidden(caller, pair, stored.data, stored.owner)
     if hidden and fields is not None:
         fields = [name for name in fields if name.partition(".")[0] not in hidden]
-    wire = stored.wire(pair.definition, prune=prune, fields=fields)
-    for name in hidden:
-        wire.pop(name, None)
-    return wire
+    return (_without(stored, pair, hidden) if hidden else stored).wire(pair.definition, prune=prune, fields=fields)
+
+
+def _without(stored: StoredObject, pair: Pair, hidden: Collection[str]) -> StoredObject:
+    """The object as if it had never had the hidden properties: its name and slug must not tell of them either."""
+    rest = {name: value for name, value in stored.data.items() if name not in hidden}
+    return stored.altered(data=rest, text=text_of(rest)[0], slug=pair.definition.slug_of(rest))
 
 
 def shown_json(access: AccessRules, caller: Caller, pair: Pair, objects: Iterable[StoredObject]) -> list[Any]:

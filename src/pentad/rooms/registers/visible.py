@@ -6,6 +6,7 @@ from typing import Any
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.access import AccessRules
+from pentad.rooms.registers.definitions.headings import concealed
 from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.query.parameters import parse_parameters
 from pentad.rooms.registers.query.parse import parse_query
@@ -19,36 +20,36 @@ class Visible:
     """The part of a schema a caller may see."""
 
     properties: Mapping[str, Declared]
+    headings: Mapping[str, str | None]
+    concealed: frozenset[str]
 
 
-def visible(access: AccessRules, caller: Caller, pair: Pair, *, searching: bool = False) -> Known:
-    """What the caller may name in a query on the pair; what is hidden is as unknown as what does not exist."""
+def visible(access: AccessRules, caller: Caller, pair: Pair) -> Known:
+    """What the caller may name in a query on the pair; what is hidden is as unknown as what does not exist.
+
+    Words may be searched whatever is hidden: what not everybody may read is not in the index.
+    """
     hidden = access.hidden(caller, pair)
     if not hidden:
         return pair.definition
-    if searching:
-        raise InvalidInput(
-            f"{pair.label} has properties hidden from you, which a search by words would look into.",
-            hint="Use a filter with like or contains on what you may see.",
-        )
     rest = {name: facts for name, facts in pair.definition.properties.items() if name not in hidden}
     if not rest:
         raise InvalidInput(f"{pair.label} has no property you may query.", hint="Get objects by their uuid.")
-    return Visible(rest)
+    sources = pair.definition.headings
+    hiding = concealed(sources, hidden)
+    return Visible(rest, {name: source for name, source in sources.items() if name not in hiding}, hiding)
 
 
 def query_of(access: AccessRules, caller: Caller, pair: Pair, raw: Mapping[str, Any]) -> Query:
     """A query from JSON members."""
-    return parse_query(visible(access, caller, pair, searching=bool(raw.get("search"))), raw)
+    return parse_query(visible(access, caller, pair), raw)
 
 
 def parameters_of(access: AccessRules, caller: Caller, pair: Pair, pairs: Iterable[tuple[str, str]]) -> Query:
     """A query from the parameters of a URL."""
-    given = list(pairs)
-    searching = any(name == "_search" and value for name, value in given)
-    return parse_parameters(visible(access, caller, pair, searching=searching), given)
+    return parse_parameters(visible(access, caller, pair), pairs)
 
 
 def aggregate_of(access: AccessRules, caller: Caller, pair: Pair, raw: Mapping[str, Any]) -> AggregateQuery:
     """An aggregation from JSON members."""
-    return parse_aggregate(visible(access, caller, pair, searching=bool(raw.get("search"))), raw)
+    return parse_aggregate(visible(access, caller, pair), raw)

@@ -46,6 +46,8 @@ class Facts:
 @dataclass
 class Schema:
     properties: Mapping[str, Facts]
+    headings: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
+    concealed: frozenset[str] = frozenset()
 
 
 TEXT, NUMBER, TRUTH, DATE = (

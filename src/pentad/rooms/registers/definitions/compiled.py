@@ -15,6 +15,7 @@ from pentad.rooms.registers.definitions.composition import Parents, Resolved, re
 from pentad.rooms.registers.definitions.expressions import ExpressionError
 from pentad.rooms.registers.definitions.filling import Filling
 from pentad.rooms.registers.definitions.formats import EXTRA_FORMATS
+from pentad.rooms.registers.definitions.headings import heading_sources
 from pentad.rooms.registers.definitions.naming import Heading, Naming
 from pentad.rooms.registers.definitions.patching import same_json
 from pentad.rooms.registers.definitions.problems import Problem, read_failures
@@ -69,6 +70,11 @@ class CompiledSchema:
         self.indexed = tuple(_indexed(properties, self.unique))
         self.soft = body.get("hardValidation") is False
         self.searchable = body.get("searchable") is not False
+        self.unsearched = frozenset(
+            name for name, found in properties.items() if found.authorization and "read" in found.authorization
+        )
+        self.concealed = frozenset[str]()
+        self.headings: Mapping[str, str | None] = heading_sources(body, properties)
         self.immutable = body.get("immutable") is True
         self.immutable_paths = tuple(found.path for found in every(properties) if found.immutable)
         self._rules = rules
@@ -144,8 +150,16 @@ class CompiledSchema:
         return self._naming.heading(which, data)
 
     def texts(self, data: Mapping[str, Any]) -> str:
-        """All texts of the object for full-text search; nothing when the schema is not searchable."""
-        return "\n".join(_collect(data.values(), []))[:LONGEST_SEARCH_TEXT] if self.searchable else ""
+        """All texts of the object for full-text search; nothing when the schema is not searchable.
+
+        The index is one for all callers, so a property that not everybody may read is not in it.
+        """
+        if not self.searchable:
+            return ""
+        values: Iterable[Any] = data.values()
+        if self.unsearched:
+            values = [value for name, value in data.items() if name not in self.unsearched]
+        return "\n".join(_collect(values, []))[:LONGEST_SEARCH_TEXT]
 
     def targets(self, data: Mapping[str, Any]) -> list[tuple[Reference, str]]:
         """Every other object this one points at, with the relation by which it does."""

@@ -12,11 +12,13 @@ from pentad.kernel.errors import InvalidInput, NotFound
 from pentad.kernel.ports import Database, Rows
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.catalogue import Catalogue
+from pentad.rooms.registers.definitions.headings import concealed
 from pentad.rooms.registers.definitions.storable import text_of
 from pentad.rooms.registers.models import OBJECT_COLUMNS, Caller, Page, Pair, StoredObject
 from pentad.rooms.registers.objects import chronicle, integrity, store
 from pentad.rooms.registers.objects.refusals import missing
 from pentad.rooms.registers.query import run
+from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.tallies import Tallies
 from pentad.rooms.registers.query.tree import (
     Aggregated,
@@ -97,15 +99,16 @@ class ObjectReader:
 
         def read(rows: Rows) -> Found:
             asked = query if query.as_of is None else replace(query, as_of=_pinned(rows, query.as_of))
-            scope = self.scope_in(rows, caller, pair)
+            scope = self.scope_in(rows, caller, pair, paths)
             found = run.find(rows, self._database.dialect, scope, asked, self._tallies)
             if pair is None or not self._fills(pair):
                 return found
             objects = self.filled(rows, pair, [StoredObject(*row) for row in found.rows])
             return replace(found, rows=[stored.row for stored in objects])
 
+        paths = _paths(query)
         if pair is not None:
-            self._refuse_hidden(caller, pair, _paths(query))
+            self._refuse_hidden(caller, pair, paths)
         return await self._database.read(read)
 
     async def aggregate(self, caller: Caller, pair: Pair, query: AggregateQuery) -> Aggregated:
@@ -121,7 +124,7 @@ class ObjectReader:
 
         return await self._database.read(read)
 
-    def scope_in(self, rows: Rows, caller: Caller, pair: Pair | None) -> Scope:
+    def scope_in(self, rows: Rows, caller: Caller, pair: Pair | None, paths: Sequence[Path] = ()) -> Scope:
         """What a caller may ask about: one pair, or every one it may read, with the rules of each."""
         if pair is not None:
             self._access.check(caller, pair, "read")
@@ -129,15 +132,17 @@ class ObjectReader:
             indexed = frozenset(path for path, _ in indexes.plain) | {key.paths[0] for key in indexes.unique}
             rule = self._access.row_filter(caller, pair, "read")
             return Scope(pair.register.id, (pair.schema.id,), rule=rule, indexed=indexed)
-        return Scope(rule=Or(tuple(self._places(rows, caller))))
+        return Scope(rule=Or(tuple(self._places(rows, caller, paths))))
 
-    def _places(self, rows: Rows, caller: Caller) -> list[Filter]:
-        """One condition for each pair that has objects the caller may see."""
+    def _places(self, rows: Rows, caller: Caller, paths: Sequence[Path]) -> list[Filter]:
+        """One condition for each pair with objects the caller may see and nothing hidden where it asks."""
         places: list[Filter] = []
         pair_of = self._catalogue.pairs_in(rows)
         for register, schema in rows.all("SELECT DISTINCT register, schema FROM objects WHERE deleted IS NULL"):
             pair = pair_of(register, schema)
             if not (self._access.sees(caller, pair.register) and self._access.sees(caller, pair.schema)):
+                continue
+            if self._hidden_at(caller, pair, paths) is not None:
                 continue
             here: list[Filter] = [
                 Compare(("@self", "register"), "eq", register), Compare(("@self", "schema"), "eq", schema)
@@ -181,10 +186,18 @@ class ObjectReader:
 
     def _refuse_hidden(self, caller: Caller, pair: Pair, paths: Sequence[Path]) -> None:
         """What a caller may not read it may not ask about either."""
+        if (name := self._hidden_at(caller, pair, paths)) is not None:
+            raise InvalidInput(f"{pair.schema.slug!r} has no property {name!r}.", hint="Leave it out.")
+
+    def _hidden_at(self, caller: Caller, pair: Pair, paths: Sequence[Path]) -> str | None:
+        """The first of the paths that leads to something hidden: a property, or metadata made from one."""
         hidden = self._access.hidden(caller, pair)
-        for path in paths:
-            if path and path[0] in hidden:
-                raise InvalidInput(f"{pair.schema.slug!r} has no property {path[0]!r}.", hint="Leave it out.")
+        if not hidden:
+            return None
+        hiding = concealed(pair.definition.headings, hidden)
+        return next(
+            (str(path[-1]) for path in paths if path[0] in hidden or (path[0] == SELF and path[-1] in hiding)), None
+        )
 
 
 def _pinned(rows: Rows, as_of: AsOf | None) -> AsOf | None:

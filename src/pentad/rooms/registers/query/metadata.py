@@ -32,6 +32,9 @@ COLUMNS: Final = {
     "deleted": Column("objects.deleted", "text", nullable=True),
 }
 
+HEADINGS: Final = ("name", "description", "summary", "image")
+"""Metadata that is taken from a property, which the schema's configuration names."""
+
 
 def column_of(path: Path) -> Column | None:
     """The column a path means, or None for a path into the data."""

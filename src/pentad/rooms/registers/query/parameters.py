@@ -2,7 +2,8 @@
 
     ?status=open&price[gte]=5&tags[]=a&tags[]=b&@self[created][gt]=2026-01-01&_order[price]=desc&_limit=10&_facets=status
 
-What begins with an underscore steers the query; what steers nothing here is reported as ignored. Everything else is a
+What begins with an underscore steers the query, or is metadata by its short name (`_created[gt]`, `_order[_name]`,
+`_ids`); what is neither is reported as ignored. Everything else is a
 filter, its text read as what the property holds.
 """
 
@@ -14,6 +15,7 @@ from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.query.comparisons import Operator, compared, operator
+from pentad.rooms.registers.query.metadata import COLUMNS, HEADINGS, SELF
 from pentad.rooms.registers.query.parse import parse_query
 from pentad.rooms.registers.query.targets import Known, Target, target
 from pentad.rooms.registers.query.tree import And, Compare, Filter, Query
@@ -29,6 +31,7 @@ _STEERING: Final = {
     "_asOf": "as_of",
 }
 _LISTS: Final = {"_fields": "fields", "_facets": "facets", "_filter": "filter", "_order": "sort"}
+_SHORT: Final = frozenset((*COLUMNS, *HEADINGS))
 _MOST: Final = 500
 _BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]")
 _NULLS: Final = {"IS NULL": "eq", "IS NOT NULL": "ne"}
@@ -39,9 +42,10 @@ def parse_parameters(known: Known, pairs: Iterable[tuple[str, str]]) -> Query:
     steering: dict[str, Any] = {}
     asked: dict[tuple[str, Operator], list[str]] = {}
     ignored: list[str] = []
-    for number, (name, value) in enumerate(pairs):
+    for number, (given, value) in enumerate(pairs):
         if number >= _MOST:
             raise InvalidInput(f"The query has more than {_MOST} parameters.")
+        name = _spelled_out(known, given)
         if not name.startswith("_") or name in known.properties:
             asked.setdefault(_place(known, name), []).append(value)
         elif not _steer(steering, name, value):
@@ -52,6 +56,16 @@ def parse_parameters(known: Known, pairs: Iterable[tuple[str, str]]) -> Query:
         conditions.append(query.filter)
     wanted = None if not conditions else conditions[0] if len(conditions) == 1 else And(tuple(conditions))
     return replace(query, filter=wanted, ignored=tuple(ignored))
+
+
+def _spelled_out(known: Known, name: str) -> str:
+    """`_created[gt]` as `@self[created][gt]`; a property of that name comes first."""
+    plain, bracket, rest = name.partition("[")
+    if not plain.startswith("_") or plain in known.properties:
+        return name
+    if plain == "_ids":
+        return f"{SELF}[id][in]"
+    return f"{SELF}[{plain[1:]}]{bracket}{rest}" if plain[1:] in _SHORT else name
 
 
 def _steer(steering: dict[str, Any], name: str, value: str) -> bool:
@@ -65,7 +79,7 @@ def _steer(steering: dict[str, Any], name: str, value: str) -> bool:
         return False
     inner: list[str] = _BRACKETS.findall(name)
     if member == "sort" and inner and inner[0]:
-        steering.setdefault(member, {})[".".join(inner)] = value
+        steering.setdefault(member, {})[_sorted_by(inner)] = value
     elif value.lstrip().startswith(("{", "[")):
         steering[member] = _json(name, value)
     elif member == "filter":  # a list of names: what OpenRegister's clients use it for
@@ -75,6 +89,11 @@ def _steer(steering: dict[str, Any], name: str, value: str) -> bool:
     else:
         steering.setdefault(member, []).extend(one for one in value.split(",") if one)
     return True
+
+
+def _sorted_by(inner: list[str]) -> str:
+    by = ".".join(inner)
+    return f"{SELF}.{by[1:]}" if by.startswith("_") and by[1:] in _SHORT else by
 
 
 def _json(name: str, value: str) -> Any:

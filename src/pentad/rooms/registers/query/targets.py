@@ -10,7 +10,7 @@ from typing import Final, Literal, Protocol
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.names import nearest
-from pentad.rooms.registers.query.metadata import COLUMNS, SELF
+from pentad.rooms.registers.query.metadata import COLUMNS, HEADINGS, SELF
 from pentad.rooms.registers.query.tree import Kind, Path
 
 _MOST_SHOWN: Final = 30
@@ -42,6 +42,16 @@ class Known(Protocol):
     @property
     def properties(self) -> Mapping[str, Declared]: ...
 
+    @property
+    def headings(self) -> Mapping[str, str | None]:
+        """By which property objects have a name, description, summary, image; None where a template makes it."""
+        ...
+
+    @property
+    def concealed(self) -> frozenset[str]:
+        """Metadata that would tell something of properties which may not be asked about."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -68,7 +78,7 @@ def target(known: Known, name: str) -> Target:
     if len(name) > _LONGEST_NAME or name.count(".") > _DEEPEST:
         raise InvalidInput(f"The name {name[:60]!r}... is too long.", hint=f"At most {_LONGEST_NAME} characters.")
     if name == SELF or name.startswith(f"{SELF}."):
-        return _metadata(name)
+        return _metadata(known, name)
     if not known.properties:
         return Target(name, tuple(name.split(".")), None)
     found = _below(name, (), known.properties, name.split("."))
@@ -77,16 +87,31 @@ def target(known: Known, name: str) -> Target:
     return found
 
 
-def _metadata(name: str) -> Target:
-    column = COLUMNS.get(name.removeprefix(SELF).removeprefix("."))
-    if column is None:
-        close = nearest(name, [f"{SELF}.{one}" for one in COLUMNS])
+def _metadata(known: Known, name: str) -> Target:
+    asked = name.removeprefix(SELF).removeprefix(".")
+    if asked in HEADINGS:
+        return _heading(known, name, asked)
+    column = COLUMNS.get(asked)
+    if column is None or asked in known.concealed:
+        names = [f"{SELF}.{one}" for one in (*COLUMNS, *HEADINGS) if one not in known.concealed]
+        close = nearest(name, names)
         guess = f" Did you mean {close[0]!r}?" if close else ""
         raise InvalidInput(
-            f"There is no metadata {name[:80]!r} to ask for.{guess}",
-            hint=f"There is {', '.join(f'{SELF}.{one}' for one in COLUMNS)}.",
+            f"There is no metadata {name[:80]!r} to ask for.{guess}", hint=f"There is {', '.join(names)}."
         )
-    return Target(name, (SELF, name.removeprefix(f"{SELF}.")), column.kind, time=column.time)
+    return Target(name, (SELF, asked), column.kind, time=column.time)
+
+
+def _heading(known: Known, name: str, asked: str) -> Target:
+    """A heading is asked about by the property it is taken from; an object without a name is called by its uuid."""
+    if asked not in known.headings and asked == "name":
+        return Target(name, (SELF, "uuid"), "text")
+    source = known.headings.get(asked)
+    found = None if source is None else _below(name, (), known.properties, source.split("."))
+    if found is None:
+        why = "is made from a template" if asked in known.headings else "is not taken from any property"
+        raise InvalidInput(f"{name} {why}, so it cannot be asked for.", hint="Ask for the properties themselves.")
+    return found
 
 
 def _below(name: str, path: Path, declared: Mapping[str, Declared], steps: Sequence[str]) -> Target | None:

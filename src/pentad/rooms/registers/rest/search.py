@@ -102,8 +102,6 @@ async def matches(ask: Ask, pairs: list[Pair], words: str, limit: int) -> list[d
     access = ask.registers.access
     found: list[tuple[float, dict[str, Any]]] = []
     for pair in pairs:
-        if words and access.hidden(ask.caller, pair):
-            continue
         query = query_of(access, ask.caller, pair, {"search": words, "limit": limit, "count": False})
         page = await ask.registers.objects.find(ask.caller, pair, query)
         relevances = page.relevance or [0.0] * len(page.rows)

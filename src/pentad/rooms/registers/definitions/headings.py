@@ -1,0 +1,42 @@
+"""Which property each heading of an object (name, description, summary, image, slug) is taken from.
+
+For those who ask about headings rather than show them: a filter on `@self.name` is one on the property the name comes
+from, and what comes from a hidden property is as hidden as the property.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from pentad.rooms.registers.definitions.expressions import is_template
+from pentad.rooms.registers.definitions.shapes import mapping, text
+
+FIELDS: Final = {
+    "name": "objectNameField",
+    "description": "objectDescriptionField",
+    "summary": "objectSummaryField",
+    "image": "objectImageField",
+    "slug": "objectSlugField",
+}
+_USUAL_NAMES: Final = ("name", "title", "label")
+
+
+def heading_sources(body: Mapping[str, Any], properties: Collection[str]) -> dict[str, str | None]:
+    """The property, or dotted path, of each heading there is; None for one that is made from a template."""
+    configuration = mapping(body.get("configuration"))
+    found: dict[str, str | None] = {
+        heading: None if is_template(field) else field
+        for heading, name in FIELDS.items()
+        if (field := text(configuration.get(name))) is not None
+    }
+    if "name" not in found and (usual := next((name for name in _USUAL_NAMES if name in properties), None)):
+        found["name"] = usual
+    return found
+
+
+def concealed(sources: Mapping[str, str | None], hidden: Collection[str]) -> frozenset[str]:
+    """The headings that would tell something of hidden properties."""
+    return frozenset(
+        heading
+        for heading, source in sources.items()
+        if hidden and (source is None or source in hidden or source.partition(".")[0] in hidden)
+    )
