@@ -100,6 +100,7 @@ def test_what_a_schemas_block_means_for_everybody(block: Object | None, expected
     assert found["adm"] == found["local"] == "++++"
 
 
+@pytest.mark.requirement("registers:access:register")
 def test_a_right_needs_the_grant_of_the_register_and_of_the_schema_where_both_speak() -> None:
     thing = stored({})
     assert outcome(WRITER, pair_with({"update": ["writer"]}, {"update": ["writer"]}), "update", thing) == "ok"
@@ -114,6 +115,7 @@ def test_a_schema_cannot_make_public_what_its_register_keeps() -> None:
     assert outcome(WRITER, pair, "read", stored({})) == "ok"
 
 
+@pytest.mark.requirement("registers:access:rules")
 def test_a_rule_grants_only_what_its_conditions_hold_for() -> None:
     rule = {"group": "writer", "match": {"status": {"$eq": "open"}, "level": {"$gte": 3, "$lt": 9}}}
     pair = pair_with({"read": [rule], "create": [rule]})
@@ -135,6 +137,7 @@ def test_a_rule_can_name_the_caller_itself() -> None:
     assert outcome(WRITER, pair, "update", stored({"status": "user:oth"})) == "Forbidden"
 
 
+@pytest.mark.requirement("registers:access:owners")
 def test_an_owner_keeps_every_right_on_its_object() -> None:
     pair = pair_with({"read": ["admin"], "update": ["admin"], "delete": ["admin"]})
     mine, theirs = stored({}, owner="user:wri"), stored({}, owner="user:oth")
@@ -142,6 +145,7 @@ def test_an_owner_keeps_every_right_on_its_object() -> None:
     assert outcome(WRITER, pair, "read", theirs) == "NotFound"
 
 
+@pytest.mark.requirement("registers:organisations:isolation")
 def test_objects_of_another_organisation_do_not_exist_for_members_of_this_one() -> None:
     pair = pair_with()
     acme, common = stored({}, organisation="acme"), stored({})
@@ -160,6 +164,7 @@ def test_what_is_public_is_read_across_organisations_and_changed_in_none_but_its
     assert outcome(ANONYMOUS, pair, "read", acme) == "ok"
 
 
+@pytest.mark.requirement("registers:access:properties")
 def test_hidden_properties_are_neither_shown_nor_written_nor_lost() -> None:
     secret = {"type": "number", "authorization": {"read": ["user:wri"], "update": ["user:wri"]}}
     pair = pair_with(salary=secret)

@@ -51,6 +51,7 @@ def with_blocks(pair: Pair, register: Any, schema: Any) -> Pair:
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("registers:access:agreement")
 async def test_the_store_and_the_rules_agree_on_who_sees_what(stores: Stores) -> None:
     async with opened(stores) as registers:
         await registers.catalogue.create_schema(ADMIN, {**BODY, "slug": "open"})

@@ -22,6 +22,7 @@ def test_without_a_budget_everything_is_there() -> None:
 
 
 @given(rows=rows_strategy, tokens=st.integers(FEWEST_TOKENS, 2000))
+@pytest.mark.requirement("registers:budget:rows")
 def test_rows_are_a_beginning_of_all_rows_and_fit(rows: list[dict[str, Any]], tokens: int) -> None:
     fitted = fit(rows, tokens)
     assert len(fitted.rows) + fitted.rows_cut == len(rows)
@@ -38,6 +39,7 @@ def test_a_cut_says_how_many_rows_are_missing() -> None:
     assert fitted.note(200) == {"max_tokens": 200, "rows_left_out": 20 - len(fitted.rows)}
 
 
+@pytest.mark.requirement("registers:budget:properties")
 def test_a_first_row_too_large_loses_its_largest_properties_by_name() -> None:
     row = {"id": "1", "small": 1, "huge": "x" * 10_000, "large": "y" * 5_000}
     fitted = fit([row, {"id": "2"}], 100)
@@ -48,6 +50,7 @@ def test_a_first_row_too_large_loses_its_largest_properties_by_name() -> None:
     assert note["rows_left_out"] == 1
 
 
+@pytest.mark.requirement("registers:budget:identity")
 def test_identity_is_never_cut() -> None:
     row = {"id": "i" * 2000, "title": "t" * 2000, "rest": 1}
     kept, cut = shorten(row, FEWEST_TOKENS)

@@ -23,6 +23,7 @@ async def registers(stores: Stores) -> AsyncIterator[Registers]:
         yield registers
 
 
+@pytest.mark.requirement("registers:catalogue:references")
 async def test_a_register_is_found_by_id_uuid_and_slug_in_any_case(registers: Registers):
     made = await registers.catalogue.create_register(ADMIN, {"title": "Städtische Bäume", "description": "Trees"})
     assert made.slug == "stadtische-baume"

@@ -41,6 +41,7 @@ async def contents(registers: Registers) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.requirement("registers:demo")
 async def test_there_are_three_registers_with_a_few_hundred_objects(registers: Registers):
     found = await contents(registers)
     assert {label.partition("/")[0] for label in found} == {"museum-loans", "street-trees", "repair-workshop"}

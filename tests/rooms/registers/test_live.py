@@ -53,6 +53,7 @@ async def trees(registers: Registers) -> Pair:
     return await with_trees(registers)
 
 
+@pytest.mark.requirement("registers:live:saved")
 async def test_a_saved_query_answers_with_what_is_there_now(registers: Registers, trees: Pair):
     query = await registers.saved.create(WRITER, trees, " Tall ones ", {"filter": {"height": {"gte": 10}}})
     assert (await registers.saved.result(WRITER, query.id))["total"] == 0
@@ -63,6 +64,7 @@ async def test_a_saved_query_answers_with_what_is_there_now(registers: Registers
     assert result["results"][0]["number"] == "T-1"
 
 
+@pytest.mark.requirement("registers:live:owners")
 async def test_a_saved_query_is_its_owners_and_unknown_to_others(registers: Registers, trees: Pair):
     query = await registers.saved.create(WRITER, trees, "Mine", {})
     assert [one.id for one in await registers.saved.list(WRITER)] == [query.id]
@@ -95,6 +97,7 @@ async def test_the_number_of_saved_queries_is_bounded(
     await registers.saved.create(OTHER, trees, "Somebody else's", {})
 
 
+@pytest.mark.requirement("registers:live:changes-only")
 async def test_only_a_change_of_the_answer_is_told(registers: Registers, trees: Pair):
     await registers.objects.create(WRITER, trees, {"number": "T-1", "height": 12})
     tall = await registers.saved.create(WRITER, trees, "Tall", {"filter": {"height": {"gte": 10}}})
@@ -108,6 +111,7 @@ async def test_only_a_change_of_the_answer_is_told(registers: Registers, trees: 
     assert heard.uris.count(tall.uri) == 1
 
 
+@pytest.mark.requirement("registers:live:fields")
 async def test_a_change_outside_the_fields_of_a_query_is_not_told(registers: Registers, trees: Pair):
     stored = await registers.objects.create(WRITER, trees, {"number": "T-1", "height": 12})
     names = await registers.saved.create(WRITER, trees, "Numbers", {"fields": ["number"]})
@@ -121,6 +125,7 @@ async def test_a_change_outside_the_fields_of_a_query_is_not_told(registers: Reg
     assert heard.uris.count(names.uri) == 1
 
 
+@pytest.mark.requirement("registers:live:once")
 async def test_a_change_is_told_once_however_many_processes_watch(stores: Stores):
     async with AsyncExitStack() as stack:
         first, second, third = [await stack.enter_async_context(opened(stores)) for _ in range(3)]
@@ -146,6 +151,7 @@ async def test_a_deleted_query_is_told_once_more(registers: Registers, trees: Pa
     await heard.until(query.uri)
 
 
+@pytest.mark.requirement("registers:live:client")
 async def test_a_client_that_follows_a_query_is_notified_and_reads_the_new_answer(tmp_path: Path):
     settings = Settings(data=tmp_path, rooms=("registers",), auth="none")
     async with open_app(settings) as app, app.client() as client:

@@ -12,6 +12,7 @@ from tests.stores import Stores
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.requirement("registers:organisations:members")
 async def test_members_come_go_and_move(stores: Stores) -> None:
     async with opened(stores) as registers:
         organisations = registers.organisations
@@ -61,6 +62,7 @@ async def test_slugs_are_checked_and_unique(stores: Stores) -> None:
             await registers.organisations.delete(ADMIN, "nobody")
 
 
+@pytest.mark.requirement("registers:organisations:kept")
 async def test_an_organisation_with_objects_stays(stores: Stores) -> None:
     async with opened(stores) as registers:
         pair = await with_trees(registers)
@@ -75,6 +77,7 @@ async def test_an_organisation_with_objects_stays(stores: Stores) -> None:
         assert registers.organisations.of(WRITER.principal) == DEFAULT
 
 
+@pytest.mark.requirement("registers:organisations:processes")
 async def test_another_process_hears_of_a_membership(stores: Stores) -> None:
     async with opened(stores) as here, opened(stores) as there:
         heard = asyncio.Event()

@@ -163,6 +163,7 @@ async def test_a_validation_error_says_where_what_and_how_to_mend_it(shelf: Shel
     assert problem["patch"] == [{"op": "replace", "path": "/pages", "value": 12}]
 
 
+@pytest.mark.requirement("registers:query:one-call")
 async def test_one_call_filters_searches_sorts_projects_counts_and_goes_on(shelf: Shelf) -> None:
     for number in range(9):
         await shelf.book(f"Book {number}", author="ab"[number % 2], pages=number + 1)
@@ -183,6 +184,7 @@ async def test_one_call_filters_searches_sorts_projects_counts_and_goes_on(shelf
     assert len((await shelf.objects("list", limit=4, page=3))["results"]) == 1
 
 
+@pytest.mark.requirement("registers:query:figures")
 async def test_figures_come_from_the_same_call(shelf: Shelf) -> None:
     for number in range(4):
         await shelf.book(f"B{number}", author="ab"[number % 2], pages=10 * number + 1)
@@ -219,6 +221,7 @@ async def test_one_large_object_loses_its_largest_properties_by_name(shelf: Shel
     assert small["title"] == "One"
 
 
+@pytest.mark.requirement("registers:budget:default-limit")
 async def test_a_list_has_a_limit_nobody_asked_for(shelf: Shelf) -> None:
     rows = [{"action": "create", "data": {"title": f"T{number}"}} for number in range(30)]
     await shelf.objects("bulk", operations=rows)
@@ -228,6 +231,7 @@ async def test_a_list_has_a_limit_nobody_asked_for(shelf: Shelf) -> None:
     assert len(json.dumps((await shelf.objects("list", fields=["title", "author"]))["results"])) / 4 <= 1000
 
 
+@pytest.mark.requirement("registers:query:misspelt")
 async def test_a_misspelt_filter_is_refused_with_the_nearest_name(shelf: Shelf) -> None:
     text, error = await shelf.refusal("list", filter={"athor": "a"})
     assert "'author'" in text

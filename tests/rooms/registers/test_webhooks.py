@@ -59,6 +59,7 @@ async def turn(registers: Registers, clock: TurnedClock, webhook: str) -> None:
     await registers.platform.database.write(lambda tx: tx.signal(webhook_service.CHANNEL))
 
 
+@pytest.mark.requirement("registers:webhooks:signed")
 async def test_a_change_reaches_the_address_signed_and_with_the_object(registers: Registers, trees: Pair):
     async with receiving() as receiver:
         made = await registers.webhooks.create(
@@ -80,6 +81,7 @@ async def test_a_change_reaches_the_address_signed_and_with_the_object(registers
         assert (done.attempt, done.status, done.message_id) == (1, 200, number)
 
 
+@pytest.mark.requirement("registers:webhooks:events")
 async def test_each_kind_of_change_is_an_event_with_the_state_it_left(registers: Registers, trees: Pair):
     async with receiving() as receiver:
         await registers.webhooks.create(ADMIN, {"url": receiver.url})
@@ -122,6 +124,7 @@ async def test_what_happened_before_it_was_registered_is_not_told(registers: Reg
         assert sent.json["data"]["object"]["number"] == "T-2"
 
 
+@pytest.mark.requirement("registers:webhooks:retries")
 async def test_a_failed_delivery_is_tried_again_later_under_the_same_id(
     registers: Registers, trees: Pair, clock: TurnedClock
 ):
@@ -141,6 +144,7 @@ async def test_a_failed_delivery_is_tried_again_later_under_the_same_id(
         assert (await registers.webhooks.get(ADMIN, made.id)).target.failures == 0
 
 
+@pytest.mark.requirement("registers:webhooks:log")
 async def test_a_delivery_is_given_up_after_its_tries_and_can_be_sent_by_hand(
     registers: Registers, trees: Pair, clock: TurnedClock
 ):
@@ -194,6 +198,7 @@ async def test_a_delivery_is_not_redirected(registers: Registers, trees: Pair):
         assert "redirects" in str(failed.problem)
 
 
+@pytest.mark.requirement("registers:webhooks:one-sender")
 async def test_each_delivery_is_sent_by_one_process_however_many_there_are(stores: Stores):
     async with AsyncExitStack() as stack:
         rooms = [await stack.enter_async_context(opened(stores)) for _ in range(3)]
@@ -212,6 +217,7 @@ async def test_each_delivery_is_sent_by_one_process_however_many_there_are(store
         assert sorted(numbers) == sorted(f"T-{number}" for number in range(30))
 
 
+@pytest.mark.requirement("registers:webhooks:dead-sender")
 async def test_what_a_dead_process_had_leased_is_sent_by_another(stores: Stores, clock: TurnedClock):
     async with AsyncExitStack() as stack:
         registers = await stack.enter_async_context(opened(stores, clock))
@@ -237,6 +243,7 @@ async def test_what_a_dead_process_had_leased_is_sent_by_another(stores: Stores,
         assert sent[1].json["data"]["object"] == {"number": "T-1"}
 
 
+@pytest.mark.requirement("registers:webhooks:secrets")
 async def test_secrets_and_header_values_are_shown_once_and_never_again(registers: Registers, trees: Pair):
     made = await registers.webhooks.create(
         ADMIN, {"url": "https://example.org/hook", "headers": {"Authorization": "Bearer hidden-token"}}
@@ -305,6 +312,7 @@ async def test_the_number_of_webhooks_is_bounded(registers: Registers, monkeypat
         await registers.webhooks.create(ADMIN, {"url": "https://example.org/b"})
 
 
+@pytest.mark.requirement("registers:webhooks:inside")
 async def test_an_address_inside_is_never_reached(stores: Stores, clock: TurnedClock):
     async with opened(stores, clock) as registers:
         trees = await with_trees(registers)

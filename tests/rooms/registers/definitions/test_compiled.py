@@ -167,6 +167,7 @@ def test_linked_things_are_kept_as_they_come(kind: str, value: Any) -> None:
         ("always", {"a": "x"}, "d"),
     ],
 )
+@pytest.mark.requirement("registers:schemas:defaults")
 def test_a_default_follows_its_behaviour(behaviour: Any, given: dict[str, Any], stored: Any) -> None:
     definition = {"type": ["string", "array", "integer"], "default": "d", "defaultBehavior": behaviour}
     assert compiled({"a": definition}).prepare(given).data["a"] == stored
@@ -204,6 +205,7 @@ def test_a_constant_fills_itself_in() -> None:
     assert compiled({"kind": {"const": "invoice"}}).prepare({}).data == {"kind": "invoice"}
 
 
+@pytest.mark.requirement("registers:schemas:computed")
 def test_computed_properties_are_computed_in_order_and_overwrite() -> None:
     schema = compiled(
         {
@@ -245,6 +247,7 @@ def test_date_times_are_cut_to_dates_where_a_date_is_wanted() -> None:
     assert prepared.problems == []
 
 
+@pytest.mark.requirement("registers:schemas:immutable")
 def test_what_is_immutable_may_be_set_once() -> None:
     schema = compiled({"code": {"type": "string", "immutable": True}, "name": {"type": "string"}})
     assert schema.prepare({"code": "A"}, previous={"name": "x"}).problems == []
@@ -262,6 +265,7 @@ def test_an_immutable_schema_lets_nothing_change() -> None:
     assert schema.prepare({"a": 1}, previous={"a": 1}).problems == []
 
 
+@pytest.mark.requirement("registers:schemas:soft")
 def test_a_soft_schema_warns_and_still_keeps_what_is_immutable() -> None:
     schema = compiled({"a": {"type": "integer"}, "b": {"type": "string", "immutable": True}}, hardValidation=False)
     prepared = schema.prepare({"a": "x", "b": "2"}, previous={"b": "1"})

@@ -3,6 +3,7 @@
 from typing import Any
 
 import jsonschema
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -103,6 +104,7 @@ def plain(schema: Any) -> Any:
 
 @settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.dictionaries(NAMES, SCHEMAS, max_size=3), st.lists(NAMES, max_size=2, unique=True), OBJECTS)
+@pytest.mark.requirement("registers:schemas:json-schema")
 def test_the_reference_implementation_agrees_on_validity(
     properties: dict[str, Any], required: list[str], data: dict[str, Any]
 ) -> None:

@@ -117,6 +117,7 @@ def test_objects_that_fit_make_an_empty_report() -> None:
         ),
     ],
 )
+@pytest.mark.requirement("registers:evolution:suggested")
 def test_a_migration_is_suggested_and_works(
     properties: dict[str, Any], rest: dict[str, Any], objects: list[dict[str, Any]], steps: list[dict[str, Any]]
 ) -> None:
@@ -138,6 +139,7 @@ def test_what_cannot_be_mended_stays_failing() -> None:
     assert (report.total, report.failing, report.after_migration) == (2, 2, 1)
 
 
+@pytest.mark.requirement("registers:evolution:counts")
 def test_samples_are_few_and_counts_complete() -> None:
     report = preflight(compiled({"a": {"type": "array", "items": {"type": "integer"}}}), [{"a": ["x", "y"]}] * 30)
     assert report.counts == {"type a/*": 30}

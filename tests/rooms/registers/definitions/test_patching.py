@@ -44,6 +44,7 @@ JSON = st.recursive(
         ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
     ],
 )
+@pytest.mark.requirement("registers:writes:merge-patch")
 def test_merge_patch_does_what_appendix_a_of_rfc_7386_says(document: Any, patch: Any, result: Any) -> None:
     before = deepcopy(document)
     assert merge_patch(document, patch) == result
@@ -84,6 +85,7 @@ def test_merge_patch_does_what_appendix_a_of_rfc_7386_says(document: Any, patch:
         ({"a": 1}, [], {"a": 1}),
     ],
 )
+@pytest.mark.requirement("registers:writes:json-patch")
 def test_json_patch_does_what_rfc_6902_says(document: Any, patch: list[Any], result: Any) -> None:
     before = deepcopy(document)
     assert json_patch(document, patch) == result

@@ -34,6 +34,7 @@ async def people(registers: Registers, *names: str) -> tuple[Pair, list[str]]:
 NEW: dict[str, Any] = {"properties": {"title": {"type": "string"}, "age": {"type": "integer"}}, "required": ["title"]}
 
 
+@pytest.mark.requirement("registers:evolution:preflight")
 async def test_a_change_that_objects_do_not_fit_is_refused_with_a_way_out(registers: Registers):
     pair, uuids = await people(registers, "Ada", "Ben")
     report = await registers.catalogue.preflight(ADMIN, "person", NEW)
@@ -45,6 +46,7 @@ async def test_a_change_that_objects_do_not_fit_is_refused_with_a_way_out(regist
     assert (await registers.objects.get(ADMIN, pair, uuids[0])).version == 1
 
 
+@pytest.mark.requirement("registers:evolution:migration")
 async def test_a_migration_carries_every_object_over_in_one_go(registers: Registers):
     pair, uuids = await people(registers, "Ada", "Ben")
     steps = [
@@ -62,6 +64,7 @@ async def test_a_migration_carries_every_object_over_in_one_go(registers: Regist
     assert (await registers.objects.find(ADMIN, pair, Query(search="Ada"))).total == 1
 
 
+@pytest.mark.requirement("registers:evolution:atomic")
 async def test_a_migration_that_does_not_suffice_changes_nothing(registers: Registers):
     pair, uuids = await people(registers, "Ada")
     steps = [{"step": "rename", "property": "name", "to": "title"}]

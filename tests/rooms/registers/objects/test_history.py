@@ -28,6 +28,7 @@ async def lived(registers: Registers, trees: Pair) -> str:
     return made.uuid
 
 
+@pytest.mark.requirement("registers:history:provenance")
 async def test_every_change_says_who_how_and_why(registers: Registers, trees: Pair):
     caller = Caller(ADMIN.principal, "model-x", "session-1", "call-9", "because")
     made = await registers.objects.create(caller, trees, {"number": "T-1"})
@@ -50,6 +51,7 @@ async def test_the_history_lists_every_change_newest_first_in_pages(registers: R
     assert [*page, *rest] == changes
 
 
+@pytest.mark.requirement("registers:history:as-of")
 async def test_every_past_moment_shows_the_state_recorded_then(registers: Registers, trees: Pair):
     uuid = await lived(registers, trees)
     changes = [one for one in await registers.history.of(ADMIN, trees, uuid) if one.action != "lock"][::-1]
@@ -84,6 +86,7 @@ async def test_time_never_stands_still_for_an_object(registers: Registers, trees
     assert (await registers.history.verify(ADMIN, trees, made.uuid)).valid
 
 
+@pytest.mark.requirement("registers:history:revert")
 async def test_going_back_restores_exactly_and_what_was_added_vanishes(registers: Registers, trees: Pair):
     uuid = await lived(registers, trees)
     back = await registers.history.revert(ADMIN, trees, uuid, version=2)
@@ -129,6 +132,7 @@ async def test_going_back_to_what_the_schema_no_longer_allows_is_refused(registe
         await registers.history.revert(ADMIN, trees, made.uuid, version=1)
 
 
+@pytest.mark.requirement("registers:history:diff")
 async def test_a_difference_is_a_patch_and_lines_to_read(registers: Registers, trees: Pair):
     uuid = await lived(registers, trees)
     found = await registers.history.diff(ADMIN, trees, uuid, 1, 2)
@@ -161,6 +165,7 @@ TAMPERING = {
 
 
 @pytest.mark.parametrize("what", TAMPERING)
+@pytest.mark.requirement("registers:history:chain")
 async def test_whatever_is_tampered_with_is_seen(registers: Registers, trees: Pair, what: str):
     uuid = await lived(registers, trees)
     assert (await registers.history.verify(ADMIN, trees, uuid)).valid
@@ -174,6 +179,7 @@ async def test_whatever_is_tampered_with_is_seen(registers: Registers, trees: Pa
     assert verdict.wire()["problems"]
 
 
+@pytest.mark.requirement("registers:history:purge")
 async def test_a_purge_erases_every_state_and_leaves_a_history_that_holds(registers: Registers, trees: Pair):
     uuid = await lived(registers, trees)
     with pytest.raises(Conflict, match="is not deleted"):
@@ -231,6 +237,7 @@ async def test_the_feed_tells_everything_once_and_goes_on_where_it_stopped(regis
             await registers.history.feed(ADMIN, broken)
 
 
+@pytest.mark.requirement("registers:history:feed")
 async def test_nothing_is_missed_or_told_twice_while_others_write(registers: Registers, trees: Pair, stores: Stores):
     heard: list[int] = []
     cursor: str | None = None

@@ -197,6 +197,7 @@ async def test_deletions_of_one_batch_happen_one_after_the_other(registers: Regi
     assert (await registers.history.verify(ADMIN, people, worker.uuid)).valid
 
 
+@pytest.mark.requirement("registers:schemas:inversed")
 async def test_inverse_properties_are_filled_on_reading_and_never_stored(registers: Registers):
     authors = await pair_of(
         registers,

@@ -17,6 +17,7 @@ async def state(registers: Registers, pair: Pair) -> dict[str, str]:
     return {row[1]: row[5] for row in found.rows}
 
 
+@pytest.mark.requirement("registers:plans:preview")
 async def test_a_preview_shows_everything_and_changes_nothing(registers: Registers):
     authors = await pair_of(registers, "author", {"name": {"type": "string"}})
     books = await pair_of(registers, "book", {"author": reference("author", "CASCADE")})
@@ -38,6 +39,7 @@ async def test_a_preview_shows_everything_and_changes_nothing(registers: Registe
     assert len(await registers.history.of(ADMIN, authors, author.uuid)) == 1
 
 
+@pytest.mark.requirement("registers:plans:undo")
 async def test_a_committed_plan_does_what_was_shown_and_undoing_restores_exactly(registers: Registers, trees: Pair):
     kept = await registers.objects.create(ADMIN, trees, {"number": "T-1", "note": "before", "height": 1})
     gone = await registers.objects.create(ADMIN, trees, {"number": "T-2"})
@@ -79,6 +81,7 @@ async def test_a_committed_plan_does_what_was_shown_and_undoing_restores_exactly
     assert (await registers.history.verify(ADMIN, trees, kept.uuid)).valid
 
 
+@pytest.mark.requirement("registers:plans:moved")
 async def test_a_plan_fails_when_what_it_saw_has_moved(registers: Registers, trees: Pair):
     made = await registers.objects.create(ADMIN, trees, {"number": "T-1"})
     plan = await registers.plans.make(ADMIN, trees, [Operation("patch", {"note": "x"}, made.uuid)])
@@ -88,6 +91,7 @@ async def test_a_plan_fails_when_what_it_saw_has_moved(registers: Registers, tre
     assert (await registers.plans.get(ADMIN, plan.id)).state == "open"
 
 
+@pytest.mark.requirement("registers:plans:reach")
 async def test_a_plan_fails_when_it_would_reach_further_than_it_showed(registers: Registers):
     authors = await pair_of(registers, "author", {"name": {"type": "string"}})
     books = await pair_of(registers, "book", {"author": reference("author", "CASCADE")})
@@ -131,6 +135,7 @@ async def test_undoing_a_cascade_brings_everything_back(registers: Registers):
     assert await state(registers, nodes) == before
 
 
+@pytest.mark.requirement("registers:plans:owners")
 async def test_a_plan_belongs_to_whoever_made_it(registers: Registers, trees: Pair):
     plan = await registers.plans.make(ADMIN, trees, [Operation("create", {"number": "T-1"})])
     for attempt in (registers.plans.get, registers.plans.commit, registers.plans.undo):

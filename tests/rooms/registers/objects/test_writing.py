@@ -103,6 +103,7 @@ async def test_a_write_on_a_version_that_is_gone_is_refused(registers: Registers
     assert (await registers.objects.get(ADMIN, trees, made.uuid)).data["note"] == "first"
 
 
+@pytest.mark.requirement("registers:writes:no-lost-update")
 async def test_of_many_writers_on_one_version_exactly_one_wins(registers: Registers, trees: Pair, stores: Stores):
     made = await registers.objects.create(ADMIN, trees, {"number": "T-1", "count": 0})
     async with opened(stores) as elsewhere:
@@ -125,6 +126,7 @@ async def test_of_many_writers_on_one_version_exactly_one_wins(registers: Regist
     assert (await registers.history.verify(ADMIN, trees, made.uuid)).valid
 
 
+@pytest.mark.requirement("registers:writes:atomic")
 async def test_a_batch_of_all_or_nothing_writes_nothing_when_one_row_fails(registers: Registers, trees: Pair):
     rows = [Operation("create", {"number": f"T-{n}"}) for n in range(3)] + [Operation("create", {"number": "bad"})]
     with pytest.raises(InvalidInput, match=r"1 of 4 rows failed\. Row 3") as refused:
@@ -133,6 +135,7 @@ async def test_a_batch_of_all_or_nothing_writes_nothing_when_one_row_fails(regis
     assert await names(registers, trees) == []
 
 
+@pytest.mark.requirement("registers:writes:partial")
 async def test_a_partial_batch_writes_what_can_be_written_and_says_so_for_each_row(registers: Registers, trees: Pair):
     first = await registers.objects.create(ADMIN, trees, {"number": "T-0", "note": "old"})
     rows = [
@@ -184,6 +187,7 @@ async def test_rows_of_a_batch_happen_one_after_the_other(registers: Registers, 
     assert [outcome.status for outcome in outcomes] == ["updated", "updated", "created", "deleted", "created"]
 
 
+@pytest.mark.requirement("registers:writes:upsert")
 async def test_an_upsert_changes_what_has_the_key_and_makes_what_has_not(registers: Registers, trees: Pair):
     rows = [Operation("upsert", {"number": f"T-{n}", "height": n}, key=("number",)) for n in (1, 2, 1)]
     first = await registers.objects.bulk(ADMIN, trees, rows, atomic=True)
@@ -240,6 +244,7 @@ async def test_several_properties_can_be_unique_together_and_an_empty_one_claims
         await registers.objects.create(ADMIN, pair, {"row": 1, "open": True})
 
 
+@pytest.mark.requirement("registers:writes:unique")
 async def test_of_two_processes_that_want_one_value_at_the_same_time_one_gets_it(
     registers: Registers, trees: Pair, stores: Stores
 ):
@@ -289,6 +294,7 @@ async def test_a_repeated_batch_gets_the_same_outcomes(registers: Registers, tre
     assert len(await names(registers, trees)) == 1
 
 
+@pytest.mark.requirement("registers:writes:idempotency")
 async def test_repeated_requests_at_the_same_time_are_done_once(registers: Registers, trees: Pair):
     made = await asyncio.gather(
         *(registers.objects.create(ADMIN, trees, {"number": "T-1"}, idempotency_key="k") for _ in range(5))

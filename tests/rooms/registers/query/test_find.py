@@ -43,6 +43,7 @@ def ids(found: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.requirement("registers:query:paging")
 async def test_paging_visits_what_was_there_once_while_others_insert(room: Database, descending: bool) -> None:
     first = [simple(number * 10, {"name": "abc"[number % 3]} if number % 4 else {}) for number in range(1, 31)]
     await room.write(lambda tx: put(tx, first))
@@ -196,6 +197,7 @@ SEARCHES: dict[str, list[int]] = {
 }
 
 
+@pytest.mark.requirement("registers:query:search")
 async def test_words_are_found_alike_in_both_dialects(room: Database) -> None:
     facet = (Terms("f", ("text",), "text"),)
 

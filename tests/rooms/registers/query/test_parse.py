@@ -110,6 +110,7 @@ KNOWN = Schema(
         ({"@self": {"owner": "x"}}, Compare(("@self", "owner"), "eq", "x")),
     ],
 )
+@pytest.mark.requirement("registers:query:operators")
 def test_a_filter_means_what_it_says(raw: Any, wanted: Any) -> None:
     assert parse_filter(KNOWN, raw) == wanted
 

@@ -145,6 +145,7 @@ async def test_an_object_goes_back_and_shows_its_differences(site: Site) -> None
 
 
 @pytest.mark.parametrize("verb", ["PUT", "DELETE", "PATCH", "POST"])
+@pytest.mark.requirement("registers:history:immutable")
 async def test_the_history_cannot_be_changed(site: Site, verb: str) -> None:
     assert (await site.send(verb, "/api/audit-trails", {})).status == 405
 

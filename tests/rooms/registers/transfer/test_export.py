@@ -49,6 +49,7 @@ async def state(registers: Registers, pair: Pair) -> dict[str, tuple[int, dict[s
 
 
 @pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.requirement("registers:transfer:round-trip")
 async def test_what_was_exported_imports_as_no_change_and_elsewhere_as_the_same(
     registers: Registers, trees: Pair, kind: Format, tmp_path: Path
 ):
@@ -82,6 +83,7 @@ async def test_a_csv_has_a_mark_a_header_and_no_formulas(registers: Registers, t
     assert ",'=1+1\r\n" in text
 
 
+@pytest.mark.requirement("registers:transfer:choice")
 async def test_filter_sort_and_fields_choose_what_is_exported(registers: Registers, trees: Pair):
     asked: dict[str, Any] = {"filter": {"height": {"exists": True}}, "sort": "-number", "fields": ["number", "height"]}
     rows = [json.loads(line) for line in (await exported(registers, trees, "jsonl", **asked)).splitlines()]
@@ -97,6 +99,7 @@ async def test_a_member_of_an_object_can_be_a_field(registers: Registers, trees:
     assert table.splitlines()[1].endswith(",Mill")
 
 
+@pytest.mark.requirement("registers:transfer:streaming")
 async def test_more_than_a_page_is_exported_exactly_once(registers: Registers, trees: Pair):
     table = "number\n" + "".join(f"T-{number}\n" for number in range(100, 2_400))
     await registers.transfer.import_file(WRITER, trees, io.BytesIO(table.encode()), "csv")
@@ -111,6 +114,7 @@ async def test_an_export_of_nothing_is_still_a_file(registers: Registers, trees:
     assert (await exported(registers, trees, "xlsx", filter={"number": "T-9"}))[:2] == b"PK"
 
 
+@pytest.mark.requirement("registers:transfer:rights")
 async def test_an_export_shows_no_more_than_the_caller_may_see(registers: Registers):
     schema = {
         "title": "Visit",

@@ -136,6 +136,7 @@ def test_an_open_quotation_mark_and_a_huge_cell_are_clear_errors():
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+49 221", "-2", "@sum", "\tx", "\rx", "'=x", "''=x"])
+@pytest.mark.requirement("registers:transfer:formulas")
 def test_text_a_spreadsheet_would_run_is_guarded_and_comes_back_as_it_was(text: str):
     assert guarded(text) == "'" + text
     assert unguarded(guarded(text)) == text
@@ -173,11 +174,13 @@ def table(make: Callable[[list[str]], Any], objects: list[dict[str, Any]]) -> by
 
 
 @given(OBJECTS)
+@pytest.mark.requirement("registers:transfer:csv")
 def test_what_is_written_as_csv_reads_back_the_same(objects: list[dict[str, Any]]):
     assert [row.data for row in csv_rows(table(CsvWriter, objects))] == objects
 
 
 @given(OBJECTS)
+@pytest.mark.requirement("registers:transfer:excel")
 def test_what_is_written_as_excel_reads_back_the_same(objects: list[dict[str, Any]]):
     rows = list(read_excel(io.BytesIO(table(ExcelWriter, objects)), SCHEMA, None))
     assert [row.problems for row in rows] == [[] for _ in objects]
@@ -185,6 +188,7 @@ def test_what_is_written_as_excel_reads_back_the_same(objects: list[dict[str, An
 
 
 @given(OBJECTS, st.booleans())
+@pytest.mark.requirement("registers:transfer:json")
 def test_what_is_written_as_json_reads_back_the_same(objects: list[dict[str, Any]], lines: bool):
     writer = JsonWriter(lines=lines)
     for data in objects:
@@ -250,6 +254,7 @@ def hostile(name: str) -> io.BytesIO:
 
 
 @pytest.mark.parametrize("name", ["bomb", "many parts", "entities", "far row", "no sheet", "cut", "not a zip"])
+@pytest.mark.requirement("registers:transfer:bombs")
 def test_a_hostile_workbook_is_refused(name: str):
     with pytest.raises(InvalidInput):
         list(read_excel(hostile(name), SCHEMA, None))

@@ -56,6 +56,7 @@ async def test_a_file_of_many_rows_is_imported_as_a_whole(registers: Registers, 
     assert found.total == 1_700
 
 
+@pytest.mark.requirement("registers:transfer:whole")
 async def test_one_bad_row_keeps_every_row_out(registers: Registers, trees: Pair):
     report = await bring(registers, trees, numbered(600) + "T-x,5\nT-9999,-1\nT-10000,tall\n")
     assert (report.failed, report.written, report.created) == (3, False, 0)
@@ -65,6 +66,7 @@ async def test_one_bad_row_keeps_every_row_out(registers: Registers, trees: Pair
     assert await stored(registers, trees) == {}
 
 
+@pytest.mark.requirement("registers:transfer:integrity")
 async def test_what_only_the_store_knows_keeps_every_row_out_too(registers: Registers, trees: Pair):
     await registers.objects.create(WRITER, trees, {"number": "T-900"})
     report = await bring(registers, trees, numbered(1_000))
@@ -83,6 +85,7 @@ async def test_what_the_file_and_what_the_store_say_against_it_are_told_together
     assert await stored(registers, trees) == {}
 
 
+@pytest.mark.requirement("registers:transfer:partial")
 async def test_a_partial_import_keeps_the_good_rows_and_says_so(registers: Registers, trees: Pair):
     report = await bring(registers, trees, numbered(600) + "T-x,5\nT-1,7\n", partial=True)
     assert (report.mode, report.created, report.failed, report.written) == ("partial", 600, 2, True)
@@ -90,6 +93,7 @@ async def test_a_partial_import_keeps_the_good_rows_and_says_so(registers: Regis
     assert len(await stored(registers, trees)) == 600
 
 
+@pytest.mark.requirement("registers:transfer:dry-run")
 async def test_a_dry_run_tells_what_would_happen_and_changes_nothing(registers: Registers, trees: Pair):
     await registers.objects.create(WRITER, trees, {"number": "T-1"})
     report = await bring(registers, trees, numbered(3), key=("number",), dry_run=True)
@@ -166,6 +170,7 @@ async def test_a_reader_cannot_import(registers: Registers, trees: Pair):
     assert await stored(registers, trees) == {}
 
 
+@pytest.mark.requirement("registers:transfer:progress")
 async def test_progress_is_told_while_reading_and_while_writing(registers: Registers, trees: Pair):
     told: list[tuple[str, int, int | None]] = []
     file = io.BytesIO(numbered(1_200).encode())

@@ -10,12 +10,14 @@ from pentad.kernel.errors import Conflict, InvalidInput, Overloaded, PentadError
 from pentad.rooms.registers.models import Locked
 
 _JSON: Final = "application/json"
+_DATA: Final = {"x-content-type-options": "nosniff"}
+"""Whatever titles and texts hold, no browser takes an answer for a page."""
 _encode = msgspec.json.encode
 
 
 def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON answer."""
-    return Response(_encode(value), status, headers, media_type=_JSON)
+    return Response(_encode(value), status, {**_DATA, **headers} if headers else _DATA, media_type=_JSON)
 
 
 def nothing(status: int = 204) -> Response:
