@@ -1,11 +1,18 @@
-"""A client that costs little and the same for every server: one connection, one request after the other.
+"""A client that costs little and the same for every server: one connection, one request after the other; for loading,
+a few of them at the same time.
 
 It reads bodies of a stated length or in chunks, and nothing else of HTTP.
 """
 
 import socket
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 from time import monotonic
 from typing import Final
+
+LOADING: Final = 4
+"""Connections of somebody who loads: a server may check one request while it writes another to disk."""
 
 _CHUNK: Final = 1 << 16
 _PATIENCE: Final = 120.0
@@ -102,3 +109,24 @@ class KeepAlive:
         if not part:
             raise SystemExit("A server under measurement closed the connection.")
         return part
+
+
+class Loading:
+    """Connections that share the requests of a load between them."""
+
+    def __init__(self, port: int, headers: dict[str, str] | None = None) -> None:
+        self._idle: SimpleQueue[KeepAlive] = SimpleQueue()
+        for _ in range(LOADING):
+            self._idle.put(KeepAlive(port, headers))
+        self._threads = ThreadPoolExecutor(LOADING)
+
+    def post(self, path: str, bodies: Iterable[bytes]) -> list[bytes]:
+        """Send every body, as many at once as there are connections; the answers, in order."""
+        return list(self._threads.map(lambda body: self._post(path, body), bodies))
+
+    def _post(self, path: str, body: bytes) -> bytes:
+        client = self._idle.get()
+        try:
+            return client.must("POST", path, body)
+        finally:
+            self._idle.put(client)

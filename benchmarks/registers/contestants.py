@@ -1,7 +1,8 @@
 """The servers under measurement and how each is asked the same things.
 
 Equal for all: one process, what is acknowledged is on disk, every object is validated with formats, every write leaves
-a row of history. Indexes on the same properties where a server can have them. Kinto cannot, and has no facets.
+a row of history. Indexes on the same properties and one over all words, where a server can have them. Kinto cannot, and
+has no facets.
 """
 
 import json
@@ -13,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from benchmarks.environment import PENTAD, ROOT, python_with
 from benchmarks.process import Server, serving
-from benchmarks.registers.client import KeepAlive
+from benchmarks.registers.client import KeepAlive, Loading
 from benchmarks.registers.workload import INDEXED, PROPERTIES, SCHEMA
 
 FASTAPI: Final = "FastAPI 0.162 + SQLAlchemy 2.1"
@@ -25,11 +26,13 @@ _RIVAL: Final = ROOT / "benchmarks" / "rivals" / "object_server.py"
 
 
 class Contestant(Protocol):
-    """One server, asked over one connection. Every method is one unit of what is measured."""
+    """One server, asked over one connection, and loaded over several. Every method is what is measured."""
 
     server: Server
 
-    def bulk(self, bodies: Sequence[bytes]) -> None: ...
+    def bulk(self, batches: Sequence[Sequence[bytes]]) -> None:
+        """Write all of them, each batch in one request."""
+        ...
 
     def create(self, body: bytes) -> str:
         """The new object's id."""
@@ -52,12 +55,15 @@ class Pentad:
     def __init__(self, server: Server) -> None:
         self.server = server
         self._client = KeepAlive(server.port)
+        self._loading = Loading(server.port)
         schema = {"title": "Item", "slug": "item", "required": SCHEMA["required"], "properties": PROPERTIES}
         self._client.must("POST", "/api/schemas", json.dumps(schema).encode())
         self._client.must("POST", "/api/registers", b'{"title": "Bench", "slug": "bench", "schemas": ["item"]}')
 
-    def bulk(self, bodies: Sequence[bytes]) -> None:
-        self._client.must("POST", "/api/bulk/bench/item/save", b'{"objects":[' + b",".join(bodies) + b"]}")
+    def bulk(self, batches: Sequence[Sequence[bytes]]) -> None:
+        self._loading.post(
+            "/api/bulk/bench/item/save", (b'{"objects":[' + b",".join(bodies) + b"]}" for bodies in batches)
+        )
 
     def create(self, body: bytes) -> str:
         return str(json.loads(self._client.must("POST", "/api/objects/bench/item", body))["id"])
@@ -80,9 +86,10 @@ class FastApi:
     def __init__(self, server: Server) -> None:
         self.server = server
         self._client = KeepAlive(server.port)
+        self._loading = Loading(server.port)
 
-    def bulk(self, bodies: Sequence[bytes]) -> None:
-        self._client.must("POST", "/bulk", b"[" + b",".join(bodies) + b"]")
+    def bulk(self, batches: Sequence[Sequence[bytes]]) -> None:
+        self._loading.post("/bulk", (b"[" + b",".join(bodies) + b"]" for bodies in batches))
 
     def create(self, body: bytes) -> str:
         return str(json.loads(self._client.must("POST", "/objects", body))["id"])

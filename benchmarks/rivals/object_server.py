@@ -2,14 +2,16 @@
 
 Run as a script by the interpreter of its own environment: `object_server.py PORT FILE SCHEMA`. It does the least of
 what Pentad's registers do: objects with a version, validation with formats, a row of history for every write, the same
-indexes, WAL and synchronous=FULL. Handlers are async and call SQLite in place, which is faster than FastAPI's threads
-for one client; objects are kept and answered as text. Nothing of Pentad is imported.
+indexes, full-text search with rank over every text of an object, WAL and synchronous=FULL. Handlers are async and call
+SQLite in place, which is faster than FastAPI's threads for one client; objects are kept and answered as text. Nothing
+of Pentad is imported.
 """
 
 import json
 import sys
 import time
 import uuid
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -60,6 +62,7 @@ def prepare(connection: Any, _record: Any) -> None:
 
 metadata.create_all(engine)
 with engine.begin() as connection:
+    connection.exec_driver_sql("CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (text, content = '')")
     for name in INDEXED:
         connection.exec_driver_sql(f"CREATE INDEX IF NOT EXISTS by_{name} ON objects (json_extract(data, '$.{name}'))")
 
@@ -70,16 +73,31 @@ def refusals(data: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"path": list(error.path), "message": error.message} for error in VALIDATOR.iter_errors(data)]
 
 
+def texts(values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict | list):
+            yield from texts(value.values() if isinstance(value, dict) else value)
+
+
 def store(rows: list[dict[str, Any]]) -> list[str]:
     now = time.time()
     made = [str(uuid.uuid4()) for _ in rows]
     with engine.begin() as connection:
+        last = connection.execute(sa.select(sa.func.max(objects.c.id))).scalar_one() or 0
+        numbered = list(enumerate(zip(made, rows, strict=True), last + 1))
         connection.execute(
             sa.insert(objects),
             [
-                {"uuid": key, "version": 1, "data": orjson.dumps(row).decode(), "created_at": now, "updated_at": now}
-                for key, row in zip(made, rows, strict=True)
+                {"id": number, "uuid": key, "version": 1, "data": orjson.dumps(row).decode(), "created_at": now,
+                 "updated_at": now}
+                for number, (key, row) in numbered
             ],
+        )  # fmt: skip
+        connection.execute(
+            sa.text("INSERT INTO words (rowid, text) VALUES (:id, :text)"),
+            [{"id": number, "text": " ".join(texts(row.values()))} for number, (_, row) in numbered],
         )
         connection.execute(
             sa.insert(history),
@@ -126,6 +144,18 @@ async def find(
     return Response(
         f'{{"total":{total},"results":[{",".join(row[0] for row in rows)}]}}', media_type="application/json"
     )
+
+
+@app.get("/search")
+async def search(words: str, limit: Annotated[int, Query(le=1000)] = 30) -> Response:
+    statement = sa.text(
+        "SELECT data FROM words JOIN objects ON objects.id = words.rowid WHERE words MATCH :words"
+        " ORDER BY rank LIMIT :limit"
+    )
+    quoted = " ".join('"' + word.replace('"', '""') + '"*' for word in words.split())
+    with engine.connect() as connection:
+        rows = connection.execute(statement, {"words": quoted, "limit": limit}).all()
+    return Response(f'{{"results":[{",".join(row[0] for row in rows)}]}}', media_type="application/json")
 
 
 @app.get("/facets")
