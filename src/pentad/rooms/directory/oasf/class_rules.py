@@ -23,7 +23,7 @@ def class_list(classes: Taxonomy, shape: Shape, rules: Rules, *, required: bool)
 
     def rule(value: Any, place: Place, name: str, out: Report) -> None:
         if value.__class__ is not list or not value:
-            refuse_list(value, required, place, name, out)
+            refuse_list(rule, value, required, place, name, out)
             return
         here = (place, name)
         for index, item in enumerate(value):

@@ -4,6 +4,7 @@ The rules only say yes or no, as fast as they can; the words, the nearest names 
 """
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any, TypeGuard
 
 from pentad.rooms.directory.oasf.findings import Patch, Place, Report, finding, path, pointer
@@ -52,6 +53,31 @@ def wrong_type(value: Any, place: Place, name: str, expected: str, kind: str, ou
             certain=bool(patch),
         )
     )
+
+
+def no_list(rule: Rule, value: Any, place: Place, name: str, out: Report) -> None:
+    """A single value where a list belongs. A list of that value is meant, if it would be right."""
+    wrapped = value is not None and fits_rule(rule, [value], name)
+    out.error(
+        finding(
+            "attribute_wrong_type",
+            f'Attribute "{name}" value has wrong type; expected array, got {json_type(value)}.',
+            place,
+            value=shown(value),
+            expected="array",
+            patch=tuple(replacing(place, [value])) if wrapped else (),
+            certain=wrapped,
+        )
+    )
+
+
+def nothing(name: str, required: bool, rule: Rule, place: Place, out: Report) -> None:
+    """A null. It says the same as leaving the attribute out, where it may be left out."""
+    trial = Report("")
+    rule(None, place, name, trial)
+    for found in trial.errors:
+        patch = () if required else ({"op": "remove", "path": found.pointer},)
+        out.error(replace(found, patch=patch, certain=not required))
 
 
 def wrong_value(attribute: Attribute, kind: ValueType, value: Any, place: Place, out: Report) -> None:
@@ -144,7 +170,7 @@ def unknown(name: str, holder: Mapping[str, Any], shape: Shape, rules: Rules, pl
     """An attribute the object does not have. It is surely a misspelling when its value fits the name it is near to."""
     near, sure = misspelled(name[:100], [n for n in rules if n not in holder]) if out.may_search() else ([], False)
     patch: Patch = []
-    if sure and _fits_rule(rules[near[0]], holder[name], near[0]):
+    if sure and fits_rule(rules[near[0]], holder[name], near[0]):
         patch = [{"op": "move", "from": pointer((place, name)), "path": pointer((place, near[0]))}]
     message = f'Unknown attribute "{shown(name)}"; it is not defined in {_named(shape)}.'
     out.error(
@@ -160,7 +186,7 @@ def unknown(name: str, holder: Mapping[str, Any], shape: Shape, rules: Rules, pl
     )
 
 
-def _fits_rule(rule: Rule, value: Any, name: str) -> bool:
+def fits_rule(rule: Rule, value: Any, name: str) -> bool:
     trial = Report("")
     rule(value, None, name, trial)
     return trial.valid

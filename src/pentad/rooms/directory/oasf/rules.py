@@ -18,6 +18,8 @@ from pentad.rooms.directory.oasf.problems import (
     empty,
     is_integer,
     missing,
+    no_list,
+    nothing,
     unknown,
     wrong_type,
     wrong_value,
@@ -114,7 +116,7 @@ def list_rule(attribute: Attribute, kind: ValueType) -> Rule:
 
     def rule(value: Any, place: Place, name: str, out: Report) -> None:
         if value.__class__ is not list or not value:
-            refuse_list(value, required, place, name, out)
+            refuse_list(rule, value, required, place, name, out)
             return
         for index, item in enumerate(value):
             if (item.__class__ is not str or len(item) > limit) and not good(item):
@@ -153,7 +155,7 @@ def list_of_objects(check: Check, *, required: bool) -> Rule:
 
     def rule(value: Any, place: Place, name: str, out: Report) -> None:
         if value.__class__ is not list or not value:
-            refuse_list(value, required, place, name, out)
+            refuse_list(rule, value, required, place, name, out)
             return
         here = (place, name)
         for index, item in enumerate(value):
@@ -164,10 +166,10 @@ def list_of_objects(check: Check, *, required: bool) -> Rule:
     return rule
 
 
-def refuse_list(value: Any, required: bool, place: Place, name: str, out: Report) -> None:
+def refuse_list(rule: Rule, value: Any, required: bool, place: Place, name: str, out: Report) -> None:
     """What is wrong with a value that is no list, or has nothing in it: an empty one need not be wrong."""
     if value.__class__ is not list:
-        wrong_type(value, (place, name), name, "array", "array", out)
+        no_list(rule, value, (place, name), name, out)
     elif required:
         empty(name, (place, name), out)
 
@@ -194,6 +196,8 @@ def object_check(shape: Shape, rules: Rules, texts: Mapping[str, int], required:
             rule = rule_of(name)
             if rule is None:
                 unknown(name, value, shape, rules, place, out)
+            elif item is None and rule is not anything:
+                nothing(name, name in required, rule, place, out)
             else:
                 rule(item, place, name, out)
         if not expected <= value.keys():

@@ -1,0 +1,125 @@
+"""Reads the text of a record, strictly: what is refused here is no record at all.
+
+A record is hashed and signed, so there must be one reading of its text: no duplicate keys, no NaN, no half of a
+surrogate pair. Whether the content is right is the validator's to say; only the kind of the known top-level fields is
+looked at, as a typed decoder would.
+"""
+
+import json
+from functools import cache
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import InvalidInput, LimitExceeded
+from pentad.kernel.json import check_bounds
+from pentad.kernel.limits import MIB
+from pentad.rooms.directory.oasf.objects import objects
+from pentad.rooms.directory.oasf.versions import EMBEDDED, serving
+
+MOST_BYTES: Final = 4 * MIB
+MOST_DEPTH: Final = 64
+MOST_KEYS: Final = 100_000
+
+_DIGITS: Final = 300
+_KINDS: Final[dict[str, type]] = {"string": str, "map": dict, "any": object}
+_WORDS: Final[dict[type, str]] = {str: "a string", list: "an array", dict: "an object"}
+
+
+def parse_record(text: str | bytes) -> dict[str, Any]:
+    """The record in a text. InvalidInput says why it is none; LimitExceeded that it is too large."""
+    body = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if len(body) > MOST_BYTES:
+        raise LimitExceeded(
+            f"the record has {len(body)} bytes; the most allowed are {MOST_BYTES} bytes",
+            hint="Put large data elsewhere and name it by a locator.",
+        )
+    if not body.strip():
+        raise InvalidInput("the text is empty", hint="Send the record as one JSON object.")
+    check_bounds(body, depth=MOST_DEPTH, keys=MOST_KEYS)
+    return check_record(_decoded(body))
+
+
+def check_record(data: Any) -> dict[str, Any]:
+    """The same value, if it is a record by its outer shape: the version it names, and the kinds of its fields."""
+    if not isinstance(data, dict):
+        raise InvalidInput("the record is not a JSON object", hint="Send one object with a schema_version.")
+    record = cast("dict[str, Any]", data)
+    for name, kind in _field_kinds(_table_of(record.get("schema_version"))).items():
+        value = record.get(name)
+        if value is not None and not isinstance(value, kind):
+            raise InvalidInput(
+                f"the field {name} is not {_WORDS[kind]}", hint="Compare the record with the schema of its version."
+            )
+    return record
+
+
+def _table_of(version: Any) -> str:
+    """The embedded version whose tables read a record of this version."""
+    known = f"Use one of {', '.join(EMBEDDED)}."
+    if version is None or version == "":
+        raise InvalidInput("schema_version field is missing", hint=known)
+    if not isinstance(version, str):
+        raise InvalidInput("schema_version is not a string", hint=known)
+    if version[0] in "vV":
+        raise InvalidInput(f"schema_version {version[:40]!r} must not begin with 'v'", hint=known)
+    if len(version.split(".")) != 3:
+        raise InvalidInput(f"schema_version {version[:40]!r} does not have three parts", hint=known)
+    served = serving(version)
+    if served is None:
+        raise InvalidInput(f"unsupported OASF version {version[:40]!r}", hint=known)
+    return served.version
+
+
+@cache
+def _field_kinds(version: str) -> dict[str, type]:
+    facts = objects(version)
+    kinds: dict[str, type] = {}
+    for name, attribute in facts.root.attributes.items():
+        value = facts.types.get(attribute.type)
+        kinds[name] = list if attribute.array else dict if value is None else _KINDS[value.kind]
+    return kinds
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        raise InvalidInput("the text is not UTF-8", hint="Send it as UTF-8, without lone surrogates.") from None
+    try:
+        data = json.loads(
+            text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_number, parse_int=_integer
+        )
+        if "\\ud" in text or "\\uD" in text:
+            json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InvalidInput("a text has half of a surrogate pair", hint="Write the character as UTF-8.") from None
+    except json.JSONDecodeError as error:
+        raise InvalidInput(
+            f"not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}", hint="Correct the text there."
+        ) from None
+    return data
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in made if names.count(name) > 1)
+        raise InvalidInput(f"the key {twice[:40]!r} is there twice in one object", hint="Keep one of the two.")
+    return made
+
+
+def _constant(name: str) -> Any:
+    raise InvalidInput(f"{name} is not JSON", hint="Use a number, or leave the field out.")
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise InvalidInput("a number is too large", hint="Numbers are at most 1.8e308.")
+    return number
+
+
+def _integer(text: str) -> int:
+    if len(text) > _DIGITS:
+        raise InvalidInput("a number is too large", hint=f"Integers have at most {_DIGITS} digits.")
+    return int(text)

@@ -1,0 +1,75 @@
+"""Puts a record right where there is only one way to: applies the patches that are certain, and looks again.
+
+A repair never makes a record worse. Should the patches of one look get in one another's way, they are tried one by one
+and only those are kept that leave no more errors than there were.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.directory.oasf.findings import Finding, Patch, Report
+from pentad.rooms.directory.oasf.patches import applied
+from pentad.rooms.directory.oasf.validator import validate
+
+_ROUNDS: Final = 6
+"""One repair may lay bare the next: a renamed attribute, then its value."""
+
+_ONE_BY_ONE: Final = 32
+
+
+def repaired(data: dict[str, Any], report: Report) -> tuple[dict[str, Any], Patch, list[Finding]]:
+    """The record with every certain repair, the patch that leads to it, and what is still to be said of it."""
+    done: Patch = []
+    fixed = data
+    for _ in range(_ROUNDS):
+        better, patch = _improved(fixed, report)
+        if not patch:
+            break
+        fixed, report = better, validate(better)
+        done += patch
+    return fixed, done, [*report.errors, *report.warnings]
+
+
+def _improved(data: dict[str, Any], report: Report) -> tuple[dict[str, Any], Patch]:
+    certain = [finding for finding in (*report.errors, *report.warnings) if finding.certain and finding.patch]
+    patch = _ordered(certain)
+    better = _tried(data, patch, report)
+    if better is not None:
+        return better, patch
+    for finding in certain[:_ONE_BY_ONE]:
+        better = _tried(data, list(finding.patch), report)
+        if better is not None:
+            # Places in the other patches are those before this one, so the rest waits for the next look.
+            return better, list(finding.patch)
+    return data, []
+
+
+def _tried(data: dict[str, Any], patch: Patch, before: Report) -> dict[str, Any] | None:
+    """The patched record, unless the patch does not fit or makes it worse."""
+    if not patch:
+        return None
+    try:
+        better = applied(data, patch)
+    except InvalidInput:
+        return None
+    return None if better == data or _badness(validate(better)) > _badness(before) else better
+
+
+def _badness(report: Report) -> tuple[int, int]:
+    return len(report.errors) + report.more_errors, len(report.warnings) + report.more_warnings
+
+
+def _ordered(findings: Iterable[Finding]) -> Patch:
+    """All operations, removals last and from the end, so that no index moves before it is used."""
+    operations = [operation for finding in findings for operation in finding.patch]
+    removals = {operation["path"]: operation for operation in operations if operation["op"] == "remove"}
+    kept = [operation for operation in operations if operation["op"] != "remove"]
+    inside = tuple(f"{path}/" for path in removals)
+    kept = [operation for operation in kept if not operation["path"].startswith(inside)]
+    last_first = sorted(removals.values(), key=lambda operation: _numbered(operation["path"]), reverse=True)
+    return [*kept, *last_first]
+
+
+def _numbered(pointer: str) -> list[tuple[int, str]]:
+    return [(int(key), "") if key.isdecimal() else (-1, key) for key in pointer.split("/")]
