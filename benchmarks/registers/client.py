@@ -7,6 +7,7 @@ It reads bodies of a stated length or in chunks, and nothing else of HTTP.
 import socket
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from queue import SimpleQueue
 from time import monotonic
 from typing import Final
@@ -122,7 +123,7 @@ class Loading:
 
     def post(self, path: str, bodies: Iterable[bytes]) -> list[bytes]:
         """Send every body, as many at once as there are connections; the answers, in order."""
-        return list(self._threads.map(lambda body: self._post(path, body), bodies))
+        return list(self._threads.map(self._post, repeat(path), bodies))
 
     def _post(self, path: str, body: bytes) -> bytes:
         client = self._idle.get()
