@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from pentad.kernel.ports import Dialect, Rows
+from pentad.rooms.directory.search.grams import having_grams
 from pentad.rooms.directory.search.groups import Group, RowGroup, TermGroup
 from pentad.rooms.directory.search.sql import Sql, among, composed, joined
 
@@ -106,9 +107,12 @@ def resolved(rows: Rows, dialect: Dialect, group: Group) -> TermClause | BroadCl
         return RowClause(group.condition)
     found: dict[int, int] = {}
     for test in group.tests:
+        by_grams = dialect == "sqlite" and test.grams
+        tables = having_grams(rows, test.grams) if by_grams else Sql("directory_terms t")
         statement = composed(
-            "SELECT t.id, t.records FROM directory_terms t WHERE ", test.finding, Sql(" LIMIT ?", (_MOST_TERMS + 1,))
-        )
+            "SELECT t.id, t.records FROM ", tables, " WHERE ", test.holding if by_grams else test.finding,
+            Sql(" LIMIT ?", (_MOST_TERMS + 1,)),
+        )  # fmt: skip
         found.update(rows.all(statement.text, *statement.params))
         if len(found) > _MOST_TERMS:
             return _broad(rows, group)

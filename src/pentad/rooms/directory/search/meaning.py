@@ -22,8 +22,8 @@ _INDEXED_CHARACTERS: Final = 200
 _INDEXED_TEXT: Final = "substr(t.text, 1, 200)"
 _OPERATORS: Final = (">=", "<=", ">", "<", "=")
 _SEVERITIES: Final = ("NONE", "INFO", "LOW", "MEDIUM", "HIGH", "CRITICAL")
+_FIRST_SURROGATE, _BEHIND_SURROGATES = 0xD800, 0xE000
 _LARGEST_ID: Final = 2**32 - 1
-_MOST_GRAMS: Final = 12
 
 NAMED_CLASSES: Final = {
     FilterKind.SKILL_NAME: Kind.SKILL,
@@ -41,11 +41,15 @@ COMPARED: Final = frozenset({FilterKind.VERSION, FilterKind.SCHEMA_VERSION, Filt
 
 @dataclass(frozen=True, slots=True)
 class TermTest:
-    """A condition on terms of one kind: once so that an index finds them, once for a term that is at hand."""
+    """A condition on terms of one kind: once so that an index finds them, once for a term that is at hand.
+
+    `grams` are three characters in a row that every such term has, where no other index finds them.
+    """
 
     kind: Kind
     finding: Sql
     holding: Sql
+    grams: tuple[str, ...] = ()
 
 
 def comparison(value: str) -> tuple[str, str] | None:
@@ -60,31 +64,31 @@ def text_test(dialect: Dialect, kind: Kind, wanted: Pattern, *, many: bool = Tru
     """Terms whose text matches; `many` says that the dictionary has more of the kind than is read in one go."""
     holding = wanted.holds(dialect, "t.text")
     of_kind = Sql("t.kind = ?", (int(kind),))
-    finding = joined("AND", (of_kind, *_help(dialect, wanted, many=many), holding))
-    return TermTest(kind, finding, joined("AND", (of_kind, holding)))
+    finding = joined("AND", (of_kind, *_indexed(wanted), holding))
+    return TermTest(
+        kind, finding, joined("AND", (of_kind, holding)), wanted.grams if many and not wanted.prefix else ()
+    )
 
 
-def _help(dialect: Dialect, wanted: Pattern, *, many: bool) -> list[Sql]:
-    """Conditions that follow from the pattern and that an index answers."""
-    if prefix := wanted.prefix[:_INDEXED_CHARACTERS]:
-        if wanted.plain is not None:
-            return [Sql(f"{_INDEXED_TEXT} = ?", (prefix,))]
-        return [Sql(f"{_INDEXED_TEXT} >= ?", (prefix,)), Sql(f"{_INDEXED_TEXT} < ?", (_behind(prefix),))]
-    return _grams(dialect, wanted) if many else []
+def _indexed(wanted: Pattern) -> list[Sql]:
+    """Conditions that follow from the pattern and that the index of the texts answers."""
+    prefix = wanted.prefix[:_INDEXED_CHARACTERS]
+    if wanted.plain is not None:
+        return [Sql(f"{_INDEXED_TEXT} = ?", (prefix,))]
+    if not prefix:
+        return []
+    behind = _behind(prefix)
+    bound = [Sql(f"{_INDEXED_TEXT} < ?", (behind,))] if behind else []
+    return [Sql(f"{_INDEXED_TEXT} >= ?", (prefix,)), *bound]
 
 
 def _behind(prefix: str) -> str:
-    """The first text, by bytes, that sorts behind all that begin with the prefix."""
-    return prefix + "\U0010ffff\U0010ffff"
-
-
-def _grams(dialect: Dialect, wanted: Pattern) -> list[Sql]:
-    """PostgreSQL finds out by itself, if it can."""
-    if dialect == "postgres" or not wanted.grams:
-        return []
-    listed = sorted(wanted.grams, key=lambda gram: (gram.isalpha(), gram))[:_MOST_GRAMS]
-    expression = " AND ".join('"' + gram.replace('"', '""') + '"' for gram in listed)
-    return [Sql("t.id IN (SELECT rowid FROM directory_grams WHERE directory_grams MATCH ?)", (expression,))]
+    """The first text, by bytes, that sorts behind all that begin with the prefix; empty when there is none."""
+    raised = prefix.rstrip("\U0010ffff")
+    if not raised:
+        return ""
+    following = ord(raised[-1]) + 1
+    return raised[:-1] + chr(_BEHIND_SURROGATES if following == _FIRST_SURROGATE else following)
 
 
 def class_number(item: Filter) -> int:
@@ -137,8 +141,8 @@ def pair_test(dialect: Dialect, item: Filter) -> TermTest | None:
     second = pattern(tail) if tail.strip() else pattern("*")
     detail = Sql("TRUE") if second.everything else second.holds(dialect, "t.detail")
     found = text_test(dialect, kind, first)
-    hints = _grams(dialect, second) if not first.prefix else []
-    return TermTest(kind, joined("AND", (*hints, found.finding, detail)), joined("AND", (found.holding, detail)))
+    finding, holding = joined("AND", (found.finding, detail)), joined("AND", (found.holding, detail))
+    return TermTest(kind, finding, holding, found.grams + second.grams)
 
 
 def author_test(dialect: Dialect, item: Filter) -> TermTest:

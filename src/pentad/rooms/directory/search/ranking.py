@@ -1,8 +1,9 @@
 """Records ranked by words: candidates by points from the full-text index, then put in order by their exact scores.
 
-A word that very many records have is no reason to be found, it only adds to the score; unless no asked word is rarer,
-then a record must have them all and the newest come first. Candidates are taken in windows of a fixed size, so that
-the order does not depend on how it is paged. What ranks is only `Ranking.window`: another engine can be put beside it.
+A word that most records or very many have is no reason to be found, it only adds to the score; unless no asked word is
+rarer, then a record must have them all and the newest come first. Candidates are taken in windows of a fixed size, so
+that the order does not depend on how it is paged. What ranks is only `Ranking.window`: another engine can be put beside
+it.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from pentad.rooms.directory.search.sql import FALSE, Sql, among, composed, joine
 from pentad.rooms.directory.search.words import Word, expression, having, pointed
 
 WINDOW: Final = 300
-COMMON: Final = 20_000
+COMMON: Final = 10_000
+_NEVER_COMMON: Final = 50
 _SCORED_AT_ONCE: Final = 500
 
 
@@ -54,7 +56,8 @@ class Ranking:
     def __init__(self, dialect: Dialect, asked: tuple[Word, ...], known: Statistics, common: int) -> None:
         self._dialect: Dialect = dialect
         self._scored = [(word, rarity(known.records, had)) for word, had in zip(asked, known.having, strict=True)]
-        self._rare = tuple(word for word, had in zip(asked, known.having, strict=True) if 0 < had < common)
+        many = min(common, max(_NEVER_COMMON, known.records // 2))
+        self._rare = tuple(word for word, had in zip(asked, known.having, strict=True) if 0 < had < many)
         self._all = asked
         self._possible = bool(asked) and bool(self._rare or all(known.having))
         self._newest = known.newest

@@ -23,11 +23,16 @@ class RecordSearch:
     async def find(self, query: Query) -> Found:
         """One page of what a query finds; InvalidInput for a filter that cannot be read."""
         dialect, common = self._database.dialect, self._common
-        return await self._database.read(lambda rows: _Search(rows, dialect, query, common).found())
+        return await self._database.read(lambda rows: found(rows, dialect, query, common))
 
     async def records(self, cids: Sequence[str]) -> list[Record]:
         """The records of hits, in the same order; those that have gone meanwhile are left out."""
         return await self._database.read(lambda rows: _records(rows, cids))
+
+
+def found(rows: Rows, dialect: Dialect, query: Query, common: int = COMMON) -> Found:
+    """One page, within a reading of the caller's."""
+    return _Search(rows, dialect, query, common).found()
 
 
 def _records(rows: Rows, cids: Sequence[str]) -> list[Record]:

@@ -1,0 +1,64 @@
+"""Records put into a store directly, with the facts that other parts find out about them later."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pentad.kernel.ports import Database, Dialect, Transaction
+from pentad.rooms.directory.records import store
+from pentad.rooms.directory.records.records import drafted
+from pentad.storage.migration_files import STORAGE, MigrationSet
+from tests.stores import Stores
+
+SETS = (STORAGE, MigrationSet("directory", "pentad.rooms.directory.schema"))
+FOUND_OUT_LATER = ("verified", "trusted", "scan_severity", "scan_safe", "pulls", "lookups")
+
+
+def agent(name: str, **changes: Any) -> dict[str, Any]:
+    """A record with everything a search can look at; its classes are of no taxonomy, so nothing is completed."""
+    return {
+        "schema_version": "1.0.0",
+        "name": name,
+        "version": "v1.0.0",
+        "description": "",
+        "created_at": "2026-01-01T00:00:00Z",
+        "authors": [],
+        "skills": [],
+        "domains": [],
+        "modules": [],
+        "locators": [],
+        "annotations": {},
+        "verified": 0,
+        "trusted": 0,
+        "scan_severity": None,
+        "scan_safe": None,
+        "pulls": 0,
+        "lookups": 0,
+    } | changes
+
+
+def put(tx: Transaction, dialect: Dialect, records: Sequence[dict[str, Any]]) -> list[str]:
+    """Store records in this order; their CIDs."""
+    cids: list[str] = []
+    store.take_turn(tx, dialect)
+    for record in records:
+        draft = drafted({key: value for key, value in record.items() if key not in FOUND_OUT_LATER})
+        store.insert(tx, dialect, [draft], "tester", 0.0)
+        tx.run(
+            "UPDATE directory_records SET verified = ?, trusted = ?, scan_severity = ?, scan_safe = ?, pulls = ?,"
+            " lookups = ? WHERE cid = ?",
+            *(record[key] for key in FOUND_OUT_LATER),
+            draft.cid,
+        )
+        cids.append(draft.cid)
+    return cids
+
+
+def emptied(tx: Transaction, dialect: Dialect) -> None:
+    """Take every record out again."""
+    store.take_turn(tx, dialect)
+    for (record,) in tx.all("SELECT id FROM directory_records"):
+        store.remove(tx, dialect, record)
+
+
+async def open_directory(stores: Stores) -> Database:
+    return await stores.open(SETS)
