@@ -53,7 +53,8 @@ def place(parts: Parts, scope: Scope, table: str = "objects") -> list[Sql]:
     if scope.register is not None:
         pieces.append(Sql(f"{table}.register = {int(scope.register)}"))
     if len(scope.schemas) == 1:
-        pieces.append(Sql(parts.expected(f"{table}.schema = {int(scope.schemas[0])}")))
+        here = f"{table}.schema = {int(scope.schemas[0])}"
+        pieces.append(Sql(parts.expected(here) if table == "objects" else here))
     elif scope.schemas:
         pieces.append(Sql(f"{table}.schema IN ({', '.join(str(int(schema)) for schema in scope.schemas)})"))
     return pieces

@@ -31,12 +31,12 @@ def find(rows: Rows, dialect: Dialect, scope: Scope, query: Query, tallies: Tall
         page = _ranked(rows, scope, query, found, found.relevance)
     else:
         page = _sorted(rows, parts, scope, query, found)
+    counted = facets(rows, parts, scope, query, found, tallies) if query.facets else {}  # which may tell the total
     total = None
     if query.count:
         total = _shown_to_the_end(query, page)
         if total is None:
             total = _count(rows, found) if tallies is None else tallies.count(rows, parts, scope, query.filter)
-    counted = facets(rows, parts, scope, query, found, tallies) if query.facets else {}
     return Found(page.rows, total, page.cursor, counted, page.relevance, query.ignored)
 
 

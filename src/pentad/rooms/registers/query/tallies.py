@@ -33,6 +33,7 @@ class _Kept:
     seq: int
     hash: bytes
     counts: Counts
+    total: int
 
 
 class Tallies:
@@ -54,24 +55,30 @@ class Tallies:
 
     def of(self, rows: Rows, parts: Parts, scope: Scope, wanted: Filter | None, value: str | None) -> Counts | None:
         """How many of the objects have each value; None where there are more than MOST_VALUES different ones."""
+        found = source(parts, scope, wanted)
         limit = "" if value is None else f" LIMIT {MOST_VALUES + 1}"
-        statement = _grouped(source(parts, scope, wanted), value, limit)
+        statement = _grouped(found, value, limit)
         newest = rows.one(_NEWEST, scope.schemas[0], scope.register)
         kept = self._kept.get(statement)
         if kept is not None and newest == (kept.seq, kept.hash):
             return kept.counts
         counts = None
-        if kept is not None and _may_follow(rows, scope, kept, sum(kept.counts.values()) // self._each):
+        if kept is not None and _may_follow(rows, scope, kept, kept.total // self._each):
             counts = _brought_up(rows, parts, scope, wanted, value, kept)
         if counts is None:
             counts = dict(rows.all(statement.text, *statement.params))
         if len(counts) > MOST_VALUES:
             return None
-        if newest is not None and sum(counts.values()) >= self._few:
-            if len(self._kept) >= _MOST_KEPT:
-                self._kept.clear()
-            self._kept[statement] = _Kept(newest[0], newest[1], counts)
+        if newest is not None and (total := sum(counts.values())) >= self._few:
+            self._keep(statement, _Kept(newest[0], newest[1], counts, total))
+            if value is not None:  # whoever knows the number of each knows that of all
+                self._keep(_grouped(found, None), _Kept(newest[0], newest[1], {None: total}, total))
         return counts
+
+    def _keep(self, statement: Sql, kept: _Kept) -> None:
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        self._kept[statement] = kept
 
 
 def may_be_kept(parts: Parts, scope: Scope, query: Query) -> bool:
