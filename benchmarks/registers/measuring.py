@@ -16,7 +16,7 @@ from benchmarks.effort import Effort
 from benchmarks.environment import say
 from benchmarks.registers.contestants import FASTAPI, Contestant, fastapi, pentad
 from benchmarks.registers.kinto import KINTO, kinto
-from benchmarks.registers.workload import code, encoded
+from benchmarks.registers.workload import STATUSES, code, encoded
 from benchmarks.table import Figure, Goal
 
 _BATCH: Final = 200
@@ -92,7 +92,7 @@ class Lane:
                 asked.find("code", code((done + turn) * 37 % self.objects)) == (1, 1), "one object"
             )
         if kind == "unselective":
-            return lambda _turn: _expect(asked.find("status", "open")[1] == 30, "thirty objects")
+            return lambda turn: _expect(asked.find("status", STATUSES[turn % 5])[1] == 30, "thirty objects")
         if asked.facets() is None:
             return None
         return lambda _turn: _expect(sum((asked.facets() or {}).values()) >= self.objects, "facets of all objects")
