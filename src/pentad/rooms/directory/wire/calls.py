@@ -59,7 +59,7 @@ class Entrance:
         self._record: Record = doorway.record
 
     @asynccontextmanager
-    async def admitted(self, name: str, method: Method, context: ServicerContext[Any, Any]) -> AsyncGenerator[Caller]:
+    async def admitted(self, name: str, method: Method, context: "ServicerContext[Any, Any]") -> AsyncGenerator[Caller]:
         """Who is calling; errors of the block become the status of the call."""
         headers = dict[str, Any]((key, value) for key, value in context.invocation_metadata() or ())
         started, outcome, who = time.perf_counter(), "cancelled", "anonymous"
@@ -85,7 +85,7 @@ class Entrance:
             marks = str(headers.get("x-request-id", "")), "", "grpc", str(headers.get("traceparent", ""))
             self._record((time.time(), who, ROOM, name, outcome, elapsed, *marks))
 
-    async def _principal(self, headers: Mapping[str, Any], context: ServicerContext[Any, Any]) -> Principal:
+    async def _principal(self, headers: Mapping[str, Any], context: "ServicerContext[Any, Any]") -> Principal:
         if self._everybody:
             return LOCAL
         given = headers.get("authorization")
@@ -103,12 +103,12 @@ def handlers(entrance: Entrance, service: str, methods: Service) -> grpc.Generic
     )
 
 
-def _handler(entrance: Entrance, name: str, method: Method) -> grpc.RpcMethodHandler[Any, Any]:
-    async def one(request: Any, context: ServicerContext[Any, Any]) -> Any:
+def _handler(entrance: Entrance, name: str, method: Method) -> "grpc.RpcMethodHandler[Any, Any]":
+    async def one(request: Any, context: "ServicerContext[Any, Any]") -> Any:
         async with entrance.admitted(name, method, context) as call:
             return await method.run(call, request)
 
-    async def many(request: Any, context: ServicerContext[Any, Any]) -> AsyncIterator[Any]:
+    async def many(request: Any, context: "ServicerContext[Any, Any]") -> AsyncIterator[Any]:
         async with entrance.admitted(name, method, context) as call:
             async for answer in method.run(call, request):
                 yield answer

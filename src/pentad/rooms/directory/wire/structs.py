@@ -123,7 +123,7 @@ def _encoded_key(name: str) -> bytes:
 
 
 def _encoded_value(value: Any, depth: int) -> bytes:
-    kind = type(cast(object, value))
+    kind = type(cast("object", value))
     if kind is str:
         text = value.encode()
         return b"\x1a" + _varint(len(text)) + text
