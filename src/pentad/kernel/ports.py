@@ -93,4 +93,7 @@ class Fetcher(Protocol):
         body: bytes | None = None,
         max_bytes: int | None = None,
         timeout: float | None = None,  # noqa: ASYNC109  a budget over redirects and body, not only an await
-    ) -> Fetched: ...
+        trusted: bool = False,
+    ) -> Fetched:
+        """`trusted`: the operator wrote this URL into the settings, so its origin is open wherever it is."""
+        ...

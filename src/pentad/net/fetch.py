@@ -62,8 +62,13 @@ class HttpFetcher:
         body: bytes | None = None,
         max_bytes: int | None = None,
         timeout: float | None = None,  # noqa: ASYNC109  a budget over redirects and body, not only an await
+        trusted: bool = False,
     ) -> Fetched:
-        """Fetch a URL, following redirects. The status is the caller's to judge; only transport failures raise."""
+        """Fetch a URL, following redirects. The status is the caller's to judge; only transport failures raise.
+
+        `trusted` is for a URL the operator wrote into the settings, never for one that came with a request: its own
+        origin is open wherever it is. A redirect to any other is judged as ever.
+        """
         from pentad.net.exchange import Sent
 
         if not _METHOD.match(method):
@@ -74,7 +79,7 @@ class HttpFetcher:
         cap = self._policy.max_bytes if max_bytes is None else min(max_bytes, self._policy.max_bytes)
         try:
             async with asyncio.timeout(budget):
-                return await self._follow(target, sent, cap)
+                return await self._follow(target, sent, cap, target.origin if trusted else None)
         except TimeoutError:
             raise DeadlineExceeded(
                 f"{target.host} did not answer within {budget:g} s.", hint="Try again, or raise fetch.timeout."
@@ -86,9 +91,11 @@ class HttpFetcher:
         if opened is not None:
             await opened.close()
 
-    async def _follow(self, target: Target, sent: "Sent", max_bytes: int) -> Fetched:
+    async def _follow(
+        self, target: Target, sent: "Sent", max_bytes: int, trusted: tuple[str, str, int] | None
+    ) -> Fetched:
         for _ in range(self._policy.max_redirects + 1):
-            addresses = await self._checked_addresses(target)
+            addresses = await self._checked_addresses(target, is_named=target.origin == trusted)
             answer = await self._exchange().send(target, addresses, sent, max_bytes)
             if answer.location is None:
                 return Fetched(answer.status, answer.headers, answer.body, target.url)
@@ -101,9 +108,10 @@ class HttpFetcher:
             f"The answer redirects more than {self._policy.max_redirects} times.", hint="Fetch the final URL directly."
         )
 
-    async def _checked_addresses(self, target: Target) -> Sequence[Address]:
+    async def _checked_addresses(self, target: Target, *, is_named: bool) -> Sequence[Address]:
         """Every address of the host, all of them allowed; one bad address refuses the host."""
-        self._policy.check_door(target)
+        if not is_named:
+            self._policy.check_door(target)
         if target.literal is not None:
             addresses: Sequence[Address] = (target.literal,)
         else:
@@ -113,7 +121,7 @@ class HttpFetcher:
                 addresses = ()
         if not addresses:
             raise Unavailable(f"The host {target.host!r} has no address.", hint="Check the spelling of the host.")
-        trusted = target.host in self._trusted_hosts
+        trusted = is_named or target.host in self._trusted_hosts
         if not all(is_open(address, self._policy.allow_networks, host_is_trusted=trusted) for address in addresses):
             raise Forbidden(
                 f"The host {target.host!r} is not on the public internet, so it is not fetched.",
