@@ -5,7 +5,7 @@ like any other foreign text. Versions and taxonomies are remembered for a while;
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import Any, Final, Literal, cast
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -19,9 +19,6 @@ from pentad.rooms.directory.oasf.source import UnknownVersion, no_children
 from pentad.rooms.directory.oasf.taxonomy import ClassEntry
 from pentad.rooms.directory.oasf.versions import Family
 
-if TYPE_CHECKING:
-    from pentad.net.fetch import HttpFetcher
-
 SECONDS: Final = 30.0
 REMEMBERED: Final = 300.0
 """How long, in seconds, versions and taxonomies are taken as still true."""
@@ -32,7 +29,7 @@ _DEPTH: Final = 8
 
 
 class RemoteSchemas:
-    """Schemas and verdicts of one OASF server. `fetcher` must be allowed to reach it: `server_fetcher(url)` is."""
+    """Schemas and verdicts of one OASF server. The operator named it, so it may be on this machine or in its network."""
 
     def __init__(self, url: str, fetcher: Fetcher, clock: Clock | None = None) -> None:
         self.url = normalised(url)
@@ -107,30 +104,17 @@ class RemoteSchemas:
         method = "GET" if body is None else "POST"
         try:
             answer = await self._fetcher.fetch(
-                self.url + path, method=method, headers=headers, body=body, max_bytes=_MOST_BYTES, timeout=SECONDS
+                self.url + path,
+                method=method,
+                headers=headers,
+                body=body,
+                max_bytes=_MOST_BYTES,
+                timeout=SECONDS,
+                trusted=True,
             )
         except PentadError as error:
             raise _failed(what, error.message) from error
         return _decoded(answer, what)
-
-
-def server_fetcher(url: str) -> "HttpFetcher":
-    """A fetcher that reaches the server of this URL, wherever it is, and nothing else. Close it at the end."""
-    from pentad.net.fetch import HttpFetcher
-    from pentad.net.policy import FetchPolicy
-
-    parts = urlsplit(normalised(url))
-    # Without a port the server may send a caller on from http to https.
-    ports = frozenset({parts.port}) if parts.port else frozenset({80, 443})
-    return HttpFetcher(
-        FetchPolicy(
-            allow_hosts=frozenset({parts.hostname or ""}),
-            allow_http=True,
-            ports=ports,
-            max_bytes=_MOST_BYTES,
-            timeout=SECONDS,
-        )
-    )
 
 
 def normalised(url: str) -> str:
