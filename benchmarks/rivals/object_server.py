@@ -85,7 +85,7 @@ def store(rows: list[dict[str, Any]]) -> list[str]:
     now = time.time()
     made = [str(uuid.uuid4()) for _ in rows]
     with engine.begin() as connection:
-        last = connection.execute(sa.select(sa.func.max(objects.c.id))).scalar_one() or 0
+        last = connection.exec_driver_sql("SELECT max(id) FROM objects").scalar_one() or 0
         numbered = list(enumerate(zip(made, rows, strict=True), last + 1))
         connection.execute(
             sa.insert(objects),
@@ -95,9 +95,9 @@ def store(rows: list[dict[str, Any]]) -> list[str]:
                 for number, (key, row) in numbered
             ],
         )  # fmt: skip
-        connection.execute(
-            sa.text("INSERT INTO words (rowid, text) VALUES (:id, :text)"),
-            [{"id": number, "text": " ".join(texts(row.values()))} for number, (_, row) in numbered],
+        connection.exec_driver_sql(
+            "INSERT INTO words (rowid, text) VALUES (?, ?)",
+            [(number, " ".join(texts(row.values()))) for number, (_, row) in numbered],
         )
         connection.execute(
             sa.insert(history),

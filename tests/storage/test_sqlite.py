@@ -89,6 +89,45 @@ async def test_units_that_wait_together_share_one_commit_and_none_is_acknowledge
     assert await count(db) == 50
 
 
+async def test_what_a_unit_did_before_its_group_had_to_run_again_leaves_no_trace(db: SqliteDatabase):
+    started, release, runs = threading.Event(), threading.Event(), list[int]()
+    heard: list[str] = []
+    end = db.listen("news", heard.append)
+
+    def slow(_tx: Transaction) -> None:
+        started.set()
+        assert release.wait(PATIENCE)
+
+    def fickle(tx: Transaction) -> None:
+        runs.append(1)
+        tx.run("INSERT INTO t VALUES ('fickle')")
+        tx.signal("news", "fickle")
+        if len(runs) > 1:
+            raise LookupError
+
+    def failing(_tx: Transaction) -> None:
+        raise LookupError
+
+    def steady(tx: Transaction) -> None:
+        tx.run("INSERT INTO t VALUES ('steady')")
+        tx.signal("news", "steady")
+
+    first = asyncio.ensure_future(db.write(slow))
+    assert await asyncio.to_thread(started.wait, PATIENCE)
+    group = asyncio.gather(*map(db.write, (fickle, failing, steady)), return_exceptions=True)
+    await asyncio.sleep(0)
+    release.set()
+    await first
+    assert [isinstance(result, LookupError) for result in await group] == [True, True, False]
+    await db.write(lambda tx: tx.signal("news", "last"))
+    async with asyncio.timeout(PATIENCE):
+        while "last" not in heard:
+            await asyncio.sleep(0)
+    end()
+    assert heard == ["steady", "last"]
+    assert await db.read(lambda rows: rows.all("SELECT a FROM t")) == [("steady",)]
+
+
 async def test_a_unit_cancelled_before_its_turn_is_not_run(db: SqliteDatabase):
     started, release = threading.Event(), threading.Event()
 

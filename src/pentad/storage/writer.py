@@ -1,8 +1,9 @@
 """The one thread that writes to an SQLite store, with group commit.
 
 Whatever waits when a commit ends goes into the next one together: the disk is asked once for many units of work,
-which makes synchronous=FULL cheaper than NORMAL without grouping. Where there are several, each unit has a savepoint of
-its own, so one that fails takes nobody with it; none is acknowledged before the COMMIT they share has returned.
+which makes synchronous=FULL cheaper than NORMAL without grouping. One that fails takes nobody with it: the others run
+again, each with a savepoint of its own, which is dear for full-text indexes and therefore not the first choice. None is
+acknowledged before the COMMIT they share has returned.
 """
 
 import asyncio
@@ -27,14 +28,6 @@ from pentad.storage.workers import closed
 
 _WAL_BYTES = 32 * 1024 * 1024
 _CHECKPOINT_PATIENCE_MS = 100
-
-_Statements = tuple[str, ...]
-_ALONE: tuple[_Statements, _Statements, _Statements] = ((), (), ("ROLLBACK",))
-"""How a unit begins, ends and is undone when it has the transaction for itself: a savepoint would be work for nothing,
-most of all for full-text indexes, which write out what they hold at each."""
-_AMONG_OTHERS: tuple[_Statements, _Statements, _Statements] = (
-    ("SAVEPOINT unit",), ("RELEASE unit",), ("ROLLBACK TO unit", "RELEASE unit"),
-)  # fmt: skip
 
 
 class _Unit(Job):
@@ -114,40 +107,68 @@ class Writer:
 
     def _commit_together(self, units: list[_Unit]) -> list[_Unit]:
         """Run units in one transaction; the ones that had no chance yet are returned."""
+        units = [unit for unit in units if not unit.abandoned]
+        if not units or not self._begin(units):
+            return []
+        if self._run_all(units):
+            self._commit(units)
+            return []
+        if len(units) == 1:
+            wake(units)
+            return []
+        return self._commit_the_good(units)
+
+    def _begin(self, units: list[_Unit]) -> bool:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
         except apsw.Error as error:
             _fail(units, error)
+            return False
+        return True
+
+    def _run_all(self, units: list[_Unit]) -> bool:
+        """Whether all went well; if not, nothing is left of any of them."""
+        for unit in units:
+            self._run(unit)
+            if unit.failure is not None:
+                self._undo("ROLLBACK")
+                return False
+        return True
+
+    def _commit_the_good(self, units: list[_Unit]) -> list[_Unit]:
+        """Run units again, one of which has failed; the ones that had no chance are returned."""
+        if not self._begin(units):
             return []
         done: list[_Unit] = []
-        begin, end, undo = _ALONE if len(units) == 1 else _AMONG_OTHERS
         for position, unit in enumerate(units, 1):
-            if unit.abandoned:
-                continue
+            unit.failure = None
             done.append(unit)
-            self._run(unit, begin, end, undo)
-            if not self._connection.in_transaction:  # nobody is left, or SQLite gave up more than this unit
+            self._run(unit, "SAVEPOINT unit", "RELEASE unit")
+            if unit.failure is not None:
+                self._undo("ROLLBACK TO unit", "RELEASE unit")
+            if not self._connection.in_transaction:  # SQLite gave up the whole transaction, not only this unit
                 _fail(done, unit.failure)
                 return units[position:]
         self._commit(done)
         return []
 
-    def _run(self, unit: _Unit, begin: _Statements, end: _Statements, undo: _Statements) -> None:
+    def _run(self, unit: _Unit, begin: str | None = None, end: str | None = None) -> None:
+        """Run one unit, noting how it ends; undoing a failed one is left to the caller."""
         transaction = SqliteTransaction(self._connection, self._origin)
+        unit.signals = ()
         try:
-            for statement in begin:
-                self._connection.execute(statement)
+            if begin is not None:
+                self._connection.execute(begin)
             unit.value = unit.work(transaction)
             if transaction.failure is not None:
                 raise transaction.failure
             if self._connection.status(apsw.SQLITE_DBSTATUS_DEFERRED_FKS)[0]:  # it would break everybody's COMMIT
                 raise dangling()
-            for statement in end:
-                self._connection.execute(statement)
+            if end is not None:
+                self._connection.execute(end)
             unit.signals = tuple(transaction.signals)
         except BaseException as error:  # noqa: BLE001  it belongs to the caller; the writer has to live on
             unit.failure = translated(error) if isinstance(error, Exception) else error
-            self._undo(*undo)
 
     def _commit(self, done: list[_Unit]) -> None:
         try:
