@@ -3,17 +3,24 @@
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Database, Rows
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.records.events import Event, Events, Listening
 from pentad.rooms.directory.records.facts import facts_of
+from pentad.rooms.directory.records.naming import Naming
 from pentad.rooms.directory.records.popularity import Popularity
+from pentad.rooms.directory.records.publications import Publications
 from pentad.rooms.directory.records.records import Records
+from pentad.rooms.directory.records.referrers import Referrers
+from pentad.rooms.directory.records.routing import Routing
+from pentad.rooms.directory.search.query import Filter
 from pentad.storage.migration_files import STORAGE, MigrationSet
 from tests.rooms.directory.oasf.samples import sample
 
@@ -24,14 +31,19 @@ _NUMBERS = itertools.count(1)
 
 @dataclass
 class Parts:
-    """What most tests need."""
+    """Everything about records, over one handle on a store."""
 
     database: Database
     events: Events
     popularity: Popularity
     records: Records
+    naming: Naming
+    referrers: Referrers
+    publications: Publications
+    routing: Routing
 
     async def stop(self) -> None:
+        await self.publications.stop()
         await self.popularity.stop()
         await self.events.stop()
 
@@ -40,7 +52,25 @@ def parts_over(database: Database) -> Parts:
     clock = SystemClock()
     events = Events(database, clock)
     popularity = Popularity(database, events)
-    return Parts(database, events, popularity, Records(database, clock, events, popularity))
+
+    async def find(filters: tuple[Filter, ...]) -> Sequence[str]:
+        """The names, exactly: what filters mean is tested where they are understood."""
+        names = [one.value for one in filters]
+        return await database.read(
+            lambda rows: [cid for cid, name in rows.all("SELECT cid, name FROM directory_records") if name in names]
+        )
+
+    publications = Publications(database, clock, events, find)
+    return Parts(
+        database,
+        events,
+        popularity,
+        Records(database, clock, events, popularity),
+        Naming(database),
+        Referrers(database, clock),
+        publications,
+        Routing(database, clock, events, publications),
+    )
 
 
 def agent(**changes: Any) -> dict[str, Any]:
@@ -49,11 +79,10 @@ def agent(**changes: Any) -> dict[str, Any]:
 
 
 def recounted(rows: Rows) -> None:
-    """Fail unless terms, counts, postings, texts and words are exactly those of the stored records."""
-    import msgspec
-
+    """Fail unless terms, their counts, postings and words are exactly those of the stored records."""
     texts: dict[int, str] = dict(rows.all("SELECT record, data FROM directory_texts"))
-    assert set(texts) == {key for (key,) in rows.all("SELECT id FROM directory_records")}
+    ids = {key for (key,) in rows.all("SELECT id FROM directory_records")}
+    assert set(texts) == ids
     expected: dict[int, set[tuple[Any, ...]]] = {
         key: {tuple(term) for term in facts_of(msgspec.json.decode(text)).terms} for key, text in texts.items()
     }
@@ -66,6 +95,7 @@ def recounted(rows: Rows) -> None:
     stored = rows.all("SELECT kind, text, number, detail, records FROM directory_terms")
     assert {tuple(row[:4]): row[4] for row in stored} == counts
     assert len(stored) == len(counts)
+    assert rows.value("SELECT count(*) FROM directory_words") == len(ids)
 
 
 async def heard(listening: Listening, count: int) -> list[Event]:
@@ -77,9 +107,3 @@ async def heard(listening: Listening, count: int) -> list[Event]:
             if len(events) == count:
                 break
     return events
-
-
-def data_of(text: str) -> Mapping[str, Any]:
-    import msgspec
-
-    return msgspec.json.decode(text)

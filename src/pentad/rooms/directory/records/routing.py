@@ -1,0 +1,192 @@
+"""Which published records this node has for a label: `/skills/...`, `/domains/...`, `/modules/...`, `/locators/<type>`.
+
+A query names a class or one above it; a locator's type is matched whole. There are no other nodes to ask, so a search
+looks at the records of this one and scores them by how many queries they answer.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Final
+
+import msgspec
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.kernel.principal import Principal
+from pentad.rooms.directory.records import store
+from pentad.rooms.directory.records.events import Events, EventType
+from pentad.rooms.directory.records.facts import Kind, clean, labels_of
+from pentad.rooms.directory.records.publications import Publications, PublishRequest
+from pentad.rooms.directory.records.records import missing
+from pentad.rooms.directory.search.sql import Sql, among, composed, joined
+
+_HEAD: Final = 200
+_NO_LIMIT: Final = 2**62
+_RARE: Final = 10_000
+_MOST_SCORED: Final = 10_000
+"""A search scores at most so many records, the newest."""
+
+
+class RouteQueryType(IntEnum):
+    """The numbers are those of the wire."""
+
+    SKILL = 1
+    LOCATOR = 2
+    DOMAIN = 3
+    MODULE = 4
+
+
+_KINDS: Final = {
+    RouteQueryType.SKILL: (Kind.SKILL, "/skills/"),
+    RouteQueryType.LOCATOR: (Kind.LOCATOR, "/locators/"),
+    RouteQueryType.DOMAIN: (Kind.DOMAIN, "/domains/"),
+    RouteQueryType.MODULE: (Kind.MODULE, "/modules/"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RouteQuery:
+    """A class, or one above it, or a locator's type."""
+
+    type: RouteQueryType
+    value: str
+
+    @property
+    def label(self) -> str:
+        """The label that is looked for, in lower case."""
+        prefix = _KINDS[self.type][1]
+        return prefix + clean(self.value).strip().lower().removeprefix(prefix).strip("/")
+
+    def matches(self, labels: Sequence[str]) -> bool:
+        """Whether a record with these labels answers the query."""
+        wanted = self.label
+        whole = self.type is RouteQueryType.LOCATOR
+        return any(
+            label == wanted or (not whole and label.startswith(wanted + "/")) for label in map(str.lower, labels)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A published record and its labels."""
+
+    cid: str
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """A published record, and the queries it answers."""
+
+    cid: str
+    labels: tuple[str, ...]
+    queries: tuple[RouteQuery, ...]
+
+    @property
+    def score(self) -> int:
+        return len(self.queries)
+
+
+class Routing:
+    """What this node announces."""
+
+    def __init__(self, database: Database, clock: Clock, events: Events, publications: Publications) -> None:
+        self._database = database
+        self._clock = clock
+        self._events = events
+        self._publications = publications
+
+    async def publish(self, who: Principal, request: PublishRequest) -> str:
+        """Announce records; the id of the publication."""
+        return await self._publications.create(who, request)
+
+    async def unpublish(self, who: Principal, cids: Sequence[str]) -> None:
+        """Announce records no more. They need not have been announced, but must exist."""
+        if not cids:
+            raise InvalidInput("unpublish request must specify record_refs")
+
+        def work(tx: Transaction) -> None:
+            known = store.ids_of(tx, [cid for cid in cids if "\0" not in cid])
+            for cid in cids:
+                if cid not in known:
+                    raise missing(cid)
+            tx.run_many(
+                "UPDATE directory_records SET published_at = NULL WHERE id = ?",
+                [(record,) for record in sorted(known.values())],
+            )
+            self._events.emit(tx, EventType.RECORD_UNPUBLISHED, list(dict.fromkeys(cids)))
+
+        await self._database.write(work)
+
+    async def list(self, queries: Sequence[RouteQuery] = (), limit: int = 0) -> "list[Listed]":
+        """Published records that answer every query, newest first; a limit of 0 is none."""
+
+        def work(rows: Rows) -> "list[Listed]":
+            terms = [self._terms(rows, query) for query in queries]
+            if not all(terms):
+                return []
+            conditions = [Sql("r.published_at IS NOT NULL"), *(self._has(found) for found in terms)]
+            return [Listed(cid, labels) for cid, labels in self._read(rows, joined("AND", conditions), limit)]
+
+        return await self._database.read(work)
+
+    async def search(self, queries: Sequence[RouteQuery], min_match_score: int = 1, limit: int = 0) -> "list[Routed]":
+        """Published records that answer enough of the queries, those that answer most first, then the newest."""
+
+        def work(rows: Rows) -> "list[Routed]":
+            terms = [found for query in queries if (found := self._terms(rows, query))]
+            if not terms:
+                return []
+            conditions = [self._has(found) for found in terms]
+            condition = composed("r.published_at IS NOT NULL AND ", joined("OR", conditions))
+            routed = [
+                Routed(cid, labels, tuple(query for query in queries if query.matches(labels)))
+                for cid, labels in self._read(rows, condition, _MOST_SCORED)
+            ]
+            enough = [one for one in routed if one.score >= max(min_match_score, 1)]
+            return sorted(enough, key=lambda one: -one.score)[: limit or None]
+
+        return await self._database.read(work)
+
+    async def provider_count(self, cid: str) -> int:
+        """How many nodes announce a record: this one, or none."""
+        if not cid:
+            raise InvalidInput("cid is required")
+        sql = "SELECT published_at FROM directory_records WHERE cid = ?"
+        row = await self._database.lookup(sql, cid.replace("\0", ""))
+        return int(row is not None and row[0] is not None)
+
+    def _terms(self, rows: Rows, query: RouteQuery) -> "dict[int, int]":
+        """The terms that answer a query, and how many records have each."""
+        kind, prefix = _KINDS[query.type]
+        wanted = query.label.removeprefix(prefix)
+        sql = "SELECT id, text, records FROM directory_terms WHERE kind = ? AND "
+        found = rows.all(f"{sql}substr(text, 1, {_HEAD}) = ?", int(kind), wanted[:_HEAD])
+        if query.type is not RouteQueryType.LOCATOR and len(wanted) < _HEAD:  # longer ones are among those found
+            found += rows.all(
+                f"{sql}substr(text, 1, {_HEAD}) >= ? AND substr(text, 1, {_HEAD}) < ?",
+                int(kind), f"{wanted}/", f"{wanted}0",
+            )  # fmt: skip
+        return {key: records for key, text, records in found if query.matches([prefix + text])}
+
+    def _has(self, terms: Mapping[int, int]) -> Sql:
+        """Where a record has one of the terms: rare ones lead to their records, for others each record is asked."""
+        condition = among(self._database.dialect, "p.term", list(terms))
+        if sum(terms.values()) <= _RARE:
+            return composed("r.id IN (SELECT p.record FROM directory_postings p WHERE ", condition, ")")
+        return composed("EXISTS (SELECT 1 FROM directory_postings p WHERE p.record = r.id AND ", condition, ")")
+
+    def _read(self, rows: Rows, condition: Sql, limit: int) -> "list[tuple[str, tuple[str, ...]]]":
+        found = rows.all(
+            "SELECT r.cid, t.data FROM directory_records r JOIN directory_texts t ON t.record = r.id"  # noqa: S608  own conditions
+            f" WHERE {condition.text} ORDER BY r.id DESC LIMIT ?",
+            *condition.params, limit or _NO_LIMIT,
+        )  # fmt: skip
+        return [(cid, _labels(text)) for cid, text in found]
+
+
+def _labels(text: str) -> tuple[str, ...]:
+    data: dict[str, Any] = msgspec.json.decode(text)
+    return labels_of(data)

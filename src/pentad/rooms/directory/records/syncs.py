@@ -1,0 +1,279 @@
+"""Copies records from another directory. A sync is kept with its state, and worked off by one process at a time.
+
+Whoever works on a sync holds a lease and renews it with every portion; when it dies, another takes over after the lease
+has run out. Records that were fetched are pushed like any other, so doing a portion twice changes nothing.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from pentad.kernel.cid import canonical_json, cid_of, is_cid
+from pentad.kernel.clock import Clock, iso
+from pentad.kernel.errors import InvalidInput, NotFound, PentadError, Unavailable
+from pentad.kernel.ids import uuid7
+from pentad.kernel.ports import Database, Transaction
+from pentad.kernel.principal import Principal
+from pentad.rooms.directory.models import Record
+from pentad.rooms.directory.records.events import Events, EventType
+from pentad.rooms.directory.records.records import Records
+from pentad.rooms.directory.records.store import chunks
+from pentad.rooms.directory.records.sync_targets import Peer, PeerGuard, read_peer
+
+DEFAULT_REPOSITORY: Final = "dir"
+MOST_CIDS: Final = 100_000
+_PORTION: Final = 100
+_LEASE_SECONDS: Final = 120.0
+_LOOK_SECONDS: Final = 60.0
+_COLUMNS: Final = (
+    "id, directory_url, registry_url, repository, cids, status, records, problem, created_by, created_at, updated_at"
+)
+
+_log = logging.getLogger(__name__)
+
+
+class SyncStatus(IntEnum):
+    """The numbers are those of the wire, and stored."""
+
+    PENDING = 1
+    IN_PROGRESS = 2
+    FAILED = 3
+    DELETE_PENDING = 4
+    DELETED = 5
+    COMPLETED = 6
+
+
+class Remote(Protocol):
+    """Another directory, opened."""
+
+    async def search_cids(self) -> Sequence[str]:
+        """The CIDs of all its records."""
+        ...
+
+    async def pull_many(self, cids: Sequence[str]) -> Sequence[Record]:
+        """The records that are there."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+OpenRemote = Callable[[Peer], Awaitable[Remote]]
+"""Connects to the address of a peer, using its name for TLS."""
+
+Check = Callable[[Mapping[str, Any]], Awaitable[None]]
+"""InvalidInput for a record that is not valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """An order to copy records, and how far it got."""
+
+    id: str
+    remote_directory_url: str
+    remote_registry_url: str
+    repository_name: str
+    cids: tuple[str, ...]
+    status: SyncStatus
+    records: int
+    problem: str | None
+    created_by: str
+    created_time: str
+    last_update_time: str
+
+
+class Syncs:
+    """The syncs of one store. Without a way to open other directories they are only kept."""
+
+    def __init__(
+        self, database: Database, clock: Clock, events: Events, records: Records,
+        *, open_remote: OpenRemote | None = None, check: Check | None = None, guard: PeerGuard | None = None,
+    ) -> None:  # fmt: skip
+        self._database = database
+        self._clock = clock
+        self._events = events
+        self._records = records
+        self._open_remote = open_remote
+        self._check = check
+        self._guard = guard or PeerGuard()
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        if self._open_remote is not None:
+            self._task = asyncio.create_task(self._watch(self._open_remote), name="directory-syncs")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def create(
+        self, who: Principal, directory_url: str = "", cids: Sequence[str] = (), registry_url: str = "",
+        repository: str = "",
+    ) -> str:  # fmt: skip
+        """Order a copy of some records, or of all; the id of the sync."""
+        if not directory_url and not registry_url:
+            raise InvalidInput("at least one of remote_directory_url or remote_registry_url must be provided")
+        if directory_url:
+            read_peer(directory_url)
+        if registry_url:
+            read_peer(registry_url, "registry")
+        if len(cids) > MOST_CIDS or not all(is_cid(cid) for cid in cids):
+            raise InvalidInput("cids must be content ids", hint=f"Give at most {MOST_CIDS}, or none for everything.")
+        key, now = str(uuid7(self._clock)), self._clock.now()
+
+        def work(tx: Transaction) -> None:
+            tx.run(
+                "INSERT INTO directory_syncs (id, directory_url, registry_url, repository, cids, status, created_by,"
+                " created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                key, directory_url, registry_url, (repository or DEFAULT_REPOSITORY).replace("\0", "")[:200],
+                msgspec.json.encode(list(dict.fromkeys(cids))).decode(), int(SyncStatus.PENDING), who.id, now, now,
+            )  # fmt: skip
+            self._events.emit(tx, EventType.SYNC_CREATED, [key], metadata={"remote_url": directory_url or registry_url})
+
+        await self._database.write(work)
+        self._wake.set()
+        return key
+
+    async def get(self, key: str) -> Sync:
+        if not key:
+            raise InvalidInput("sync_id cannot be empty")
+        sql = f"SELECT {_COLUMNS} FROM directory_syncs WHERE id = ?"  # noqa: S608  own columns
+        row = await self._database.lookup(sql, key.replace("\0", ""))
+        if row is None:
+            raise NotFound(f"sync not found: {key[:100]}")
+        return _sync(row)
+
+    async def list(self, limit: int = 0, offset: int = 0) -> "list[Sync]":
+        """The latest first, without deleted ones; a limit of 0 is none."""
+        sql = f"SELECT {_COLUMNS} FROM directory_syncs WHERE status <> ? ORDER BY id DESC LIMIT ? OFFSET ?"  # noqa: S608  own columns
+        found = await self._database.read(
+            lambda rows: rows.all(sql, int(SyncStatus.DELETED), limit or 2**62, offset)
+        )  # fmt: skip
+        return [_sync(row) for row in found]
+
+    async def delete(self, who: Principal, key: str) -> None:
+        """Give a sync up, whatever its state; one that is being worked on ends with its portion."""
+        sync = await self.get(key)
+        busy = sync.status is SyncStatus.IN_PROGRESS
+        await self._change(key, SyncStatus.DELETE_PENDING if busy else SyncStatus.DELETED)
+        self._wake.set()
+
+    async def _watch(self, open_remote: OpenRemote) -> None:
+        while True:
+            try:
+                while (key := await self._database.write(self._claim)) is not None:
+                    await self._work_off(await self.get(key), open_remote)
+            except PentadError as error:
+                _log.warning("Syncs wait for the store: %s", error.sentence())
+            except Exception:  # noqa: BLE001  the last line of defence: syncs nobody works on would be missed by nobody
+                _log.exception("A sync failed.")
+            self._wake.clear()
+            try:
+                async with asyncio.timeout(_LOOK_SECONDS):
+                    await self._wake.wait()
+            except TimeoutError:
+                continue
+
+    def _claim(self, tx: Transaction) -> str | None:
+        """A sync nobody works on, taken for this process; given up ones are ended on the way."""
+        now = self._clock.now()
+        tx.run(
+            "UPDATE directory_syncs SET status = ?, updated_at = ? WHERE status = ? AND leased_until < ?",
+            int(SyncStatus.DELETED), now, int(SyncStatus.DELETE_PENDING), now,
+        )  # fmt: skip
+        key = tx.value(
+            "SELECT id FROM directory_syncs WHERE status IN (1, 2) AND leased_until < ? AND directory_url <> ''"
+            " ORDER BY id LIMIT 1",
+            now,
+        )
+        if key is not None:
+            tx.run(
+                "UPDATE directory_syncs SET status = ?, leased_until = ?, updated_at = ? WHERE id = ?",
+                int(SyncStatus.IN_PROGRESS), now + _LEASE_SECONDS, now, key,
+            )  # fmt: skip
+        return key
+
+    async def _work_off(self, sync: Sync, open_remote: OpenRemote) -> None:
+        url = sync.remote_directory_url
+        try:
+            count = await self._copy(sync, open_remote)
+        except PentadError as error:
+            _log.info("A sync with %s failed: %s", url, error.sentence())
+            metadata = {"remote_url": url, "error": error.message}
+            await self._end(sync.id, SyncStatus.FAILED, EventType.SYNC_FAILED, metadata, error.sentence())
+        else:
+            if count is None:
+                await self._change(sync.id, SyncStatus.DELETED)
+                return
+            metadata = {"remote_url": url, "record_count": str(count)}
+            await self._end(sync.id, SyncStatus.COMPLETED, EventType.SYNC_COMPLETED, metadata, None)
+
+    async def _copy(self, sync: Sync, open_remote: OpenRemote) -> int | None:
+        """Fetch what is not here; how many records were fetched, None when the sync was given up meanwhile."""
+        remote = await open_remote(await self._guard.admit(read_peer(sync.remote_directory_url)))
+        who = Principal(sync.created_by, sync.created_by, frozenset())
+        try:
+            wanted = sync.cids or [cid for cid in await remote.search_cids() if is_cid(cid)]
+            count = 0
+            for part in chunks(list(dict.fromkeys(wanted)), _PORTION):
+                if not await self._renew(sync.id, count):
+                    return None
+                absent = [cid for cid in part if not await self._records.exists(cid)]
+                fetched = [await self._checked(record, absent) for record in await remote.pull_many(absent)]
+                count += sum(pushed.new for pushed in await self._records.push_many(who, fetched))
+            return count
+        finally:
+            await remote.close()
+
+    async def _checked(self, record: Record, asked: Sequence[str]) -> Mapping[str, Any]:
+        """The record, if it is what was asked for: the other side is not believed."""
+        data = record.data
+        if record.cid not in asked or cid_of(canonical_json(data)) != record.cid:
+            raise Unavailable(f"The other directory sent something else than {record.cid[:128]}.")
+        if self._check is not None:
+            await self._check(data)
+        return data
+
+    async def _renew(self, key: str, records: int) -> bool:
+        """Keep the lease; False when the sync is not to go on."""
+        changed = await self._database.write(
+            lambda tx: tx.run(
+                "UPDATE directory_syncs SET leased_until = ?, records = ?, updated_at = ? WHERE id = ? AND status = ?",
+                self._clock.now() + _LEASE_SECONDS, records, self._clock.now(), key, int(SyncStatus.IN_PROGRESS),
+            )
+        )  # fmt: skip
+        return changed > 0
+
+    async def _end(
+        self, key: str, status: SyncStatus, kind: EventType, metadata: Mapping[str, str], problem: str | None
+    ) -> None:  # fmt: skip
+        def work(tx: Transaction) -> None:
+            if tx.value("SELECT status FROM directory_syncs WHERE id = ?", key) != int(SyncStatus.IN_PROGRESS):
+                tx.run("UPDATE directory_syncs SET status = ? WHERE id = ?", int(SyncStatus.DELETED), key)
+                return
+            tx.run(
+                "UPDATE directory_syncs SET status = ?, problem = ?, leased_until = 0, updated_at = ?, records = ?"
+                " WHERE id = ?",
+                int(status), problem, self._clock.now(), int(metadata.get("record_count", 0)), key,
+            )  # fmt: skip
+            self._events.emit(tx, kind, [key], metadata=metadata)
+
+        await self._database.write(work)
+
+    async def _change(self, key: str, status: SyncStatus) -> None:
+        sql = "UPDATE directory_syncs SET status = ?, updated_at = ? WHERE id = ?"
+        await self._database.write(lambda tx: tx.run(sql, int(status), self._clock.now(), key))
+
+
+def _sync(row: Sequence[Any]) -> Sync:
+    key, directory, registry, repository, cids, status, records, problem, who, created_at, updated_at = row
+    return Sync(
+        key, directory, registry, repository, tuple(msgspec.json.decode(cids)), SyncStatus(status), records, problem,
+        who, iso(created_at), iso(updated_at),
+    )  # fmt: skip
