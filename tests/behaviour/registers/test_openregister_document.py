@@ -51,9 +51,14 @@ CALL_A_TOOL = """curl -s -u admin:admin -X POST \\
 NATIVE = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-03-26"}
 
 
+def words_of(printed: str, session: str) -> list[str]:
+    """A printed command as a shell takes it apart."""
+    return shlex.split(printed.replace("\\\n", " ").replace("<session-id>", session))
+
+
 async def curl(site: Site, printed: str, path: str, session: str = "") -> Reply:
     """The printed command, sent as curl sends it, to our host."""
-    words = shlex.split(printed.replace("<session-id>", session))
+    words = words_of(printed, session)
     given = {words[at]: words[at + 1] for at in range(len(words) - 1) if words[at] in ("-u", "-X", "-d")}
     headers = dict(word.split(": ", 1) for at, word in enumerate(words) if words[at - 1] == "-H")
     assert PRINTED in words
@@ -87,8 +92,7 @@ def test_the_examples_work_with_curl_itself_against_the_demo(tmp_path: Path) -> 
         assert port is not None
 
         def typed(printed: str, session: str = "") -> Any:
-            here = printed.replace("localhost:8080", f"localhost:{port[1]}").replace("<session-id>", session)
-            words = [*shlex.split(here), "-D", "headers"]
+            words = [*words_of(printed.replace("localhost:8080", f"localhost:{port[1]}"), session), "-D", "headers"]
             done = subprocess.run(words, cwd=tmp_path, capture_output=True, timeout=PATIENCE, check=True)
             return json.loads(done.stdout)
 
