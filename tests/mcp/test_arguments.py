@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, ValidationError
 
 from pentad.kernel.errors import InvalidInput
-from pentad.mcp.arguments import Arguments, Repair, pointer, read_leniently, read_strictly
+from pentad.kernel.schema import pointer
+from pentad.mcp.arguments import Arguments, Repair, read_leniently, read_strictly
 
 
 class Inner(BaseModel):

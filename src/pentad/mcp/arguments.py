@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.names import did_you_mean
+from pentad.kernel.schema import pointer
 
 _INTEGER: Final = re.compile(r" *-?[0-9]{1,19} *")
 
@@ -100,11 +101,6 @@ def refusal(model: type[BaseModel], error: ValidationError, given: Any) -> Inval
 def argument_names(model: type[BaseModel]) -> list[str]:
     """The names a caller may use, as they are on the wire."""
     return [field.alias or name for name, field in model.model_fields.items()]
-
-
-def pointer(location: Location) -> str:
-    """A pydantic location as a JSON pointer."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in location)
 
 
 def dotted(location: Location) -> str:

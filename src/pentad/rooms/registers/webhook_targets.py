@@ -8,9 +8,10 @@ import base64
 import binascii
 import hashlib
 import hmac
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -34,6 +35,8 @@ EVENTS: Final[Mapping[str, str]] = {
 """The action a change has in the history, and the event a webhook knows it by."""
 
 _MOST_HEADERS: Final = 20
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
+_FIELD: Final = re.compile(r"[\t\x20-\x7e]{0,4000}")
 _OURS: Final = frozenset({"content-type", "content-length", "host", "connection", "transfer-encoding"})
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105  how a secret begins, not one
 SELECT: Final = "SELECT id, principal, body, position, created_at, updated_at FROM webhooks"
@@ -53,6 +56,33 @@ class Target(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defa
     enabled: bool = True
     failures: int = 0
     problem: str | None = None
+
+
+class _Type(NamedTuple):
+    """What a field may hold: by msgspec's rules, and in words."""
+
+    form: Any
+    words: str
+
+    def fits(self, value: Any) -> bool:
+        try:
+            msgspec.convert(value, type=self.form)
+        except msgspec.ValidationError:
+            return False
+        return True
+
+
+_TYPES: Final[Mapping[str, _Type]] = {
+    "url": _Type(str, "a text, an address that begins with https://"),
+    "events": _Type(list[str], 'a list of events such as "object.created", or ["*"] for all'),
+    "register": _Type(int | None, "the id, uuid or slug of a register, or null for all"),
+    "schema": _Type(int | None, "the id, uuid or slug of a schema, or null for all"),
+    "headers": _Type(dict[str, str], "an object of texts"),
+    "secret": _Type(str, "a text; leave it out to get one"),
+    "maxAttempts": _Type(int, "a whole number from 1 to 20"),
+    "timeout": _Type(float, "a number of seconds from 0.1 to 30"),
+    "enabled": _Type(bool, "true or false"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +158,28 @@ def store_target(transaction: Transaction, webhook_id: str, target: Target, at: 
     transaction.run("UPDATE webhooks SET body = ?, updated_at = ? WHERE id = ?", body, at, webhook_id)
 
 
+def read_target(given: Mapping[str, Any]) -> Target:
+    """What is asked for, each field of the type it must have; the first that is not is named."""
+    for name, value in given.items():
+        wanted = _TYPES.get(name)
+        if wanted is None:
+            guess = did_you_mean(name, _TYPES) or f"The fields are {', '.join(_TYPES)}."
+            raise InvalidInput(f"A webhook has no field {name[:60]!r}.", hint=guess)
+        if not wanted.fits(value):
+            raise InvalidInput(f"The webhook's {name} is {kind_of(value)}.", hint=f"It must be {wanted.words}.")
+    if "url" not in given:
+        raise InvalidInput("The webhook has no url.", hint='Give at least {"url": "https://..."}.')
+    return msgspec.convert(dict(given), type=Target)
+
+
+def kind_of(value: Any) -> str:
+    """What a value is, in words, without saying what it holds: it may be a secret."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "true or false"
+    kinds = ((str, "a text"), ((int, float), "a number"), (list, "a list"), (dict, "an object"))
+    return next((words for kind, words in kinds if isinstance(value, kind)), "something else")
+
+
 def check_target(target: Target) -> None:
     """Refuse what could never be delivered."""
     parse_url(target.url)
@@ -146,7 +198,11 @@ def check_target(target: Target) -> None:
         raise InvalidInput("timeout is from 0.1 to 30 seconds.")
     if len(target.headers) > _MOST_HEADERS:
         raise LimitExceeded(f"A webhook has at most {_MOST_HEADERS} headers.")
-    for name in target.headers:
+    for name, value in target.headers.items():
+        if not _TOKEN.fullmatch(name) or not _FIELD.fullmatch(value):
+            raise InvalidInput(
+                f"The header {name[:40]!r} cannot be sent.", hint="Printable ASCII on one line; no blanks in the name."
+            )
         if name.lower() in _OURS or name.lower().startswith("webhook-"):
             raise InvalidInput(f"The header {name[:40]!r} is set by Pentad.", hint="Leave it out.")
     if target.secret:

@@ -23,7 +23,9 @@ from pentad.rooms.registers.webhook_targets import (
     Target,
     Webhook,
     check_target,
+    kind_of,
     one_webhook,
+    read_target,
     store_target,
     webhook_from,
 )
@@ -40,10 +42,6 @@ _INSERT: Final = (
     "INSERT INTO webhooks (id, principal, body, position, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)"
 )
 _OUTCOME: Final = frozenset({"failures", "problem"})
-_SHAPE: Final = (
-    'Give at least {"url": "https://..."}; also events, register, schema, headers, secret, maxAttempts, timeout,'
-    " enabled."
-)
 
 
 class Webhooks:
@@ -155,13 +153,12 @@ class Webhooks:
         given = dict(data)
         for name, get in (("register", self._catalogue.get_register), ("schema", self._catalogue.get_schema)):
             if (ref := given.get(name)) is not None:
+                if isinstance(ref, bool) or not isinstance(ref, int | str):
+                    raise InvalidInput(f"The webhook's {name} is {kind_of(ref)}.", hint="Give its id, uuid or slug.")
                 given[name] = (await get(caller, ref)).id
         kept: dict[str, Any] = {} if known is None else msgspec.to_builtins(known)
         wanted = {name: value for name, value in {**kept, **given}.items() if name not in _OUTCOME}
-        try:
-            target = msgspec.convert(wanted, type=Target)
-        except msgspec.ValidationError as error:
-            raise InvalidInput(f"The webhook cannot be registered: {error}.", hint=_SHAPE) from None
+        target = read_target(wanted)
         check_target(target)
         return target
 

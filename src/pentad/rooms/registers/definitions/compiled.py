@@ -15,8 +15,8 @@ from pentad.rooms.registers.definitions.composition import Parents, Resolved, re
 from pentad.rooms.registers.definitions.expressions import ExpressionError
 from pentad.rooms.registers.definitions.filling import Filling
 from pentad.rooms.registers.definitions.formats import EXTRA_FORMATS
-from pentad.rooms.registers.definitions.headings import heading_sources
-from pentad.rooms.registers.definitions.naming import Heading, Naming
+from pentad.rooms.registers.definitions.headings import Heading, heading_sources
+from pentad.rooms.registers.definitions.naming import Naming
 from pentad.rooms.registers.definitions.patching import same_json
 from pentad.rooms.registers.definitions.problems import Problem, read_failures
 from pentad.rooms.registers.definitions.properties import (
@@ -255,7 +255,7 @@ def _values(node: Any, path: tuple[str, ...]) -> Iterator[Any]:
 
 def _collect(values: Iterable[Any], into: list[str]) -> list[str]:
     for value in values:
-        kind: type[Any] = type(value)
+        kind: type[object] = value.__class__
         if kind is str:
             into.append(value)
         elif kind is dict:

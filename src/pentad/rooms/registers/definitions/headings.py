@@ -5,12 +5,13 @@ from, and what comes from a hidden property is as hidden as the property.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pentad.rooms.registers.definitions.expressions import is_template
 from pentad.rooms.registers.definitions.shapes import mapping, text
 
-FIELDS: Final = {
+Heading = Literal["name", "description", "summary", "image", "slug"]
+FIELDS: Final[dict[Heading, str]] = {
     "name": "objectNameField",
     "description": "objectDescriptionField",
     "summary": "objectSummaryField",

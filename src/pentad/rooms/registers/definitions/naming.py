@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 
@@ -16,16 +16,9 @@ from pentad.rooms.registers.definitions.expressions import (
     is_template,
     parse_template,
 )
+from pentad.rooms.registers.definitions.headings import FIELDS, Heading
 from pentad.rooms.registers.definitions.shapes import mapping, text
 
-Heading = Literal["name", "description", "summary", "image", "slug"]
-_FIELDS: Final[dict[Heading, str]] = {
-    "name": "objectNameField",
-    "description": "objectDescriptionField",
-    "summary": "objectSummaryField",
-    "image": "objectImageField",
-    "slug": "objectSlugField",
-}
 _LONGEST: Final = 255
 
 
@@ -49,7 +42,7 @@ class Naming:
         configuration = mapping(body.get("configuration"))
         self._rules: dict[Heading, Expression | Template] = {
             heading: _rule(field, properties)
-            for heading, name in _FIELDS.items()
+            for heading, name in FIELDS.items()
             if (field := text(configuration.get(name))) is not None
         }
 
