@@ -78,8 +78,9 @@ def both(postgres_server: PostgresServer, tmp_path: Path) -> Iterator[Both]:
 
 
 def page(rows: Rows, dialect: Dialect, scope: Scope, query: Query) -> Any:
+    """What a caller sees; a cursor is its store's own (1e300 is spelled out in one), so only that there is one."""
     found = find(rows, dialect, scope, query)
-    return [row[:5] for row in found.rows], found.total, found.cursor, found.facets
+    return [row[:5] for row in found.rows], found.total, found.cursor is not None, found.facets
 
 
 def walked(rows: Rows, dialect: Dialect, scope: Scope, query: Query) -> list[int]:
