@@ -31,8 +31,6 @@ class Reference:
     many: bool = False
     handling: str = "related-object"
     register: int | str | None = None
-    write_back: bool = False
-    remove_after_write_back: bool = False
     validate: bool = True
     default: Any = None
 
@@ -74,8 +72,6 @@ def read_reference(node: Mapping[str, Any], path: tuple[str, ...], owner: Mappin
         many=path[-1] == EACH,
         handling=text(chosen.get("handling")) or "related-object",
         register=stored_reference(chosen.get("register")),
-        write_back=both.get("writeBack") is True,
-        remove_after_write_back=both.get("removeAfterWriteBack") is True,
         validate=both.get("validateReference") is not False,
         default=owner.get("default"),
     )
