@@ -7,8 +7,9 @@ import pytest
 
 from pentad.kernel.cid import canonical_json, cid_of
 from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound, Unavailable
+from pentad.kernel.ports import Transaction
 from pentad.rooms.directory.models import Pushed
-from pentad.rooms.directory.records.records import LARGEST_RECORD
+from pentad.rooms.directory.records.records import LARGEST_RECORD, drafted
 from tests.rooms.directory.oasf.samples import SAMPLES, sample
 from tests.rooms.directory.records.parts import SETS, WHO, Parts, agent, parts_over, recounted
 from tests.stores import Stores
@@ -193,3 +194,23 @@ async def test_resources_are_told_to_have_changed_once_for_a_push_of_many(parts:
             await asyncio.sleep(0.01)
     end()
     assert told == ["list resources", "list resources", f"resource directory://records/{pushed[0].cid}"]
+
+
+async def test_a_push_that_fails_half_way_leaves_nothing(parts: Parts):
+    kept = await parts.records.push(WHO, agent())
+
+    def work(tx: Transaction) -> None:
+        parts.records.write(tx, WHO, [drafted(agent()), drafted(agent())])
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await parts.database.write(work)
+    assert [one.cid for _, one in await parts.records.newest(10)] == [kept.cid]
+    await parts.database.read(recounted)
+
+
+async def test_the_newest_come_first_and_a_row_leads_to_the_next_page(parts: Parts):
+    pushed = await parts.records.push_many(WHO, [agent() for _ in range(5)])
+    page = await parts.records.newest(2)
+    rest = await parts.records.newest(10, below=page[-1][0])
+    assert [one.cid for _, one in page + rest] == [one.cid for one in reversed(pushed)]

@@ -166,6 +166,7 @@ class Syncs:
 
     async def _watch(self, open_remote: OpenRemote) -> None:
         while True:
+            self._wake.clear()  # before looking: what is ordered meanwhile wakes us again
             try:
                 while (key := await self._database.write(self._claim)) is not None:
                     await self._work_off(await self.get(key), open_remote)
@@ -173,7 +174,6 @@ class Syncs:
                 _log.warning("Syncs wait for the store: %s", error.sentence())
             except Exception:  # noqa: BLE001  the last line of defence: syncs nobody works on would be missed by nobody
                 _log.exception("A sync failed.")
-            self._wake.clear()
             try:
                 async with asyncio.timeout(_LOOK_SECONDS):
                     await self._wake.wait()
