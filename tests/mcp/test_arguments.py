@@ -155,3 +155,25 @@ def test_a_long_value_is_quoted_in_part() -> None:
 @pytest.mark.requirement("mcp:arguments:wrong-type")
 def test_places_are_json_pointers(location: tuple[Any, ...], text: str) -> None:
     assert pointer(location) == text
+
+
+def test_a_value_of_several_kinds_is_named_by_its_place_alone() -> None:
+    class Either(Arguments):
+        sort: list[str] | dict[str, int] | None = None
+
+    raw = b'{"sort": {"name": "x"}}'
+    with pytest.raises(ValidationError) as strict:
+        read_strictly(Either)(raw)
+    with pytest.raises(InvalidInput) as refused:
+        read_leniently(Either, raw, strict.value)
+    assert {problem["path"] for problem in refused.value.details["problems"]} == {"/sort", "/sort/name"}
+    assert "[" not in refused.value.message
+
+
+def test_a_number_of_thousands_of_digits_is_called_what_it_is() -> None:
+    raw = b'{"count": ' + b"9" * 5_000 + b"}"
+    with pytest.raises(ValidationError) as strict:
+        read(raw)
+    with pytest.raises(InvalidInput) as refused:
+        read_leniently(Sample, raw, strict.value)
+    assert "a number too long to be read" in refused.value.message

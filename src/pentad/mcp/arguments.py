@@ -56,6 +56,8 @@ def read_leniently(model: type[BaseModel], raw: bytes, error: ValidationError) -
     """Second chance after the strict reading failed with `error`: repaired, or refused in words."""
     try:
         given = msgspec.json.decode(raw)
+    except msgspec.ValidationError:  # of what needs no type, only a number of thousands of digits fails so
+        raise InvalidInput("The arguments hold a number too long to be read.", hint="Send it as a text.") from None
     except (msgspec.DecodeError, RecursionError):
         raise InvalidInput("The arguments are not valid JSON.", hint="Send an object.") from None
     if not isinstance(given, dict):
