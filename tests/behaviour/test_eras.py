@@ -17,35 +17,14 @@ from tests.behaviour.clients import (
     STATELESS,
     STDIO,
     ConnectionClient,
-    HttpClient,
-    Object,
     Wire,
     wire_name,
 )
 from tests.behaviour.connecting import AppMaker, Connect, connect_http, front_of
-from tests.behaviour.http_wire import HttpAnswer, send
+from tests.behaviour.http_wire import send
+from tests.behaviour.plain_http import ECHO, JSON, ON_MODERN, ON_SESSIONS, http, message, told
 
 pytestmark = pytest.mark.anyio
-
-ON_MODERN = pytest.mark.parametrize("wire", [HTTP_MODERN], ids=wire_name)
-ON_SESSIONS = pytest.mark.parametrize("wire", [SESSION], ids=wire_name)
-ECHO = {"name": "echo", "arguments": {"text": "hi"}}
-JSON = {"content-type": "application/json"}
-
-
-def message(method: str, params: Object | None = None, request_id: Any = 1) -> Object:
-    return {"jsonrpc": "2.0", "id": request_id, "method": method, **({"params": params} if params is not None else {})}
-
-
-async def http(connect: Connect) -> HttpClient:
-    client = await connect()
-    assert isinstance(client, HttpClient)
-    return client
-
-
-async def told(answer: HttpAnswer) -> tuple[int, Any]:
-    body = await answer.body()
-    return answer.status, json.loads(body) if body else None
 
 
 @ON_SESSIONS
@@ -96,75 +75,6 @@ async def test_a_handshake_may_or_may_not_name_a_version_in_its_header(connect: 
     status, body = await told(client.post(message("initialize", params), headers))
     assert status == 200
     assert body["result"]["protocolVersion"] == "2025-06-18"
-
-
-BATCH = [message("tools/call", ECHO, 1), message("ping", None, "two"), {"jsonrpc": "2.0", "method": "notifications/x"}]
-
-
-@pytest.mark.parametrize("wire", [Wire("session", name) for name in LEGACY], ids=wire_name)
-@pytest.mark.requirement("mcp:batches:2025-03-26-only")
-async def test_batches_are_accepted_where_the_revision_has_them(connect: Connect, wire: Wire) -> None:
-    client = await http(connect)
-    status, body = await told(client.post(BATCH))
-    if wire.revision == "2025-03-26":
-        assert status == 200
-        assert [answer["id"] for answer in body] == [1, "two"]
-        assert body[0]["result"]["content"][0]["text"] == "hi"
-    else:
-        assert status == 400
-        assert body["error"]["code"] == -32600
-
-
-@pytest.mark.parametrize("transport", ["memory", "stdio"])
-@pytest.mark.parametrize("wire", [MEMORY], ids=wire_name)
-@pytest.mark.requirement("mcp:batches:connections")
-async def test_batches_are_accepted_on_a_connection_too(connect: Connect, transport: str) -> None:
-    client = await connect(Wire(transport, "2025-03-26"))
-    assert isinstance(client, ConnectionClient)
-    answers = await client.send_raw(json.dumps(BATCH).encode())
-    assert [answer["id"] for answer in answers] == [1, "two"]
-    newer = await connect(Wire(transport, "2025-11-25"))
-    assert isinstance(newer, ConnectionClient)
-    assert (await newer.send_raw(json.dumps(BATCH).encode()))["error"]["code"] == -32600
-
-
-@ON_MODERN
-@pytest.mark.requirement("mcp:batches:2025-03-26-only")
-async def test_the_modern_era_has_no_batches(connect: Connect) -> None:
-    client = await http(connect)
-    status, body = await told(client.post([client.message("tools/list", {}, 1, None)]))
-    assert status == 400
-    assert body["error"]["code"] == -32600
-
-
-@ON_SESSIONS
-@pytest.mark.requirement("mcp:batches:parts")
-async def test_each_part_of_a_batch_is_answered_for_itself(connect: Connect) -> None:
-    client = await http(connect)
-    parts = [message("no/such", None, 1), 7, {"id": 2}, message("initialize", {}, 3), message("tools/call", ECHO, 4)]
-    status, body = await told(client.post(parts, JSON))
-    assert status == 200
-    assert [answer.get("error", {}).get("code") for answer in body] == [-32601, -32600, -32600, -32600, None]
-    assert [answer["id"] for answer in body] == [1, None, None, 3, 4]
-
-
-@ON_SESSIONS
-@pytest.mark.parametrize("spaced", [b" \n\t[%b]", b"[%b]"])
-@pytest.mark.requirement("mcp:batches:parts")
-async def test_a_batch_may_have_blanks_in_front(connect: Connect, spaced: bytes) -> None:
-    client = await http(connect)
-    status, body = await told(client.post(spaced % json.dumps(message("ping")).encode(), JSON))
-    assert (status, body) == (200, [{"jsonrpc": "2.0", "id": 1, "result": {}}])
-
-
-@ON_SESSIONS
-@pytest.mark.requirement("mcp:batches:limits")
-async def test_an_empty_or_endless_batch_is_refused_and_one_of_notifications_accepted(connect: Connect) -> None:
-    client = await http(connect)
-    assert (await told(client.post([], JSON)))[0] == 400
-    assert (await told(client.post([message("ping", None, n) for n in range(51)], JSON)))[0] == 400
-    quiet = [{"jsonrpc": "2.0", "method": "notifications/initialized"}] * 2
-    assert await told(client.post(quiet, JSON)) == (202, None)
 
 
 BROKEN = [
@@ -279,135 +189,6 @@ async def test_methods_of_the_old_era_are_not_found_in_the_new(connect: Connect,
 async def test_methods_of_the_new_era_are_not_found_in_the_old(connect: Connect, method: str) -> None:
     client = await http(connect)
     assert (await client.request(method)).error["code"] == -32601
-
-
-@ON_MODERN
-@pytest.mark.parametrize("missing", ["protocolVersion", "clientCapabilities", None])
-@pytest.mark.requirement("mcp:2026:meta-required")
-async def test_a_modern_request_without_its_meta_is_invalid(connect: Connect, missing: str | None) -> None:
-    client = await http(connect)
-    request = client.message("tools/list", {}, 7, None)
-    if missing is None:
-        del request["params"]["_meta"]
-    else:
-        del request["params"]["_meta"][META + missing]
-    status, body = await told(client.post(request, client.headers(request)))
-    assert status == 400
-    assert body["error"]["code"] == -32602
-    assert body["id"] == 7
-
-
-@ON_MODERN
-@pytest.mark.requirement("mcp:2026:unsupported-version")
-async def test_an_unknown_modern_version_is_refused_with_the_known_ones(connect: Connect) -> None:
-    client = await http(connect)
-    request = client.message("tools/list", {}, 1, {META + "protocolVersion": "v999"})
-    headers = {**client.headers(request), "mcp-protocol-version": "v999"}
-    status, body = await told(client.post(request, headers))
-    assert status == 400
-    assert body["error"]["code"] == -32022
-    assert body["error"]["data"] == {"supported": [MODERN], "requested": "v999"}
-
-
-@ON_MODERN
-@pytest.mark.parametrize(
-    ("header", "value"),
-    [
-        ("mcp-protocol-version", "v999"),
-        ("mcp-protocol-version", None),
-        ("mcp-method", "TOOLS/CALL"),
-        ("mcp-method", "tools/list"),
-        ("mcp-method", None),
-        ("mcp-name", "add"),
-        ("mcp-name", None),
-        ("mcp-name", "=?base64?ZWNo?="),
-        ("mcp-name", "=?base64?ZW!!Nobw==?="),
-    ],
-)
-@pytest.mark.requirement("mcp:2026:header-mismatch")
-async def test_headers_that_do_not_say_what_the_body_says_are_refused(
-    connect: Connect, header: str, value: str | None
-) -> None:
-    client = await http(connect)
-    request = client.message("tools/call", ECHO, 1, None)
-    headers = {name: text for name, text in {**client.headers(request), header: value}.items() if text is not None}
-    status, body = await told(client.post(request, headers))
-    assert status == 400
-    assert body["error"]["code"] == -32020
-
-
-@ON_MODERN
-@pytest.mark.parametrize("name", ["echo", "  echo  ", "\techo", "=?base64?ZWNobw==?=", " =?base64?ZWNobw==?= "])
-@pytest.mark.requirement("mcp:2026:header-forms", "access:headers:whitespace")
-async def test_a_name_may_be_padded_or_wrapped(connect: Connect, name: str) -> None:
-    client = await http(connect)
-    request = client.message("tools/call", ECHO, 1, None)
-    status, _ = await told(client.post(request, {**client.headers(request), "mcp-name": name}))
-    assert status == 200
-
-
-@ON_MODERN
-@pytest.mark.requirement("mcp:2026:header-repeated")
-async def test_a_repeated_protocol_header_is_refused(connect: Connect) -> None:
-    client = await http(connect)
-    request = client.message("tools/call", ECHO, 1, None)
-    pairs = [*client.headers(request).items(), ("mcp-name", "echo")]
-    answer = send(client.app, "POST", "/mcp", pairs, json.dumps(request).encode())
-    status, body = await told(answer)
-    assert status == 400
-    assert body["error"]["code"] == -32020
-
-
-@ON_MODERN
-@pytest.mark.parametrize(
-    ("arguments", "headers", "status"),
-    [
-        ({"region": "eu"}, {"mcp-param-region": "eu"}, 200),
-        ({"region": "eu"}, {"mcp-param-region": " eu "}, 200),
-        ({"region": "eu"}, {"mcp-param-region": "=?base64?ZXU=?="}, 200),
-        ({"region": "eu"}, {}, 400),
-        ({"region": "eu"}, {"mcp-param-region": "us"}, 400),
-        ({"region": "eu"}, {"mcp-param-region": "EU"}, 400),
-        ({"region": "eu", "count": 42}, {"mcp-param-region": "eu", "mcp-param-count": "42.0"}, 200),
-        ({"region": "eu", "count": 42}, {"mcp-param-region": "eu", "mcp-param-count": "43"}, 400),
-        ({"region": "eu", "count": None}, {"mcp-param-region": "eu"}, 200),
-    ],
-)
-@pytest.mark.requirement("mcp:2026:param-headers")
-async def test_mirrored_arguments_must_agree_with_their_headers(
-    connect: Connect, arguments: Object, headers: dict[str, str], status: int
-) -> None:
-    client = await http(connect)
-    request = client.message("tools/call", {"name": "route", "arguments": arguments}, 1, None)
-    got, body = await told(client.post(request, {**client.headers(request), **headers}))
-    assert got == status
-    if status == 400:
-        assert body["error"]["code"] == -32020
-
-
-@ON_MODERN
-@pytest.mark.requirement("mcp:2026:era-by-meta")
-async def test_meta_alone_makes_a_request_modern(connect: Connect) -> None:
-    client = await http(connect)
-    request = client.message("initialize", {}, 1, None)
-    headers = {**client.headers(request)}
-    del headers["mcp-protocol-version"]
-    status, body = await told(client.post(request, headers))
-    assert status == 400
-    assert body["error"]["code"] == -32020, "the missing header is what is wrong with it"
-    status, body = await told(client.post(request, client.headers(request)))
-    assert (status, body["error"]["code"]) == (404, -32601)
-
-
-@ON_MODERN
-@pytest.mark.requirement("mcp:2026:stateless")
-async def test_session_and_event_ids_mean_nothing_to_the_modern_era(connect: Connect) -> None:
-    client = await http(connect)
-    request = client.message("tools/call", ECHO, 1, None)
-    headers = {**client.headers(request), "mcp-session-id": "unknown", "last-event-id": "x.1"}
-    answer = client.post(request, headers)
-    assert (await told(answer))[0] == 200
-    assert "mcp-session-id" not in answer.headers
 
 
 @pytest.mark.parametrize("wire", [MEMORY], ids=wire_name)
