@@ -187,9 +187,10 @@ def unknown(name: str, holder: Mapping[str, Any], shape: Shape, rules: Rules, pl
 
 
 def fits_rule(rule: Rule, value: Any, name: str) -> bool:
+    """Whether the value is right there, or can surely be put right."""
     trial = Report("")
     rule(value, None, name, trial)
-    return trial.valid
+    return all(found.certain for found in trial.errors)
 
 
 def constraint_failed(shape: Shape, rule: Constraint, place: Place, out: Report) -> None:

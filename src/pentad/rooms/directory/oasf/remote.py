@@ -29,7 +29,7 @@ _DEPTH: Final = 8
 
 
 class RemoteSchemas:
-    """Schemas and verdicts of one OASF server. The operator named it, so it may be on this machine or in its network."""
+    """Schemas and verdicts of one OASF server. The operator named it, so it may be on this machine or next to it."""
 
     def __init__(self, url: str, fetcher: Fetcher, clock: Clock | None = None) -> None:
         self.url = normalised(url)
@@ -119,9 +119,8 @@ class RemoteSchemas:
 
 def normalised(url: str) -> str:
     """The address with a scheme and without a slash at its end."""
-    text = url.strip().rstrip("/")
-    if not text.startswith(("http://", "https://")):
-        text = f"http://{text}"
+    text = url.strip()
+    text = (text if text.startswith(("http://", "https://")) else f"http://{text}").rstrip("/")
     try:
         usable = bool(urlsplit(text).hostname) and urlsplit(text).port != 0
     except ValueError:
