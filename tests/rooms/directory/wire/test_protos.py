@@ -1,10 +1,14 @@
-"""The committed code is what the committed messages generate."""
+"""The committed code is what the committed messages generate, and the server serves what they declare."""
 
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 from pentad.rooms.directory.wire import protos
+from pentad.rooms.directory.wire.parts import Parts
+from pentad.rooms.directory.wire.server import services
+from tests.rooms.directory.wire.site import METHODS
 
 FOLDER = Path(protos.__file__).parent
 SOURCE = FOLDER.parents[4]
@@ -20,3 +24,29 @@ def test_the_generated_code_is_up_to_date(tmp_path: Path) -> None:
     assert [path.name for path in made] == [path.name for path in committed]
     for ours, fresh in zip(committed, made, strict=True):
         assert ours.read_text(encoding="utf-8") == fresh.read_text(encoding="utf-8"), "run make protos"
+
+
+def test_every_method_is_served_in_the_shape_its_message_file_says() -> None:
+    """Over no parts at all: the tables of methods are made before anything is asked of them."""
+    nothing = cast("Parts", None)
+    served = {
+        (service, name): method.shape
+        for service, methods in services(nothing).items()
+        for name, method in methods.items()
+    }
+    kinds = {False: "one", True: "many"}
+    declared = {
+        (method.containing_service.full_name, method.name): (
+            f"{kinds[method.client_streaming]}-{kinds[method.server_streaming]}"
+        )
+        for method in METHODS.values()
+    }
+    assert served == declared
+
+
+def test_requests_are_read_as_the_message_their_method_takes() -> None:
+    for service, methods in services(cast("Parts", None)).items():
+        for name, method in methods.items():
+            if method.request is not None:
+                declared = METHODS[f"{service.rpartition('.')[2]}/{name}"].input_type
+                assert method.request.DESCRIPTOR is declared, name

@@ -14,7 +14,7 @@ from grpc import aio
 
 from pentad.kernel.errors import Misconfigured
 from pentad.platform import Doorway
-from pentad.rooms.directory.wire.calls import Entrance, handlers
+from pentad.rooms.directory.wire.calls import Entrance, Service, handlers
 from pentad.rooms.directory.wire.event_service import event_service
 from pentad.rooms.directory.wire.naming_service import naming_service
 from pentad.rooms.directory.wire.parts import Parts
@@ -44,7 +44,7 @@ async def open_grpc(directory: Parts, doorway: Doorway) -> AsyncGenerator[None]:
         by_certificate=CertificateHolders(settings).principal,
     )
     server = aio.server(
-        handlers=[handlers(entrance, name, methods) for name, methods in _services(directory).items()],
+        handlers=[handlers(entrance, name, methods) for name, methods in services(directory).items()],
         options=_options(shared=doorway.shared),
     )
     _listen(server, doorway, credentials)
@@ -59,7 +59,8 @@ async def open_grpc(directory: Parts, doorway: Doorway) -> AsyncGenerator[None]:
         await server.stop(GRACE_SECONDS)
 
 
-def _services(directory: Parts) -> dict[str, Any]:
+def services(directory: Parts) -> dict[str, Service]:
+    """Every service of the API, by its full name."""
     area = "agntcy.dir"
     return {
         f"{area}.store.v1.StoreService": {**store_methods(directory), **referrer_methods(directory)},
