@@ -15,12 +15,12 @@ from pydantic import BaseModel, Field
 from pentad.kernel.errors import InvalidInput, NotFound
 from pentad.kernel.ports import Database
 from pentad.mcp.arguments import Arguments
-from pentad.mcp.asking import Elicit, ElicitUrl, ListRoots, Sample
 from pentad.mcp.call import LOG_LEVELS, Call
 from pentad.mcp.changes import ListKind, list_changed, resource_updated
 from pentad.mcp.content import Annotations, Audio, Contents, Embedded, Icon, Image, Link, Message, Text
 from pentad.mcp.declare import ResourcePage, ToolResult, prompt, resource, tool
 from pentad.platform import Platform, Room
+from tests.behaviour.asking_tools import ASKING, Person
 
 CANARY: Final = "canary-7f3a"
 NOTES: Final = ("alpha", "beta", "gamma", "delta", "epsilon")
@@ -90,14 +90,6 @@ class Note(Arguments):
 
 class Kind(Arguments):
     kind: ListKind
-
-
-class Person(BaseModel):
-    name: str
-
-
-class Color(BaseModel):
-    color: str
 
 
 @tool("echo", read_only=True, title="Echo", icons=[Icon(src="data:image/png;base64,AA==")], meta={"lab/group": "plain"})
@@ -287,58 +279,6 @@ async def route(arguments: Placed) -> str:
     return arguments.region
 
 
-@tool("ask_person", read_only=True)
-async def ask_person(call: Call[Lab]) -> str:
-    """Asks the person for a name."""
-    said = await call.elicit("person", "Who are you?", Person)
-    return f"Hello {said.content.name}" if said.content else said.action
-
-
-@tool("ask_model", read_only=True)
-async def ask_model(call: Call[Lab]) -> str:
-    """Asks the client's model."""
-    said = await call.sample(
-        "model", Sample([Message.user("Say something.")], max_tokens=20, system_prompt="Be short.")
-    )
-    return f"It said {said.text}"
-
-
-@tool("ask_roots", read_only=True)
-async def ask_roots(call: Call[Lab]) -> str:
-    """Asks where the client works."""
-    return ", ".join(root.uri for root in await call.roots())
-
-
-@tool("ask_all", read_only=True)
-async def ask_all(call: Call[Lab]) -> str:
-    """Asks three things at once."""
-    said = await call.ask(
-        {
-            "person": Elicit("Who are you?", Person),
-            "model": Sample([Message.user("Say something.")], max_tokens=20),
-            "roots": ListRoots(),
-        }
-    )
-    return f"{said['person'].content.name} {said['model'].text} {len(said['roots'])}"
-
-
-@tool("ask_twice", read_only=True)
-async def ask_twice(call: Call[Lab]) -> str:
-    """Asks a second question that depends on the first, and remembers how often it was run."""
-    first = await call.elicit("person", "Who are you?", Person)
-    name = first.content.name if first.content else "nobody"
-    call.state["greeted"] = name
-    second = await call.elicit("color", f"Which color, {name}?", Color)
-    return f"{call.state['greeted']} likes {second.content.color if second.content else 'nothing'}"
-
-
-@tool("ask_login", read_only=True)
-async def ask_login(call: Call[Lab]) -> str:
-    """Asks the person to open a page."""
-    said = await call.ask({"login": ElicitUrl("Please log in.", "https://login.example/", "login-1")})
-    return said["login"].action
-
-
 @resource("lab://static/text", name="static", title="Static text", mime_type="text/plain", seconds_fresh=60)
 async def static_text() -> str:
     """A text."""
@@ -453,8 +393,7 @@ ROOM: Room[Lab] = Room(
     open=open_lab,
     tools=[
         echo, add, shapes, composed, verbatim, literal, nothing, choose, refuse, crash, garble, large, count, chatter,
-        hang, endings, late, heavy, gate, write_note, change, wipe, whoami, route, ask_person, ask_model, ask_roots,
-        ask_all, ask_twice, ask_login,
+        hang, endings, late, heavy, gate, write_note, change, wipe, whoami, route, *ASKING,
     ],
     resources=[static_text, static_blob, static_parts, static_broken, note, file],
     prompts=[greeting, exchange, introduction],
