@@ -1,0 +1,179 @@
+"""Who may call over gRPC: the same logins, scopes, allowances and audit trail as over HTTP, and certificates."""
+
+import base64
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from grpc import StatusCode, aio, ssl_channel_credentials
+
+from pentad.app import open_app
+from pentad.gateway.doorways import own_servers
+from pentad.kernel.errors import Misconfigured
+from pentad.kernel.limits import Limits
+from pentad.kernel.principal import LOCAL, Principal
+from pentad.platform import Doorway
+from pentad.rooms.directory.wire.protos import search_pb2
+from pentad.rooms.directory.wire.security import everybody_is_welcome, server_credentials
+from pentad.settings.model import Settings
+from tests.rooms.directory.records.parts import agent
+from tests.rooms.directory.wire.certificates import Authority
+from tests.rooms.directory.wire.site import ROOM, Site, Wire, free_port, open_site, record_of
+
+pytestmark = pytest.mark.anyio
+COUNT = "SearchService/CountRecords"
+EVERYTHING = search_pb2.CountRecordsRequest()
+
+
+@pytest.fixture(scope="module")
+async def guarded(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
+    """A server that wants credentials."""
+    async with open_site(tmp_path_factory.mktemp("guarded"), auth="required") as site:
+        await site.app.users.add("ada", "a long password", role="writer")
+        yield site
+
+
+@pytest.mark.parametrize("header", [None, "Bearer wrong", "Basic x", "Bearer pk_wrong", "Digest x", "Bearer"])
+async def test_without_valid_credentials_nothing_is_answered(guarded: Site, header: str | None) -> None:
+    stranger = Wire(guarded.wire.channel, [("authorization", header)] if header else [])
+    for name, request in ((COUNT, EVERYTHING), ("StoreService/Push", record_of(agent()))):
+        assert (await stranger.refused(name, request)).code is StatusCode.UNAUTHENTICATED
+
+
+async def test_an_api_key_or_a_password_lets_in(guarded: Site) -> None:
+    basic = base64.b64encode(b"ada:a long password").decode()
+    for wire in (guarded.as_role("writer"), Wire(guarded.wire.channel, [("authorization", f"Basic {basic}")])):
+        assert len(await wire.push(agent())) == 1
+        assert (await wire.one(COUNT, EVERYTHING)).total_count >= 1
+
+
+async def test_scopes_decide_what_a_caller_may_do(guarded: Site) -> None:
+    reader, stranger = guarded.as_role("reader"), guarded.as_role("stranger")
+    await reader.one(COUNT, EVERYTHING)
+    refusal = await reader.refused("StoreService/Push", record_of(agent()))
+    assert refusal.code is StatusCode.PERMISSION_DENIED
+    assert refusal.text == "not allowed to access /agntcy.dir.store.v1.StoreService/Push"
+    assert (await stranger.refused(COUNT, EVERYTHING)).code is StatusCode.PERMISSION_DENIED
+
+
+async def test_calls_are_in_the_audit_trail_with_how_they_ended(guarded: Site) -> None:
+    key = guarded.keys["reader"]
+    marked = Wire(guarded.wire.channel, [("authorization", f"Bearer {key}"), ("x-request-id", "marked-1")])
+    await marked.one(COUNT, EVERYTHING)
+    await marked.refused("StoreService/Push", record_of(agent()))
+    await guarded.app.audit.flush()
+    entries = [entry for entry in await guarded.app.audit.recent() if entry.request_id == "marked-1"]
+    assert sorted((entry.tool, entry.outcome, entry.transport) for entry in entries) == [
+        ("/agntcy.dir.search.v1.SearchService/CountRecords", "ok", "grpc"),
+        ("/agntcy.dir.store.v1.StoreService/Push", "permission_denied", "grpc"),
+    ]
+
+
+async def test_too_many_calls_are_refused(tmp_path: Path) -> None:
+    settings = Settings(
+        data=tmp_path, rooms=(ROOM,), grpc_port=free_port(), limits=Limits(calls_per_second=0.001, calls_burst=4)
+    )
+    async with open_app(settings) as app, own_servers(app):
+        token = (await app.api_keys.create("k", scopes=["directory:read"])).token
+        async with aio.insecure_channel(f"127.0.0.1:{settings.grpc_port}") as channel:
+            wire = Wire(channel, [("authorization", f"Bearer {token}")])
+            for _ in range(4):
+                await wire.one(COUNT, EVERYTHING)
+            refusal = await wire.refused(COUNT, EVERYTHING)
+    assert refusal.code is StatusCode.RESOURCE_EXHAUSTED
+    assert refusal.text.startswith("rate limit exceeded")
+
+
+async def test_grpc_alone_can_be_opened_on_this_machine(tmp_path: Path) -> None:
+    async with open_site(tmp_path, auth="required", settings={"grpc_auth": "none"}) as site:
+        assert len(await site.wire.push(agent())) == 1
+
+
+def test_grpc_is_not_opened_to_others() -> None:
+    assert everybody_is_welcome({"grpc_auth": "none"}, "127.0.0.1")
+    assert not everybody_is_welcome({}, "127.0.0.1")
+    with pytest.raises(Misconfigured, match=r"refused on '0\.0\.0\.0'"):
+        everybody_is_welcome({"grpc_auth": "none"}, "0.0.0.0")
+    with pytest.raises(Misconfigured, match="grpc_auth is 'maybe'"):
+        everybody_is_welcome({"grpc_auth": "maybe"}, "127.0.0.1")
+
+
+async def test_a_caller_with_a_certificate_needs_no_login(tmp_path: Path) -> None:
+    authority = Authority()
+    cert, key = authority.server().write(tmp_path, "server")
+    root, _ = authority.root.write(tmp_path, "root")
+    files = {"grpc_cert_file": str(cert), "grpc_key_file": str(key), "grpc_client_ca_file": str(root)}
+    client = authority.workload("spiffe://example.org/reader")
+    mutual = ssl_channel_credentials(authority.root.pem, client.key_pem, client.pem)
+    settings = files | {"grpc_client_role": "reader"}
+    async with open_site(tmp_path / "data", auth="required", settings=settings) as site:
+        async with aio.secure_channel(f"localhost:{site.port}", mutual) as channel:
+            await Wire(channel).one(COUNT, EVERYTHING)
+            refusal = await Wire(channel).refused("StoreService/Push", record_of(agent()))
+            assert refusal.code is StatusCode.PERMISSION_DENIED
+        async with aio.secure_channel(f"localhost:{site.port}", ssl_channel_credentials(authority.root.pem)) as channel:
+            assert (await Wire(channel).refused(COUNT, EVERYTHING)).code is StatusCode.UNAVAILABLE
+        await site.app.audit.flush()
+        assert {entry.principal for entry in await site.app.audit.recent()} == {"x509:spiffe://example.org/reader"}
+
+
+async def test_over_tls_without_certificates_for_callers_a_login_is_needed(tmp_path: Path) -> None:
+    authority = Authority()
+    cert, key = authority.server().write(tmp_path, "server")
+    files = {"grpc_cert_file": str(cert), "grpc_key_file": str(key)}
+    trusting = ssl_channel_credentials(authority.root.pem)
+    async with (
+        open_site(tmp_path / "data", auth="required", settings=files) as site,
+        aio.secure_channel(f"localhost:{site.port}", trusting) as channel,
+    ):
+        assert (await Wire(channel).refused(COUNT, EVERYTHING)).code is StatusCode.UNAUTHENTICATED
+        login = [("authorization", f"Bearer {site.keys['reader']}")]
+        await Wire(channel, login).one(COUNT, EVERYTHING)
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"grpc_cert_file": "x"}, "belong together"),
+        ({"grpc_key_file": "x"}, "belong together"),
+        ({"grpc_client_ca_file": "x"}, "needs grpc_cert_file"),
+        ({"grpc_cert_file": "/no/such", "grpc_key_file": "/no/such"}, "cannot be read"),
+    ],
+)
+def test_certificates_that_cannot_be_used_are_told(settings: dict[str, str], problem: str) -> None:
+    with pytest.raises(Misconfigured, match=problem):
+        server_credentials(settings)
+
+
+async def test_a_taken_port_is_one_clear_error(tmp_path: Path) -> None:
+    async with open_site(tmp_path / "first") as first:
+        settings = Settings(data=tmp_path / "second", rooms=(ROOM,), auth="none", grpc_port=first.port)
+        async with open_app(settings) as app:
+            with pytest.raises(Misconfigured, match="already in use") as raised:
+                async with own_servers(app):
+                    pass
+            assert "--grpc-port" in (raised.value.hint or "")
+
+
+async def test_a_port_taken_at_the_last_moment_is_told_too(tmp_path: Path) -> None:
+    async with open_site(tmp_path) as site:
+        opened = site.app.rooms[0]
+        taken = Doorway("127.0.0.1", site.port, False, local, spend, site.app.record, site.app.stopping)
+        assert opened.room.server is not None
+        with pytest.raises(Misconfigured, match="gRPC cannot listen"):
+            async with opened.room.server(opened.service, taken):
+                pass
+
+
+async def local(header: str | None) -> Principal:
+    return LOCAL
+
+
+async def spend(principal_id: str) -> None:
+    return None
+
+
+async def test_port_zero_opens_nothing(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, rooms=(ROOM,), auth="none", grpc_port=0)
+    async with open_app(settings) as app, own_servers(app):
+        assert app.rooms[0].room.server is not None
