@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pentad.kernel.cid import canonical_json, cid_of
-from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound, Unavailable
+from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound, Unavailable
 from pentad.kernel.ports import Transaction
 from pentad.rooms.directory.models import Pushed
 from pentad.rooms.directory.records.records import LARGEST_RECORD, drafted
@@ -214,3 +214,26 @@ async def test_the_newest_come_first_and_a_row_leads_to_the_next_page(parts: Par
     page = await parts.records.newest(2)
     rest = await parts.records.newest(10, below=page[-1][0])
     assert [one.cid for _, one in page + rest] == [one.cid for one in reversed(pushed)]
+
+
+async def test_one_push_that_is_refused_takes_no_other_along(parts: Parts):
+    await parts.database.write(
+        lambda tx: tx.run("CREATE UNIQUE INDEX one_of_a_name ON directory_records (name) WHERE name = 'taken'")
+    )
+    await parts.records.push(WHO, agent(name="taken"))
+    pushes = [parts.records.push(WHO, agent()) for _ in range(20)]
+    pushes.insert(10, parts.records.push(WHO, agent(name="taken", version="v9")))
+    results = await asyncio.gather(*pushes, return_exceptions=True)
+    assert [type(result) for result in results].count(Conflict) == 1
+    assert isinstance(results[10], Conflict)
+    assert await parts.records.count() == 21
+    await parts.database.read(recounted)
+
+
+async def test_a_caller_who_gives_up_does_not_disturb_the_others(parts: Parts):
+    pushes = [asyncio.create_task(parts.records.push(WHO, agent())) for _ in range(20)]
+    await asyncio.sleep(0)
+    pushes[3].cancel()
+    results = await asyncio.gather(*pushes, return_exceptions=True)
+    assert sum(isinstance(result, Pushed) for result in results) == 19
+    await parts.database.read(recounted)

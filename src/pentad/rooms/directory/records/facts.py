@@ -16,6 +16,7 @@ from pentad.rooms.directory.oasf.versions import Family, serving
 from pentad.rooms.directory.search.versions import created_key, version_key
 
 NO_NUMBER: Final = -1
+_version_key: Final = lru_cache(maxsize=4_096)(version_key)
 _HIGHEST: Final = 2**63 - 1
 
 
@@ -91,7 +92,7 @@ def facts_of(data: Mapping[str, Any]) -> Facts:
     locators = list(_locators(data))
     authors = [clean(author) for author in _list(data, "authors") if isinstance(author, str)]
     annotations = annotations_of(data)
-    key = version_key(version)
+    key = _version_key(version)
     terms: list[Term] = [
         Term(Kind.NAME, name.lower()),
         Term(Kind.VERSION, version.lower(), detail=key),

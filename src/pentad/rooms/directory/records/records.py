@@ -22,6 +22,7 @@ from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.facts import annotations_of, facts_of
 from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.records.store import Draft
+from pentad.rooms.directory.records.together import Together
 
 LARGEST_RECORD: Final = 4 * MIB
 LONGEST_CID: Final = 128
@@ -36,14 +37,17 @@ class Records:
         self._clock = clock
         self._events = events
         self._popularity = popularity
+        self._together = Together(self._push)
 
     async def push(self, who: Principal, data: Mapping[str, Any]) -> Pushed:
         """Keep a record that was found valid; pushing it again changes nothing."""
-        return (await self.push_many(who, [data]))[0]
+        return await self._together.push(who, drafted(data))
 
     async def push_many(self, who: Principal, records: Sequence[Mapping[str, Any]]) -> list[Pushed]:
         """Keep records, all or none."""
-        drafts = [drafted(data) for data in records]
+        return await self._push(who, [drafted(data) for data in records])
+
+    async def _push(self, who: Principal, drafts: Sequence[Draft]) -> list[Pushed]:
         if not drafts:
             return []
         new = await self._database.write(lambda tx: self.write(tx, who, drafts))

@@ -69,6 +69,9 @@ CREATE VIRTUAL TABLE directory_words USING fts5 (
     name, description, skills, domains, modules, authors, annotations,
     content = '', contentless_delete = 1, detail = column, tokenize = 'unicode61 remove_diacritics 2'
 );
+-- Parts of an index are merged when there are eight of a size, not four: half the work on writing, the same on reading.
+INSERT INTO directory_words (directory_words, rank) VALUES ('automerge', 8);
+INSERT INTO directory_grams (directory_grams, rank) VALUES ('automerge', 8);
 
 CREATE TABLE directory_referrers (
     cid       TEXT PRIMARY KEY,
