@@ -32,7 +32,7 @@ def class_list(classes: Taxonomy, shape: Shape, rules: Rules, *, required: bool)
                 if called.__class__ is str and number.__class__ is int and id_of(called) == number:
                     continue
             check(item, (here, index), out)
-        if len(value) > 1:
+        if len(value) > 1 and (len(value) != 2 or value[0] == value[1]):
             report_duplicates(value, name, here, out)
 
     return rule

@@ -4,7 +4,6 @@ Findings are made only when something is wrong, so a place is kept as a chain of
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -22,8 +21,7 @@ Patch = list[dict[str, Any]]
 """Operations of a JSON Patch (RFC 6902)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """One thing that is wrong, or not as it should be."""
 
     code: str

@@ -10,7 +10,7 @@ from pentad.rooms.directory.oasf.class_rules import check_identity, without_iden
 from pentad.rooms.directory.oasf.findings import Place, Report, finding
 from pentad.rooms.directory.oasf.objects import Objects, Shape
 from pentad.rooms.directory.oasf.problems import Rules, wrong_type
-from pentad.rooms.directory.oasf.rules import Check, anything, object_check
+from pentad.rooms.directory.oasf.rules import ANY_LENGTH, Check, anything, object_check
 from pentad.rooms.directory.oasf.taxonomy import Taxonomy
 
 OLD_NAMES: Final = {
@@ -101,7 +101,7 @@ def feature_check(facts: Objects, rules: Mapping[str, tuple[Rules, Mapping[str, 
 
 def _one_module(shape: Shape, rules: Rules, texts: Mapping[str, int]) -> Check:
     bare = without_identity(shape)
-    limits = {name: limit for name, limit in texts.items() if name != "name"}
+    limits = {**texts, "name": ANY_LENGTH}
     return object_check(bare, {**rules, "id": anything, "name": anything}, limits, bare.required())
 
 

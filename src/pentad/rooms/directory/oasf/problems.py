@@ -4,10 +4,12 @@ The rules only say yes or no, as fast as they can; the words, the nearest names 
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from functools import cache
 from typing import Any, TypeGuard
 
-from pentad.rooms.directory.oasf.findings import Patch, Place, Report, finding, path, pointer
+from msgspec.structs import replace as replaced
+
+from pentad.rooms.directory.oasf.findings import Finding, Patch, Place, Report, finding, path, pointer
 from pentad.rooms.directory.oasf.objects import Attribute, Constraint, Shape, ValueType
 from pentad.rooms.directory.oasf.remedies import NOTHING, converted, misspelled, spelled, timed
 
@@ -77,7 +79,7 @@ def nothing(name: str, required: bool, rule: Rule, place: Place, out: Report) ->
     rule(None, place, name, trial)
     for found in trial.errors:
         patch = () if required else ({"op": "remove", "path": found.pointer},)
-        out.error(replace(found, patch=patch, certain=not required))
+        out.error(replaced(found, patch=patch, certain=not required))
 
 
 def wrong_value(attribute: Attribute, kind: ValueType, value: Any, place: Place, out: Report) -> None:
@@ -159,11 +161,23 @@ def missing(shape: Shape, value: Mapping[str, Any], required: Collection[str], p
         if name in value:
             continue
         if name in required:
-            message = f'Required attribute "{name}" is missing.'
-            out.error(finding("attribute_required_missing", message, (place, name)))
+            out.error(_missing("required", name, place))
         elif shape.attributes[name].requirement == "recommended":
-            message = f'Recommended attribute "{name}" is missing.'
-            out.warning(finding("attribute_recommended_missing", message, (place, name)))
+            out.warning(_missing("recommended", name, place))
+
+
+def _missing(requirement: str, name: str, place: Place) -> Finding:
+    if place is None:
+        return _missing_in_record(requirement, name)
+    message = f'{requirement.capitalize()} attribute "{name}" is missing.'
+    return finding(f"attribute_{requirement}_missing", message, (place, name))
+
+
+@cache
+def _missing_in_record(requirement: str, name: str) -> Finding:
+    """Kept: most records lack one of the attributes that are only recommended."""
+    message = f'{requirement.capitalize()} attribute "{name}" is missing.'
+    return Finding(f"attribute_{requirement}_missing", message, name, f"/{name}")
 
 
 def unknown(name: str, holder: Mapping[str, Any], shape: Shape, rules: Rules, place: Place, out: Report) -> None:

@@ -113,15 +113,18 @@ def list_rule(attribute: Attribute, kind: ValueType) -> Rule:
     good = scalar_test(attribute, kind)
     required = attribute.requirement == "required"
     limit = _plain_limit(attribute, kind)
+    known = frozenset(attribute.values)
 
     def rule(value: Any, place: Place, name: str, out: Report) -> None:
         if value.__class__ is not list or not value:
             refuse_list(rule, value, required, place, name, out)
             return
         for index, item in enumerate(value):
-            if (item.__class__ is not str or len(item) > limit) and not good(item):
+            if item.__class__ is str and (len(item) <= limit or item in known):
+                continue
+            if not good(item):
                 wrong_value(attribute, kind, item, ((place, name), index), out)
-        if len(value) > 1:
+        if len(value) > 1 and (len(value) != 2 or value[0] == value[1]):
             report_duplicates(value, name, (place, name), out)
 
     return rule
@@ -160,7 +163,7 @@ def list_of_objects(check: Check, *, required: bool) -> Rule:
         here = (place, name)
         for index, item in enumerate(value):
             check(item, (here, index), out)
-        if len(value) > 1:
+        if len(value) > 1 and (len(value) != 2 or value[0] == value[1]):
             report_duplicates(value, name, here, out)
 
     return rule
@@ -190,17 +193,18 @@ def object_check(shape: Shape, rules: Rules, texts: Mapping[str, int], required:
             wrong_type(value, place, shape.name, shape.name, "object", out)
             return
         for name, item in value.items():
-            limit = limit_of(name)
-            if limit is not None and item.__class__ is str and len(item) <= limit:
+            if item.__class__ is str and len(item) <= limit_of(name, -1):
                 continue
             rule = rule_of(name)
+            if rule is anything:
+                continue
             if rule is None:
                 unknown(name, value, shape, rules, place, out)
-            elif item is None and rule is not anything:
+            elif item is None:
                 nothing(name, name in required, rule, place, out)
             else:
                 rule(item, place, name, out)
-        if not expected <= value.keys():
+        if not value.keys() >= expected:
             missing(shape, value, required, place, out)
         for holds, constraint in constraints:
             if not holds(value):
@@ -219,10 +223,7 @@ def holding(constraint: Constraint) -> Callable[[Mapping[str, Any]], bool]:
 
 def report_duplicates(items: list[Any], name: str, place: Place, out: Report) -> None:
     """Report every item that equals an earlier one, as JSON compares: 1 is 1.0, but not true."""
-    if len(items) == 2:
-        if items[0] != items[1]:
-            return
-    elif len(items) <= _FEW and not any(item in items[:index] for index, item in enumerate(items)):
+    if len(items) <= _FEW and not any(item in items[:index] for index, item in enumerate(items)):
         return
     seen: dict[Any, int] = {}
     for index, item in enumerate(items):
