@@ -11,7 +11,9 @@ from tests.rooms.directory.search.seeding import agent
 
 LETTERS = st.sampled_from("abAB1/-_.ÄäßIİ%!^]x")
 TEXTS = st.text(LETTERS, max_size=6)
-LONG = st.lists(st.sampled_from(["research", "Helper", "über", "-", "/", "[x]", "a*b", "%"]), max_size=4).map("".join)
+LONG = st.lists(st.sampled_from(["research", "Helper", "über", "-", "/", "-bot", "[x]", "a*b", "%"]), max_size=4).map(
+    "".join
+)
 NAMES = st.one_of(TEXTS, LONG)
 VERSIONS = st.sampled_from(
     [
@@ -60,6 +62,8 @@ PATTERN_PARTS = st.sampled_from(
         "/",
         "research",
         "elp",
+        "-bot",
+        "-res",
     ]
 )
 PATTERNS = st.one_of(st.lists(PATTERN_PARTS, max_size=5).map("".join), NAMES)

@@ -90,14 +90,9 @@ def _version(text: str) -> tuple[list[int], list[str]] | None:
     numbers, rest = [int(part) for part in found[1].split(".")], found[2]
     if not rest:
         return numbers, []
-    early = rest[1:] if rest[0] == "-" or (rest[0] == "." and rest[1:2].isalpha()) else rest
-    if rest[0] == "-" and not early:
-        early = "-"
-    if rest[0] == "." and rest[1:2] == "-":
-        early = rest[1:]
-    if not re.fullmatch(r"[0-9a-z.-]+", early) or (rest[0] not in ".-" and not re.match("[a-z]", rest)):
-        return None
-    if rest[0] == "." and not re.match(r"[a-z-]", rest[1:]):
+    early = rest[1:] if rest[0] in "-." else rest
+    shape = r"[0-9a-z.-]+" if rest[0] == "-" else r"[a-z][0-9a-z.-]*"
+    if not re.fullmatch(shape, early):
         return None
     return numbers, early.split(".")
 

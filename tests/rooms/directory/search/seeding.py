@@ -38,26 +38,22 @@ def agent(name: str, **changes: Any) -> dict[str, Any]:
 
 def put(tx: Transaction, dialect: Dialect, records: Sequence[dict[str, Any]]) -> list[str]:
     """Store records in this order; their CIDs."""
-    cids: list[str] = []
     store.take_turn(tx, dialect)
-    for record in records:
-        draft = drafted({key: value for key, value in record.items() if key not in FOUND_OUT_LATER})
-        store.insert(tx, dialect, [draft], "tester", 0.0)
-        tx.run(
-            "UPDATE directory_records SET verified = ?, trusted = ?, scan_severity = ?, scan_safe = ?, pulls = ?,"
-            " lookups = ? WHERE cid = ?",
-            *(record[key] for key in FOUND_OUT_LATER),
-            draft.cid,
-        )
-        cids.append(draft.cid)
-    return cids
+    drafts = [drafted({key: value for key, value in one.items() if key not in FOUND_OUT_LATER}) for one in records]
+    store.insert(tx, dialect, drafts, "tester", 0.0)
+    tx.run_many(
+        "UPDATE directory_records SET verified = ?, trusted = ?, scan_severity = ?, scan_safe = ?, pulls = ?,"
+        " lookups = ? WHERE cid = ?",
+        [(*(one[key] for key in FOUND_OUT_LATER), draft.cid) for one, draft in zip(records, drafts, strict=True)],
+    )
+    return [draft.cid for draft in drafts]
 
 
 def emptied(tx: Transaction, dialect: Dialect) -> None:
     """Take every record out again."""
     store.take_turn(tx, dialect)
-    for (record,) in tx.all("SELECT id FROM directory_records"):
-        store.remove(tx, dialect, record)
+    for table in ("postings", "terms", "words", "texts", "records"):
+        tx.run(f"DELETE FROM directory_{table}")
 
 
 async def open_directory(stores: Stores) -> Database:

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database, Transaction
+from pentad.rooms.directory.search import clauses, narrowing, plan
 from pentad.rooms.directory.search.query import Found, Query
 from pentad.rooms.directory.search.service import found
 from tests.rooms.directory.search import oracle
@@ -17,7 +18,7 @@ from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
 ASKED = settings(
-    max_examples=40,
+    max_examples=20,
     deadline=None,
     # shrinking asks a real store thousands of times; without it a failure is printed as it was found
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
@@ -30,7 +31,17 @@ async def directory(stores: Stores) -> Database:
     return await open_directory(stores)
 
 
+@pytest.fixture(params=["few terms are many", "as it is"])
+def bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once with the bounds so low that small stores take the ways of large ones."""
+    if request.param == "few terms are many":
+        monkeypatch.setattr(clauses, "MOST_TERMS", 1)
+        monkeypatch.setattr(plan, "GATHERED", 1)
+        monkeypatch.setattr(narrowing, "FEW_RECORDS", 0)
+
+
 @ASKED
+@pytest.mark.usefixtures("bounds")
 @given(listed=records(), queries=st.lists(QUERIES, min_size=4, max_size=12))
 async def test_hits_order_total_and_whether_there_is_more_are_what_the_evaluator_says(
     directory: Database, listed: list[dict[str, Any]], queries: list[Query]

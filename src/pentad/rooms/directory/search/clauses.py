@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from pentad.kernel.ports import Dialect, Rows
-from pentad.rooms.directory.search.grams import having_grams
 from pentad.rooms.directory.search.groups import Group, RowGroup, TermGroup
+from pentad.rooms.directory.search.meaning import TermTest
+from pentad.rooms.directory.search.narrowing import terms_of_grams, terms_of_words
 from pentad.rooms.directory.search.sql import Sql, among, composed, joined
 
-_MOST_TERMS: Final = 2_000
+MOST_TERMS: Final = 2_000
 _FEW_TERMS: Final = 8
 
 
@@ -107,16 +108,20 @@ def resolved(rows: Rows, dialect: Dialect, group: Group) -> TermClause | BroadCl
         return RowClause(group.condition)
     found: dict[int, int] = {}
     for test in group.tests:
-        by_grams = dialect == "sqlite" and test.grams
-        tables = having_grams(rows, test.grams) if by_grams else Sql("directory_terms t")
-        statement = composed(
-            "SELECT t.id, t.records FROM ", tables, " WHERE ", test.holding if by_grams else test.finding,
-            Sql(" LIMIT ?", (_MOST_TERMS + 1,)),
-        )  # fmt: skip
+        where = _narrowed(rows, dialect, test)
+        statement = composed("SELECT DISTINCT t.id, t.records FROM ", where, Sql(" LIMIT ?", (MOST_TERMS + 1,)))
         found.update(rows.all(statement.text, *statement.params))
-        if len(found) > _MOST_TERMS:
+        if len(found) > MOST_TERMS:
             return _broad(rows, group)
     return TermClause(dialect, tuple(sorted(found)), sum(found.values()), group.single)
+
+
+def _narrowed(rows: Rows, dialect: Dialect, test: TermTest) -> Sql:
+    """The dictionary and the condition, by the index that helps most."""
+    found = terms_of_words(rows, dialect, test.fragments) if test.fragments else None
+    if found is None and test.grams and dialect == "sqlite":
+        found = terms_of_grams(rows, test.grams)
+    return composed("directory_terms t WHERE ", test.finding) if found is None else composed(found, test.holding)
 
 
 def _broad(rows: Rows, group: TermGroup) -> BroadClause:

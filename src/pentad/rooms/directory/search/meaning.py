@@ -4,7 +4,7 @@ Texts in the dictionary are in lower case and found by their first characters; `
 directory_records. Nothing here reads the store.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pentad.kernel.errors import InvalidInput
@@ -43,13 +43,15 @@ COMPARED: Final = frozenset({FilterKind.VERSION, FilterKind.SCHEMA_VERSION, Filt
 class TermTest:
     """A condition on terms of one kind: once so that an index finds them, once for a term that is at hand.
 
-    `grams` are three characters in a row that every such term has, where no other index finds them.
+    `grams` are three characters in a row that every such term has, `fragments` words of such names (whole or their
+    beginning), where no other index finds them.
     """
 
     kind: Kind
     finding: Sql
     holding: Sql
     grams: tuple[str, ...] = ()
+    fragments: tuple[tuple[str, bool], ...] = ()
 
 
 def comparison(value: str) -> tuple[str, str] | None:
@@ -65,9 +67,10 @@ def text_test(dialect: Dialect, kind: Kind, wanted: Pattern, *, many: bool = Tru
     holding = wanted.holds(dialect, "t.text")
     of_kind = Sql("t.kind = ?", (int(kind),))
     finding = joined("AND", (of_kind, *_indexed(wanted), holding))
-    return TermTest(
-        kind, finding, joined("AND", (of_kind, holding)), wanted.grams if many and not wanted.prefix else ()
-    )
+    test = TermTest(kind, finding, joined("AND", (of_kind, holding)))
+    if not many or wanted.prefix:
+        return test
+    return replace(test, grams=wanted.grams, fragments=wanted.words if kind is Kind.NAME else ())
 
 
 def _indexed(wanted: Pattern) -> list[Sql]:

@@ -6,6 +6,7 @@ later one has been reached, and PostgreSQL's regular expressions here have neith
 them can be made to try every combination.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +18,11 @@ LONGEST: Final = 2_000
 """Characters of a filter's value; no value of a record that could match is longer."""
 
 _GRAM: Final = 3
+_SHORTEST_WORD: Final = 3
+_LONGEST_WORD: Final = 100
+_WORD: Final = re.compile(r"(?<=[\x00-\x2f\x3a-\x60\x7b-\x7f])[a-z0-9]+")
+"""A word in lower case with a plain separator before it, as `records/wording.py` cuts them."""
+
 _UNSAFE_IN_CLASS: Final = "]^-"
 
 
@@ -78,6 +84,19 @@ class Pattern:
         ]
         return tuple(dict.fromkeys(found))
 
+    @property
+    def words(self) -> tuple[tuple[str, bool], ...]:
+        """Words every match has, and whether the whole word is known or only how it begins; whole ones first."""
+        found: list[tuple[str, bool]] = []
+        for place, piece in enumerate(self.pieces):
+            if isinstance(piece, str):
+                last = place == len(self.pieces) - 1
+                for run in _WORD.finditer(piece):
+                    whole = _ends(piece, run.end(), last=last)
+                    if len(run[0]) >= _SHORTEST_WORD:
+                        found.append((run[0][:_LONGEST_WORD], whole and len(run[0]) <= _LONGEST_WORD))
+        return tuple(sorted(dict.fromkeys(found), key=lambda word: (not word[1], -len(word[0]))))
+
     def around(self) -> "Pattern":
         """The same pattern anywhere in a value."""
         return Pattern(tuple(_without_repeats([MANY, *self.pieces, MANY])))
@@ -116,6 +135,11 @@ def pattern(value: str) -> Pattern:
         else:
             pieces.append(character)
     return Pattern(tuple(_without_repeats(pieces)))
+
+
+def _ends(piece: str, place: int, *, last: bool) -> bool:
+    """Whether a word surely ends here: behind it is a plain separator, or nothing at all."""
+    return last if place == len(piece) else piece[place].isascii()
 
 
 def _closing(text: str, start: int) -> int:

@@ -22,7 +22,7 @@ from pentad.rooms.directory.search.query import Query
 from pentad.rooms.directory.search.sql import TRUE, Sql, among, composed, joined, negated
 
 ALL: Final = 2**62
-_GATHERED: Final = 20_000
+GATHERED: Final = 20_000
 """Records of several terms that are put in order at once; beyond, all records are walked along instead."""
 
 POPULARITY: Final = "r.pulls + r.lookups"
@@ -101,7 +101,7 @@ def planned(rows: Rows, dialect: Dialect, query: Query) -> Plan:
     clauses: list[Clause] = [any_of(dialect, found)] if query.match == "any" and found else [*found]
     startable = [clause for clause in clauses if isinstance(clause, TermClause)]
     driver = min(startable, key=lambda clause: clause.postings, default=None)
-    if driver is not None and len(driver.ids) != 1 and driver.postings > _GATHERED:
+    if driver is not None and len(driver.ids) != 1 and driver.postings > GATHERED:
         driver = None
     return Plan(dialect, driver, tuple(clause for clause in clauses if clause is not driver), left_out)
 

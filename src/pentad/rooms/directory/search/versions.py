@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 _VERSION: Final = re.compile(
-    r"v?(\d+(?:\.\d+)*)(?:[-.]?([a-z-][0-9a-z.-]*)|-([0-9a-z.-]+))?(?:\+.*)?", re.ASCII | re.DOTALL
+    r"v?(\d+(?:\.\d+)*)(?:-([0-9a-z.-]+)|\.?([a-z][0-9a-z.-]*))?(?:\+.*)?", re.ASCII | re.DOTALL
 )
 _DATE: Final = re.compile(r"v?(\d{4})-(\d{2})-(\d{2})", re.ASCII)
 _MOMENT: Final = re.compile(

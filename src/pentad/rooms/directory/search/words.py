@@ -13,7 +13,7 @@ from pentad.rooms.directory.records.wording import words
 from pentad.rooms.directory.search.sql import Sql, composed
 
 _MOST_WORDS: Final = 24
-_SHORTEST_FOLDED: Final = 4
+_SHORTEST_FOLDED: Final = 3
 _EMPTY_WORDS: Final = (
     "a about an and any are as at be by can could do does find for from get give has have help how i in into is it its"
     " like looking me my need of on or please search should show some something that the their them there these they"
@@ -61,9 +61,9 @@ def _forms(word: str) -> tuple[str, ...]:
         return word[:-3] + "y", word
     if word.endswith("y") and word[-2] not in "aeiou":
         return word, word[:-1] + "ies"
-    if word.endswith("s"):
-        return (word,) if word.endswith(("ss", "us", "is")) else (word[:-1], word)
-    return word, word + "s"
+    if word.endswith("ss"):
+        return (word,)
+    return (word[:-1], word) if word.endswith("s") else (word, word + "s")
 
 
 def expression(dialect: Dialect, asked: tuple[Word, ...], joint: Literal["and", "or"], part: Part | None = None) -> str:
@@ -75,6 +75,13 @@ def expression(dialect: Dialect, asked: tuple[Word, ...], joint: Literal["and", 
     weight = "" if part is None else f":{_WEIGHTS[part]}"
     each = ["(" + " | ".join(f"'{form}'{weight}" for form in word.forms) + ")" for word in asked]
     return (" & " if joint == "and" else " | ").join(each)
+
+
+def named(dialect: Dialect, word: str, *, whole: bool) -> str:
+    """What finds records whose name has a word, or one that begins so."""
+    if dialect == "sqlite":
+        return f'name : "{word}"' + ("" if whole else "*")
+    return f"'{word}':{'' if whole else '*'}{_WEIGHTS['name']}"
 
 
 def having(dialect: Dialect, wanted: str) -> Sql:
