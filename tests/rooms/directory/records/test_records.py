@@ -237,3 +237,13 @@ async def test_a_caller_who_gives_up_does_not_disturb_the_others(parts: Parts):
     results = await asyncio.gather(*pushes, return_exceptions=True)
     assert sum(isinstance(result, Pushed) for result in results) == 19
     await parts.database.read(recounted)
+
+
+async def test_a_cid_is_completed_from_its_beginning(parts: Parts):
+    pushed = [one.cid for one in await parts.records.push_many(WHO, [agent() for _ in range(30)])]
+    assert await parts.records.cids_from("", 3) == pushed[:-4:-1]
+    assert await parts.records.cids_from("baea", 3) == pushed[:-4:-1]
+    beginning = pushed[7][:9]
+    assert await parts.records.cids_from(beginning, 100) == sorted(cid for cid in pushed if cid.startswith(beginning))
+    assert await parts.records.cids_from(pushed[7], 100) == [pushed[7]]
+    assert await parts.records.cids_from("x%_\0", 100) == []

@@ -26,6 +26,7 @@ from pentad.rooms.directory.records.together import Together
 
 LARGEST_RECORD: Final = 4 * MIB
 LONGEST_CID: Final = 128
+COMMON_BEGINNING: Final = "baearei"
 _BEHIND_ALL: Final = 2**63 - 1
 
 
@@ -106,6 +107,16 @@ class Records:
             )
         )  # fmt: skip
         return [(row, NamedRef(name, version, cid)) for row, name, version, cid in rows]
+
+    async def cids_from(self, beginning: str, count: int) -> list[str]:
+        """CIDs that begin like this: the newest while it could be any CID, else the first in their own order."""
+        if COMMON_BEGINNING.startswith(beginning):
+            return [one.cid for _, one in await self.newest(count)]
+        if not beginning.isascii() or not beginning.isalnum():
+            return []
+        sql = "SELECT cid FROM directory_records WHERE cid >= ? AND cid < ? ORDER BY cid LIMIT ?"
+        found = await self._database.read(lambda rows: rows.all(sql, beginning, beginning + "~", count))
+        return [cid for (cid,) in found]
 
     async def count(self) -> int:
         return await self._database.read(store.count)
