@@ -32,6 +32,8 @@ class Kind(IntEnum):
     AUTHOR = 7
     ANNOTATION = 8
     SCHEMA_VERSION = 9
+    LOCATOR_TYPE = 10
+    ANNOTATION_KEY = 11
 
 
 class Term(NamedTuple):
@@ -101,8 +103,10 @@ def facts_of(data: Mapping[str, Any]) -> Facts:
     for kind, classes in ((Kind.SKILL, skills), (Kind.DOMAIN, domains), (Kind.MODULE, modules)):
         terms += [Term(kind, found.name.lower(), found.number) for found in classes]
     terms += [Term(Kind.LOCATOR, kind.lower(), detail=url.lower()) for kind, url in locators]
+    terms += [Term(Kind.LOCATOR_TYPE, kind.lower()) for kind, _ in locators]
     terms += [Term(Kind.AUTHOR, author.lower()) for author in authors]
     terms += [Term(Kind.ANNOTATION, key.lower(), detail=value.lower()) for key, value in annotations.items()]
+    terms += [Term(Kind.ANNOTATION_KEY, key.lower()) for key in annotations]
     return Facts(
         name=name,
         version=version,

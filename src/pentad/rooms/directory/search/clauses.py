@@ -79,13 +79,13 @@ class BroadClause:
 
 @dataclass(frozen=True, slots=True)
 class RowClause:
-    """A record's own row fulfils a condition; what is not known does not."""
+    """A record's own row fulfils a condition."""
 
     condition: Sql
     of_row: bool = True
 
     def holds(self, record: str) -> Sql:
-        return composed("COALESCE(", self.condition, ", FALSE)")
+        return self.condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def resolved(rows: Rows, dialect: Dialect, group: Group) -> TermClause | BroadCl
         statement = composed("SELECT DISTINCT t.id, t.records FROM ", where, Sql(" LIMIT ?", (MOST_TERMS + 1,)))
         found.update(rows.all(statement.text, *statement.params))
         if len(found) > MOST_TERMS:
-            return _broad(rows, group)
+            return _broad(rows, dialect, group)
     return TermClause(dialect, tuple(sorted(found)), sum(found.values()), group.single)
 
 
@@ -124,9 +124,12 @@ def _narrowed(rows: Rows, dialect: Dialect, test: TermTest) -> Sql:
     return composed("directory_terms t WHERE ", test.finding) if found is None else composed(found, test.holding)
 
 
-def _broad(rows: Rows, group: TermGroup) -> BroadClause:
+def _broad(rows: Rows, dialect: Dialect, group: TermGroup) -> BroadClause:
     condition = joined("OR", (test.holding for test in group.tests))
-    statement = composed("SELECT SUM(t.records) FROM directory_terms t WHERE ", condition)
+    where = composed("directory_terms t WHERE ", condition)
+    if len(group.tests) == 1:
+        where = _narrowed(rows, dialect, group.tests[0])
+    statement = composed("SELECT SUM(records) FROM (SELECT DISTINCT t.id, t.records FROM ", where, ") AS n")
     return BroadClause(condition, rows.value(statement.text, *statement.params), group.single)
 
 

@@ -134,18 +134,19 @@ def _same_class(kind: Kind, number: int, version: str) -> list[tuple[str, int]]:
 
 def pair_test(dialect: Dialect, item: Filter) -> TermTest | None:
     """A locator's type and address, or an annotation's key and value, on one and the same term; None when blank."""
-    kind = Kind.LOCATOR if item.kind is FilterKind.LOCATOR else Kind.ANNOTATION
+    locator = item.kind is FilterKind.LOCATOR
     head, colon, tail = item.value.partition(":")
-    if kind is Kind.LOCATOR and head.startswith("*") and (not colon or tail.startswith("//")):
+    if locator and head.startswith("*") and (not colon or tail.startswith("//")):
         head, tail = "", item.value
     if not head.strip() and not tail.strip():
         return None
-    first = pattern(head) if head.strip() else pattern("*")
-    second = pattern(tail) if tail.strip() else pattern("*")
-    detail = Sql("TRUE") if second.everything else second.holds(dialect, "t.detail")
-    found = text_test(dialect, kind, first)
+    first, second = pattern(head if head.strip() else "*"), pattern(tail if tail.strip() else "*")
+    if second.everything:  # types and keys are terms of their own: few, and their records are counted
+        return text_test(dialect, Kind.LOCATOR_TYPE if locator else Kind.ANNOTATION_KEY, first)
+    found = text_test(dialect, Kind.LOCATOR if locator else Kind.ANNOTATION, first)
+    detail = second.holds(dialect, "t.detail")
     finding, holding = joined("AND", (found.finding, detail)), joined("AND", (found.holding, detail))
-    return TermTest(kind, finding, holding, found.grams + second.grams)
+    return TermTest(found.kind, finding, holding, found.grams + second.grams)
 
 
 def author_test(dialect: Dialect, item: Filter) -> TermTest:

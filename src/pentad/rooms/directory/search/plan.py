@@ -6,7 +6,7 @@ with the page. Counting is spared where the dictionary knows the number.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from pentad.kernel.ports import Dialect, Row, Rows
 from pentad.rooms.directory.records import store
@@ -24,6 +24,9 @@ from pentad.rooms.directory.search.sql import TRUE, Sql, among, composed, joined
 ALL: Final = 2**62
 GATHERED: Final = 20_000
 """Records of several terms that are put in order at once; beyond, all records are walked along instead."""
+
+Order = Literal["newest", "popular", "few"]
+"""`few` is `newest` where it is known that there are not many."""
 
 POPULARITY: Final = "r.pulls + r.lookups"
 
@@ -76,6 +79,11 @@ class Plan:
     def of_row(self) -> bool:
         return any(clause.of_row for clause in (*self.clauses, *self.excluded))
 
+    @property
+    def rows_decide(self) -> bool:
+        """Whether there is only one thing asked for, and it is about the records' own rows: an index may know it."""
+        return self.driver is None and len(self.clauses) == 1 and self.clauses[0].of_row and not self.excluded
+
     def known_total(self, rows: Rows) -> int | None:
         """How many records there are, where that can be told without looking at them."""
         positive: list[Clause] = [*([self.driver] if self.driver else []), *self.clauses]
@@ -114,17 +122,19 @@ def count(rows: Rows, plan: Plan, source: Source, more: Sequence[Sql] = ()) -> i
 
 
 def page(
-    rows: Rows, plan: Plan, source: Source, *, popular: bool, after: tuple[int, ...] | None, limit: int, offset: int
+    rows: Rows, plan: Plan, source: Source, *, order: Order, after: tuple[int, ...] | None, limit: int, offset: int
 ) -> list[Row]:
     """Ids, CIDs and popularity of the records of one page, in order."""
+    popular = order == "popular"
     record = source.record
     where = [source.link(with_row=True), *plan.checks(record)]
     if after is not None:
         where.append(_behind(record, after, popular=popular))
-    order = f"{POPULARITY} DESC, {record} DESC" if popular else f"{record} DESC"
+    # `+ 0` keeps the stores from walking along all records: a few are found by another index and then sorted
+    sorting = {"popular": f"{POPULARITY} DESC, {record} DESC", "newest": f"{record} DESC", "few": f"{record} + 0 DESC"}
     statement = composed(
         "SELECT r.id, r.cid, ", POPULARITY, " FROM ", source.tables(with_row=True), " WHERE ", joined("AND", where),
-        f" ORDER BY {order}", Sql(" LIMIT ? OFFSET ?", (limit, offset)),
+        f" ORDER BY {sorting[order]}", Sql(" LIMIT ? OFFSET ?", (limit, offset)),
     )  # fmt: skip
     return rows.all(statement.text, *statement.params)
 

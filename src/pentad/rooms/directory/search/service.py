@@ -7,7 +7,7 @@ from pentad.kernel.ports import Database, Dialect, Rows
 from pentad.rooms.directory.models import Record
 from pentad.rooms.directory.records import store
 from pentad.rooms.directory.search.cursors import read_cursor, write_cursor
-from pentad.rooms.directory.search.plan import ALL, Plan, Source, count, page, planned
+from pentad.rooms.directory.search.plan import ALL, GATHERED, Order, Plan, Source, count, page, planned
 from pentad.rooms.directory.search.query import Found, Hit, Query
 from pentad.rooms.directory.search.ranking import COMMON, WINDOW, Ranking, Statistics, statistics
 from pentad.rooms.directory.search.words import Word, asked_words
@@ -67,9 +67,12 @@ class _Search:
         length = 2 if popular else 1
         after = read_cursor(query, length, length)
         limit = query.limit or ALL
-        found = page(
-            self.rows, plan, source, popular=popular, after=after, limit=limit + 1, offset=query.offset
-        )  # fmt: skip
+        counted: int | None = None
+        order: Order = "popular" if popular else "newest"
+        if plan.rows_decide and ranking is None and not popular:
+            counted = count(self.rows, plan, source)
+            order = "few" if counted <= GATHERED else "newest"
+        found = page(self.rows, plan, source, order=order, after=after, limit=limit + 1, offset=query.offset)
         has_more, found = len(found) > limit, found[:limit]
         cursor = None
         if has_more:
@@ -81,8 +84,9 @@ class _Search:
             hits = [scored[record] for record, _, _ in found]
         if not has_more and after is None and (found or not query.offset):
             return Found(hits, query.offset + len(hits))
-        total = plan.known_total(self.rows) if ranking is None else None
-        return Found(hits, count(self.rows, plan, source) if total is None else total, has_more, cursor)
+        if counted is None and ranking is None:
+            counted = plan.known_total(self.rows)
+        return Found(hits, count(self.rows, plan, source) if counted is None else counted, has_more, cursor)
 
     def _ranked(self, plan: Plan, asked: tuple[Word, ...]) -> Found:
         """In the order of relevance."""

@@ -36,8 +36,8 @@ def joined(word: str, pieces: Iterable[Sql]) -> Sql:
 
 
 def negated(condition: Sql) -> Sql:
-    """What holds where the condition does not; the condition must never be NULL."""
-    return Sql(f"NOT ({condition.text})", condition.params)
+    """What holds where the condition does not; what is not known does not hold."""
+    return Sql(f"NOT COALESCE({condition.text}, FALSE)", condition.params)
 
 
 def among(dialect: Dialect, column: str, ids: Sequence[int]) -> Sql:
