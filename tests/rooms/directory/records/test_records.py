@@ -71,14 +71,14 @@ async def test_a_lookup_says_what_the_record_is_with_its_own_annotations(parts: 
     }
 
 
-@pytest.mark.parametrize("cid", ["bafkreiabcd1234567890", "x\0y", "a" * 10_000, cid_of(b"nothing")])
-async def test_an_unknown_cid_is_not_found(parts: Parts, cid: str):
-    with pytest.raises(NotFound, match="record not found: "):
-        await parts.records.pull(cid)
-    with pytest.raises(NotFound, match="record not found: "):
-        await parts.records.lookup(cid)
-    assert not await parts.records.exists(cid)
-    assert not await parts.records.delete(WHO, cid)
+async def test_an_unknown_cid_is_not_found(parts: Parts):
+    for cid in ("bafkreiabcd1234567890", "x\0y", "a" * 10_000, cid_of(b"nothing")):
+        with pytest.raises(NotFound, match="record not found: "):
+            await parts.records.pull(cid)
+        with pytest.raises(NotFound, match="record not found: "):
+            await parts.records.lookup(cid)
+        assert not await parts.records.exists(cid)
+        assert not await parts.records.delete(WHO, cid)
 
 
 async def test_an_empty_cid_is_asked_for(parts: Parts):
@@ -129,27 +129,26 @@ async def test_a_record_of_four_mebibytes_is_kept_and_one_byte_more_is_refused(p
         await parts.records.push(WHO, agent(name="large", description=large["description"] + "x"))
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"name": "n\0ul"},
-        {"name": "half \ud800 pair"},
-        {"name": "名前 🎉 \u2028 <&>"},
-        {"name": "long" * 5_000, "annotations": {"key" * 3_000: "value" * 3_000}},
-        {"description": "\0" * 100},
-        {"annotations": {"a'b\\": "c' | d & !e:*", "n": 5}},
-        {"annotations": {f"key-{number}": "value" for number in range(3_000)}},
-        {"authors": ["İstanbul", "ﬀ", "'\\:"], "version": "\0", "created_at": "not a time"},
-        {"skills": [{"id": 2**70, "name": 5}, "odd", {}], "locators": {"type": "odd"}, "modules": None},
-        {"skills": [{"id": 10302.0}], "domains": [{"id": True}], "previous_record_cid": 7},
-    ],
-    ids=lambda changes: ",".join(changes)[:20],
-)
-async def test_a_strange_record_is_kept_and_indexed_all_the_same(parts: Parts, changes: dict[str, Any]):
-    pushed = await parts.records.push(WHO, agent(**changes))
-    assert (await parts.records.pull(pushed.cid)).cid == pushed.cid
+STRANGE: list[dict[str, Any]] = [
+    {"name": "n\0ul"},
+    {"name": "half \ud800 pair"},
+    {"name": "名前 🎉 \u2028 <&>"},
+    {"name": "long" * 5_000, "annotations": {"key" * 3_000: "value" * 3_000}},
+    {"description": "\0" * 100},
+    {"annotations": {"a'b\\": "c' | d & !e:*", "n": 5}},
+    {"annotations": {f"key-{number}": "value" for number in range(3_000)}},
+    {"authors": ["İstanbul", "ﬀ", "'\\:"], "version": "\0", "created_at": "not a time"},
+    {"skills": [{"id": 2**70, "name": 5}, "odd", {}], "locators": {"type": "odd"}, "modules": None},
+    {"skills": [{"id": 10302.0}], "domains": [{"id": True}], "previous_record_cid": 7},
+]
+
+
+async def test_strange_records_are_kept_and_indexed_all_the_same(parts: Parts):
+    pushed = [await parts.records.push(WHO, agent(**changes)) for changes in STRANGE]
     await parts.database.read(recounted)
-    assert await parts.records.delete(WHO, pushed.cid)
+    for one in pushed:
+        assert (await parts.records.pull(one.cid)).cid == one.cid
+        assert await parts.records.delete(WHO, one.cid)
     await parts.database.read(recounted)
 
 

@@ -43,29 +43,38 @@ async def test_only_published_records_are_listed_with_their_labels_newest_first(
     assert [one.cid for one in await parts.routing.list(limit=1)] == [cids[2]]
 
 
-@pytest.mark.parametrize(
-    ("query", "versions"),
-    [
-        (skill("natural_language_processing"), ["0.7.0", "0.8.0", "1.0.0"]),
-        (skill("natural_language_processing/natural_language_generation/summarization"), ["0.7.0", "0.8.0", "1.0.0"]),
-        (skill("/skills/Natural_Language_Processing/"), ["0.7.0", "0.8.0", "1.0.0"]),
-        (skill("natural_language_proc"), []),
-        (skill("nlp"), ["0.3.1"]),
-        (RouteQuery(RouteQueryType.DOMAIN, "technology/data_science"), ["0.8.0", "1.0.0"]),
-        (RouteQuery(RouteQueryType.MODULE, "integration"), ["0.8.0", "1.0.0", "1.1.0"]),
-        (RouteQuery(RouteQueryType.LOCATOR, "docker_image"), ["0.7.0", "0.8.0"]),
-        (RouteQuery(RouteQueryType.LOCATOR, "docker"), []),
-        (skill("x" * 500), []),
-        (skill("nul\0"), []),
-        (skill("%"), []),
-    ],
-    ids=lambda value: value.value[:30] if isinstance(value, RouteQuery) else "",
-)
-async def test_a_query_matches_a_label_or_the_path_above_it(parts: Parts, query: RouteQuery, versions: list[str]):
+LABELS = [
+    (skill("natural_language_processing"), ["0.7.0", "0.8.0", "1.0.0"]),
+    (skill("natural_language_processing/natural_language_generation/summarization"), ["0.7.0", "0.8.0", "1.0.0"]),
+    (skill("/skills/Natural_Language_Processing/"), ["0.7.0", "0.8.0", "1.0.0"]),
+    (skill("natural_language_proc"), []),
+    (skill("nlp"), ["0.3.1"]),
+    (RouteQuery(RouteQueryType.DOMAIN, "technology/data_science"), ["0.8.0", "1.0.0"]),
+    (RouteQuery(RouteQueryType.MODULE, "integration"), ["0.8.0", "1.0.0", "1.1.0"]),
+    (RouteQuery(RouteQueryType.LOCATOR, "docker_image"), ["0.7.0", "0.8.0"]),
+    (RouteQuery(RouteQueryType.LOCATOR, "docker"), []),
+    (skill("x" * 500), []),
+    (skill("nul\0"), []),
+    (skill("%"), []),
+]
+
+
+async def test_a_query_matches_a_label_or_the_path_above_it(parts: Parts):
     cids = {(await parts.records.push(WHO, sample(version))).cid: version for version in SAMPLES}
     await parts.routing.publish(WHO, PublishRequest(all_records=True))
-    assert sorted(cids[cid] for cid in await listed(parts, query)) == versions
-    assert sorted(cids[one.cid] for one in await parts.routing.search([query])) == versions
+    for query, versions in LABELS:
+        assert (query, sorted(cids[cid] for cid in await listed(parts, query))) == (query, versions)
+        assert sorted(cids[one.cid] for one in await parts.routing.search([query])) == versions
+
+
+async def test_a_list_longer_than_a_page_is_whole_and_in_order(parts: Parts):
+    pushed = [one.cid for one in await parts.records.push_many(WHO, [agent() for _ in range(1_100)])]
+    await parts.routing.publish(WHO, PublishRequest(all_records=True))
+    newest_first = pushed[::-1]
+    assert await listed(parts) == newest_first
+    assert await listed(parts, RouteQuery(RouteQueryType.LOCATOR, "package")) == newest_first
+    assert [one.cid for one in await parts.routing.list(limit=700)] == newest_first[:700]
+    assert [one.cid for one in await parts.routing.list(limit=500)] == newest_first[:500]
 
 
 async def test_every_query_of_a_list_must_match_and_enough_of_a_search(parts: Parts):

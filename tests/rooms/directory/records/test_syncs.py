@@ -10,7 +10,7 @@ import pytest
 
 from pentad.kernel.cid import canonical_json, cid_of
 from pentad.kernel.clock import SystemClock
-from pentad.kernel.errors import InvalidInput, NotFound, Unavailable
+from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, Unavailable
 from pentad.net.addresses import Address, networks
 from pentad.rooms.directory.models import Record
 from pentad.rooms.directory.records.events import EventType
@@ -176,9 +176,9 @@ async def test_without_a_way_to_other_directories_syncs_are_only_kept(parts: Par
         ("http://[::1%25eth0]:80", "invalid remote directory URL"),
     ],
 )
-async def test_an_address_that_cannot_be_one_is_refused_when_it_is_given(syncs: Syncs, url: str, problem: str):
+async def test_an_address_that_cannot_be_one_is_refused(url: str, problem: str):
     with pytest.raises(InvalidInput, match=problem):
-        await syncs.create(WHO, url)
+        read_peer(url)
 
 
 async def test_a_sync_needs_an_address_and_content_ids(syncs: Syncs):
@@ -186,15 +186,24 @@ async def test_a_sync_needs_an_address_and_content_ids(syncs: Syncs):
         await syncs.create(WHO)
     with pytest.raises(InvalidInput, match="cids must be content ids"):
         await syncs.create(WHO, "peer.example.org:1", cids=["x"])
+    with pytest.raises(InvalidInput, match="invalid remote directory URL"):
+        await syncs.create(WHO, "peer.example.org")
+    with pytest.raises(InvalidInput, match="invalid remote registry URL"):
+        await syncs.create(WHO, registry_url="peer.example.org")
     with pytest.raises(InvalidInput, match="sync_id cannot be empty"):
         await syncs.get("")
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "::ffff:127.0.0.1"])
-async def test_what_only_this_machine_can_reach_is_not_dialled(parts: Parts, elsewhere: Elsewhere, address: str):
+async def test_what_only_this_machine_can_reach_is_refused(address: str):
+    with pytest.raises(Forbidden, match="not an address syncs may go to"):
+        await PeerGuard(resolver=Names("93.184.216.34", address)).admit(Peer("peer.example.org", 443, True))
+
+
+async def test_a_sync_with_a_refused_address_fails_without_dialling(parts: Parts, elsewhere: Elsewhere):
     syncs = Syncs(
         parts.database, SystemClock(), parts.events, parts.records,
-        open_remote=elsewhere.open, guard=PeerGuard(resolver=Names("93.184.216.34", address)),
+        open_remote=elsewhere.open, guard=PeerGuard(resolver=Names("127.0.0.1")),
     )  # fmt: skip
     syncs.start()
     async with parts.events.listen(types=[EventType.SYNC_FAILED]) as listening:

@@ -98,6 +98,11 @@ class Records:
             return False
         return await self._database.lookup("SELECT 1 FROM directory_records WHERE cid = ?", cid) is not None
 
+    async def known(self, cids: Sequence[str]) -> set[str]:
+        """Which of these records are here."""
+        wanted = [cid for cid in cids if is_cid(cid)]
+        return set(await self._database.read(lambda rows: store.ids_of(rows, wanted)))
+
     async def newest(self, count: int, below: int | None = None) -> list[tuple[int, NamedRef]]:
         """Records from the newest on, each with its row; `below` goes on behind a row of an earlier answer."""
         rows = await self._database.read(

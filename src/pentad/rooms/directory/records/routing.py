@@ -4,7 +4,7 @@ A query names a class or one above it; a locator's type is matched whole. There 
 looks at the records of this one and scores them by how many queries they answer.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
@@ -25,6 +25,7 @@ from pentad.rooms.directory.search.sql import Sql, among, composed, joined
 _HEAD: Final = 200
 _NO_LIMIT: Final = 2**62
 _RARE: Final = 10_000
+_PAGE: Final = 500
 _MOST_SCORED: Final = 10_000
 """A search scores at most so many records, the newest."""
 
@@ -122,15 +123,32 @@ class Routing:
 
     async def list(self, queries: Sequence[RouteQuery] = (), limit: int = 0) -> "list[Listed]":
         """Published records that answer every query, newest first; a limit of 0 is none."""
+        return [one async for one in self.stream(queries, limit)]
 
-        def work(rows: Rows) -> "list[Listed]":
-            terms = [self._terms(rows, query) for query in queries]
-            if not all(terms):
-                return []
-            conditions = [Sql("r.published_at IS NOT NULL"), *(self._has(found) for found in terms)]
-            return [Listed(cid, labels) for cid, labels in self._read(rows, joined("AND", conditions), limit)]
+    async def stream(self, queries: Sequence[RouteQuery] = (), limit: int = 0) -> AsyncIterator[Listed]:
+        """The same one by one, however many they are: only a page of them is in memory."""
+        below, left = _NO_LIMIT, limit or _NO_LIMIT
+        while left > 0:
+            count = min(left, _PAGE)
+            page = await self._database.read(
+                lambda rows, below=below, count=count: self._page(rows, queries, below, count)
+            )  # fmt: skip
+            for _, one in page:
+                yield one
+            if len(page) < count:
+                return
+            left -= count
+            below = page[-1][0]
 
-        return await self._database.read(work)
+    def _page(
+        self, rows: Rows, queries: Sequence[RouteQuery], below: int, count: int
+    ) -> "list[tuple[int, Listed]]":  # fmt: skip
+        terms = [self._terms(rows, query) for query in queries]
+        if not all(terms):
+            return []
+        conditions = [Sql("r.published_at IS NOT NULL AND r.id < ?", (below,)), *map(self._has, terms)]
+        found = self._read(rows, joined("AND", conditions), count)
+        return [(key, Listed(cid, labels)) for key, cid, labels in found]
 
     async def search(self, queries: Sequence[RouteQuery], min_match_score: int = 1, limit: int = 0) -> "list[Routed]":
         """Published records that answer enough of the queries, those that answer most first, then the newest."""
@@ -143,7 +161,7 @@ class Routing:
             condition = composed("r.published_at IS NOT NULL AND ", joined("OR", conditions))
             routed = [
                 Routed(cid, labels, tuple(query for query in queries if query.matches(labels)))
-                for cid, labels in self._read(rows, condition, _MOST_SCORED)
+                for _, cid, labels in self._read(rows, condition, _MOST_SCORED)
             ]
             enough = [one for one in routed if one.score >= max(min_match_score, 1)]
             return sorted(enough, key=lambda one: -one.score)[: limit or None]
@@ -178,13 +196,13 @@ class Routing:
             return composed("r.id IN (SELECT p.record FROM directory_postings p WHERE ", condition, ")")
         return composed("EXISTS (SELECT 1 FROM directory_postings p WHERE p.record = r.id AND ", condition, ")")
 
-    def _read(self, rows: Rows, condition: Sql, limit: int) -> "list[tuple[str, tuple[str, ...]]]":
+    def _read(self, rows: Rows, condition: Sql, limit: int) -> "list[tuple[int, str, tuple[str, ...]]]":
         found = rows.all(
-            "SELECT r.cid, t.data FROM directory_records r JOIN directory_texts t ON t.record = r.id"  # noqa: S608  own conditions
+            "SELECT r.id, r.cid, t.data FROM directory_records r JOIN directory_texts t ON t.record = r.id"  # noqa: S608  own conditions
             f" WHERE {condition.text} ORDER BY r.id DESC LIMIT ?",
-            *condition.params, limit or _NO_LIMIT,
+            *condition.params, limit,
         )  # fmt: skip
-        return [(cid, _labels(text)) for cid, text in found]
+        return [(key, cid, _labels(text)) for key, cid, text in found]
 
 
 def _labels(text: str) -> tuple[str, ...]:

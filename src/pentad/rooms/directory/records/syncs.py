@@ -224,7 +224,8 @@ class Syncs:
             for part in chunks(list(dict.fromkeys(wanted)), _PORTION):
                 if not await self._renew(sync.id, count):
                     return None
-                absent = [cid for cid in part if not await self._records.exists(cid)]
+                known = await self._records.known(part)
+                absent = [cid for cid in part if cid not in known]
                 fetched = [await self._checked(record, absent) for record in await remote.pull_many(absent)]
                 count += sum(pushed.new for pushed in await self._records.push_many(who, fetched))
             return count

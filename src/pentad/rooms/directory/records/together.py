@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
-from pentad.kernel.errors import Overloaded, PentadError
+from pentad.kernel.errors import Conflict, InvalidInput, Overloaded, PentadError
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory.models import Pushed
 from pentad.rooms.directory.records.store import Draft
@@ -80,8 +80,9 @@ class Together:
         return company
 
     async def _one_by_one(self, company: Sequence[_Waiting], error: PentadError) -> None:
-        if len(company) == 1:
-            _fail(company[0], error)
+        if len(company) == 1 or not isinstance(error, InvalidInput | Conflict):
+            for one in company:  # nobody of them is to blame: the store is, and it would refuse each alike
+                _fail(one, error)
             return
         for one in company:
             try:
