@@ -158,3 +158,9 @@ def test_a_repair_never_leaves_more_errors_and_its_patch_leads_there(record: dic
 def test_a_patch_that_does_not_fit_is_refused(operation: dict[str, Any]):
     with pytest.raises(InvalidInput):
         applied({"list": [1], "text": "x"}, [operation])
+
+
+def test_a_record_with_more_errors_than_are_listed_is_left_as_it_is():
+    record = sample("1.0.0") | {"authors": ["a"] * 5000}
+    fixed, patch, left = repaired(record, validate(record))
+    assert (fixed is record, patch, len(left)) == (True, [], 1000)

@@ -212,3 +212,35 @@ def test_a_hostile_number_of_errors_is_counted_but_not_listed():
 def test_pointers_escape_what_json_pointer_escapes():
     (found,) = findings("1.0.0", put("annotations", "a/b~c", 1))
     assert (found.path, found.pointer) == ("annotations.a/b~c", "/annotations/a~1b~0c")
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        {"x" * 1_000_000: 1},
+        {"annotations": {"x" * 1_000_000: 1}},
+        {"skills": [{"name": "a_" * 500_000}]},
+        {"locators": [{"type": "x" * 1_000_000, "urls": ["u"]}]},
+        {"modules": [{"name": "x/" * 500_000, "data": {}}]},
+        {"schema_version": "9" * 1_000_000},
+    ],
+)
+def test_what_is_said_about_something_huge_is_short(hostile: dict[str, Any]):
+    report = validate(sample("1.1.0") | hostile)
+    assert report.errors
+    assert all(len(line) < 1500 for line in report.lines())
+    assert all(len(repr(finding)) < 3000 for finding in report.errors)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        {"authors": ["a"] * 100_000},
+        {"locators": [{"type": "binary", "urls": [f"u{number}"]} for number in range(20_000)]},
+        {f"key {number}": 1 for number in range(50_000)},
+    ],
+)
+def test_errors_without_number_are_counted_and_not_put_into_words(hostile: dict[str, Any]):
+    report = validate(sample("1.1.0") | hostile)
+    assert len(report.errors) == MOST_FINDINGS
+    assert report.more_errors > 10_000

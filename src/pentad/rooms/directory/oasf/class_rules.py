@@ -99,7 +99,8 @@ def _by_name(classes: Taxonomy, item: Mapping[str, Any], place: Place, out: Repo
         return None
     entry = classes.by_name(called)
     if entry is None or entry.name != called:
-        out.error(unknown_name(classes, item, called, place, out))
+        if not out.is_full():
+            out.error(unknown_name(classes, item, called, place, out))
         return None
     return entry
 
@@ -128,11 +129,11 @@ def unknown_name(classes: Taxonomy, item: Mapping[str, Any], called: str, place:
 
 def near_classes(classes: Taxonomy, called: str) -> tuple[list[ClassEntry], bool]:
     """Classes a name may mean, best first, and whether the first is surely meant."""
-    last = called[:200].rstrip("/").rsplit("/", 1)[-1]
+    called = called[:200]
+    last = called.rstrip("/").rsplit("/", 1)[-1]
     usable = [entry for entry in classes.all if not entry.grouping]
-    same = [
-        e for e in usable if folded(last) in (folded(e.short), folded(e.caption)) or folded(e.name) == folded(called)
-    ]
+    whole, end = folded(called), folded(last)
+    same = [e for e in usable if end in (folded(e.short), folded(e.caption)) or whole == folded(e.name)]
     if same:
         return same[:3], len(same) == 1
     shorts = {entry.short: entry for entry in usable}

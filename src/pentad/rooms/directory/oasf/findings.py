@@ -11,6 +11,8 @@ import msgspec
 MOST_FINDINGS: Final = 1000
 """More errors (or warnings) than this are only counted."""
 
+MOST_OF_A_KEY: Final = 200
+
 MOST_LOOKUPS: Final = 24
 """How often one validation searches for names that are near: the search is slow and a record may be hostile."""
 
@@ -88,6 +90,13 @@ class Report:
         else:
             self.more_warnings += 1
 
+    def is_full(self) -> bool:
+        """Whether a further error would only be counted; counts it then, so that nobody need put it into words."""
+        if len(self.errors) < MOST_FINDINGS:
+            return False
+        self.more_errors += 1
+        return True
+
     def may_search(self) -> bool:
         """Whether one more search for near names is within bounds; counts it."""
         self._lookups += 1
@@ -107,8 +116,14 @@ def steps(place: Place) -> list[str | int]:
 def path(place: Place) -> str:
     text = ""
     for step in steps(place):
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+        key = f"[{step}]" if isinstance(step, int) else _short(step)
+        text += f".{key}" if text and not isinstance(step, int) else key
     return text
+
+
+def _short(key: str) -> str:
+    """A key may be as long as a record; what is said about it is not."""
+    return key if len(key) <= MOST_OF_A_KEY else key[:MOST_OF_A_KEY] + "..."
 
 
 def pointer(place: Place) -> str:
@@ -120,5 +135,9 @@ def pointer_of(keys: Sequence[str | int]) -> str:
 
 
 def finding(code: str, message: str, place: Place, **facts: Any) -> Finding:
-    """A finding at a place."""
-    return Finding(code, message, path(place), pointer(place), **facts)
+    """A finding at a place. A key too long to be repeated is not repaired either."""
+    keys = steps(place)
+    shortened = [key if isinstance(key, int) else _short(key) for key in keys]
+    if shortened != keys:
+        facts |= {"patch": (), "certain": False}
+    return Finding(code, message, path(place), pointer_of(shortened), **facts)

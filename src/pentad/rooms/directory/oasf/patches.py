@@ -1,7 +1,6 @@
 """Applies JSON Patches (RFC 6902): add, remove, replace and move, on a copy."""
 
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from typing import Any, cast
 
 from pentad.kernel.errors import InvalidInput
@@ -9,10 +8,19 @@ from pentad.kernel.errors import InvalidInput
 
 def applied(data: dict[str, Any], patch: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """The document after all operations; the given one is not touched."""
-    document: dict[str, Any] = deepcopy(data)
+    document: dict[str, Any] = _copied(data)
     for operation in patch:
         _apply(document, operation)
     return document
+
+
+def _copied(value: Any) -> Any:
+    """A copy of plain JSON: several times faster than a copy of anything."""
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_copied(item) for item in cast("list[Any]", value)]
+    return value
 
 
 def _apply(document: Any, operation: Mapping[str, Any]) -> None:
@@ -24,9 +32,9 @@ def _apply(document: Any, operation: Mapping[str, Any]) -> None:
         _take(document, target)
     elif name == "replace":
         _take(document, target)
-        _put(document, target, deepcopy(operation["value"]))
+        _put(document, target, _copied(operation["value"]))
     elif name == "add":
-        _put(document, target, deepcopy(operation["value"]))
+        _put(document, target, _copied(operation["value"]))
     else:
         raise InvalidInput(f"The patch has an operation {name!r}.", hint="Use add, remove, replace or move.")
 

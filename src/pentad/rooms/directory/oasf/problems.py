@@ -41,6 +41,8 @@ def json_type(value: Any) -> str:
 
 def wrong_type(value: Any, place: Place, name: str, expected: str, kind: str, out: Report) -> None:
     """The value is of another JSON type."""
+    if out.is_full():
+        return
     changed = converted(value, kind)
     patch = replacing(place, changed) if changed is not NOTHING else []
     out.error(
@@ -78,7 +80,7 @@ def nothing(name: str, required: bool, rule: Rule, place: Place, out: Report) ->
     trial = Report("")
     rule(None, place, name, trial)
     for found in trial.errors:
-        patch = () if required else ({"op": "remove", "path": found.pointer},)
+        patch = () if required else ({"op": "remove", "path": pointer((place, name))},)
         out.error(replaced(found, patch=patch, certain=not required))
 
 
@@ -182,6 +184,8 @@ def _missing_in_record(requirement: str, name: str) -> Finding:
 
 def unknown(name: str, holder: Mapping[str, Any], shape: Shape, rules: Rules, place: Place, out: Report) -> None:
     """An attribute the object does not have. It is surely a misspelling when its value fits the name it is near to."""
+    if out.is_full():
+        return
     near, sure = misspelled(name[:100], [n for n in rules if n not in holder]) if out.may_search() else ([], False)
     patch: Patch = []
     if sure and fits_rule(rules[near[0]], holder[name], near[0]):
@@ -227,6 +231,8 @@ def empty(name: str, place: Place, out: Report) -> None:
 
 def duplicate(name: str, first: int, index: int, place: Place, out: Report) -> None:
     """An item of a list that is there before."""
+    if out.is_full():
+        return
     here = (place, index)
     out.error(
         finding(

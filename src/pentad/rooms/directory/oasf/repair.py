@@ -12,17 +12,21 @@ from pentad.rooms.directory.oasf.findings import Finding, Patch, Report
 from pentad.rooms.directory.oasf.patches import applied
 from pentad.rooms.directory.oasf.validator import validate
 
-_ROUNDS: Final = 6
+_ROUNDS: Final = 4
 """One repair may lay bare the next: a renamed attribute, then its value."""
 
-_ONE_BY_ONE: Final = 32
+_ONE_BY_ONE: Final = 6
+"""How many patches are tried by themselves in a round; a record may be large, and each try validates it."""
 
 
 def repaired(data: dict[str, Any], report: Report) -> tuple[dict[str, Any], Patch, list[Finding]]:
-    """The record with every certain repair, the patch that leads to it, and what is still to be said of it."""
+    """The record with every certain repair, the patch that leads to it, and what is still to be said of it.
+
+    A record with more errors than a report lists is beyond repair, and left as it is.
+    """
     done: Patch = []
     fixed = data
-    for _ in range(_ROUNDS):
+    for _ in range(0 if report.more_errors else _ROUNDS):
         better, patch = _improved(fixed, report)
         if not patch:
             break

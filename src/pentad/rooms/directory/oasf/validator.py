@@ -219,6 +219,8 @@ def _report_repeated_types(locators: list[Any], place: Place, out: Report) -> No
         kind = locator.get("type") if locator.__class__ is dict else None
         if not isinstance(kind, str) or (first := seen.setdefault(kind, index)) == index or locator == locators[first]:
             continue
+        if out.is_full():
+            continue
         here = (place, index)
         patch = _merged(locators[first], locator, (place, first), here)
         message = f'Locator type "{kind[:40]}" is used twice: {path((place, first))} and {path(here)}.'
