@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from grpc import StatusCode, aio
 
+from pentad.kernel.cid import canonical_json, cid_of
 from pentad.rooms.directory.wire.protos import events_pb2, routing_pb2, store_pb2
 from tests.rooms.directory.records.parts import agent
 from tests.rooms.directory.wire.site import Site, Wire, open_site, ref
@@ -30,7 +31,7 @@ async def heard(call: Any, count: int) -> list[events_pb2.Event]:
 
 async def test_the_life_of_a_record_is_told(site: Site, wire: Wire) -> None:
     record = agent(domains=[{"name": "technology/networking", "id": 103}])
-    (cid,) = await wire.push(record)
+    cid = cid_of(canonical_json(record))
     call = await listening(wire, cid_filters=[cid])
     published = routing_pb2.PublishRequest(record_refs=routing_pb2.RecordRefs(refs=[ref(cid)]))
     unpublished = routing_pb2.UnpublishRequest(record_refs=routing_pb2.RecordRefs(refs=[ref(cid)]))

@@ -63,7 +63,8 @@ async def test_a_message_over_four_mebibytes_is_refused(wire: Wire) -> None:
 async def test_a_record_that_is_too_large_as_text_lets_those_before_it_through(wire: Wire) -> None:
     """`<` is one byte on the wire and six in the canonical text."""
     good = agent()
-    module = {"name": "integration/mcp", "id": 202, "data": {"name": "s", "connections": [{"type": "stdio", "command": "c"}], "mcp_data": "<" * 2_000_000}}  # fmt: skip  # noqa: E501
+    data = {"name": "s", "connections": [{"type": "stdio", "command": "c"}], "mcp_data": "<" * 2_000_000}
+    module = {"name": "integration/mcp", "id": 202, "data": data}
     refusal = await wire.refused("StoreService/Push", record_of(good), record_of(agent(modules=[module])))
     assert refusal.code is StatusCode.INVALID_ARGUMENT
     assert "limit" in refusal.text

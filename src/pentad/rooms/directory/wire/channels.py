@@ -23,6 +23,7 @@ _OPTIONS: Final[list[tuple[str, Any]]] = [
     ("grpc.max_receive_message_length", _ANSWER_BYTES),
     ("grpc.max_send_message_length", _ANSWER_BYTES),
     ("grpc.enable_retries", 0),
+    ("grpc.use_local_subchannel_pool", 1),
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.max_reconnect_backoff_ms", 2_000),
 ]

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any, TypeVar, cast
 
 from google.protobuf.message import Message
-from grpc import aio
+from grpc import StatusCode, aio
 
 from pentad.kernel.errors import Unavailable
 from pentad.rooms.directory.wire.channels import Channel
@@ -12,6 +12,10 @@ from pentad.rooms.directory.wire.client_settings import ClientSettings
 from pentad.rooms.directory.wire.statuses import error_of
 
 M = TypeVar("M", bound=Message)
+
+
+class BrokenStream(Unavailable):
+    """The server ended a stream while requests were still being sent; gRPC then does not know why."""
 
 
 class WireClient:
@@ -43,10 +47,15 @@ class WireClient:
             yield one
 
     async def exchanged(self, method: str, requests: Sequence[bytes]) -> AsyncIterator[bytes]:
-        """A stream of requests, an answer for each, all as their bytes."""
-        channel = await self._channel.opened()
-        ask: Any = cast("Any", channel).stream_stream(method)
-        call = ask(iter(requests), timeout=self._deadline, metadata=await self._channel.metadata())
+        """A stream of requests, an answer for each, all as their bytes.
+
+        A stream of one is sent as a single request, which looks the same to the server and cannot be cut short.
+        """
+        channel: Any = await self._channel.opened()
+        alone = len(requests) == 1
+        ask = channel.unary_stream(method) if alone else channel.stream_stream(method)
+        given = requests[0] if alone else iter(requests)
+        call = ask(given, timeout=self._deadline, metadata=await self._channel.metadata())
         count = 0
         async for one in self._read(call):
             count += 1
@@ -59,6 +68,8 @@ class WireClient:
             async for one in call:
                 yield one
         except aio.AioRpcError as error:
+            if not isinstance(cast("object", error.code()), StatusCode):
+                raise BrokenStream(f"The directory at {self.address} ended the stream.") from None
             raise error_of(error.code(), error.details() or "", self.address) from None
         finally:
             call.cancel()

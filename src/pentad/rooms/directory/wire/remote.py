@@ -13,7 +13,7 @@ from pentad.kernel.errors import InvalidInput, NotFound, Unavailable
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory.models import Pushed, Record
 from pentad.rooms.directory.search.query import Found, Hit, Query
-from pentad.rooms.directory.wire.client import WireClient
+from pentad.rooms.directory.wire.client import BrokenStream, WireClient
 from pentad.rooms.directory.wire.client_settings import ClientSettings
 from pentad.rooms.directory.wire.protos import core_pb2, naming_pb2, search_pb2, sign_pb2
 from pentad.rooms.directory.wire.statuses import NotOffered
@@ -79,16 +79,18 @@ class RemoteNode:
         raise NotFound(f"record not found: {cid}")
 
     async def pull_many(self, cids: Sequence[str]) -> list[Record]:
-        """Asked for together; one that is missing ends a stream, so behind it another one begins."""
+        """Asked for together; one that is missing ends a stream, and behind it another one begins."""
         found: list[Record] = []
-        left = list(cids)
+        left, together = list(cids), len(cids)
         while left:
             try:
-                async for record in self._pulled(left):
+                async for record in self._pulled(left[:together]):
                     found.append(record)
                     left.pop(0)
             except NotFound:
                 left.pop(0)
+            except BrokenStream:
+                together = 1
         return found
 
     async def search_cids(self) -> list[str]:

@@ -19,6 +19,7 @@ from pentad.rooms.directory.wire.protos import workload_pb2
 
 _SERVICE: Final = "/SpiffeWorkloadAPI/"
 _METADATA: Final = (("workload.spiffe.io", "true"),)  # the API refuses calls without it, which keeps web pages out
+_OPTIONS: Final = [("grpc.use_local_subchannel_pool", 1)]  # an agent that was down a moment ago is asked again
 _SEQUENCE: Final = 0x30
 
 
@@ -33,7 +34,7 @@ class Identity:
 
 async def fetched_identity(socket: str, seconds: float) -> Identity:
     """The workload's first X509-SVID."""
-    async with aio.insecure_channel(_target(socket)) as channel:
+    async with aio.insecure_channel(_target(socket), options=_OPTIONS) as channel:
         fetch: Any = channel.unary_stream(
             f"{_SERVICE}FetchX509SVID",
             request_serializer=workload_pb2.X509SVIDRequest.SerializeToString,
@@ -53,7 +54,7 @@ async def fetched_identity(socket: str, seconds: float) -> Identity:
 
 async def fetched_token(socket: str, audience: str, seconds: float) -> str:
     """The workload's JWT-SVID for an audience."""
-    async with aio.insecure_channel(_target(socket)) as channel:
+    async with aio.insecure_channel(_target(socket), options=_OPTIONS) as channel:
         fetch: Any = channel.unary_unary(
             f"{_SERVICE}FetchJWTSVID",
             request_serializer=workload_pb2.JWTSVIDRequest.SerializeToString,
