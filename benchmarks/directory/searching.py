@@ -97,6 +97,8 @@ class Question:
             return asked({"names": [name(number)[:-1] + "*"]}, limit=20)
         if self.title == "infix wildcard":
             return asked({"names": [f"*{name(number)[12:-1]}?"]}, limit=20)
+        if self.title == "infix wildcard within a word":
+            return asked({"names": [f"*{number:07d}".replace("*0", "*")]}, limit=20)
         if self.title == "version comparison":
             return asked({"versions": [f">=90.0.{turn % _RARE}"]}, limit=20)
         if self.title == "words, one of them rare":
@@ -113,6 +115,7 @@ QUESTIONS: Final = (
     Question("rare skill and a domain", True, 1, _RARE),
     Question("prefix wildcard", True, 1, 1),
     Question("infix wildcard", True, 1, 1),
+    Question("infix wildcard within a word", True, 1, 1),
     Question("version comparison", True, 1, _RARE),
     Question("words, one of them rare", True, 1, 1),
     Question("two frequent classes", False, 1, 10**9),

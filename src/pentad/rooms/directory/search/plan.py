@@ -125,15 +125,26 @@ def page(
     rows: Rows, plan: Plan, source: Source, *, order: Order, after: tuple[int, ...] | None, limit: int, offset: int
 ) -> list[Row]:
     """Ids, CIDs and popularity of the records of one page, in order."""
-    popular = order == "popular"
+    behind = [] if after is None else [_behind(source.record, after, popular=order == "popular")]
+    if order != "popular" or source.table is not None:
+        return _part(rows, plan, source, order, behind, limit, offset)
+    # an index has those that were ever used, in order; all others follow, the newest first
+    wanted = offset + limit
+    used = _part(rows, plan, source, order, [*behind, Sql(f"{POPULARITY} > 0")], wanted, 0)
+    if len(used) < wanted:
+        used += _part(rows, plan, source, "newest", [*behind, Sql(f"{POPULARITY} = 0")], wanted - len(used), 0)
+    return used[offset:]
+
+
+def _part(
+    rows: Rows, plan: Plan, source: Source, order: Order, more: Sequence[Sql], limit: int, offset: int
+) -> list[Row]:
     record = source.record
-    where = [source.link(with_row=True), *plan.checks(record)]
-    if after is not None:
-        where.append(_behind(record, after, popular=popular))
+    where = joined("AND", (source.link(with_row=True), *plan.checks(record), *more))
     # `+ 0` keeps the stores from walking along all records: a few are found by another index and then sorted
     sorting = {"popular": f"{POPULARITY} DESC, {record} DESC", "newest": f"{record} DESC", "few": f"{record} + 0 DESC"}
     statement = composed(
-        "SELECT r.id, r.cid, ", POPULARITY, " FROM ", source.tables(with_row=True), " WHERE ", joined("AND", where),
+        "SELECT r.id, r.cid, ", POPULARITY, " FROM ", source.tables(with_row=True), " WHERE ", where,
         f" ORDER BY {sorting[order]}", Sql(" LIMIT ? OFFSET ?", (limit, offset)),
     )  # fmt: skip
     return rows.all(statement.text, *statement.params)
