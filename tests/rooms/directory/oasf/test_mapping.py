@@ -54,6 +54,12 @@ def test_a_reused_id_is_not_taken_for_the_same_class():
     assert there.entry.id != 104
 
 
+def test_a_patch_release_is_mapped_as_its_line_is():
+    entry = taxonomy("0.3.1", "skill").by_name("nlu")
+    assert entry is not None
+    assert mapped(entry, "0.3.1", "0.7.5", "skill") == mapped(entry, "0.3.1", "0.7.0", "skill")
+
+
 def test_a_class_without_counterpart_has_none():
     entry = taxonomy("1.1.0", "skill").by_name("neural_3d_reconstruction")
     assert entry is not None

@@ -103,6 +103,11 @@ def test_the_tables_are_small_and_say_where_they_are_from():
     assert (folder / "README.md").read_text().startswith("Facts from OASF, Apache-2.0")
 
 
+def test_a_patch_release_has_the_classes_of_its_line():
+    assert taxonomy("0.7.5", "skill") is taxonomy("0.7.0", "skill")
+    assert taxonomy("1.0.3", "module").version == "1.0.0"
+
+
 def test_a_version_that_is_not_embedded_has_no_taxonomy():
     with pytest.raises(ValueError, match="not an embedded"):
         taxonomy("0.5.0", "skill")

@@ -41,7 +41,7 @@ class Mapped:
 @lru_cache(maxsize=8192)
 def mapped(entry: ClassEntry, from_version: str, to_version: str, family: Family) -> Mapped | None:
     """The class of `to_version` that a class of `from_version` corresponds to; None when it has none."""
-    there = taxonomy(to_version, family)
+    here, there = taxonomy(from_version, family), taxonomy(to_version, family)
     fitting = [e for e in there.all if entry.grouping or not e.grouping]
     for found in fitting:
         if found.name == entry.name:
@@ -51,7 +51,7 @@ def mapped(entry: ClassEntry, from_version: str, to_version: str, family: Family
         for found in fitting:
             if found.name in names:
                 return Mapped(found, "successor")
-    if {from_version, to_version} <= _STABLE_IDS[family] and (kept := there.by_id(entry.id)) is not None:
+    if {here.version, there.version} <= _STABLE_IDS[family] and (kept := there.by_id(entry.id)) is not None:
         return Mapped(kept, "id")
     for found in fitting:
         if found.short == entry.short:

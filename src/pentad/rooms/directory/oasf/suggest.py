@@ -60,7 +60,7 @@ class _Index:
 
 def suggest(text: str, version: str, family: Family, limit: int = 5) -> list[Suggestion]:
     """The classes that fit a text best, best first."""
-    index = _index(version, family)
+    index = _index(taxonomy(version, family))
     scores: dict[int, float] = {}
     hits: dict[int, dict[str, str]] = {}
     for word, stem, weight in _asked(text):
@@ -101,8 +101,7 @@ def _synonyms() -> dict[str, list[str]]:
 
 
 @cache
-def _index(version: str, family: Family) -> _Index:
-    classes = taxonomy(version, family)
+def _index(classes: Taxonomy) -> _Index:
     entries = tuple(entry for entry in classes.all if not entry.grouping and not entry.deprecated)
     postings: dict[str, list[tuple[int, float]]] = {}
     weights = [_weights(classes, entry) for entry in entries]

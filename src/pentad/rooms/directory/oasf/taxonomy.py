@@ -8,10 +8,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Final
 
-from pentad.rooms.directory.oasf.versions import EMBEDDED, Family, table_version
+from pentad.rooms.directory.oasf.versions import Family, serving, table_version
 
 FAMILIES: Final[tuple[Family, ...]] = ("skill", "domain", "module")
 
@@ -74,16 +73,23 @@ class Taxonomy:
         return [self._names["/".join(parts[:length])] for length in range(1, len(parts))]
 
 
-@cache
 def taxonomy(version: str, family: Family) -> Taxonomy:
-    """The classes of an embedded version."""
-    if version not in EMBEDDED:
-        raise ValueError(f"{version!r} is not an embedded OASF version")
+    """The classes of a version, or of the embedded one that answers for it (0.7.0 for 0.7.5)."""
+    served = serving(version)
+    if served is None:
+        raise ValueError(f"{version[:40]!r} is not an embedded OASF version")
+    return _taxonomy(served.version, family)
+
+
+@cache
+def _taxonomy(version: str, family: Family) -> Taxonomy:
     return Taxonomy(version, family, _entries(table_text(f"{family}s", version)))
 
 
 def table_text(table: str, version: str, suffix: str = "txt") -> str:
     """The text of an embedded table."""
+    from importlib.resources import files  # slow to import, and not needed before a table is
+
     name = f"{table}-{table_version(table, version)}.{suffix}"
     return (files("pentad.rooms.directory.oasf") / "tables" / name).read_text(encoding="utf-8")
 
