@@ -185,22 +185,24 @@ def object_check(shape: Shape, rules: Rules, texts: Mapping[str, int], required:
     """
     expected = frozenset((*required, *shape.recommended()))
     constraints = tuple((holding(constraint), constraint) for constraint in shape.constraints)
-    limit_of = texts.get
-    rule_of = rules.get
+    limits = dict.fromkeys(rules, -1) | dict(texts)
+    known = dict(rules)
 
     def check(value: Any, place: Place, out: Report) -> None:
         if value.__class__ is not dict:
             wrong_type(value, place, shape.name, shape.name, "object", out)
             return
         for name, item in value.items():
-            if item.__class__ is str and len(item) <= limit_of(name, -1):
+            try:
+                if item.__class__ is str and len(item) <= limits[name]:
+                    continue
+                rule = known[name]
+            except KeyError:
+                unknown(name, value, shape, rules, place, out)
                 continue
-            rule = rule_of(name)
             if rule is anything:
                 continue
-            if rule is None:
-                unknown(name, value, shape, rules, place, out)
-            elif item is None:
+            if item is None:
                 nothing(name, name in required, rule, place, out)
             else:
                 rule(item, place, name, out)
