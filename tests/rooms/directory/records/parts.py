@@ -43,6 +43,7 @@ class Parts:
     routing: Routing
 
     async def stop(self) -> None:
+        await self.records.stop()
         await self.publications.stop()
         await self.popularity.stop()
         await self.events.stop()

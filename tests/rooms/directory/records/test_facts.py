@@ -112,4 +112,5 @@ def test_words_are_folded_and_cutting_them_again_changes_nothing(text: str):
 
 def test_words_have_no_accents_no_case_and_no_marks():
     assert words("Über-Agent_7 don't naïve ÉCOLE") == ["uber", "agent", "7", "don", "t", "naive", "ecole"]
+    assert words("\N{MATHEMATICAL ITALIC CAPITAL A}I \N{LATIN SMALL LIGATURE FI}ne") == ["ai", "fine"]
     assert tsvector_text([("a b", "A"), ("b", "D")]) == "'a':1A 'b':2A,3D"

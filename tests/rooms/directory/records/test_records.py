@@ -246,3 +246,15 @@ async def test_a_cid_is_completed_from_its_beginning(parts: Parts):
     assert await parts.records.cids_from(beginning, 100) == sorted(cid for cid in pushed if cid.startswith(beginning))
     assert await parts.records.cids_from(pushed[7], 100) == [pushed[7]]
     assert await parts.records.cids_from("x%_\0", 100) == []
+
+
+async def test_what_was_counted_last_is_not_lost_at_the_end(stores: Stores):
+    parts = parts_over(await stores.open(SETS))
+    pushed = await parts.records.push(WHO, agent())
+    await parts.records.pull(pushed.cid)
+    abandoned = asyncio.create_task(parts.records.push(WHO, agent()))
+    await asyncio.sleep(0)
+    await parts.stop()
+    assert await abandoned == Pushed((await parts.records.newest(1))[0][1].cid, new=True)
+    row = await parts.database.lookup("SELECT pulls FROM directory_records WHERE cid = ?", pushed.cid)
+    assert row == (1,)

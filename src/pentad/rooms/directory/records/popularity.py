@@ -7,6 +7,7 @@ line in the log. Pulls are told as events with the counts, since a pull by itsel
 import asyncio
 import logging
 from collections import Counter
+from contextlib import suppress
 from typing import Final
 
 from pentad.kernel.errors import PentadError
@@ -27,6 +28,7 @@ class Popularity:
         self._events = events
         self._pulled: list[str] = []
         self._looked_up: list[str] = []
+        self._ending = asyncio.Event()
         self._flushing: asyncio.Task[None] | None = None
 
     def pulled(self, *cids: str) -> None:
@@ -52,9 +54,9 @@ class Popularity:
 
     async def stop(self) -> None:
         """Count what is left."""
+        self._ending.set()
         if self._flushing is not None:
-            self._flushing.cancel()
-            await asyncio.gather(self._flushing, return_exceptions=True)
+            await self._flushing
         await self.flush()
 
     def _note(self, waiting: list[str], cids: tuple[str, ...]) -> None:
@@ -65,7 +67,9 @@ class Popularity:
 
     async def _flush_soon(self) -> None:
         while self._pulled or self._looked_up:
-            await asyncio.sleep(_FLUSH_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_FLUSH_SECONDS):
+                    await self._ending.wait()
             await self.flush()
 
     def _write(self, tx: Transaction, pulled: list[str], looked_up: list[str]) -> None:

@@ -40,6 +40,10 @@ class Records:
         self._popularity = popularity
         self._together = Together(self._push)
 
+    async def stop(self) -> None:
+        """Finish the pushes that are under way, also those whose callers have gone."""
+        await self._together.finish()
+
     async def push(self, who: Principal, data: Mapping[str, Any]) -> Pushed:
         """Keep a record that was found valid; pushing it again changes nothing."""
         return await self._together.push(who, drafted(data))

@@ -46,6 +46,11 @@ class Together:
             self._pushing = asyncio.create_task(self._work_off(), name="directory-pushes")
         return await done
 
+    async def finish(self) -> None:
+        """Wait until nothing is left to push."""
+        if self._pushing is not None:
+            await self._pushing
+
     async def _work_off(self) -> None:
         while self._waiting:
             company = self._company()

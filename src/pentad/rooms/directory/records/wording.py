@@ -22,7 +22,7 @@ def words(text: str) -> list[str]:
     if cut.isascii():
         folded = cut.lower()
     else:
-        apart = unicodedata.normalize("NFKD", cut.casefold())
+        apart = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", cut).casefold())
         folded = "".join(character for character in apart if not unicodedata.combining(character))
     return [word[:_LONGEST_WORD] for word in _WORD.findall(folded)]
 
