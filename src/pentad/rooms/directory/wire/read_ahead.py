@@ -13,7 +13,7 @@ from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
 
-MESSAGES_MOST: Final = 256
+MESSAGES_MOST: Final = 512
 BYTES_MOST: Final = 8 * 1024 * 1024
 
 
@@ -29,6 +29,11 @@ class ReadAhead(Generic[T]):
         self._ended = False
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something has arrived that nobody has taken."""
+        return bool(self._waiting)
 
     async def batch(self) -> list[T]:
         """All that has arrived, at least one; empty at the end of the stream. A failure comes in its turn."""

@@ -64,7 +64,7 @@ class _Routing:
             )
 
     async def list(self, call: Caller, request: routing_pb2.ListRequest) -> AsyncIterator[routing_pb2.ListResponse]:
-        for found in await self._directory.routing.list(_queries(request.queries), request.limit):
+        async for found in self._directory.routing.stream(_queries(request.queries), request.limit):
             yield routing_pb2.ListResponse(record_ref=core_pb2.RecordRef(cid=found.cid), labels=found.labels)
 
     async def providers(

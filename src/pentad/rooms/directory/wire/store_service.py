@@ -4,15 +4,18 @@ Answers come in the order of the requests; what arrived together is stored or re
 fails ends the stream, after everything before it was answered.
 """
 
+import asyncio
 from collections.abc import AsyncIterable, AsyncIterator
-from typing import Any, Final
+from typing import Final
 
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.principal import Principal
-from pentad.rooms.directory.models import Pushed, RecordMeta
+from pentad.rooms.directory.models import RecordMeta
+from pentad.rooms.directory.records.records import drafted
+from pentad.rooms.directory.records.store import Draft
 from pentad.rooms.directory.wire.calls import Caller, Method, Service
 from pentad.rooms.directory.wire.parts import Parts
 from pentad.rooms.directory.wire.protos import core_pb2
@@ -38,10 +41,23 @@ class _Store:
         self._directory = directory
 
     async def push(self, call: Caller, stream: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-        async with reading_ahead(stream, self._checked) as ahead:
-            while batch := await ahead.batch():
-                async for pushed in self._pushed(call.who, batch):
-                    yield length_delimited(b"\x0a", pushed.cid.encode())
+        """While one batch is being stored, the answers for the one before it go out and the next one comes in."""
+        async with reading_ahead(stream, self._drafted) as ahead:
+            kept: list[Draft] = []
+            while drafts := await ahead.batch():
+                keeping = asyncio.create_task(self._keep(call.who, drafts))
+                try:
+                    for draft in kept:
+                        yield _ref(draft)
+                    await keeping
+                finally:
+                    keeping.cancel()
+                    await asyncio.gather(keeping, return_exceptions=True)
+                kept = drafts
+                if not ahead.waiting:
+                    for draft in kept:
+                        yield _ref(draft)
+                    kept = []
 
     async def pull(self, call: Caller, stream: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
         async with reading_ahead(stream, cid_of_ref, messages=PULLED_AT_ONCE) as ahead:
@@ -66,19 +82,12 @@ class _Store:
             await self._directory.records.delete(call.who, await cid_of_ref(raw))
         return Empty()
 
-    async def _pushed(self, who: Principal, batch: list[dict[str, Any]]) -> AsyncIterator[Pushed]:
-        """All together; one that is refused has the others pushed one by one, up to it."""
-        try:
-            pushed = await self._directory.records.push_many(who, batch)
-        except InvalidInput:
-            for data in batch:
-                yield await self._directory.records.push(who, data)
-            return
-        for one in pushed:
-            yield one
+    async def _keep(self, who: Principal, drafts: list[Draft]) -> None:
+        records = self._directory.records
+        await self._directory.platform.database.write(lambda tx: records.write(tx, who, drafts))
 
-    async def _checked(self, raw: bytes) -> dict[str, Any]:
-        """The record a message carries, known to be valid."""
+    async def _drafted(self, raw: bytes) -> Draft:
+        """The record a message carries, known to be valid and ready to be kept."""
         data = decoded_record(raw)
         try:
             report = await self._directory.schemas.validate(data)
@@ -88,7 +97,12 @@ class _Store:
             raise InvalidInput(f"record validation failed: [{error.message}]") from None
         if not report.valid:
             raise InvalidInput(f"record validation failed: [{' '.join(one.line() for one in report.errors)}]")
-        return data
+        return drafted(data)
+
+
+def _ref(draft: Draft) -> bytes:
+    """The wire form of a `core.v1.RecordRef`."""
+    return length_delimited(b"\x0a", draft.cid.encode())
 
 
 async def cid_of_ref(raw: bytes) -> str:
