@@ -86,7 +86,7 @@ class Pattern:
 
     @property
     def words(self) -> tuple[tuple[str, bool], ...]:
-        """Words every match has, and whether the whole word is known or only how it begins; whole ones first."""
+        """Words every match has, and whether the whole word is known or only how it begins; likely rare ones first."""
         found: list[tuple[str, bool]] = []
         for place, piece in enumerate(self.pieces):
             if isinstance(piece, str):
@@ -95,7 +95,7 @@ class Pattern:
                     whole = _ends(piece, run.end(), last=last)
                     if len(run[0]) >= _SHORTEST_WORD:
                         found.append((run[0][:_LONGEST_WORD], whole and len(run[0]) <= _LONGEST_WORD))
-        return tuple(sorted(dict.fromkeys(found), key=lambda word: (not word[1], -len(word[0]))))
+        return tuple(sorted(dict.fromkeys(found), key=lambda word: (word[0].isalpha(), not word[1], -len(word[0]))))
 
     def around(self) -> "Pattern":
         """The same pattern anywhere in a value."""

@@ -25,6 +25,9 @@ ALL: Final = 2**62
 GATHERED: Final = 20_000
 """Records of several terms that are put in order at once; beyond, all records are walked along instead."""
 
+_SORTED: Final = 1_000
+"""Records of one term that PostgreSQL puts in order at once: left to itself it may look for them among all."""
+
 Order = Literal["newest", "popular", "few"]
 """`few` is `newest` where it is known that there are not many."""
 
@@ -78,6 +81,13 @@ class Plan:
     @property
     def of_row(self) -> bool:
         return any(clause.of_row for clause in (*self.clauses, *self.excluded))
+
+    @property
+    def few(self) -> bool:
+        """Whether the source has so few records that they are better sorted than met while walking along all."""
+        if self.driver is None:
+            return False
+        return len(self.driver.ids) != 1 or (self.dialect == "postgres" and self.driver.postings <= _SORTED)
 
     @property
     def rows_decide(self) -> bool:

@@ -68,7 +68,7 @@ class _Search:
         after = read_cursor(query, length, length)
         limit = query.limit or ALL
         counted: int | None = None
-        order: Order = "popular" if popular else "newest"
+        order: Order = "popular" if popular else "few" if plan.few else "newest"
         if plan.rows_decide and ranking is None and not popular:
             counted = count(self.rows, plan, source)
             order = "few" if counted <= GATHERED else "newest"
