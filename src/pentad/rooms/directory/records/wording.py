@@ -1,30 +1,18 @@
-"""How text is cut into words for full-text search, the same in both dialects and for what is asked.
+"""What the full-text index of each dialect is given of a record's texts, and how a question is cut."""
 
-Left to themselves the dialects cut differently (hyphens, accents, addresses), so words are cut here: runs of letters
-and digits, without accents and case. What is past the bounds is left out, not refused.
-"""
-
-import re
-import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
-_WORD: Final = re.compile(r"[^\W_]+")
-_LONGEST_WORD: Final = 100
+from pentad.kernel import words as kernel_words
+
 _LONGEST_TEXT: Final = 30_000
 _LAST_PLACE: Final = 16_383
 _MOST_PLACES: Final = 255
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, in order."""
-    cut = text[:_LONGEST_TEXT]
-    if cut.isascii():
-        folded = cut.lower()
-    else:
-        apart = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", cut).casefold())
-        folded = "".join(character for character in apart if not unicodedata.combining(character))
-    return [word[:_LONGEST_WORD] for word in _WORD.findall(folded)]
+    """The words of a text, in order; what is past the bound is left out."""
+    return kernel_words.words(text[:_LONGEST_TEXT])
 
 
 def fts_text(text: str) -> str:

@@ -1,31 +1,20 @@
 """Words of full-text search, the same in both dialects.
 
-Left to themselves the dialects cut text differently (PostgreSQL keeps mail addresses and hyphenated words whole, FTS5
-does not; one drops accents, the other does not). So words are cut here: runs of letters and digits, without accents and
-case. Every word of a search must begin some word of the object.
+Every word of a search must begin some word of the object.
 """
 
-import re
-import unicodedata
 from typing import Final
 
+from pentad.kernel import words as kernel_words
 from pentad.kernel.ports import Dialect
 
-_WORD: Final = re.compile(r"[^\W_]+")
-_LONGEST_WORD: Final = 100
 _LONGEST_TEXT: Final = 200_000
 _MOST_SEARCHED: Final = 32
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, in order. What is past the bounds is left out, not refused."""
-    cut = text[:_LONGEST_TEXT]
-    if cut.isascii():
-        folded = cut.lower()
-    else:
-        apart = unicodedata.normalize("NFKD", cut.casefold())
-        folded = "".join(character for character in apart if not unicodedata.combining(character))
-    return [word[:_LONGEST_WORD] for word in _WORD.findall(folded)]
+    """The words of a text, in order. What is past the bound is left out, not refused."""
+    return kernel_words.words(text[:_LONGEST_TEXT])
 
 
 def indexed_text(dialect: Dialect, text: str) -> str:
