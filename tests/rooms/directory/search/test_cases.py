@@ -226,3 +226,25 @@ async def test_an_id_that_is_no_number_is_refused(search: RecordSearch, arrays: 
 async def test_what_cannot_be_read_is_refused(search: RecordSearch, query: Query, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         await search.find(query)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "exclude", "total"),
+    [
+        ({"skill_names": ["language/*"]}, {}, 2),
+        ({"skill_names": ["language/completion"]}, {}, 2),
+        ({"skill_ids": ["10201", "10202", "77"]}, {}, 3),
+        ({"annotations": ["*"]}, {}, 2),
+        ({"versions": ["v*"]}, {}, 3),
+        ({"versions": [">=v4", "v4*"]}, {}, 3),
+        ({"names": ["*p*"], "skill_names": ["language/*"]}, {}, 1),
+        ({}, {"names": ["Painter"]}, 2),
+        ({}, {"skill_names": ["vision/*"]}, 2),
+        ({}, {"skill_ids": ["1"], "names": ["x"]}, 3),
+    ],
+)
+async def test_a_total_counts_each_record_once_whatever_the_page(
+    search: RecordSearch, arrays: dict[str, list[str]], exclude: dict[str, list[str]], total: int
+) -> None:
+    found = await search.find(asked(arrays, exclude=exclude, limit=1))
+    assert (len(found.hits), found.total, found.has_more) == (1, total, total > 1)
