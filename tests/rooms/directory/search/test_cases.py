@@ -237,7 +237,7 @@ async def test_what_cannot_be_read_is_refused(search: RecordSearch, query: Query
         ({"annotations": ["*"]}, {}, 2),
         ({"versions": ["v*"]}, {}, 3),
         ({"versions": [">=v4", "v4*"]}, {}, 3),
-        ({"names": ["*p*"], "skill_names": ["language/*"]}, {}, 1),
+        ({"names": ["*trip*", "Painter"], "skill_names": ["language/*"]}, {}, 1),
         ({}, {"names": ["Painter"]}, 2),
         ({}, {"skill_names": ["vision/*"]}, 2),
         ({}, {"skill_ids": ["1"], "names": ["x"]}, 3),
