@@ -1,9 +1,10 @@
 """The parts of the directory put together for a server, without the tools: what the gRPC tests open."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from typing import Any
 
+from pentad.kernel.errors import Unavailable
 from pentad.platform import Platform, Room
 from pentad.rooms.directory.oasf.source import EmbeddedSchemas
 from pentad.rooms.directory.records.events import Events
@@ -17,35 +18,22 @@ from pentad.rooms.directory.records.sync_targets import PeerGuard
 from pentad.rooms.directory.records.syncs import Syncs
 from pentad.rooms.directory.search.query import Filter, Query
 from pentad.rooms.directory.search.service import RecordSearch
+from pentad.rooms.directory.trust.jwks import Domain
+from pentad.rooms.directory.trust.service import Trust
 from pentad.rooms.directory.wire.peers import open_peer
 from pentad.rooms.directory.wire.server import open_grpc
 
 
-@dataclass(frozen=True)
-class Verdict:
-    success: bool = False
-    message: str = "not trusted: no signatures found"
-    signers: tuple[()] = ()
+class KeySets:
+    """The keys domains publish, as far as a test says so."""
 
+    def __init__(self) -> None:
+        self.known: dict[str, Mapping[str, Any]] = {}
 
-@dataclass(frozen=True)
-class NameVerdict:
-    verified: bool = False
-    error_message: str | None = "no verification found"
-    domain: str = ""
-    method: str = ""
-    key_id: str = ""
-    verified_at: str = ""
-
-
-class NobodySigned:
-    async def verify(self, cid: str) -> Verdict:
-        return Verdict()
-
-    async def verify_name(self, cid: str | None, name: str | None, version: str | None) -> NameVerdict:
-        return NameVerdict()
-
-    verification_info = verify_name
+    async def key_set(self, domain: Domain) -> Mapping[str, Any]:
+        if domain.authority not in self.known:
+            raise Unavailable(f"{domain.authority} publishes no keys")
+        return self.known[domain.authority]
 
 
 class Served:
@@ -65,7 +53,10 @@ class Served:
         self.routing = Routing(database, clock, self.events, self.publications)
         guard = PeerGuard(hosts=["127.0.0.1"])
         self.syncs = Syncs(database, clock, self.events, self.records, open_remote=open_peer, guard=guard)
-        self.trust = NobodySigned()
+        self.key_sets = KeySets()
+        self.trust = Trust(
+            database, clock, platform.fetcher, self.referrers, self.naming, self.events, resolver=self.key_sets
+        )
 
     async def _find(self, filters: tuple[Filter, ...]) -> Sequence[str]:
         return [hit.cid for hit in (await self.search.find(Query(filters, limit=0))).hits]

@@ -1,13 +1,18 @@
-"""NamingService and SignService, for records nobody has signed."""
+"""NamingService and SignService: records by name, and who stands behind them."""
 
+import base64
 import uuid
+from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from grpc import StatusCode
 
+from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.wire.protos import naming_pb2, sign_pb2
 from tests.rooms.directory.records.parts import agent
-from tests.rooms.directory.wire.site import Wire, ref
+from tests.rooms.directory.wire.site import Site, Wire, ref
 
 pytestmark = pytest.mark.anyio
 
@@ -51,3 +56,53 @@ async def test_signing_is_left_to_the_client(wire: Wire) -> None:
     refusal = await wire.refused("SignService/Sign", sign_pb2.SignRequest(record_ref=ref("x")))
     assert refusal.code is StatusCode.UNIMPLEMENTED
     assert refusal.text == "server-side signing not implemented - use client SDK"
+
+
+async def test_a_signed_record_is_verified_for_those_who_ask_for_its_signer(site: Site, wire: Wire) -> None:
+    (cid,) = await wire.push(agent())
+    key = Ed25519PrivateKey.generate()
+    await site.app.rooms[0].service.trust.sign(LOCAL, cid, pem_of(key))
+    answer = await wire.one("SignService/Verify", sign_pb2.VerifyRequest(record_ref=ref(cid)))
+    assert answer.success
+    (signer,) = answer.signers
+    assert signer.key.algorithm == "Ed25519"
+
+    async def asked(**provider: Any) -> Any:
+        wanted = sign_pb2.VerifyRequestProvider(**provider)
+        return await wire.one("SignService/Verify", sign_pb2.VerifyRequest(record_ref=ref(cid), provider=wanted))
+
+    for provider in (
+        {"any": sign_pb2.VerifyWithAny()},
+        {"key": sign_pb2.VerifyWithKey(public_key=f"\n{signer.key.public_key}  ")},
+    ):
+        assert list((await asked(**provider)).signers) == [signer]
+    for provider in (
+        {"key": sign_pb2.VerifyWithKey(public_key="another")},
+        {"oidc": sign_pb2.VerifyWithOIDC(issuer="https://issuer.example.org")},
+        {"oidc": sign_pb2.VerifyWithOIDC()},
+    ):
+        refused = await asked(**provider)
+        assert (refused.success, refused.error_message) == (False, "no verified signers match the requested provider")
+
+
+async def test_a_name_its_domain_vouches_for_is_verified(site: Site, wire: Wire) -> None:
+    directory = site.app.rooms[0].service
+    host = f"{uuid.uuid4()}.example.org"
+    (cid,) = await wire.push(agent(name=f"https://{host}/agent"))
+    key = Ed25519PrivateKey.generate()
+    await directory.trust.sign(LOCAL, cid, pem_of(key))
+    raw = key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+    public = base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+    directory.key_sets.known[host] = {"keys": [{"kty": "OKP", "crv": "Ed25519", "x": public, "kid": "k1"}]}
+    assert (await directory.trust.verify_name(cid, None)).verified
+    request = naming_pb2.GetVerificationInfoRequest(name=f"{host}/agent")
+    answer = await wire.one("NamingService/GetVerificationInfo", request)
+    assert answer.verified
+    domain = answer.verification.domain
+    assert (domain.domain, domain.method, domain.key_id) == (host, "wellknown", "k1")
+    assert domain.verified_at.seconds > 1_700_000_000
+
+
+def pem_of(key: Ed25519PrivateKey) -> str:
+    plain = serialization.NoEncryption()
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain).decode()

@@ -11,6 +11,7 @@ from typing import Any
 
 import grpc
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from grpc import aio
 
 from pentad.kernel.errors import DeadlineExceeded, InvalidInput, NotFound, PentadError, Unauthenticated, Unavailable
@@ -22,6 +23,7 @@ from pentad.rooms.directory.wire.structs import encoded_record
 from tests.rooms.directory.records.parts import agent
 from tests.rooms.directory.wire.certificates import Authority
 from tests.rooms.directory.wire.site import Site, free_port, open_site
+from tests.rooms.directory.wire.test_naming_methods import pem_of
 from tests.rooms.directory.wire.workload_api import workload_api
 
 pytestmark = pytest.mark.anyio
@@ -90,10 +92,14 @@ async def test_what_the_other_side_cannot_do_is_refused(node: RemoteNode, query:
         await node.search(query)
 
 
-async def test_verdicts_are_asked_for(node: RemoteNode) -> None:
+async def test_verdicts_are_asked_for(node: RemoteNode, site: Site) -> None:
     cid = (await node.push(LOCAL, agent())).cid
     verdict = await node.verify(cid)
     assert (verdict.success, verdict.message) == (False, "not trusted: no verified signatures found")
+    await site.app.rooms[0].service.trust.sign(LOCAL, cid, pem_of(Ed25519PrivateKey.generate()))
+    verdict = await node.verify(cid)
+    assert (verdict.success, verdict.message, verdict.signers[0].issuer) == (True, "trusted", "key:Ed25519")
+    assert verdict.signers[0].identity.startswith("-----BEGIN PUBLIC KEY-----")
     name = await node.verify_name(cid, None, None)
     assert (name.verified, name.error_message) == (False, "no verification found")
 

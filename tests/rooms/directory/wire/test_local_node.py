@@ -1,0 +1,43 @@
+"""The directory of this process as the node the record tools speak to."""
+
+from pathlib import Path
+
+import pytest
+
+from pentad.kernel.errors import Misconfigured, NotFound
+from pentad.kernel.principal import LOCAL
+from pentad.rooms.directory.node import EMBEDDED, LocalNode, opened_node
+from pentad.rooms.directory.search.query import Filter, FilterKind, Query
+from pentad.rooms.directory.wire.remote import RemoteNode
+from tests.rooms.directory.records.parts import agent
+from tests.rooms.directory.wire.site import Site, open_site
+
+pytestmark = pytest.mark.anyio
+UNKNOWN = "baeareifx2kwsn23pstno64xnd23rgxxs2oc7eam7klockwijurxisnvgmu"
+
+
+async def test_the_embedded_directory_is_the_default(site: Site) -> None:
+    node = opened_node(site.app.rooms[0].service)
+    assert (type(node), node.address) == (LocalNode, EMBEDDED)
+    data = agent()
+    pushed = await node.push(LOCAL, data)
+    assert (pushed.new, (await node.push(LOCAL, data)).new) == (True, False)
+    assert (await node.pull(pushed.cid)).data == data
+    assert [one.cid for one in await node.pull_many([UNKNOWN, pushed.cid])] == [pushed.cid]
+    found = await node.search(Query((Filter(FilterKind.NAME, data["name"]),)))
+    assert [hit.cid for hit in found.hits] == [pushed.cid]
+    with pytest.raises(NotFound):
+        await node.pull(UNKNOWN)
+    assert not (await node.verify(pushed.cid)).success
+    assert not (await node.verify_name(pushed.cid, None, None)).verified
+    await node.close()
+
+
+async def test_naming_another_directory_sends_everything_there(tmp_path: Path) -> None:
+    async with open_site(tmp_path, settings={"client_server_address": "127.0.0.1:8888"}) as site:
+        node = opened_node(site.app.rooms[0].service)
+        assert (type(node), node.address) == (RemoteNode, "127.0.0.1:8888")
+        await node.close()
+    async with open_site(tmp_path, settings={"client_server_address": "x:1", "client_auth_mode": "github"}) as site:
+        with pytest.raises(Misconfigured, match="unsupported"):
+            opened_node(site.app.rooms[0].service)
