@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import BaseModel
+from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 
 from pentad.kernel.errors import Misconfigured
@@ -161,7 +162,7 @@ class ResourcePage:
 ResourceListing = Callable[[Call[Any], str | None], Coroutine[Any, Any, ResourcePage]]
 
 
-ASKED_FOR: Final = {"asked_for": True}
+ASKED_FOR: Final[JsonDict] = {"asked_for": True}
 """Put into a field's `json_schema_extra`: a prompt lists the argument as required, and goes on with its default."""
 
 

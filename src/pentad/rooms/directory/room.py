@@ -1,9 +1,14 @@
 """What the directory offers. What only a server or the demo needs is imported when they ask for it."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
 
-from pentad.platform import Platform, Room
+from pentad.platform import Doorway, Platform, Room
+from pentad.rooms.directory.prompts import PROMPTS
+from pentad.rooms.directory.record_tools import RECORD_TOOLS
+from pentad.rooms.directory.resources import RESOURCES, listing
+from pentad.rooms.directory.schema_tools import SCHEMA_TOOLS
 from pentad.rooms.directory.service import Directory
 
 
@@ -17,6 +22,17 @@ async def open_directory(platform: Platform) -> AsyncGenerator[Directory]:
         await directory.stop()
 
 
+def server(directory: Directory, doorway: Doorway) -> AbstractAsyncContextManager[None]:
+    from pentad.rooms.directory.wire.server import open_grpc
+
+    return open_grpc(directory, doorway)
+
+
+async def health(directory: Directory) -> Mapping[str, Any]:
+    """Where records are kept, and how many there are."""
+    return {"node": directory.node.address, "records": await directory.records.count()}
+
+
 ROOM = Room(
     name="directory",
     title="Directory",
@@ -25,4 +41,12 @@ ROOM = Room(
         " records by skill, domain, name or words, pull them by CID, and translate them from and to other formats."
     ),
     open=open_directory,
+    tools=(*SCHEMA_TOOLS, *RECORD_TOOLS),
+    resources=RESOURCES,
+    prompts=PROMPTS,
+    listing=listing,
+    schema="pentad.rooms.directory.schema",
+    server=server,
+    identity=("dir-mcp-server", "v0.1.0"),
+    health=health,
 )

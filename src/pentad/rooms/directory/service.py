@@ -1,16 +1,124 @@
-"""The directory as one object: what its tools, prompts, resources and the gRPC server speak to."""
+"""The directory as one object: what its tools, prompts, resources, commands and the gRPC server speak to.
 
+It only puts the parts together. Nothing is connected and no table is read before somebody asks, so that the room opens
+at once; gRPC is loaded when another directory is named, or a sync goes to one.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping, Sequence
+from ipaddress import ip_network
+from typing import Any, Final
+
+from pentad.kernel.errors import InvalidInput, Misconfigured, PentadError
 from pentad.platform import Platform
+from pentad.rooms.directory.node import Node, opened_node
+from pentad.rooms.directory.oasf.source import EmbeddedSchemas, SchemaSource
+from pentad.rooms.directory.oasf.versions import EMBEDDED, NEWEST
+from pentad.rooms.directory.records.events import Events
+from pentad.rooms.directory.records.naming import Naming
+from pentad.rooms.directory.records.popularity import Popularity
+from pentad.rooms.directory.records.publications import Publications
+from pentad.rooms.directory.records.records import Records
+from pentad.rooms.directory.records.referrers import Referrers
+from pentad.rooms.directory.records.routing import Routing
+from pentad.rooms.directory.records.sync_targets import Peer, PeerGuard
+from pentad.rooms.directory.records.syncs import Remote, Syncs
+from pentad.rooms.directory.search.query import Filter, Query
+from pentad.rooms.directory.search.service import RecordSearch
+from pentad.rooms.directory.trust.service import Trust
+
+LOOK_AGAIN_SECONDS: Final = 300.0
+"""How often signatures nobody has checked are checked, and domains asked whose word is about to expire."""
 
 
 class Directory:
     """Everything the room can do, over one store."""
 
     def __init__(self, platform: Platform) -> None:
+        database, clock = platform.database, platform.clock
         self.platform = platform
+        self.schemas = schemas_of(platform)
+        self.events = Events(database, clock)
+        self.popularity = Popularity(database, self.events)
+        self.records = Records(database, clock, self.events, self.popularity)
+        self.search = RecordSearch(database)
+        self.referrers = Referrers(database, clock)
+        self.naming = Naming(database)
+        self.trust = Trust(database, clock, platform.fetcher, self.referrers, self.naming, self.events)
+        self.publications = Publications(database, clock, self.events, self._find)
+        self.routing = Routing(database, clock, self.events, self.publications)
+        self.syncs = Syncs(
+            database, clock, self.events, self.records,
+            open_remote=_open_peer, check=self.check, guard=_guard(platform.settings),
+        )  # fmt: skip
+        self.node: Node = opened_node(self)
+        self._upkeep: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Begin what runs beside the calls."""
+        """Go on with what an earlier process left undone."""
+        await self.publications.start()
+        self.syncs.start()
+        self._upkeep = asyncio.create_task(self._look_after_trust(), name="directory-trust")
 
     async def stop(self) -> None:
-        """End it."""
+        """Finish what is under way: pushes and counts first, those who listen last."""
+        if self._upkeep is not None:
+            self._upkeep.cancel()
+            await asyncio.gather(self._upkeep, return_exceptions=True)
+        await self.records.stop()
+        await self.publications.stop()
+        await self.syncs.stop()
+        await self.popularity.stop()
+        await self.events.stop()
+        await self.node.close()
+
+    async def check(self, data: Mapping[str, Any]) -> None:
+        """InvalidInput for a record that is not valid."""
+        report = await self.schemas.validate(dict(data))
+        if not report.valid:
+            raise InvalidInput(f"record validation failed: [{'; '.join(one.line() for one in report.errors[:20])}]")
+
+    async def _find(self, filters: tuple[Filter, ...]) -> Sequence[str]:
+        return [hit.cid for hit in (await self.search.find(Query(filters, limit=0))).hits]
+
+    async def _look_after_trust(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+            with contextlib.suppress(PentadError):
+                await self.trust.refresh()
+
+
+def schemas_of(platform: Platform) -> SchemaSource:
+    """The embedded schemas, or those of the OASF server the operator named."""
+    if url := str(platform.settings.get("schema_url") or "").strip():
+        from pentad.rooms.directory.oasf.remote import RemoteSchemas
+
+        return RemoteSchemas(url, platform.fetcher, platform.clock)
+    default = str(platform.settings.get("default_version") or NEWEST)
+    if default not in EMBEDDED:
+        raise Misconfigured(
+            f"rooms.directory.default_version is {default!r}.", hint=f"It is one of {', '.join(EMBEDDED)}."
+        )
+    return EmbeddedSchemas(default)
+
+
+async def _open_peer(peer: Peer) -> Remote:
+    from pentad.rooms.directory.wire.peers import open_peer
+
+    return await open_peer(peer)
+
+
+def _guard(settings: Mapping[str, Any]) -> PeerGuard:
+    try:
+        networks = [ip_network(text) for text in _texts(settings, "sync_networks")]
+    except ValueError as error:
+        raise Misconfigured(f"rooms.directory.sync_networks: {error}.", hint="Write networks as 10.0.0.0/8.") from None
+    return PeerGuard(_texts(settings, "sync_hosts"), networks)
+
+
+def _texts(settings: Mapping[str, Any], key: str) -> list[str]:
+    """A list of the file, or texts with commas between them of the environment."""
+    given = settings.get(key) or ()
+    parts = given.split(",") if isinstance(given, str) else given
+    return [text for part in parts if (text := str(part).strip())]

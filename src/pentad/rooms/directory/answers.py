@@ -1,0 +1,145 @@
+"""What the directory's tools answer, field by field as the original promises, with Pentad's additions at the end.
+
+A failure of business is a field of the answer, not an error of the tool. Which fields appear is part of the promise, so
+an answer shows exactly those that were set, null included.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from pentad.kernel.errors import PentadError
+from pentad.mcp.declare import ToolResult
+
+
+class Versions(BaseModel):
+    available_versions: list[str] | None = None
+    default_version: str | None = None
+    count: int = 0
+    error_message: str | None = None
+
+
+class SchemaText(BaseModel):
+    version: str
+    schema_: str = Field(serialization_alias="schema")
+    error_message: str = ""
+    available_versions: list[str] | None = None
+
+
+class ClassInfo(BaseModel):
+    name: str
+    caption: str | None = None
+    id: int | None = None
+
+
+class Skills(BaseModel):
+    version: str
+    skills: list[ClassInfo] | None
+    parent_skill: str | None = None
+    error_message: str | None = None
+    available_versions: list[str] | None = None
+
+
+class Domains(BaseModel):
+    version: str
+    domains: list[ClassInfo] | None
+    parent_domain: str | None = None
+    error_message: str | None = None
+    available_versions: list[str] | None = None
+
+
+class Validated(BaseModel):
+    """`patch` is a JSON Patch of what was certain; `left` says what it leaves wrong."""
+
+    valid: bool
+    schema_version: str | None = None
+    validation_errors: list[str] | None = None
+    error_message: str | None = None
+    findings: list[dict[str, Any]] | None = None
+    fixed_record_json: str | None = None
+    patch: list[dict[str, Any]] | None = None
+    left: list[str] | None = None
+
+
+class PushedRecord(BaseModel):
+    cid: str | None = None
+    server_address: str | None = None
+    error_message: str | None = None
+    new: bool | None = None
+
+
+class FoundRecords(BaseModel):
+    record_cids: list[str] | None = None
+    count: int
+    has_more: bool
+    error_message: str | None = None
+    total_count: int | None = None
+    cursor: str | None = None
+    hits: list[dict[str, Any]] | None = None
+    records: list[dict[str, Any]] | None = None
+
+
+class PulledRecord(BaseModel):
+    record_data: str | None = None
+    error_message: str | None = None
+
+
+class Signer(BaseModel):
+    identity: str
+    issuer: str | None = None
+
+
+class VerifiedRecord(BaseModel):
+    success: bool
+    message: str
+    error: str | None = None
+    signers: list[Signer] | None = None
+
+
+class DomainVerification(BaseModel):
+    domain: str
+    method: str
+    matched_key_id: str | None = None
+    verified_at: str | None = None
+
+
+class VerifiedName(BaseModel):
+    verified: bool
+    domain_verification: DomainVerification | None = None
+    error_message: str | None = None
+
+
+class ImportedRecord(BaseModel):
+    record_json: str | None = None
+    error_message: str | None = None
+    cid: str | None = None
+    already_there: bool | None = None
+    losses: list[dict[str, str]] | None = None
+    suggested: dict[str, Any] | None = None
+    validation_errors: list[str] | None = None
+
+
+class ExportedRecord(BaseModel):
+    exported_data: str | None = None
+    error_message: str | None = None
+    losses: list[dict[str, str]] | None = None
+
+
+def schema_of(answer: type[BaseModel]) -> dict[str, Any]:
+    """The output schema of a tool that answers so."""
+    return answer.model_json_schema(by_alias=True, mode="serialization")
+
+
+def told(answer: BaseModel) -> ToolResult:
+    """The fields that were set, in the order they are declared."""
+    return ToolResult(structured=answer.model_dump(exclude_unset=True, by_alias=True))
+
+
+def reason(error: PentadError) -> str:
+    """Why something failed and what to do, where the message may be half a sentence."""
+    return f"{error.message.rstrip('.')}. {error.hint}" if error.hint else error.message
+
+
+def failure(what: str, error: PentadError) -> str:
+    """An error in the words of the original: what was tried, then why it failed."""
+    return f"{what}: {reason(error)}"
