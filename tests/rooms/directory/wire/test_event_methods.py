@@ -82,6 +82,25 @@ async def test_two_servers_on_one_postgresql_hear_each_other(postgres_server: Po
             assert len(await other.wire.all("StoreService/Pull", ref(cid))) == 1
 
 
+async def test_one_caller_listens_only_so_often(site: Site, wire: Wire) -> None:
+    most = site.app.settings.limits.streams_per_principal
+    calls = [await listening(wire) for _ in range(most)]
+    refusal = await wire.refused("EventService/Listen", events_pb2.ListenRequest())
+    assert (refusal.code, f"You listen {most} times already." in refusal.text) == (StatusCode.UNAVAILABLE, True)
+    for call in calls:
+        call.cancel()
+    async with asyncio.timeout(10):
+        while True:
+            try:
+                call = await listening(wire)
+                await wire.push(agent())
+                assert (await heard(call, 1))[0].resource_id
+                break
+            except aio.AioRpcError:
+                continue
+    call.cancel()
+
+
 async def test_a_listener_is_told_when_the_server_stops(tmp_path: Path) -> None:
     async with open_site(tmp_path) as site:
         call = await listening(site.wire)

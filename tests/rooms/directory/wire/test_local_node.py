@@ -1,5 +1,7 @@
 """The directory of this process as the node the record tools speak to."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,3 +43,10 @@ async def test_naming_another_directory_sends_everything_there(tmp_path: Path) -
     async with open_site(tmp_path, settings={"client_server_address": "x:1", "client_auth_mode": "github"}) as site:
         with pytest.raises(Misconfigured, match="unsupported"):
             opened_node(site.app.rooms[0].service)
+
+
+def test_the_embedded_node_loads_no_grpc() -> None:
+    code = (
+        "import sys, pentad.rooms.directory.node; sys.exit('grpc' in sys.modules or 'google.protobuf' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -48,6 +48,14 @@ async def test_an_invalid_record_ends_the_stream_after_those_before_it_were_answ
     assert missing.code is StatusCode.NOT_FOUND
 
 
+async def test_a_record_wrong_in_very_many_places_still_gets_its_answer(wire: Wire) -> None:
+    """The reason travels in a header, which has little room."""
+    skills = [{"name": f"no/such/skill-\u00fc{number}", "id": 10_000_000 + number} for number in range(2_000)]
+    refusal = await wire.refused("StoreService/Push", record_of(agent(skills=skills)))
+    assert refusal.code is StatusCode.INVALID_ARGUMENT
+    assert refusal.text.startswith("record validation failed: [")
+
+
 @pytest.mark.parametrize("data", [{}, {"name": "x"}, {"schema_version": "v1.0.0"}, {"schema_version": "9.9.9"}])
 async def test_what_is_no_record_is_refused_as_invalid(wire: Wire, data: dict[str, str]) -> None:
     refusal = await wire.refused("StoreService/Push", record_of(data))

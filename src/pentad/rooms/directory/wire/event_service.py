@@ -1,11 +1,12 @@
 """EventService: what happens in the directory, as it happens, until the caller leaves or the server stops."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from pentad.kernel.errors import Unavailable
+from pentad.kernel.errors import Overloaded, Unavailable
 from pentad.rooms.directory.records.events import Event
 from pentad.rooms.directory.wire.calls import Caller, Method, Service
 from pentad.rooms.directory.wire.parts import Parts
@@ -13,7 +14,21 @@ from pentad.rooms.directory.wire.protos import events_pb2
 
 
 def event_service(directory: Parts) -> Service:
+    listeners: Counter[str] = Counter()
+    most = directory.platform.limits.streams_per_principal
+
     async def listen(call: Caller, request: events_pb2.ListenRequest) -> AsyncIterator[events_pb2.ListenResponse]:
+        if listeners[call.who.id] >= most:
+            raise Overloaded(f"You listen {most} times already.", hint="End one of those calls first.")
+        listeners[call.who.id] += 1
+        try:
+            async for event in told(call, request):
+                yield events_pb2.ListenResponse(event=_shown(event))
+        finally:
+            listeners[call.who.id] -= 1
+        raise Unavailable("The server is stopping.", hint="Listen again in a moment.")
+
+    async def told(call: Caller, request: events_pb2.ListenRequest) -> AsyncIterator[Event]:
         wanted = [kind for kind in request.event_types if kind]
         async with directory.events.listen(wanted, request.label_filters, request.cid_filters) as listening:
             stopping = asyncio.create_task(call.stopping.wait())
@@ -21,15 +36,14 @@ def event_service(directory: Parts) -> Service:
             try:
                 await call.begin()
                 async for event in listening:
-                    yield events_pb2.ListenResponse(event=_told(event))
+                    yield event
             finally:
                 stopping.cancel()
-        raise Unavailable("The server is stopping.", hint="Listen again in a moment.")
 
     return {"Listen": Method("one-many", "read", listen, events_pb2.ListenRequest)}
 
 
-def _told(event: Event) -> events_pb2.Event:
+def _shown(event: Event) -> events_pb2.Event:
     at = Timestamp()
     at.FromNanoseconds(int(event.timestamp * 1e9))
     return events_pb2.Event(

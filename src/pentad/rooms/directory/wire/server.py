@@ -46,6 +46,7 @@ async def open_grpc(directory: Parts, doorway: Doorway) -> AsyncGenerator[None]:
     server = aio.server(
         handlers=[handlers(entrance, name, methods) for name, methods in services(directory).items()],
         options=_options(shared=doorway.shared),
+        maximum_concurrent_rpcs=STREAMS_MOST,
     )
     _listen(server, doorway, credentials)
     await server.start()

@@ -25,6 +25,8 @@ from pentad.kernel.ids import opaque_id
 
 log = logging.getLogger("pentad.directory.grpc")
 
+_TEXT_BYTES: Final = 6_000
+
 
 class NotOffered(PentadError):
     """A method of the API that this server leaves to somebody else."""
@@ -50,12 +52,26 @@ _CODES: Final[tuple[tuple[type[PentadError], StatusCode], ...]] = (
 
 def status_of(error: PentadError) -> tuple[StatusCode, str]:
     """The code and the text a caller gets for a failure."""
+    text = shortened(error.sentence())
     if isinstance(error, RateLimited):
-        return StatusCode.RESOURCE_EXHAUSTED, f"rate limit exceeded: {error.sentence()}"
+        return StatusCode.RESOURCE_EXHAUSTED, f"rate limit exceeded: {text}"
     for kind, code in _CODES:
         if isinstance(error, kind):
-            return code, error.sentence()
-    return StatusCode.INTERNAL, error.sentence()
+            return code, text
+    return StatusCode.INTERNAL, text
+
+
+def shortened(text: str) -> str:
+    """The text, as far as it fits: it travels in a header, and callers take headers of 8 KiB at most.
+
+    What is not printable ASCII takes three bytes for each of its own there.
+    """
+    room = _TEXT_BYTES
+    for position, character in enumerate(text):
+        room -= 1 if " " <= character <= "~" and character != "%" else 3 * len(character.encode("utf-8", "replace"))
+        if room < 0:
+            return text[:position] + " ..."
+    return text
 
 
 def unforeseen(error: BaseException, method: str) -> tuple[StatusCode, str]:
