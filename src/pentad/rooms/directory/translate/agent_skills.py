@@ -1,0 +1,147 @@
+"""Agent skills: a SKILL.md with its frontmatter, to a record and back.
+
+The file travels whole as the module's artifact and comes back byte for byte. A record without it has its manifest
+written as a new file.
+"""
+
+import re
+from typing import Any, Final
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.directory.translate import frontmatter
+from pentad.rooms.directory.translate.envelope import (
+    NOTHING_GIVEN,
+    Given,
+    carried,
+    dated,
+    descriptor,
+    framed,
+    module_named,
+    module_path,
+    unexported,
+)
+from pentad.rooms.directory.translate.losses import Loss, Translated
+from pentad.rooms.directory.translate.shapes import items_of, mapping_of, text_of, texts_of, without_nothing
+
+MODULE: Final = "core/language_model/agentskills"
+MODULE_ID: Final = 10302
+MEDIA: Final = "application/agent-skills+md"
+SKILL_FILE: Final = "SKILL.md"
+_WORD: Final = re.compile(r"(?:[^\s()]|\([^()]*\))+|[()]")
+
+
+def to_record(source: dict[str, Any], given: Given = NOTHING_GIVEN) -> Translated[dict[str, Any]]:
+    """The record of `{"skillMarkdown": text}`."""
+    text = text_of(source.get("skillMarkdown"))
+    if text is None:
+        raise InvalidInput("missing 'skillMarkdown' in input data", hint="Give the text of the SKILL.md.")
+    losses = [Loss(key, "only skillMarkdown is imported") for key in source if key != "skillMarkdown"]
+    try:
+        content = text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput("the skill's text has half of a surrogate pair", hint="Write it as UTF-8.") from None
+    manifest, found = manifest_of(text)
+    metadata = found.section("metadata")
+    module = {
+        "name": MODULE,
+        "id": MODULE_ID,
+        "data": {"skill_file": SKILL_FILE, "skill_manifest": manifest},
+        "artifact": descriptor(MEDIA, content),
+    }
+    record = framed(
+        name=manifest["name"],
+        description=manifest["description"],
+        version=text_of(metadata.get("version")),
+        authors=[text_of(metadata.get("author")) or ""],
+        created_at=dated(metadata.get(key) for key in ("created_at", "created", "date", "updated_at", "updated")),
+        module=module,
+        given=given,
+    )
+    return Translated(record, losses)
+
+
+def manifest_of(text: str) -> tuple[dict[str, Any], frontmatter.Frontmatter]:
+    """What the frontmatter of a SKILL.md says, as OASF keeps it."""
+    found = frontmatter.read(frontmatter.split(text)[0])
+    for key in ("name", "description"):
+        if not (found.text(key) or "").strip():
+            raise InvalidInput(f"missing '{key}' in frontmatter", hint="A skill needs a name and a description.")
+    tools = [word for text in found.texts("allowed-tools") for word in _words(text)]
+    metadata = found.section("metadata")
+    manifest = {
+        "name": (found.text("name") or "").strip(),
+        "description": (found.text("description") or "").strip(),
+        "license": found.text("license") if "license" not in found.beyond else None,
+        "compatibility": list(dict.fromkeys(found.texts("compatibility"))),
+        "allowed_tools": list(dict.fromkeys(tools)),
+        "version": text_of(metadata.get("version")),
+        "frontmatter_metadata": metadata,
+    }
+    return without_nothing(manifest), found
+
+
+def _words(text: str) -> list[str]:
+    """Split at spaces, but not within brackets: `Bash(git add:*)` is one tool."""
+    return [word.rstrip(",") for word in _WORD.findall(text) if word.rstrip(",")]
+
+
+def from_record(record: dict[str, Any]) -> Translated[str]:
+    """The SKILL.md of a record."""
+    module = module_named(record, (MODULE,))
+    if module is None:
+        raise InvalidInput("Agent Skills module not found in record", hint=f"The record needs a module {MODULE}.")
+    found = carried(module)
+    path = module_path(record, module)
+    if found.media_type and found.media_type not in (MEDIA, "text/markdown", "text/plain"):
+        raise InvalidInput(
+            f"the skill is a bundle ({found.media_type[:80]}), not a single file", hint="Unpack the artifact instead."
+        )
+    data = mapping_of(module.get("data"))
+    losses = unexported(record, module, "a SKILL.md")
+    losses += [
+        Loss(f"{path}.data.artifacts[{index}]", "a SKILL.md is one file; the others of its folder are not in it")
+        for index, _ in enumerate(items_of(data.get("artifacts")))
+    ]
+    if found.content is not None:
+        try:
+            return Translated(found.content.decode(), losses)
+        except UnicodeDecodeError:
+            losses.append(Loss(f"{path}.artifact", "the artifact is not UTF-8, so it was not used"))
+    elif found.why:
+        losses.append(Loss(f"{path}.artifact", found.why))
+    losses.append(Loss(f"{path}.artifact", "the record has only the manifest, so the file has no text below it"))
+    text, lost = written(mapping_of(data.get("skill_manifest")))
+    return Translated(text, losses + [Loss(f"{path}.data.skill_manifest.{loss.path}", loss.reason) for loss in lost])
+
+
+def written(manifest: dict[str, Any]) -> Translated[str]:
+    """A SKILL.md with what a manifest says."""
+    name, description = text_of(manifest.get("name")), text_of(manifest.get("description"))
+    if name is None or description is None:
+        raise InvalidInput("skill manifest has no name or description", hint="Give the module a whole skill_manifest.")
+    fields = {
+        "name": name,
+        "description": description,
+        "license": text_of(manifest.get("license")),
+        "compatibility": ", ".join(texts_of(manifest.get("compatibility"))),
+        "allowed-tools": " ".join(texts_of(manifest.get("allowed_tools"))),
+    }
+    lines = [f"{key}: {frontmatter.quoted(value)}" for key, value in fields.items() if value]
+    metadata = dict(mapping_of(manifest.get("frontmatter_metadata")))
+    if version := text_of(manifest.get("version")):
+        metadata.setdefault("version", version)
+    pairs = {key: told for key in sorted(metadata) if (told := _written_value(key, metadata[key])) is not None}
+    if pairs:
+        lines.append("metadata:")
+        lines += [f"  {key}: {value}" for key, value in pairs.items()]
+    lost = [
+        Loss(f"frontmatter_metadata.{key}", "only texts and lists of texts can be written into a frontmatter")
+        for key in sorted(metadata.keys() - pairs.keys())
+    ]
+    return Translated("---\n" + "\n".join(lines) + "\n---\n", lost)
+
+
+def _written_value(key: str, value: Any) -> str | None:
+    if isinstance(value, list) and frontmatter.is_key(key) and all(isinstance(item, str) for item in items_of(value)):
+        return "[" + ", ".join(frontmatter.quoted(item, always=True) for item in texts_of(value)) + "]"
+    return frontmatter.quoted(value) if isinstance(value, str) and frontmatter.is_key(key) else None

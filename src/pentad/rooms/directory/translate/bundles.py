@@ -1,0 +1,199 @@
+"""Skill bundles: a folder with a SKILL.md, packed as zip or tar. Read in memory, nothing is ever unpacked to disk.
+
+Bundles come from strangers: names that lead out of the folder, links, and archives that swell are refused before
+anything is read from them.
+"""
+
+import io
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pentad.kernel.errors import InvalidInput, LimitExceeded
+from pentad.rooms.directory.translate import agent_skills
+from pentad.rooms.directory.translate.envelope import NOTHING_GIVEN, Given, digest_of
+from pentad.rooms.directory.translate.losses import Loss, Translated
+
+MIB: Final = 1024 * 1024
+MOST_PACKED: Final = 16 * MIB
+MOST_UNPACKED: Final = 32 * MIB
+MOST_FILES: Final = 1_000
+MOST_RATIO: Final = 200
+"""How many times its packed size a file may have. Text rarely passes 20."""
+
+SMALL: Final = 256 * 1024
+"""Below this the ratio does not matter."""
+
+_DEEPEST: Final = 16
+_LONGEST: Final = 255
+_FOLDERS: Final = {
+    "scripts": "script", "references": "reference", "assets": "asset", "templates": "template", "workflows": "workflow",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file of a bundle."""
+
+    path: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A skill with the files beside it; their paths are those within the skill's folder."""
+
+    markdown: str
+    files: tuple[Member, ...]
+
+
+def is_bundle(content: bytes) -> bool:
+    """Whether this is an archive of a kind that can be read."""
+    return content[:4] in (b"PK\x03\x04", b"PK\x05\x06") or content[:2] == b"\x1f\x8b" or content[257:262] == b"ustar"
+
+
+def to_record(content: bytes, given: Given = NOTHING_GIVEN) -> Translated[dict[str, Any]]:
+    """The record of a bundle: the skill itself, and of the other files their names and hashes."""
+    bundle = read_bundle(content)
+    record, losses = agent_skills.to_record({"skillMarkdown": bundle.markdown}, given)
+    if bundle.files:
+        record["modules"][0]["data"]["artifacts"] = [
+            {
+                "path": member.path,
+                "type": _FOLDERS.get(member.path.split("/")[0], "other"),
+                "artifact_hash": digest_of(member.content),
+            }
+            for member in bundle.files
+        ]
+    kept = "the record keeps the file's path and hash, not its content"
+    return Translated(record, losses + [Loss(member.path, kept) for member in bundle.files])
+
+
+def read_bundle(content: bytes) -> Bundle:
+    """The skill in an archive. Archives of more than one skill are refused."""
+    if len(content) > MOST_PACKED:
+        raise LimitExceeded(f"the bundle has {len(content)} bytes; the most are {MOST_PACKED}", hint="Leave files out.")
+    if not is_bundle(content):
+        raise InvalidInput("the bundle is neither a zip nor a tar archive", hint="Pack the skill's folder as zip.")
+    members = dict[str, bytes]()
+    for member in _zipped(content) if content.startswith(b"PK") else _tarred(content):
+        if member.path in members:
+            raise InvalidInput(f"the bundle has {member.path[:80]!r} twice", hint="Pack every file once.")
+        members[member.path] = member.content
+    skills = sorted((path for path in members if path.split("/")[-1] == agent_skills.SKILL_FILE), key=_depth)
+    if not skills:
+        raise InvalidInput("the bundle has no SKILL.md", hint="Pack the folder that has the SKILL.md in it.")
+    if _depth(skills[0]) > 1 or (len(skills) > 1 and _depth(skills[1]) == _depth(skills[0])):
+        raise InvalidInput("the bundle is not the folder of one skill", hint="Pack every skill for itself.")
+    folder = skills[0].removesuffix(agent_skills.SKILL_FILE)
+    try:
+        markdown = members[skills[0]].decode()
+    except UnicodeDecodeError:
+        raise InvalidInput("the bundle's SKILL.md is not UTF-8", hint="Save it as UTF-8.") from None
+    files = [
+        Member(path.removeprefix(folder), data) for path, data in sorted(members.items()) if path.startswith(folder)
+    ]
+    return Bundle(markdown, tuple(file for file in files if file.path != agent_skills.SKILL_FILE))
+
+
+def _depth(path: str) -> int:
+    return path.count("/")
+
+
+def checked_path(name: str) -> str:
+    """The name of a file within its folder; InvalidInput for one that leads out of it."""
+    parts = name.split("/")
+    while parts and parts[0] == ".":
+        parts.pop(0)
+    shown = repr(name[:80])
+    if name.startswith(("/", "~")) or (len(name) > 1 and name[1] == ":"):
+        raise InvalidInput(f"the bundle has an absolute path: {shown}", hint="Pack it with paths from its folder.")
+    if "\\" in name or any(ord(character) < 32 or ord(character) == 127 for character in name):
+        raise InvalidInput(f"the bundle has a path with characters that are not allowed: {shown}")
+    if any(part in ("", ".", "..") for part in parts) or not parts:
+        raise InvalidInput(f"the bundle has a path that leads out of its folder: {shown}", hint="Pack it anew.")
+    if len(name) > _LONGEST or len(parts) > _DEEPEST:
+        raise LimitExceeded(f"the bundle has a path that is too long: {shown}")
+    return "/".join(parts)
+
+
+def _counted(files: int, size: int) -> None:
+    if files > MOST_FILES:
+        raise LimitExceeded(f"the bundle has more than {MOST_FILES} files", hint="Leave files out.")
+    if size > MOST_UNPACKED:
+        raise LimitExceeded(f"the bundle unpacks to more than {MOST_UNPACKED} bytes", hint="Leave files out.")
+
+
+def _swells(unpacked: int, packed: int) -> None:
+    if unpacked > SMALL and unpacked > packed * MOST_RATIO:
+        raise LimitExceeded(
+            f"the bundle unpacks to more than {MOST_RATIO} times its size, as archives made to do harm do"
+        )
+
+
+def _zipped(content: bytes) -> Iterator[Member]:
+    _counted(content.count(b"PK\x01\x02") // 2, 0)  # before the whole list is read; a file may hold the mark once
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            entries = archive.infolist()
+            _counted(len(entries), sum(entry.file_size for entry in entries))
+            for entry in entries:
+                _check_entry(entry)
+            for entry in entries:
+                if not entry.is_dir():
+                    yield Member(checked_path(entry.filename), archive.read(entry))
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, RuntimeError, OSError) as error:
+        raise InvalidInput("the bundle is not a zip archive that can be read", hint="Pack it anew.") from error
+
+
+def _check_entry(entry: zipfile.ZipInfo) -> None:
+    checked_path(entry.filename.rstrip("/") if entry.is_dir() else entry.filename)
+    mode = entry.external_attr >> 16
+    if mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise InvalidInput(
+            f"the bundle has a link or a device: {entry.filename[:80]!r}", hint="Pack the files themselves."
+        )
+    if entry.flag_bits & 0x1:
+        raise InvalidInput("the bundle is encrypted", hint="Pack it without a password.")
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InvalidInput("the bundle is compressed in an unusual way", hint="Pack it with deflate.")
+    _swells(entry.file_size, entry.compress_size)
+
+
+def _tarred(content: bytes) -> Iterator[Member]:
+    plain = _gunzipped(content) if content[:2] == b"\x1f\x8b" else content
+    total = 0
+    try:
+        with tarfile.open(fileobj=io.BytesIO(plain), mode="r:") as archive:
+            for number, entry in enumerate(archive, start=1):
+                total += entry.size
+                _counted(number, total)
+                path = checked_path(entry.name.rstrip("/"))
+                if entry.isdir():
+                    continue
+                if entry.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
+                    raise InvalidInput(f"the bundle has a link or a device: {path[:80]!r}", hint="Pack the files.")
+                file = archive.extractfile(entry)
+                yield Member(path, file.read() if file else b"")
+    except (tarfile.TarError, EOFError, ValueError, OSError) as error:
+        raise InvalidInput("the bundle is not a tar archive that can be read", hint="Pack it anew.") from error
+
+
+def _gunzipped(content: bytes) -> bytes:
+    """Unpacked no further than the limit."""
+    unpacker = zlib.decompressobj(wbits=31)
+    most = MOST_UNPACKED + MIB
+    try:
+        plain = unpacker.decompress(content, most)
+    except zlib.error as error:
+        raise InvalidInput("the bundle is not a gzip file that can be read", hint="Pack it anew.") from error
+    if not unpacker.eof:
+        if len(plain) < most:
+            raise InvalidInput("the bundle is cut off", hint="Pack it anew.")
+        raise LimitExceeded(f"the bundle unpacks to more than {MOST_UNPACKED} bytes", hint="Leave files out.")
+    _swells(len(plain), len(content))
+    return plain

@@ -1,0 +1,136 @@
+"""The table of formats, and the two ways through it: into a record, and out of one.
+
+The translators themselves are imported when one is used.
+"""
+
+import importlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import InvalidInput, LimitExceeded
+from pentad.kernel.json import check_bounds
+from pentad.kernel.limits import MIB
+from pentad.kernel.names import did_you_mean
+from pentad.rooms.directory.translate.envelope import NOTHING_GIVEN, Given
+from pentad.rooms.directory.translate.losses import Translated
+
+MOST_SOURCE: Final = 4 * MIB
+_DEPTH: Final = 60
+_KEYS: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format by its name. `reads` and `writes` are `module:function` of this package."""
+
+    name: str
+    label: str
+    """As error texts call it."""
+    aliases: tuple[str, ...] = ()
+    reads: str | None = None
+    writes: str | None = None
+
+
+FORMATS: Final = (
+    Format("mcp", "MCP", ("server.json", "server-json"), "mcp_servers:to_record", "server_json:from_record"),
+    Format("a2a", "A2A", ("agent-card", "a2a-card"), "a2a_cards:to_record", "a2a_cards:from_record"),
+    Format("ghcopilot", "GitHub Copilot", ("copilot", "github-copilot"), "hosts:to_record", "copilot:from_record"),
+    Format(
+        "agentskills", "Agent Skills", ("agent-skill", "agent-skills", "skill.md"),
+        "agent_skills:to_record", "agent_skills:from_record",
+    ),
+    Format("claude", "Claude", ("claude-code", "claude-desktop"), "hosts:to_record", "hosts:to_claude"),
+    Format("cursor", "Cursor", (), "hosts:to_record", "hosts:to_cursor"),
+    Format("vscode", "VS Code", ("vs-code",), "hosts:to_record", "copilot:to_vscode"),
+)  # fmt: skip
+_IMPORT_ORDER: Final = ("mcp", "a2a", "agentskills", "ghcopilot", "claude", "cursor", "vscode")
+_EXPORT_ORDER: Final = ("a2a", "ghcopilot", "agentskills", "mcp", "claude", "cursor", "vscode")
+_BY_NAME: Final = {form.name: form for form in FORMATS}
+_BY_ANY_NAME: Final = _BY_NAME | {alias: form for form in FORMATS for alias in form.aliases}
+
+IMPORTS: Final[Mapping[str, Format]] = {name: _BY_NAME[name] for name in _IMPORT_ORDER}
+EXPORTS: Final[Mapping[str, Format]] = {name: _BY_NAME[name] for name in _EXPORT_ORDER}
+
+
+def import_format(given: str) -> Format:
+    """The format a source is in, by any of its names."""
+    return _found(given, IMPORTS, "source")
+
+
+def export_format(given: str) -> Format:
+    """The format to write."""
+    return _found(given, EXPORTS, "target")
+
+
+def _found(given: str, known: Mapping[str, Format], which: str) -> Format:
+    form = _BY_ANY_NAME.get(given.strip().lower())
+    if form is None:
+        raise InvalidInput(
+            f"Unsupported {which} format: {given[:80]}. Supported formats: {', '.join(known)}",
+            hint=did_you_mean(given.strip().lower(), list(known)),
+        )
+    return form
+
+
+def parse_source(form: Format, text: str | bytes) -> dict[str, Any]:
+    """The source as JSON. A SKILL.md may be given as it is. InvalidInput says what is wrong with the JSON."""
+    body = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if len(body) > MOST_SOURCE:
+        raise LimitExceeded(f"the source has {len(body)} bytes; the most are {MOST_SOURCE}", hint="Shorten it.")
+    try:
+        plain = body.decode()
+    except UnicodeDecodeError:
+        raise InvalidInput("the source is not UTF-8", hint="Send it as UTF-8.") from None
+    if form.name == "agentskills" and plain.removeprefix("\ufeff").lstrip().startswith("---"):
+        return {"skillMarkdown": plain}
+    return parse_json(plain)
+
+
+def parse_json(text: str) -> dict[str, Any]:
+    """A JSON object, read strictly."""
+    check_bounds(text.encode(), depth=_DEPTH, keys=_KEYS)
+    try:
+        value: Any = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=_object, parse_constant=_constant)
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except json.JSONDecodeError as error:
+        raise InvalidInput(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
+    except (UnicodeEncodeError, ValueError):
+        raise InvalidInput("a text or number in it cannot be kept", hint="Write characters as UTF-8.") from None
+    if not isinstance(value, dict):
+        raise InvalidInput("the source is not a JSON object", hint="Send one object.")
+    return cast("dict[str, Any]", value)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise InvalidInput("a key is there twice in one object", hint="Keep one of the two.")
+    return made
+
+
+def _constant(name: str) -> Any:
+    raise InvalidInput(f"{name} is not JSON", hint="Use a number, or leave the field out.")
+
+
+def import_record(form: Format, source: dict[str, Any], given: Given = NOTHING_GIVEN) -> Translated[dict[str, Any]]:
+    """The record of a source. It has no skills and domains yet; `importing.py` goes on from here."""
+    if form.name == "mcp":
+        from pentad.rooms.directory.translate.mcp_servers import wrapped
+
+        source = wrapped(source)
+    return _translator(form.reads)(source, given)
+
+
+def export_record(form: Format, record: dict[str, Any]) -> Translated[str]:
+    """The record in a format, as text: JSON is indented by two spaces."""
+    result, losses = _translator(form.writes)(record)
+    if isinstance(result, str):
+        return Translated(result, losses)
+    return Translated(json.dumps(result, ensure_ascii=False, indent=2), losses)
+
+
+def _translator(place: str | None) -> Callable[..., Translated[Any]]:
+    module, _, name = (place or "").partition(":")
+    return getattr(importlib.import_module(f"pentad.rooms.directory.translate.{module}"), name)

@@ -1,0 +1,266 @@
+"""The mcp.json of hosts: Claude, Cursor, VS Code. They agree on the launches and differ in how they ask for values."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from pentad.kernel.cid import canonical_json
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.directory.translate.envelope import (
+    NOTHING_GIVEN,
+    UNDATED,
+    Carried,
+    Given,
+    carried,
+    carried_json,
+    framed,
+    json_descriptor,
+    module_named,
+    module_path,
+    unexported,
+)
+from pentad.rooms.directory.translate.launches import (
+    ASKED,
+    MODULES,
+    PLACE,
+    Launch,
+    Variable,
+    checked_command,
+    connected,
+    connection_of,
+    named_apart,
+    served,
+    transport_of,
+)
+from pentad.rooms.directory.translate.losses import Loss, Translated
+from pentad.rooms.directory.translate.mcp_servers import launches_of
+from pentad.rooms.directory.translate.secrets_withheld import withheld
+from pentad.rooms.directory.translate.shapes import mapping_of, objects_of, text_of, texts_of, without_nothing
+
+CONFIG: Final = "application/vnd.mcp.config+json"
+"""The kind of an artifact that is a host's mcp.json."""
+
+_DESCRIBED: Final = "Agent generated from MCP configuration"
+_REFERENCE: Final = re.compile(r"\$\{(?:input:|env:)?([A-Za-z_][\w.-]*)\}")
+_ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NO_ENV: Final = re.compile(r"[^A-Z0-9_]")
+_ROOTS: Final = ("servers", "mcpServers")
+
+
+def servers_of(source: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The servers of a configuration, whatever host it is for."""
+    for holder in (source, mapping_of(source.get("mcp"))):
+        for root in _ROOTS:
+            found = holder.get(root)
+            if isinstance(found, dict):
+                return {name: mapping_of(server) for name, server in mapping_of(found).items()}
+    raise InvalidInput("no servers found in MCP configuration", hint="Give an object mcpServers or servers.")
+
+
+def single(source: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """A configuration for each server of one, by the server's name, with the inputs that one uses."""
+    servers = servers_of(source)
+    configurations: dict[str, dict[str, Any]] = {}
+    for name, server in servers.items():
+        used = set(ASKED.findall(repr(server)))
+        inputs = [one for one in objects_of(source.get("inputs")) if one.get("id") in used]
+        configurations[name] = {"servers": {name: server}, **({"inputs": inputs} if inputs else {})}
+    return configurations
+
+
+def to_record(source: dict[str, Any], given: Given = NOTHING_GIVEN) -> Translated[dict[str, Any]]:
+    """One record for all servers of a configuration. Secrets in it stay behind."""
+    clean, losses = _without_secrets(source)
+    ordered = json.loads(canonical_json(clean))  # the order of keys means nothing, so it must not change the record
+    launches = configured(ordered)
+    if not launches:
+        raise InvalidInput("no servers found in MCP configuration", hint="Give every server a command or a url.")
+    artifact, rounded = json_descriptor(clean, CONFIG)
+    servers = servers_of(ordered)
+    name = next(iter(servers)) if len(servers) == 1 else "generated-mcp-agent"
+    told = [text_of(server.get("description")) for server in servers.values()]
+    described = " ".join(text for text in told if text) or _DESCRIBED
+    reached = {launch.name for launch in launches}
+    losses += [
+        Loss(f"{key}", "it has neither a command nor a url, so no connection was made of it")
+        for key in servers
+        if key not in reached
+    ]
+    data = {"name": name, "description": described, "connections": _connections(launches)}
+    record = framed(
+        name=name,
+        description=described,
+        version=None,
+        authors=[],
+        created_at=UNDATED,
+        module={"name": MODULES[0], "data": data, "artifact": artifact},
+        given=given,
+    )
+    return Translated(record, losses + rounded)
+
+
+def _connections(launches: list[Launch]) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = []
+    for launch in launches:
+        connection = connection_of(launch)
+        if connection not in made:
+            made.append(connection)
+    return made
+
+
+def _without_secrets(source: dict[str, Any]) -> tuple[dict[str, Any], list[Loss]]:
+    losses: list[Loss] = []
+
+    def cleaned(holder: dict[str, Any], path: str) -> dict[str, Any]:
+        clean = dict(holder)
+        for root in _ROOTS:
+            if isinstance(holder.get(root), dict):
+                clean[root] = {}
+                for name, server in mapping_of(holder[root]).items():
+                    kept, lost = withheld(mapping_of(server), f"{path}{root}.{name}")
+                    clean[root][name] = kept if isinstance(server, dict) else server
+                    losses.extend(lost)
+        return clean
+
+    clean = cleaned(source, "")
+    if isinstance(source.get("mcp"), dict):
+        clean["mcp"] = cleaned(mapping_of(source["mcp"]), "mcp.")
+    return clean, losses
+
+
+def configured(source: dict[str, Any]) -> list[Launch]:
+    """The launches of a configuration, with every host's way of asking for a value brought to one."""
+    holder = source if any(root in source for root in _ROOTS) else mapping_of(source.get("mcp"))
+    told = {str(one.get("id")): text_of(one.get("description")) for one in objects_of(holder.get("inputs"))}
+    launches: list[Launch] = []
+    for name, server in servers_of(source).items():
+        url = text_of(server.get("url")) or text_of(server.get("serverUrl")) or text_of(server.get("httpUrl"))
+        transport = transport_of(server.get("type"), "streamable-http" if url else "stdio")
+        command = text_of(server.get("command"))
+        if (transport == "stdio" and command is None) or (transport != "stdio" and url is None):
+            continue
+        local = transport == "stdio"
+        env = [_variable(key, value, told) for key, value in mapping_of(server.get("env")).items()]
+        headers = [(key, _placed(str(value))) for key, value in mapping_of(server.get("headers")).items()]
+        launches.append(
+            Launch(
+                transport=transport,
+                name=name,
+                command=command if local else None,
+                args=tuple(_REFERENCE.sub(r"${input:\1}", arg) for arg in texts_of(server.get("args")))
+                if local
+                else (),
+                env=tuple(env),
+                url=None if local or url is None else _placed(url),
+                headers=() if local else tuple(headers),
+            )
+        )
+    return launches
+
+
+def _variable(name: str, value: Any, told: Mapping[str, str | None]) -> Variable:
+    text = value if isinstance(value, str) else "" if value is None else str(value)
+    asked = _REFERENCE.fullmatch(text)
+    if asked and asked[1] == name:
+        return Variable(name, None, told.get(name), required=True)
+    return Variable(name, _REFERENCE.sub(r"${input:\1}", text) or None, told.get(asked[1]) if asked else None)
+
+
+def _placed(text: str) -> str:
+    return _REFERENCE.sub(r"{\1}", text)
+
+
+class Exported:
+    """What a record says about reaching a server, ready for a host."""
+
+    def __init__(self, record: dict[str, Any]) -> None:
+        module = module_named(record, MODULES)
+        if module is None:
+            raise InvalidInput("MCP module not found in record", hint=f"The record needs a module {MODULES[0]}.")
+        self.losses = unexported(record, module, "a host's configuration")
+        self.data = mapping_of(module.get("data"))
+        self.path = module_path(record, module)
+        self.carried: Carried = carried(module)
+        self.original = carried_json(self.carried) if self.carried.artifact_type == CONFIG else None
+        name = text_of(self.data.get("name"))
+        if name is None and not isinstance(self.data.get("servers"), list):
+            raise InvalidInput(
+                "invalid MCP module data: neither name nor servers", hint="Give the module a name and connections."
+            )
+        self.launches = self._launches()
+        self.named = named_apart(self.launches, name or text_of(record.get("name")) or "server")
+        self._tell_losses()
+
+    def _launches(self) -> list[Launch]:
+        """From the source as it was, unless the module has been changed since."""
+        if "name" not in self.data:
+            return served(self.data.get("servers"))
+        plain = self.data.get("connections")
+        if self.original is not None:
+            launches = _tried(configured, self.original)
+            if launches and _connections(launches) == plain:
+                return launches
+            self.original = None
+        server = mapping_of(self.data.get("mcp_data"))
+        if server and _connections(launches_of(server)) == plain:
+            return launches_of(server, complete=True)
+        return connected(plain)
+
+    def _tell_losses(self) -> None:
+        for key in ("tools", "prompts", "resources"):
+            if self.data.get(key):
+                self.losses.append(Loss(f"{self.path}.data.{key}", "a host's configuration has no place for it"))
+        if self.carried.why:
+            self.losses.append(Loss(f"{self.path}.artifact", self.carried.why))
+        for index, server in enumerate(objects_of(self.data.get("servers"))):
+            if "name" not in self.data and text_of(server.get("name")) is None:
+                self.losses.append(Loss(f"{self.path}.data.servers[{index}]", "a server without a name is left out"))
+
+
+def _tried(read: Callable[[dict[str, Any]], list[Launch]], source: dict[str, Any]) -> list[Launch]:
+    try:
+        return read(source)
+    except InvalidInput:
+        return []
+
+
+def to_claude(record: dict[str, Any]) -> Translated[dict[str, Any]]:
+    """The `.mcp.json` of Claude: values come from the environment, `${NAME}`."""
+    return _written(record, "mcpServers", "${{{}}}", {"streamable-http": "http", "sse": "sse"})
+
+
+def to_cursor(record: dict[str, Any]) -> Translated[dict[str, Any]]:
+    """The `mcp.json` of Cursor: values come from the environment, `${env:NAME}`; the transport is found out."""
+    return _written(record, "mcpServers", "${{env:{}}}", {})
+
+
+def _written(record: dict[str, Any], root: str, reference: str, types: Mapping[str, str]) -> Translated[dict[str, Any]]:
+    exported = Exported(record)
+    if exported.original is not None and root in exported.original and set(exported.original) == {root}:
+        return Translated(exported.original, exported.losses)
+    servers = {name: _server(name, launch, reference, types.get(launch.transport)) for name, launch in exported.named}
+    return Translated({root: servers}, exported.losses)
+
+
+def _server(name: str, launch: Launch, reference: str, kind: str | None) -> dict[str, Any]:
+    if launch.transport != "stdio":
+        headers = {key: _supplied(value, PLACE, reference) for key, value in launch.headers}
+        url = _supplied(launch.url or "", PLACE, reference)
+        return without_nothing({"type": kind, "url": url, "headers": headers})
+    env = {
+        variable.name: _supplied(variable.value or f"${{input:{variable.name}}}", ASKED, reference)
+        for variable in launch.env
+    }
+    args = [_supplied(argument, ASKED, reference) for argument in launch.args]
+    return {"command": checked_command(launch, name), **without_nothing({"args": args, "env": env})}
+
+
+def _supplied(text: str, asked: re.Pattern[str], reference: str) -> str:
+    """The text with what is asked for taken from the environment, whose names are in capitals."""
+
+    def variable(match: re.Match[str]) -> str:
+        name = match[1] if asked is ASKED and _ENV_NAME.fullmatch(match[1]) else _NO_ENV.sub("_", match[1].upper())
+        return reference.format(name)
+
+    return asked.sub(variable, text)

@@ -1,0 +1,180 @@
+"""How an MCP server is started or reached: the one form between server.json, the hosts' mcp.json and OASF modules.
+
+A value that somebody has to supply is written `{name}` in an address or a header, and `${input:NAME}` in a variable,
+which are the spellings of the MCP registry and of VS Code.
+"""
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.directory.translate.shapes import mapping_of, objects_of, text_of, texts_of, without_nothing
+
+Transport = Literal["stdio", "streamable-http", "sse"]
+
+MODULES: Final = ("integration/mcp", "runtime/mcp")
+_OLD_TYPES: Final[dict[str, Transport]] = {"local": "stdio", "http": "streamable-http", "sse": "sse"}
+_SUFFIXES: Final = ("-mcp-server", "-server", "-mcp")
+ASKED: Final = re.compile(r"\$\{input:([^}]+)\}")
+PLACE: Final = re.compile(r"(?<!\$)\{([A-Za-z_][\w-]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of the environment; without a value somebody has to supply one."""
+
+    name: str
+    value: str | None = None
+    description: str | None = None
+    required: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One way to a server."""
+
+    transport: Transport
+    name: str | None = None
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: tuple[Variable, ...] = ()
+    url: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def transport_of(value: Any, default: Transport = "stdio") -> Transport:
+    """A transport by any of the names it goes by."""
+    match value:
+        case "stdio" | "local":
+            return "stdio"
+        case "sse":
+            return "sse"
+        case "http" | "streamable-http" | "streamableHttp" | "streamable_http":
+            return "streamable-http"
+        case _:
+            return default
+
+
+def connection_of(launch: Launch) -> dict[str, Any]:
+    """The launch as a connection of an OASF 1.x module, where no list may have the same item twice."""
+    variables = [
+        without_nothing(
+            {
+                "name": variable.name,
+                "description": variable.description or f"Environment variable: {variable.name}",
+                "default_value": variable.value,
+                "required": variable.required,
+            }
+        )
+        for variable in launch.env
+    ]
+    return without_nothing(
+        {
+            "type": launch.transport,
+            "command": launch.command,
+            "args": unrepeated(launch.args),
+            "env_vars": list({variable["name"]: variable for variable in variables}.values()),
+            "url": launch.url,
+            "headers": dict(launch.headers),
+        }
+    )
+
+
+def unrepeated(args: Sequence[str]) -> list[str]:
+    """The arguments with none twice: a flag that comes again is joined with its value, any other is left out."""
+    kept: list[str] = []
+    skip = False
+    for index, argument in enumerate(args):
+        if skip:
+            skip = False
+            continue
+        following = args[index + 1] if index + 1 < len(args) else ""
+        if argument in kept and argument.startswith("-") and following and not following.startswith("-"):
+            skip = True
+        told = f"{argument}={following}" if skip else argument
+        if told not in kept:
+            kept.append(told)
+    return kept
+
+
+def connected(connections: Any) -> list[Launch]:
+    """The launches of the connections of a 1.x module."""
+    return [_launch(item, transport_of(item.get("type"))) for item in objects_of(connections)]
+
+
+def served(servers: Any) -> list[Launch]:
+    """The launches of the servers of a 0.7 or 0.8 module; those without a name are left out."""
+    launches: list[Launch] = []
+    for server in objects_of(servers):
+        if text_of(server.get("name")) is not None:
+            default: Transport = "stdio" if server.get("command") or not server.get("url") else "streamable-http"
+            launch = _launch(server, _OLD_TYPES.get(str(server.get("type")), default))
+            known = {variable.name for variable in launch.env}
+            more = tuple(Variable(name) for name in passed_through(launch.args) if name not in known)
+            launches.append(replace(launch, env=launch.env + more))
+    return launches
+
+
+def _launch(item: dict[str, Any], transport: Transport) -> Launch:
+    args = texts_of(item.get("args"))
+    plain = mapping_of(item.get("env"))
+    env = [_variable(variable) for variable in objects_of(item.get("env_vars")) if text_of(variable.get("name"))]
+    env += [Variable(name, str(value)) for name, value in plain.items()]
+    return Launch(
+        transport=transport,
+        name=text_of(item.get("name")),
+        command=text_of(item.get("command")),
+        args=tuple(args),
+        env=tuple(env),
+        url=text_of(item.get("url")),
+        headers=tuple((key, str(value)) for key, value in mapping_of(item.get("headers")).items()),
+    )
+
+
+def passed_through(args: Sequence[str]) -> list[str]:
+    """The names in `-e NAME` pairs, by which a container is handed a variable of the host."""
+    pairs = itertools.pairwise(args)
+    return list(dict.fromkeys(name for flag, name in pairs if flag == "-e" and name and "=" not in name))
+
+
+def _variable(item: dict[str, Any]) -> Variable:
+    required = item.get("required")
+    return Variable(
+        item["name"],
+        text_of(item.get("default_value")),
+        text_of(item.get("description")),
+        required if isinstance(required, bool) else None,
+    )
+
+
+def short_name(name: str) -> str:
+    """A server's name as hosts show it."""
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name
+
+
+def named_apart(launches: Sequence[Launch], name: str) -> list[tuple[str, Launch]]:
+    """Each launch with a name of its own. The first that starts a program has the plain one."""
+    first = next((launch for launch in launches if launch.transport == "stdio"), None)
+    ordered = [*([first] if first else []), *(launch for launch in launches if launch is not first)]
+    taken: set[str] = set()
+    named: list[tuple[str, Launch]] = []
+    for launch in ordered:
+        wanted = short_name(launch.name or name) or launch.name or name
+        chosen, number = wanted, 2
+        while chosen in taken:
+            chosen, number = f"{wanted}-{number}", number + 1
+        taken.add(chosen)
+        named.append((chosen, launch))
+    return named
+
+
+def checked_command(launch: Launch, name: str) -> str:
+    """The program of a launch that needs one."""
+    if launch.command is None:
+        raise InvalidInput(f"missing command for server '{name}'", hint="Give every stdio connection a command.")
+    return launch.command

@@ -1,0 +1,122 @@
+"""Records from one OASF version to another, in both directions, with a full account of what became of what.
+
+What the other version calls differently is renamed, what it has no place for is kept in annotations where that is
+possible, and everything else is told as a loss. Whether the result is valid is told too: some versions ask for things
+no translation can supply, such as the signature of 0.3.1.
+"""
+
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.directory.oasf.parsing import check_record
+from pentad.rooms.directory.oasf.source import UnknownVersion
+from pentad.rooms.directory.oasf.validator import validate
+from pentad.rooms.directory.oasf.versions import EMBEDDED, serving
+from pentad.rooms.directory.translate.carried_classes import Classes, ClassMapping
+from pentad.rooms.directory.translate.carried_locators import carried_locators
+from pentad.rooms.directory.translate.carried_modules import Modules
+from pentad.rooms.directory.translate.fitting import Fitting
+from pentad.rooms.directory.translate.losses import Loss
+from pentad.rooms.directory.translate.shapes import mapping_of, text_of
+
+PREVIOUS_NOTE: Final = "oasf.previous_record_cid"
+_CARRIED: Final = frozenset({"schema_version", "skills", "domains", "locators", "modules", "extensions", "annotations"})
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """A record in another version. `problems` are the errors of its validation; without any it is valid."""
+
+    record: dict[str, Any]
+    mappings: list[ClassMapping] = field(default_factory=list[ClassMapping])
+    losses: list[Loss] = field(default_factory=list[Loss])
+    problems: list[str] = field(default_factory=list[str])
+
+    @property
+    def valid(self) -> bool:
+        return not self.problems
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "record": self.record,
+            "valid": self.valid,
+            "mappings": [mapping.as_json() for mapping in self.mappings],
+            "losses": [loss.as_json() for loss in self.losses],
+            "problems": self.problems,
+        }
+
+
+def migrate(record: dict[str, Any], to_version: str) -> Migrated:
+    """The record in the form of another embedded version."""
+    if to_version not in EMBEDDED:
+        raise UnknownVersion(to_version, list(EMBEDDED))
+    served = serving(check_record(record)["schema_version"])
+    if served is None:
+        raise InvalidInput("The record's schema_version is unknown.", hint=f"Use one of {', '.join(EMBEDDED)}.")
+    source = deepcopy(record)
+    if served.version == to_version:
+        source["schema_version"] = to_version
+        return Migrated(source, problems=_problems(source))
+    return _Migration(source, served.version, to_version).migrated()
+
+
+class _Migration:
+    def __init__(self, source: dict[str, Any], before: str, after: str) -> None:
+        self._source = source
+        self._before = before
+        self._after = after
+        self._losses: list[Loss] = []
+        self._mappings: list[ClassMapping] = []
+        self._fitting = Fitting(after, self._losses)
+        self._notes: dict[str, Any] = dict(mapping_of(source.get("annotations")))
+
+    def migrated(self) -> Migrated:
+        made: dict[str, Any] = {}
+        for name, value in self._source.items():
+            if name in _CARRIED:
+                continue
+            if self._fitting.has_field(name):
+                made[name] = self._fitting.field(name, value)
+            elif name == "previous_record_cid":
+                self._notes[PREVIOUS_NOTE] = value
+            else:
+                self._losses.append(Loss(name, f"OASF {self._after} has no place for it"))
+        if "signature" in made:
+            self._losses.append(Loss("signature", "it is kept, but it signs the record as it was before"))
+        if self._fitting.has_field("previous_record_cid") and (previous := text_of(self._notes.get(PREVIOUS_NOTE))):
+            made["previous_record_cid"] = previous
+            del self._notes[PREVIOUS_NOTE]
+        made["schema_version"] = self._after
+        self._carry_classes(made)
+        self._carry_lists(made)
+        if self._notes or "annotations" in self._source:
+            made["annotations"] = self._notes
+        return Migrated(made, self._mappings, self._losses, _problems(made))
+
+    def _carry_classes(self, made: dict[str, Any]) -> None:
+        for name in ("skills", "domains"):
+            if name not in self._source:
+                continue
+            if not self._fitting.has_field(name) or not isinstance(self._source[name], list):
+                self._losses.append(Loss(name, f"OASF {self._after} has no {name} in a record"))
+                continue
+            classes = Classes("skill" if name == "skills" else "domain", self._before, self._after)
+            made[name] = classes.carried(self._source[name])
+            self._mappings += classes.mappings
+            self._losses += classes.losses
+
+    def _carry_lists(self, made: dict[str, Any]) -> None:
+        if "locators" in self._source:
+            made["locators"] = carried_locators(self._source["locators"], self._after, self._losses)
+        modules = Modules(self._before, self._after, self._losses)
+        key = "extensions" if self._after == "0.3.1" else "modules"
+        for name in ("modules", "extensions"):
+            if name in self._source:
+                made[key] = [*made.get(key, []), *modules.carried(self._source[name], name)]
+        self._mappings += modules.mappings
+
+
+def _problems(record: dict[str, Any]) -> list[str]:
+    return [finding.line() for finding in validate(record).errors]

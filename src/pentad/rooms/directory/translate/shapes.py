@@ -1,0 +1,43 @@
+"""Reads foreign JSON without trusting it: what is not of the expected kind counts as absent."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from pentad.kernel.errors import InvalidInput
+
+
+def text_of(value: Any) -> str | None:
+    """A text that is not empty, or None."""
+    return value if isinstance(value, str) and value else None
+
+
+def mapping_of(value: Any) -> dict[str, Any]:
+    """An object, or an empty one."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def items_of(value: Any) -> list[Any]:
+    """A list, or an empty one."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def objects_of(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list."""
+    return [cast("dict[str, Any]", item) for item in items_of(value) if isinstance(item, dict)]
+
+
+def texts_of(value: Any) -> list[str]:
+    """The texts of a list."""
+    return [item for item in items_of(value) if isinstance(item, str)]
+
+
+def required_object(value: Any, name: str) -> dict[str, Any]:
+    """The object; InvalidInput in the original's words when it is something else."""
+    if not isinstance(value, dict):
+        raise InvalidInput(f"'{name}' is not a struct", hint=f"Give {name} as a JSON object.")
+    return cast("dict[str, Any]", value)
+
+
+def without_nothing(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that have a value: None, empty texts, lists and objects are left out."""
+    return {name: value for name, value in fields.items() if value is not None and value not in ("", [], {})}
