@@ -1,0 +1,1 @@
+"""Avatars: answers that come only from a corpus."""
