@@ -1,0 +1,1 @@
+"""Signatures of records, and who owns the names they have."""

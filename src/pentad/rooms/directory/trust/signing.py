@@ -1,0 +1,178 @@
+"""One signature: how it is made, written down and checked.
+
+What is signed is the text of a record's CID, which is the hash of the record, so a signature holds for that record
+alone. A signature that is no good is a reason in words, never an exception: it is foreign data.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, cast
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.directory.trust.keys import PrivateKey, PublicKey
+from pentad.rooms.directory.trust.prehashed import prehashed_holds
+
+KEY_HINT: Final = "public-key-sha256"
+"""The annotation of a signature that says which key to try first. It is a hint: what counts is that the key fits."""
+
+_LONGEST_SIGNATURE: Final = 2_048
+_ALGORITHMS: Final = {
+    "Ed25519": "ED25519",
+    "ECDSA-P256": "ECDSA_P256_SHA256",
+    "ECDSA-P384": "ECDSA_P384_SHA256",
+    "ECDSA-P521": "ECDSA_P521_SHA256",
+    "RSA": "RSA_PKCS1V15_SHA256",
+}
+_ED25519: Final = re.compile(r"ED25519(?P<prehashed>_?PH)?")
+_ECDSA: Final = re.compile(r"ECDSA(?:_P_?(?P<curve>256|384|521))?(?:_SHA_?(?P<hash>256|384|512))?")
+_RSA: Final = re.compile(r"RSA(?:_(?P<padding>PKCS1V15|PSS))?(?:_\d{4,5})?(?:_SHA_?(?P<hash>256|384|512))?")
+_HASHES: Final[dict[str, type[hashes.SHA256 | hashes.SHA384 | hashes.SHA512]]] = {
+    "256": hashes.SHA256,
+    "384": hashes.SHA384,
+    "512": hashes.SHA512,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What the message `agntcy.dir.sign.v1.Signature` says; `signature` is base64."""
+
+    signature: str
+    algorithm: str = ""
+    signed_at: str = ""
+    certificate: str = ""
+    content_type: str = ""
+    content_bundle: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON of the message; what is empty is left out."""
+        parts = {
+            "annotations": dict(self.annotations),
+            "signedAt": self.signed_at,
+            "algorithm": self.algorithm,
+            "signature": self.signature,
+            "certificate": self.certificate,
+            "contentType": self.content_type,
+            "contentBundle": self.content_bundle,
+        }
+        return {key: value for key, value in parts.items() if value}
+
+
+class Scheme(NamedTuple):
+    """How a signature was made, as far as it says; what is empty was not said."""
+
+    family: str = ""
+    curve: str = ""
+    hash: str = "256"
+    variant: str = ""
+
+
+def sign(key: PrivateKey, cid: str, signed_at: str) -> Signature:
+    """Sign a record. Ed25519 is the pure form: `cryptography` has no other."""
+    payload = cid.encode()
+    match key.signer:
+        case ed25519.Ed25519PrivateKey():
+            made = key.signer.sign(payload)
+        case ec.EllipticCurvePrivateKey():
+            made = key.signer.sign(payload, ec.ECDSA(hashes.SHA256()))
+        case rsa.RSAPrivateKey():
+            made = key.signer.sign(payload, padding.PKCS1v15(), hashes.SHA256())
+    return Signature(
+        base64.b64encode(made).decode(),
+        _ALGORITHMS[key.public.algorithm],
+        signed_at,
+        annotations={KEY_HINT: key.public.fingerprint},
+    )
+
+
+def read_signature(data: Mapping[str, Any]) -> Signature:
+    """The signature of a referrer's JSON, in either spelling of its field names; a field of a wrong type is empty."""
+
+    def text(*names: str) -> str:
+        return next((value for name in names if isinstance(value := data.get(name), str)), "")
+
+    given: Any = data.get("annotations")
+    annotations = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    return Signature(
+        text("signature"),
+        text("algorithm"),
+        text("signedAt", "signed_at"),
+        text("certificate"),
+        text("contentType", "content_type"),
+        text("contentBundle", "content_bundle"),
+        {key: value for key, value in annotations.items() if isinstance(value, str)},
+    )
+
+
+def scheme_of(algorithm: str) -> Scheme:
+    """What the name of an algorithm says; InvalidInput for a name nobody knows. No name leaves it to the key."""
+    name = re.sub(r"[-. /]", "_", algorithm[:100].upper()).removeprefix("PKIX_")
+    if not name:
+        return Scheme()
+    if found := _ED25519.fullmatch(name):
+        return Scheme("Ed25519", variant="PH" if found["prehashed"] else "")
+    if found := _ECDSA.fullmatch(name):
+        return Scheme("ECDSA", found["curve"] or "", found["hash"] or "256")
+    if found := _RSA.fullmatch(name):
+        return Scheme("RSA", hash=found["hash"] or "256", variant=found["padding"] or "")
+    raise InvalidInput(f"The signature has the unknown algorithm {algorithm[:100]!r}.")
+
+
+def signature_bytes(signature: Signature) -> bytes:
+    """The signature itself; InvalidInput when there is none to check here."""
+    if not signature.signature:
+        if signature.content_bundle or signature.certificate:
+            raise InvalidInput("The signature was made without a key (sigstore), which is not checked here.")
+        raise InvalidInput("The signature is empty.")
+    if len(signature.signature) > _LONGEST_SIGNATURE:
+        raise InvalidInput("The signature is longer than any can be.")
+    try:
+        return base64.b64decode(signature.signature.strip(), validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidInput("The signature is not base64.") from None
+
+
+def fits(scheme: Scheme, key: PublicKey) -> bool:
+    """Whether a signature made in this way can be of this key."""
+    family, _, curve = key.algorithm.partition("-P")
+    return scheme.family in ("", family) and scheme.curve in ("", curve)
+
+
+def holds(key: PublicKey, scheme: Scheme, made: bytes, cid: str) -> bool:
+    """Whether `made` is this key's signature of the record."""
+    payload = cid.encode()
+    hashed = _HASHES[scheme.hash]()
+    try:
+        match key.verifier:
+            case ed25519.Ed25519PublicKey():
+                return _ed25519_holds(key.verifier, scheme, made, payload)
+            case ec.EllipticCurvePublicKey():
+                key.verifier.verify(made, payload, ec.ECDSA(hashed))
+            case rsa.RSAPublicKey() if scheme.variant == "PSS":
+                key.verifier.verify(made, payload, padding.PSS(padding.MGF1(hashed), padding.PSS.AUTO), hashed)
+            case rsa.RSAPublicKey():
+                key.verifier.verify(made, payload, padding.PKCS1v15(), hashed)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _ed25519_holds(key: ed25519.Ed25519PublicKey, scheme: Scheme, made: bytes, payload: bytes) -> bool:
+    """The pure form, unless it says that it is the other; then the other, as many that are do not say so."""
+    if scheme.variant != "PH":
+        try:
+            key.verify(made, payload)
+        except InvalidSignature:
+            pass
+        else:
+            return True
+    raw = key.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+    return prehashed_holds(raw, made, payload)

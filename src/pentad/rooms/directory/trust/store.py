@@ -1,0 +1,156 @@
+"""The SQL of checking: what there is to check of a record, and what it came to.
+
+What was found out is kept together with nothing but the record, so it is kept only if the signatures and keys are still
+those that were looked at; `records/referrers.py` forgets it when they change.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple, cast
+
+import msgspec
+
+from pentad.kernel.cid import is_cid
+from pentad.kernel.ports import Row, Rows, Transaction
+from pentad.rooms.directory.records.referrers import PUBLIC_KEY, SIGNATURE
+
+Kind = Literal["signatures", "name"]
+
+MOST_STATEMENTS: Final = 200
+"""Of each type."""
+_LARGEST_STATEMENT: Final = 32_768
+"""Characters. A signature with a sigstore bundle has some 10,000."""
+
+# What came from whoever brought the record is looked at first: nobody else can bury it.
+_OF_RECORD: Final = (
+    "FROM directory_referrers WHERE record = ? AND type = ?"
+    " ORDER BY CASE pushed_by WHEN ? THEN 0 ELSE 1 END, pushed_at, cid LIMIT ?"
+)
+_STATEMENTS: Final = f"SELECT cid, type, CASE WHEN length(body) <= {_LARGEST_STATEMENT} THEN body END {_OF_RECORD}"
+_STATEMENT_CIDS: Final = f"SELECT cid {_OF_RECORD}"
+_FLAG: Final[dict[Kind, str]] = {
+    "signatures": "UPDATE directory_records SET trusted = ? WHERE id = ? AND trusted <> ?",
+    "name": "UPDATE directory_records SET verified = ? WHERE id = ? AND verified <> ?",
+}
+
+
+class Statement(NamedTuple):
+    """A signature or a public key; `data` is None for one that is too large to look at."""
+
+    cid: str
+    type: str
+    data: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What an earlier check came to."""
+
+    success: bool
+    body: Mapping[str, Any]
+    checked_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A record that is to be checked."""
+
+    row: int
+    cid: str
+    owner: str
+    name: str
+    text: str
+    statements: tuple[Statement, ...]
+    kept: Mapping[str, Kept]
+
+
+def subject(rows: Rows, cid: str) -> Subject | None:
+    """The record with all that bears on whether to trust it."""
+    found = rows.one(
+        "SELECT r.id, r.pushed_by, r.name, t.data FROM directory_records r JOIN directory_texts t ON t.record = r.id"
+        " WHERE r.cid = ?",
+        cid,
+    ) if is_cid(cid) else None  # fmt: skip
+    if found is None:
+        return None
+    row, owner, name, text = found
+    statements = tuple(_statement(*one) for one in _of_both_types(rows, _STATEMENTS, row, owner))
+    return Subject(row, cid, owner, name, text, statements, _kept(rows, row))
+
+
+def keep(tx: Transaction, about: Subject, kind: Kind, found: Kept) -> bool:
+    """Keep what was found out about a record, unless what was looked at has changed since."""
+    if tx.value("SELECT 1 FROM directory_records WHERE id = ?", about.row) is None:
+        return False
+    now = [cid for (cid,) in _of_both_types(tx, _STATEMENT_CIDS, about.row, about.owner)]
+    if now != [one.cid for one in about.statements]:
+        return False
+    tx.run(
+        "INSERT INTO directory_verifications (record, kind, success, body, checked_at) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (record, kind) DO UPDATE"
+        " SET success = excluded.success, body = excluded.body, checked_at = excluded.checked_at",
+        about.row, kind, int(found.success), msgspec.json.encode(found.body).decode(), found.checked_at,
+    )  # fmt: skip
+    tx.run(_FLAG[kind], int(found.success), about.row, int(found.success))
+    return True
+
+
+def has_statement(rows: Rows, cid: str) -> bool:
+    """Whether this very signature or key is there."""
+    return rows.value("SELECT 1 FROM directory_referrers WHERE cid = ?", cid) is not None
+
+
+def kept_of(rows: Rows, cid: str, kind: Kind) -> Kept | None:
+    """What the last check of a record came to, if there was one."""
+    row = rows.value("SELECT id FROM directory_records WHERE cid = ?", cid) if is_cid(cid) else None
+    return _kept(rows, row).get(kind) if row is not None else None
+
+
+def unchecked(rows: Rows, limit: int) -> list[str]:
+    """Records with a signature nobody has checked."""
+    found = rows.all(
+        "SELECT r.cid FROM directory_records r WHERE r.id IN"
+        " (SELECT f.record FROM directory_referrers f WHERE f.type = ? AND NOT EXISTS"
+        " (SELECT 1 FROM directory_verifications v WHERE v.record = f.record AND v.kind = 'signatures'))"
+        " ORDER BY r.id LIMIT ?",
+        SIGNATURE, limit,
+    )  # fmt: skip
+    return [cid for (cid,) in found]
+
+
+def unproved(rows: Rows, limit: int) -> list[str]:
+    """Records with a good signature whose name tells a domain nobody has asked."""
+    found = rows.all(
+        "SELECT r.cid FROM directory_verifications s JOIN directory_records r ON r.id = s.record"
+        " WHERE s.kind = 'signatures' AND s.success = 1"
+        " AND (substr(r.name, 1, 8) = 'https://' OR substr(r.name, 1, 7) = 'http://') AND NOT EXISTS"
+        " (SELECT 1 FROM directory_verifications n WHERE n.record = r.id AND n.kind = 'name')"
+        " ORDER BY r.id LIMIT ?",
+        limit,
+    )  # fmt: skip
+    return [cid for (cid,) in found]
+
+
+def stale(rows: Rows, proved_before: float, failed_before: float, limit: int) -> list[str]:
+    """Records whose domain should be asked again, those asked longest ago first."""
+    found = rows.all(
+        "SELECT r.cid FROM directory_verifications n JOIN directory_records r ON r.id = n.record"
+        " WHERE n.kind = 'name' AND n.checked_at <= CASE n.success WHEN 1 THEN CAST(? AS DOUBLE PRECISION)"
+        " ELSE CAST(? AS DOUBLE PRECISION) END ORDER BY n.checked_at, r.id LIMIT ?",
+        proved_before, failed_before, limit,
+    )  # fmt: skip
+    return [cid for (cid,) in found]
+
+
+def _of_both_types(rows: Rows, sql: str, row: int, owner: str) -> list[Row]:
+    return [one for kind in (PUBLIC_KEY, SIGNATURE) for one in rows.all(sql, row, kind, owner, MOST_STATEMENTS)]
+
+
+def _kept(rows: Rows, row: int) -> dict[str, Kept]:
+    found = rows.all("SELECT kind, success, body, checked_at FROM directory_verifications WHERE record = ?", row)
+    return {kind: Kept(success == 1, msgspec.json.decode(body), at) for kind, success, body, at in found}
+
+
+def _statement(cid: str, kind: str, body: str | None) -> Statement:
+    data: Any = msgspec.json.decode(body).get("data", {}) if body is not None else None
+    return Statement(cid, kind, cast("dict[str, Any]", data) if isinstance(data, dict) else None)
