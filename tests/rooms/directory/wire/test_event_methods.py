@@ -39,7 +39,7 @@ async def test_the_life_of_a_record_is_told(site: Site, wire: Wire) -> None:
     await wire.one("RoutingService/Publish", published)
     await wire.one("RoutingService/Unpublish", unpublished)
     await wire.all("StoreService/Pull", ref(cid))
-    await site.app.rooms[0].service.popularity.flush()
+    await site.directory.popularity.flush()
     await wire.one("StoreService/Delete", ref(cid))
     events = await heard(call, 5)
     call.cancel()

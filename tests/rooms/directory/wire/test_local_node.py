@@ -8,7 +8,7 @@ import pytest
 
 from pentad.kernel.errors import Misconfigured, NotFound
 from pentad.kernel.principal import LOCAL
-from pentad.rooms.directory.node import EMBEDDED, LocalNode, opened_node
+from pentad.rooms.directory.node import EMBEDDED, LocalNode
 from pentad.rooms.directory.search.query import Filter, FilterKind, Query
 from pentad.rooms.directory.wire.remote import RemoteNode
 from tests.rooms.directory.records.parts import agent
@@ -19,7 +19,7 @@ UNKNOWN = "baeareifx2kwsn23pstno64xnd23rgxxs2oc7eam7klockwijurxisnvgmu"
 
 
 async def test_the_embedded_directory_is_the_default(site: Site) -> None:
-    node = opened_node(site.app.rooms[0].service)
+    node = site.directory.node
     assert (type(node), node.address) == (LocalNode, EMBEDDED)
     data = agent()
     pushed = await node.push(LOCAL, data)
@@ -32,17 +32,18 @@ async def test_the_embedded_directory_is_the_default(site: Site) -> None:
         await node.pull(UNKNOWN)
     assert not (await node.verify(pushed.cid)).success
     assert not (await node.verify_name(pushed.cid, None, None)).verified
-    await node.close()
 
 
 async def test_naming_another_directory_sends_everything_there(tmp_path: Path) -> None:
     async with open_site(tmp_path, settings={"client_server_address": "127.0.0.1:8888"}) as site:
-        node = opened_node(site.app.rooms[0].service)
+        node = site.directory.node
         assert (type(node), node.address) == (RemoteNode, "127.0.0.1:8888")
-        await node.close()
-    async with open_site(tmp_path, settings={"client_server_address": "x:1", "client_auth_mode": "github"}) as site:
-        with pytest.raises(Misconfigured, match="unsupported"):
-            opened_node(site.app.rooms[0].service)
+
+
+async def test_an_unsupported_mode_is_told_when_the_room_opens(tmp_path: Path) -> None:
+    with pytest.raises(Misconfigured, match="unsupported"):
+        async with open_site(tmp_path, settings={"client_server_address": "x:1", "client_auth_mode": "github"}):
+            pass
 
 
 def test_the_embedded_node_loads_no_grpc() -> None:

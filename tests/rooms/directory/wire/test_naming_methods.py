@@ -2,6 +2,7 @@
 
 import base64
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from grpc import StatusCode
 
 from pentad.kernel.principal import LOCAL
+from pentad.rooms.directory.trust.jwks import Domain
+from pentad.rooms.directory.trust.service import Trust
 from pentad.rooms.directory.wire.protos import naming_pb2, sign_pb2
 from tests.rooms.directory.records.parts import agent
 from tests.rooms.directory.wire.site import Site, Wire, ref
@@ -61,7 +64,7 @@ async def test_signing_is_left_to_the_client(wire: Wire) -> None:
 async def test_a_signed_record_is_verified_for_those_who_ask_for_its_signer(site: Site, wire: Wire) -> None:
     (cid,) = await wire.push(agent())
     key = Ed25519PrivateKey.generate()
-    await site.app.rooms[0].service.trust.sign(LOCAL, cid, pem_of(key))
+    await site.directory.trust.sign(LOCAL, cid, pem_of(key))
     answer = await wire.one("SignService/Verify", sign_pb2.VerifyRequest(record_ref=ref(cid)))
     assert answer.success
     (signer,) = answer.signers
@@ -86,21 +89,33 @@ async def test_a_signed_record_is_verified_for_those_who_ask_for_its_signer(site
 
 
 async def test_a_name_its_domain_vouches_for_is_verified(site: Site, wire: Wire) -> None:
-    directory = site.app.rooms[0].service
+    directory, app = site.directory, site.app
     host = f"{uuid.uuid4()}.example.org"
     (cid,) = await wire.push(agent(name=f"https://{host}/agent"))
     key = Ed25519PrivateKey.generate()
     await directory.trust.sign(LOCAL, cid, pem_of(key))
     raw = key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
     public = base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
-    directory.key_sets.known[host] = {"keys": [{"kty": "OKP", "crv": "Ed25519", "x": public, "kid": "k1"}]}
-    assert (await directory.trust.verify_name(cid, None)).verified
+    published = KeySets({host: {"keys": [{"kty": "OKP", "crv": "Ed25519", "x": public, "kid": "k1"}]}})
+    parts = directory.referrers, directory.naming, directory.events
+    asking = Trust(app.database, app.clock, app.fetcher, *parts, resolver=published)
+    assert (await asking.verify_name(cid, None)).verified
     request = naming_pb2.GetVerificationInfoRequest(name=f"{host}/agent")
     answer = await wire.one("NamingService/GetVerificationInfo", request)
     assert answer.verified
     domain = answer.verification.domain
     assert (domain.domain, domain.method, domain.key_id) == (host, "wellknown", "k1")
     assert domain.verified_at.seconds > 1_700_000_000
+
+
+class KeySets:
+    """The keys domains publish."""
+
+    def __init__(self, known: Mapping[str, Any]) -> None:
+        self._known = known
+
+    async def key_set(self, domain: Domain) -> Mapping[str, Any]:
+        return self._known[domain.authority]
 
 
 def pem_of(key: Ed25519PrivateKey) -> str:

@@ -96,7 +96,7 @@ async def test_verdicts_are_asked_for(node: RemoteNode, site: Site) -> None:
     cid = (await node.push(LOCAL, agent())).cid
     verdict = await node.verify(cid)
     assert (verdict.success, verdict.message) == (False, "not trusted: no verified signatures found")
-    await site.app.rooms[0].service.trust.sign(LOCAL, cid, pem_of(Ed25519PrivateKey.generate()))
+    await site.directory.trust.sign(LOCAL, cid, pem_of(Ed25519PrivateKey.generate()))
     verdict = await node.verify(cid)
     assert (verdict.success, verdict.message, verdict.signers[0].issuer) == (True, "trusted", "key:Ed25519")
     assert verdict.signers[0].identity.startswith("-----BEGIN PUBLIC KEY-----")

@@ -62,7 +62,7 @@ async def test_popular_records_come_first_when_asked_for(wire: Wire, site: Any) 
     first, second = await wire.push(agent(name=name), agent(name=name, version="v2"))
     for _ in range(3):
         await wire.all("StoreService/Pull", ref(first))
-    await site.app.rooms[0].service.popularity.flush()
+    await site.directory.popularity.flush()
     by = {"queries": [query("NAME", name)]}
     assert await found(wire, by["queries"][0], sort_mode=search_pb2.SORT_MODE_POPULARITY) == [first, second]
     for other in ("UNSPECIFIED", "RECENCY", "PROVIDER_COUNT", "RELEVANCE"):

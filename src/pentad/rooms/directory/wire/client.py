@@ -1,7 +1,7 @@
 """Calls of another directory's methods: with a deadline each, and with its failures as the kernel's errors."""
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
 from grpc import StatusCode, aio
@@ -12,6 +12,10 @@ from pentad.rooms.directory.wire.client_settings import ClientSettings
 from pentad.rooms.directory.wire.statuses import error_of
 
 M = TypeVar("M", bound=Message)
+
+
+LOST_STATUS: Final = "Internal error from Core"
+"""What gRPC's client says when a message could not be sent because the call was over already."""
 
 
 class BrokenStream(Unavailable):
@@ -68,7 +72,7 @@ class WireClient:
             async for one in call:
                 yield one
         except aio.AioRpcError as error:
-            if not isinstance(cast("object", error.code()), StatusCode):
+            if error.code() is StatusCode.INTERNAL and error.details() == LOST_STATUS:
                 raise BrokenStream(f"The directory at {self.address} ended the stream.") from None
             raise error_of(error.code(), error.details() or "", self.address) from None
         finally:
