@@ -235,7 +235,8 @@ def test_a_key_is_the_same_as_jwk_and_as_pem(kind: str):
     )
     assert found is not None
     assert (found.key_id, found.key) == ("mine", public)
-    for unusable in ({}, {"kid": ""}, {"kid": 7}, {"kid": "\x1b[2J"}, {"kid": "\ud800"}):
+    strange: list[dict[str, Any]] = [{}, {"kid": ""}, {"kid": 7}, {"kid": "\x1b[2J"}, {"kid": "\ud800"}]
+    for unusable in strange:
         unnamed = vouched_for({"keys": [jwk(kind, **unusable)]}, [public])
         assert unnamed is not None
         assert unnamed.key_id == public.fingerprint
