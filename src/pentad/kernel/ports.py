@@ -97,3 +97,19 @@ class Fetcher(Protocol):
     ) -> Fetched:
         """`trusted`: the operator wrote this URL into the settings, so its origin is open wherever it is."""
         ...
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of one model."""
+
+    @property
+    def model(self) -> str:
+        """Names the model and the form it is in; vectors of two names are never compared."""
+        ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    async def embed(self, texts: Sequence[str]) -> bytes:
+        """A row of float32 numbers, little-endian, of length 1, for each text, in their order."""
+        ...
