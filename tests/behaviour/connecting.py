@@ -103,11 +103,11 @@ async def make_app(tmp_path: Path) -> AsyncIterator[AppMaker]:
 
 
 @contextlib.contextmanager
-def stdio_child(folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
+def stdio_child(folder: Path, room: str = ROOM) -> Iterator["subprocess.Popen[bytes]"]:
     """A real child process that speaks stdio, and ends with its input."""
     with (folder / "log").open("wb") as log:
         child = subprocess.Popen(
-            [pentad(), "mcp", "serve", "--rooms", ROOM, "--data", str(folder / "data")],
+            [pentad(), "mcp", "serve", "--rooms", room, "--data", str(folder / "data")],
             cwd=REPOSITORY,
             env=environment(),
             stdin=subprocess.PIPE,

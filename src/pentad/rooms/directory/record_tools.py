@@ -3,9 +3,9 @@
 They speak to a node: the directory in this very process, or the remote one the operator named.
 """
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, cast
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.mcp.arguments import Arguments
@@ -25,7 +25,7 @@ from pentad.rooms.directory.answers import (
     told,
 )
 from pentad.rooms.directory.oasf.parsing import parse_record
-from pentad.rooms.directory.search.query import FILTER_ARRAYS, Query, asked
+from pentad.rooms.directory.search.query import FILTER_ARRAYS, Filter, FilterKind, Query, asked
 from pentad.rooms.directory.service import Directory
 
 _TEXTS: Final[dict[str, Any]] = {"type": "array", "items": {"type": "string"}}
@@ -64,7 +64,13 @@ def _search_schema() -> dict[str, Any]:
                 "description": "Whether all kinds of filters must match (the default), or any of them.",
             },
             "exclude": {"type": "object", "description": "Filters whose matches are left out, by the same names."},
-            "sort": {"type": "string", "enum": ["recency", "popularity", "relevance"]},
+            "sort": {
+                "type": "string",
+                "enum": ["recency", "popularity", "relevance"],
+                "description": "Newest first unless `query` is given; then the best match first.",
+            },
+            "verified": {"type": "boolean", "description": "Whether the domain in the name stands behind the record."},
+            "trusted": {"type": "boolean", "description": "Whether a signature of the record was checked and holds."},
             "id_version": {"type": "string", "description": "The OASF version the given ids belong to."},
             "cursor": {"type": "string", "description": "Where the last answer said to go on."},
             "return": {
@@ -84,24 +90,27 @@ class CidArguments(Arguments):
     cid: Annotated[str, Field(description="The content id (CID) of the record.")]
 
 
+Texts = Annotated[list[str], Field(default_factory=list)]
+
+
 class FilterArguments(Arguments):
     """One list of texts for each kind of filter."""
 
-    names: tuple[str, ...] = ()
-    versions: tuple[str, ...] = ()
-    skill_ids: tuple[str, ...] = ()
-    skill_names: tuple[str, ...] = ()
-    locators: tuple[str, ...] = ()
-    module_names: tuple[str, ...] = ()
-    modules: tuple[str, ...] = ()
-    module_ids: tuple[str, ...] = ()
-    domain_ids: tuple[str, ...] = ()
-    domain_names: tuple[str, ...] = ()
-    created_ats: tuple[str, ...] = ()
-    authors: tuple[str, ...] = ()
-    schema_versions: tuple[str, ...] = ()
-    annotations: tuple[str, ...] = ()
-    descriptions: tuple[str, ...] = ()
+    names: Texts
+    versions: Texts
+    skill_ids: Texts
+    skill_names: Texts
+    locators: Texts
+    module_names: Texts
+    modules: Texts
+    module_ids: Texts
+    domain_ids: Texts
+    domain_names: Texts
+    created_ats: Texts
+    authors: Texts
+    schema_versions: Texts
+    annotations: Texts
+    descriptions: Texts
 
     def arrays(self) -> dict[str, list[str]]:
         given: dict[str, list[str]] = {name: list(getattr(self, name)) for name in FILTER_ARRAYS}
@@ -109,15 +118,31 @@ class FilterArguments(Arguments):
 
 
 class SearchArguments(FilterArguments):
+    """Everything a search takes. A null is what hosts send for an argument nobody gave."""
+
     limit: int = 0
     offset: int = 0
     query: str = ""
     match: Literal["all", "any"] = "all"
     exclude: FilterArguments | None = None
     sort: Literal["recency", "popularity", "relevance"] | None = None
+    verified: bool | None = None
+    trusted: bool | None = None
     id_version: str = ""
     cursor: str = ""
     return_: Annotated[Literal["cids", "hits", "records"], Field(alias="return")] = "cids"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        return {name: value for name, value in cast("dict[str, Any]", given).items() if value is not None}
+
+    def marks(self) -> list[Filter]:
+        """What is asked of the trust in a record."""
+        asked_for = ((FilterKind.VERIFIED, self.verified), (FilterKind.TRUSTED, self.trusted))
+        return [Filter(kind, str(value).lower()) for kind, value in asked_for if value is not None]
 
 
 class NameArguments(Arguments):
@@ -187,6 +212,7 @@ async def search_local(arguments: SearchArguments, call: Call[Directory]) -> Too
 def _query(arguments: SearchArguments) -> Query:
     return asked(
         arguments.arrays(),
+        marks=arguments.marks(),
         exclude=arguments.exclude.arrays() if arguments.exclude is not None else None,
         words=arguments.query,
         match=arguments.match,

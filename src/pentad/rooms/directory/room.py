@@ -5,11 +5,14 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 from pentad.platform import Doorway, Platform, Room
+from pentad.rooms.directory.history_tools import HISTORY_TOOLS
+from pentad.rooms.directory.keeping_tools import KEEPING_TOOLS
 from pentad.rooms.directory.prompts import PROMPTS
 from pentad.rooms.directory.record_tools import RECORD_TOOLS
 from pentad.rooms.directory.resources import RESOURCES, listing
 from pentad.rooms.directory.schema_tools import SCHEMA_TOOLS
 from pentad.rooms.directory.service import Directory
+from pentad.rooms.directory.translation_tools import TRANSLATION_TOOLS
 
 
 @asynccontextmanager
@@ -28,6 +31,12 @@ def server(directory: Directory, doorway: Doorway) -> AbstractAsyncContextManage
     return open_grpc(directory, doorway)
 
 
+async def fill(directory: Directory) -> None:
+    from pentad.rooms.directory.demo import fill_demo
+
+    await fill_demo(directory)
+
+
 async def health(directory: Directory) -> Mapping[str, Any]:
     """Where records are kept, and how many there are."""
     return {"node": directory.node.address, "records": await directory.records.count()}
@@ -41,7 +50,7 @@ ROOM = Room(
         " records by skill, domain, name or words, pull them by CID, and translate them from and to other formats."
     ),
     open=open_directory,
-    tools=(*SCHEMA_TOOLS, *RECORD_TOOLS),
+    tools=(*SCHEMA_TOOLS, *RECORD_TOOLS, *TRANSLATION_TOOLS, *HISTORY_TOOLS, *KEEPING_TOOLS),
     resources=RESOURCES,
     prompts=PROMPTS,
     listing=listing,
@@ -49,4 +58,5 @@ ROOM = Room(
     server=server,
     identity=("dir-mcp-server", "v0.1.0"),
     health=health,
+    demo=fill,
 )

@@ -1,0 +1,114 @@
+"""The tools that translate: other formats into records, and records into other formats, each with what was lost.
+
+A plain import gives the record as the original does, without skills and domains, which a model then chooses. Whoever
+asks for more (`enrich`, `push`, `schema_version`, `dry_run`) gets it in the same call.
+"""
+
+import json
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from pentad.kernel.errors import InvalidInput, PentadError
+from pentad.mcp.arguments import Arguments
+from pentad.mcp.call import Call
+from pentad.mcp.declare import ToolResult, tool
+from pentad.rooms.directory.answers import ExportedRecord, ImportedRecord, failure, schema_of, told
+from pentad.rooms.directory.service import Directory
+from pentad.rooms.directory.translate.formats import (
+    Format,
+    export_format,
+    export_record,
+    import_format,
+    import_record,
+    parse_json,
+    parse_source,
+)
+from pentad.rooms.directory.translate.losses import losses_json
+
+
+class ImportArguments(Arguments):
+    source_data: Annotated[str, Field(description="What to import: JSON text, or the text of a SKILL.md.")]
+    source_format: Annotated[
+        str, Field(description="mcp, a2a or agentskills; also ghcopilot, claude, cursor and vscode configurations.")
+    ]
+    schema_version: Annotated[str, Field(description="The OASF version of the record; 1.0.0 if not given.")] = ""
+    enrich: Annotated[bool, Field(description="Also suggest skills and domains, and validate the record.")] = False
+    push: Annotated[bool, Field(description="Also store the record; implies enrich.")] = False
+    dry_run: Annotated[bool, Field(description="With push: tell what would happen, store nothing.")] = False
+
+
+class ExportArguments(Arguments):
+    record_json: Annotated[str, Field(description="The record, as JSON text.")]
+    target_format: Annotated[
+        str, Field(description="a2a, ghcopilot or agentskills; also mcp (server.json), claude, cursor and vscode.")
+    ]
+
+
+@tool(
+    "agntcy_oasf_import_record", action="read", destructive=False, idempotent=True,
+    output_schema=schema_of(ImportedRecord),
+)  # fmt: skip
+async def import_tool(arguments: ImportArguments, call: Call[Directory]) -> ToolResult:
+    """Translates an MCP server, an A2A card, a skill or an MCP configuration into an agent record (JSON text).
+
+    The record has no skills and domains unless `enrich` is set. `losses` lists what the record could not take over.
+    """
+    if not arguments.source_data:
+        return told(ImportedRecord(error_message="source_data is required"))
+    if not arguments.source_format:
+        return told(ImportedRecord(error_message="source_format is required"))
+    try:
+        form = import_format(arguments.source_format)
+    except InvalidInput as error:
+        return told(ImportedRecord(error_message=error.message))
+    try:
+        source = parse_source(form, arguments.source_data)
+    except InvalidInput as error:
+        return told(ImportedRecord(error_message=failure("Failed to parse source data JSON", error)))
+    try:
+        return told(await _imported(form, source, arguments, call))
+    except PentadError as error:
+        return told(ImportedRecord(error_message=failure(f"Failed to import from {form.label} format", error)))
+
+
+async def _imported(
+    form: Format, source: dict[str, Any], arguments: ImportArguments, call: Call[Directory]
+) -> ImportedRecord:
+    record, losses = import_record(form, source)
+    fields: dict[str, Any] = {"record_json": _indented(record)}
+    if losses:
+        fields["losses"] = losses_json(losses)
+    return ImportedRecord(**fields)
+
+
+@tool("agntcy_oasf_export_record", read_only=True, output_schema=schema_of(ExportedRecord))
+async def export_tool(arguments: ExportArguments, call: Call[Directory]) -> ToolResult:
+    """Translates an agent record into another format. `losses` lists what that format has no place for."""
+    if not arguments.record_json:
+        return told(ExportedRecord(error_message="record_json is required"))
+    if not arguments.target_format:
+        return told(ExportedRecord(error_message="target_format is required"))
+    try:
+        record = parse_json(arguments.record_json)
+    except InvalidInput as error:
+        return told(ExportedRecord(error_message=failure("Failed to parse record JSON", error)))
+    try:
+        form = export_format(arguments.target_format)
+    except InvalidInput as error:
+        return told(ExportedRecord(error_message=error.message))
+    try:
+        text, losses = export_record(form, record)
+    except PentadError as error:
+        return told(ExportedRecord(error_message=failure(f"Failed to export to {form.label} format", error)))
+    fields: dict[str, Any] = {"exported_data": text}
+    if losses:
+        fields["losses"] = losses_json(losses)
+    return told(ExportedRecord(**fields))
+
+
+def _indented(record: dict[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False, indent=2)
+
+
+TRANSLATION_TOOLS: Final = (import_tool, export_tool)

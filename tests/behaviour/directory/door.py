@@ -1,0 +1,69 @@
+"""A client of the directory on any wire, which checks of every answer what holds for all of them."""
+
+import itertools
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from tests.behaviour.clients import Client, Object, Reply
+from tests.rooms.directory.oasf.samples import sample
+
+_NUMBERS = itertools.count(1)
+WITHOUT_STRUCTURE = ("2024-11-05", "2025-03-26")
+
+
+@dataclass
+class Door:
+    """One open connection."""
+
+    client: Client
+
+    async def ask(self, tool: str, **arguments: Any) -> Object:
+        """What a tool answers. A failure of business is a field of it, never an error of the tool."""
+        result = (await self.client.call(tool, arguments)).result
+        assert not result.get("isError"), result
+        assert [block["type"] for block in result["content"]] == ["text"], "exactly one text"
+        answer = json.loads(result["content"][0]["text"])
+        if self.client.wire.revision in WITHOUT_STRUCTURE:
+            assert "structuredContent" not in result
+        else:
+            assert result["structuredContent"] == answer, "the same twice"
+        return answer
+
+    async def refused(self, tool: str, **arguments: Any) -> str:
+        """What a tool complains about, when it refuses."""
+        reply = await self.client.call(tool, arguments)
+        if "error" in reply.final:
+            return json.dumps(reply.final["error"])
+        assert reply.result["isError"] is True, reply.result
+        return reply.text
+
+    async def prompt(self, name: str, **arguments: str) -> str:
+        """The text of a prompt: one message of the user."""
+        result = (await self.told(name, **arguments)).result
+        (message,) = result["messages"]
+        assert message["role"] == "user"
+        assert message["content"]["type"] == "text"
+        return message["content"]["text"]
+
+    async def told(self, name: str, **arguments: str) -> Reply:
+        return await self.client.request("prompts/get", {"name": name, "arguments": arguments})
+
+    async def push(self, record: Object) -> str:
+        answer = await self.ask("agntcy_dir_push_record", record_json=json.dumps(record))
+        assert "error_message" not in answer, answer
+        return answer["cid"]
+
+    async def completed(self, ref: Object, name: str, typed: str) -> list[str]:
+        asked = {"ref": ref, "argument": {"name": name, "value": typed}}
+        return (await self.client.request("completion/complete", asked)).result["completion"]["values"]
+
+
+def unique(word: str = "agent") -> str:
+    """A name no other test has."""
+    return f"example.org/{word}-{next(_NUMBERS)}"
+
+
+def record(oasf: str = "1.0.0", /, **changes: Any) -> Object:
+    """A valid record unlike any other."""
+    return {**sample(oasf), "name": unique(), **changes}
