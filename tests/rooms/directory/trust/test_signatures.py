@@ -77,6 +77,13 @@ def test_what_other_directories_write_is_understood():
     assert checked(wrong_hash, public_pem("ECDSA-P384")).startswith("not trusted: failed")
 
 
+@pytest.mark.parametrize("kind", GOOD)
+@pytest.mark.parametrize("said", GOOD)
+def test_a_signature_that_says_another_algorithm_than_its_key_has_does_not_hold(kind: str, said: str):
+    made = sign(read_private_key(private_pem(kind)), CID, "").to_json() | {"algorithm": NAMES[said]}
+    assert (checked(made, public_pem(kind)) == "trusted") is (kind == said)
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
