@@ -37,6 +37,12 @@ async def fill(directory: Directory) -> None:
     await fill_demo(directory)
 
 
+async def fill(directory: Directory) -> None:
+    from pentad.rooms.directory.demo import fill_demo
+
+    await fill_demo(directory)
+
+
 async def health(directory: Directory) -> Mapping[str, Any]:
     """Where records are kept, and how many there are."""
     return {"node": directory.node.address, "records": await directory.records.count()}
@@ -58,5 +64,6 @@ ROOM = Room(
     server=server,
     identity=("dir-mcp-server", "v0.1.0"),
     health=health,
+    demo=fill,
     demo=fill,
 )
