@@ -31,6 +31,12 @@ Check = Callable[[Any, Place, Report], None]
 ANY_LENGTH: Final = sys.maxsize
 
 _FEW: Final = 8
+_PLANS: Final = 64
+"""How many sets of attributes are remembered for an object: callers choose them."""
+
+_Plan = tuple[tuple[tuple[int, Rule, str], ...], bool]
+"""What to check of an object that has certain attributes, in their order: the most characters of a plain text, the rule
+for anything else, and the name; and whether the attributes are right as a set."""
 
 
 def text_limit(attribute: Attribute, kind: ValueType | None) -> int | None:
@@ -181,38 +187,61 @@ def object_check(shape: Shape, rules: Rules, texts: Mapping[str, int], required:
     """The check of an object by the rules of its attributes, in one pass.
 
     `texts` are the attributes that are plain text, with the most characters each may have: most of a record is such
-    text, and it does not even cost a call.
+    text, and it does not even cost a call. Objects come with the same attributes again and again: what to check of them
+    is remembered.
     """
-    expected = frozenset((*required, *shape.recommended()))
-    constraints = tuple((holding(constraint), constraint) for constraint in shape.constraints)
-    limits = dict.fromkeys(rules, -1) | dict(texts)
-    known = dict(rules)
+    attributes = _Attributes(shape, rules, texts, required)
+    plan_of = attributes.plans.get
 
     def check(value: Any, place: Place, out: Report) -> None:
         if value.__class__ is not dict:
             wrong_type(value, place, shape.name, shape.name, "object", out)
             return
-        for name, item in value.items():
-            try:
-                if item.__class__ is str and len(item) <= limits[name]:
-                    continue
-                rule = known[name]
-            except KeyError:
-                unknown(name, value, shape, rules, place, out)
-                continue
-            if rule is anything:
+        plan, whole = plan_of(tuple(value)) or attributes.plan(value)
+        for limit, rule, name in plan:
+            item = value[name]
+            if item.__class__ is str and len(item) <= limit:
                 continue
             if item is None:
                 nothing(name, name in required, rule, place, out)
             else:
                 rule(item, place, name, out)
-        if not value.keys() >= expected:
-            missing(shape, value, required, place, out)
-        for holds, constraint in constraints:
-            if not holds(value):
-                constraint_failed(shape, constraint, place, out)
+        if not whole:
+            attributes.judge(value, place, out)
 
     return check
+
+
+class _Attributes:
+    """The attributes of an object as a set: which there may be, which there must be, and which go together."""
+
+    def __init__(self, shape: Shape, rules: Rules, texts: Mapping[str, int], required: Sequence[str]) -> None:
+        self.plans: dict[tuple[str, ...], _Plan] = {}
+        self._shape, self._rules, self._required = shape, rules, required
+        self._expected = frozenset((*required, *shape.recommended()))
+        self._constraints = tuple((holding(constraint), constraint) for constraint in shape.constraints)
+        self._steps = {name: (texts.get(name, -1), rule, name) for name, rule in rules.items()}
+
+    def plan(self, value: Mapping[str, Any]) -> _Plan:
+        """What to check of an object with these attributes."""
+        known = [self._steps[name] for name in value if name in self._steps]
+        whole = len(known) == len(value) and value.keys() >= self._expected
+        whole = whole and all(holds(value) for holds, _ in self._constraints)
+        plan = tuple(step for step in known if step[1] is not anything), whole
+        if len(self.plans) < _PLANS and len(known) == len(value):
+            self.plans[tuple(value)] = plan
+        return plan
+
+    def judge(self, value: Mapping[str, Any], place: Place, out: Report) -> None:
+        """Say what is wrong with them as a set."""
+        for name in value:
+            if name not in self._steps:
+                unknown(name, value, self._shape, self._rules, place, out)
+        if not value.keys() >= self._expected:
+            missing(self._shape, value, self._required, place, out)
+        for holds, constraint in self._constraints:
+            if not holds(value):
+                constraint_failed(self._shape, constraint, place, out)
 
 
 def holding(constraint: Constraint) -> Callable[[Mapping[str, Any]], bool]:
