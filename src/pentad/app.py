@@ -31,6 +31,7 @@ from pentad.mcp.subscriptions import SubscriptionHub
 from pentad.net.fetch import HttpFetcher
 from pentad.platform import OpenRoom, Platform, Room
 from pentad.rooms.finder import find_rooms
+from pentad.search.index import SearchIndex
 from pentad.settings.model import Settings
 from pentad.storage.migration_files import STORAGE, MigrationSet
 from pentad.storage.migrations import apply
@@ -50,6 +51,7 @@ CORE_SETS = (
     STORAGE,
     MigrationSet("access", "pentad.access.schema"),
     MigrationSet("mcp", "pentad.mcp.schema"),
+    MigrationSet("search", "pentad.search.schema"),
 )
 _STATE_SECRET = "request-state"  # noqa: S105  the name of a secret, not one
 
@@ -85,12 +87,14 @@ class App:
         self.conversations = Conversations(database)
         self.hub = SubscriptionHub(database, settings.limits.streams_per_principal)
         self.sealer = StateSealer(state_keys, clock)
+        self.search = SearchIndex(database, settings.data / "search")
         self.rooms: list[OpenRoom] = []
 
     def platform(self, room: str) -> Platform:
         """What one room is given."""
         folder: Path = self.settings.data
-        return Platform(self.database, self.clock, self.fetcher, folder, self.settings.limits, self.settings.room(room))
+        limits, own = self.settings.limits, self.settings.room(room)
+        return Platform(self.database, self.clock, self.fetcher, folder, limits, own, self.search)
 
     @cached_property
     def all_rooms(self) -> Era:
@@ -171,6 +175,7 @@ class App:
         if "passwords" in self.__dict__:
             self.passwords.close()
         self.hub.stop()
+        await self.search.stop()
         await self.conversations.close()
         await self.audit.stop()
         await self.fetcher.close()
@@ -190,4 +195,5 @@ async def open_app(settings: Settings, *, clock: Clock | None = None) -> AsyncGe
             service = await stack.enter_async_context(room.open(app.platform(room.name)))
             app.rooms.append(OpenRoom(room, service))
         app.audit.start()
+        app.search.start()
         yield app

@@ -16,6 +16,7 @@ from pentad.kernel.limits import Limits
 from pentad.kernel.ports import Database, Fetcher
 from pentad.kernel.principal import Principal
 from pentad.mcp.declare import Prompt, Resource, ResourceListing, Tool
+from pentad.search.index import SearchIndex
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -31,7 +32,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """The shared ground: one store, one clock, one way out, the folder for large files, and the room's own settings."""
+    """The shared ground: one store, one clock, one way out, the folder for large files, one search, and the room's own
+    settings."""
 
     database: Database
     clock: Clock
@@ -40,6 +42,7 @@ class Platform:
     limits: Limits
     settings: Mapping[str, Any]
     """The table `[rooms.<name>]` of the configuration file, and `PENTAD_<NAME>_*` of the environment."""
+    search: SearchIndex
 
 
 @dataclass(frozen=True, slots=True)

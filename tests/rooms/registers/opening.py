@@ -15,6 +15,7 @@ from pentad.platform import Platform
 from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.room import open_registers
 from pentad.rooms.registers.service import Registers
+from pentad.search.index import SearchIndex
 from pentad.storage.migration_files import MigrationSet
 from tests.stores import Stores
 
@@ -56,7 +57,8 @@ async def opened(stores: Stores, clock: SystemClock | None = None) -> AsyncItera
     """One more process's room on the store."""
     database = await stores.open(SETS)
     fetcher = HttpFetcher(FetchPolicy(allow_networks=networks("127.0.0.0/8"), allow_http=True))
-    platform = Platform(database, clock or SystemClock(), fetcher, stores.data, Limits(), {})
+    index = SearchIndex(database, stores.data / "search")
+    platform = Platform(database, clock or SystemClock(), fetcher, stores.data, Limits(), {}, index)
     try:
         async with open_registers(platform) as registers:
             yield registers

@@ -15,6 +15,7 @@ from pentad.platform import Platform
 from pentad.rooms.registers.models import Pair
 from pentad.rooms.registers.room import open_registers
 from pentad.rooms.registers.service import Registers
+from pentad.search.index import SearchIndex
 from tests.rooms.registers.opening import SETS, TurnedClock, with_trees
 from tests.stores import PostgresServer, Stores
 
@@ -77,7 +78,8 @@ async def stores(shared: Shared) -> Stores:
 async def registers(shared: Shared, clock: TurnedClock) -> AsyncIterator[Registers]:
     await shared.database.write(shared.empty)
     fetcher = HttpFetcher()
-    platform = Platform(shared.database, clock, fetcher, shared.stores.data, Limits(), {})
+    index = SearchIndex(shared.database, shared.stores.data / "search")
+    platform = Platform(shared.database, clock, fetcher, shared.stores.data, Limits(), {}, index)
     try:
         async with open_registers(platform) as registers:
             yield registers

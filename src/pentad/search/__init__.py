@@ -1,0 +1,1 @@
+"""One search for every room: words and vectors, fused and explained."""

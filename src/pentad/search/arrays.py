@@ -1,0 +1,64 @@
+"""The arrays search computes with, and the two selections every part of it needs."""
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.int32]
+"""Numbers of documents inside a collection."""
+Ids = NDArray[np.int64]
+Scores = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+Matrix = NDArray[np.float32]
+
+_SAMPLED: Final = 32_768
+_SAMPLE: Final = 4_096
+_SURPLUS: Final = 4
+
+
+def best(scores: Scores, count: int) -> NDArray[np.intp]:
+    """The places of the highest scores above zero: at least `count` of them if there are, and all that tie with the
+    last. In no order."""
+    places = _likely(scores, count) if scores.size > _SAMPLED else None
+    if places is None:
+        places = np.flatnonzero(scores > 0)
+    if places.size <= count:
+        return places
+    values = scores[places]
+    last = np.partition(values, values.size - count)[values.size - count]
+    return places[values >= last]
+
+
+def _likely(scores: Scores, count: int) -> NDArray[np.intp] | None:
+    """Places that hold the highest scores for certain, found by a bound guessed from a sample; None if it was wrong."""
+    sample = scores[:: max(1, scores.size // _SAMPLE)]
+    above = max(8, sample.size * count * _SURPLUS // scores.size)
+    if above >= sample.size:
+        return None
+    bound = np.partition(sample, sample.size - above)[sample.size - above]
+    if bound <= 0:
+        return None
+    places = np.flatnonzero(scores >= bound)
+    return places if places.size >= count else None
+
+
+class Lookup:
+    """Finds values in a column that never changes: where does any of these stand?"""
+
+    def __init__(self, column: NDArray[Any]) -> None:
+        ascending = not column.size or bool((column[1:] >= column[:-1]).all())
+        self._order = None if ascending else np.argsort(column, kind="stable")
+        self._values = column if self._order is None else column[self._order]
+
+    def places(self, wanted: NDArray[Any]) -> NDArray[np.intp]:
+        """All places that hold one of the wanted values."""
+        wanted = np.unique(wanted.astype(self._values.dtype))
+        first, last = np.searchsorted(self._values, wanted, "left"), np.searchsorted(self._values, wanted, "right")
+        counts = last - first
+        total = int(counts.sum())
+        if not total:
+            return np.empty(0, np.intp)
+        before = np.cumsum(counts) - counts
+        places = np.repeat(first - before, counts) + np.arange(total)
+        return places if self._order is None else self._order[places]

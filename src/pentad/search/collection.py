@@ -1,0 +1,87 @@
+"""A collection as the store knows it: one row that every change of its documents goes through.
+
+`version` counts the changes, so that whatever a process remembers of a collection is known to be current by reading one
+row. Numbers of documents and segments only grow; they are never given twice.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pentad.kernel.ids import opaque_id
+from pentad.kernel.ports import Rows, Transaction
+
+_COLUMNS: Final = "number, token, version, next_document, next_segment, documents, vectors, model, dimensions"
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """The row, at one moment."""
+
+    number: int
+    token: str
+    version: int
+    next_document: int
+    next_segment: int
+    documents: int
+    vectors: int
+    model: str | None
+    dimensions: int | None
+
+
+def found(rows: Rows, name: str) -> Collection | None:
+    """The collection of that name, if anything was ever put into it."""
+    row = rows.one(f"SELECT {_COLUMNS} FROM search_collections WHERE name = ?", name)  # noqa: S608  own column names
+    return None if row is None else Collection(*row)
+
+
+def numbered(rows: Rows, number: int) -> Collection | None:
+    """The collection of that number, unless it was dropped."""
+    sql = f"SELECT {_COLUMNS} FROM search_collections WHERE number = ? AND name IS NOT NULL"  # noqa: S608  own names
+    row = rows.one(sql, number)
+    return None if row is None else Collection(*row)
+
+
+def made(tx: Transaction, name: str) -> Collection:
+    """The collection of that name, made if there is none."""
+    if (there := found(tx, name)) is not None:
+        return there
+    tx.run(
+        "INSERT INTO search_collections (name, token, version, next_document, next_segment, documents, vectors)"
+        " VALUES (?, ?, 0, 0, 0, 0, 0)",
+        name, opaque_id(size=12),
+    )  # fmt: skip
+    there = found(tx, name)
+    if there is None:
+        raise LookupError(name)
+    return there
+
+
+def save(tx: Transaction, collection: Collection) -> None:
+    """Write the row back."""
+    tx.run(
+        "UPDATE search_collections SET version = ?, next_document = ?, next_segment = ?, documents = ?, vectors = ?,"
+        " model = ?, dimensions = ? WHERE number = ?",
+        collection.version, collection.next_document, collection.next_segment, collection.documents,
+        collection.vectors, collection.model, collection.dimensions, collection.number,
+    )  # fmt: skip
+
+
+def drop(tx: Transaction, name: str) -> bool:
+    """Take the name away; nobody finds the collection any more, and the name is free. False if there was none."""
+    return bool(tx.run("UPDATE search_collections SET name = NULL WHERE name = ?", name))
+
+
+def field_lengths(rows: Rows, collection: Collection) -> Mapping[str, int]:
+    """The number of words in each field, over all documents."""
+    return dict(rows.all("SELECT field, total_length FROM search_fields WHERE collection = ?", collection.number))  # pyright: ignore[reportArgumentType]  rows of two
+
+
+def add_lengths(tx: Transaction, collection: Collection, lengths: Mapping[str, int]) -> None:
+    """Change the number of words in each field."""
+    tx.run_many(
+        "INSERT INTO search_fields (collection, field, total_length) VALUES (?, ?, ?)"
+        " ON CONFLICT (collection, field) DO UPDATE"
+        " SET total_length = search_fields.total_length + excluded.total_length",
+        [(collection.number, field, length) for field, length in lengths.items()],
+    )

@@ -1,0 +1,61 @@
+"""What goes into the index and what comes out of it. Values only, and nothing heavy: rooms import this at start."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Retrieval = Literal["hybrid", "lexical"]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Something to be found. `id` is the room's own number for it.
+
+    Words are searched in `fields`: one text, or several by name. Vectors are made of `windows`, pieces short enough for
+    the embedding model; whoever has them already gives them as `vectors`, float32 little-endian, one row a window. A
+    document with windows and no vectors is found by its words until its vectors are made in the background.
+    """
+
+    id: int
+    fields: Mapping[str, str] | str
+    windows: Sequence[str] = ()
+    vectors: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A document that was found, and why: the two scores it has, and what each word of the question gave."""
+
+    id: int
+    score: float
+    lexical: float
+    cosine: float | None
+    terms: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What the retrieval says about whether the collection knows the answer; input of a calibrated score.
+
+    `bm25_share` is the best lexical score over the highest one these words could reach; `coverage` the share of the
+    question's words, by weight, that the best hit holds; `missing_idf` the weight of the rarest word it lacks.
+    """
+
+    top_cosine: float = 0.0
+    cosine_gap: float = 0.0
+    bm25_share: float = 0.0
+    coverage: float = 0.0
+    missing_idf: float = 0.0
+    agreement: bool = False
+    query_terms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The answer to one search, best first. `lexical_because` says why vectors took no part, where they did not."""
+
+    hits: list[Hit]
+    retrieval: Retrieval
+    features: Features = field(default_factory=Features)
+    idf: Mapping[str, float] = field(default_factory=dict[str, float])
+    lexical_because: str | None = None

@@ -1,0 +1,234 @@
+"""The work of the index inside one unit of work: documents in, documents out, questions answered.
+
+Everything here runs in the store's threads. This is where numpy comes in, so only `index.py` imports it, when the first
+document or question arrives.
+"""
+
+import json
+import secrets
+from collections.abc import Collection as Several
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.ports import Rows, Transaction
+from pentad.search import collection as collections
+from pentad.search import postings
+from pentad.search.arrays import Matrix
+from pentad.search.bm25 import Lexicon
+from pentad.search.collection import Collection
+from pentad.search.documents import Document, Ranking
+from pentad.search.hybrid import Scope, hybrid, lexical
+from pentad.search.roster import Rosters
+from pentad.search.text import query_terms, terms
+from pentad.search.vectors import VectorStore, check_model, checked
+
+Allowed = Several[int] | NDArray[Any]
+
+_LARGEST_STEP: Final = 1 << 20
+"""Versions grow by random steps, so that two histories of one collection (a restored backup) never share them."""
+_LOOKED_UP: Final = 500
+_OTHER_MODEL: Final = "The collection's vectors are of another model than the one in use."
+_NO_VECTORS: Final = "The collection has no vectors yet."
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The embedding model in use: what vectors are stored and compared under."""
+
+    name: str
+    dimensions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with the vector it was turned into, if it was."""
+
+    text: str
+    limit: int
+    allowed: Allowed | None = None
+    weights: Mapping[str, float] | None = None
+    vector: bytes | None = None
+    model: Model | None = None
+    why_no_vector: str | None = None
+
+
+class Engine:
+    """Puts, removes and finds documents, over one store of vectors."""
+
+    def __init__(self, vectors: VectorStore) -> None:
+        self.vectors = vectors
+        self._rosters = Rosters()
+        self._lexicon = Lexicon()
+
+    def put(self, tx: Transaction, name: str, documents: Sequence[Document], model: Model | None) -> None:
+        """Index documents; one that is there already is replaced."""
+        latest = list({document.id: document for document in documents}.values())
+        if not latest:
+            return
+        self._take_out(tx, collections.made(tx, name), [document.id for document in latest])
+        collection = _changed(collections.made(tx, name))
+        first, segment = collection.next_document, collection.next_segment
+        numbered = list(enumerate(latest, first))
+        by_field = [(number, _terms(document)) for number, document in numbered]
+        postings.write(tx, collection, segment, by_field)
+        _list_documents(
+            tx, collection, [(number, doc.id, each[1]) for (number, doc), each in zip(numbered, by_field, strict=True)]
+        )
+        collection = replace(
+            collection,
+            next_document=first + len(latest),
+            next_segment=segment + 1,
+            documents=collection.documents + len(latest),
+        )
+        collections.save(tx, self._with_vectors(tx, collection, numbered, model))
+
+    def remove(self, tx: Transaction, name: str, ids: Sequence[int]) -> None:
+        """Take documents out; ids that are not there are passed over."""
+        if (collection := collections.found(tx, name)) is not None:
+            self._take_out(tx, collection, list(dict.fromkeys(ids)))
+
+    def add_vectors(
+        self, tx: Transaction, collection: Collection, ready: Sequence[tuple[int, Matrix]], model: Model
+    ) -> None:
+        """Give documents that waited for them their vectors; those that are gone meanwhile are passed over."""
+        check_model(collection, model.name, model.dimensions)
+        waiting = "DELETE FROM search_pending WHERE collection = ? AND document = ?"
+        kept = [(number, rows) for number, rows in ready if tx.run(waiting, collection.number, number)]
+        if kept:
+            collection = _changed(collection)
+            self.vectors.add(tx, collection, kept)
+            total = collection.vectors + sum(rows.shape[0] for _, rows in kept)
+            collections.save(tx, replace(collection, vectors=total, model=model.name, dimensions=model.dimensions))
+
+    def search(self, rows: Rows, name: str, question: Question) -> Ranking:
+        """Answer a question from one moment of the store."""
+        collection = collections.found(rows, name)
+        if collection is None or not collection.documents or question.limit < 1:
+            return Ranking([], "lexical", lexical_because=question.why_no_vector or _NO_VECTORS)
+        members = self._rosters.members(rows, collection)
+        weights = question.weights or {}
+        found = self._lexicon.terms(rows, collection, members, query_terms(question.text), weights)
+        scope = Scope(rows, collection, members, members.mask(question.allowed), found)
+        idf = {term.text: term.idf for term in found}
+        why_not = _why_lexical(collection, question)
+        if why_not is not None or question.vector is None:
+            hits, features = lexical(scope, question.limit)
+            return Ranking(hits, "lexical", features, idf, why_not)
+        query = checked(question.vector, collection.dimensions or 0, 1)[0]
+        hits, features = hybrid(scope, self.vectors, query, question.limit)
+        return Ranking(hits, "hybrid", features, idf)
+
+    def _with_vectors(
+        self, tx: Transaction, collection: Collection, numbered: Sequence[tuple[int, Document]], model: Model | None
+    ) -> Collection:
+        """Keep the vectors that came along, and note who still waits for some."""
+        given = [(number, document) for number, document in numbered if document.vectors is not None]
+        waiting = [
+            (collection.number, number, json.dumps(list(document.windows)))
+            for number, document in numbered
+            if document.vectors is None and document.windows
+        ]
+        if waiting:
+            tx.run_many("INSERT INTO search_pending (collection, document, windows) VALUES (?, ?, ?)", waiting)
+        if not given:
+            return collection
+        if model is None:
+            raise InvalidInput(
+                "Vectors were given, but no embedding model is in use.", hint="Run `pentad models pull`."
+            )
+        check_model(collection, model.name, model.dimensions)
+        ready = [
+            (number, checked(document.vectors or b"", model.dimensions, max(1, len(document.windows))))
+            for number, document in given
+        ]
+        self.vectors.add(tx, collection, ready)
+        total = collection.vectors + sum(rows.shape[0] for _, rows in ready)
+        return replace(collection, vectors=total, model=model.name, dimensions=model.dimensions)
+
+    def _take_out(self, tx: Transaction, collection: Collection, ids: Sequence[int]) -> None:
+        there = _listed(tx, collection, ids)
+        if not there:
+            return
+        collection = _changed(collection)
+        numbers = [number for _, number, _ in there]
+        lost: dict[str, int] = {}
+        for _, _, lengths in there:
+            for field, length in json.loads(lengths).items():
+                lost[field] = lost.get(field, 0) - length
+        removed = self.vectors.remove(tx, collection, numbers) if collection.vectors else 0
+        tx.run_many(
+            "INSERT INTO search_removed (collection, version, document) VALUES (?, ?, ?)",
+            [(collection.number, collection.version, number) for number in numbers],
+        )
+        for table, key, values in (
+            ("search_documents", "id", [id_ for id_, _, _ in there]),
+            ("search_pending", "document", numbers),
+        ):
+            tx.run_many(
+                f"DELETE FROM {table} WHERE collection = ? AND {key} = ?",  # noqa: S608  fixed names
+                [(collection.number, value) for value in values],
+            )
+        collections.add_lengths(tx, collection, lost)
+        left = collection.documents - len(there)
+        vectors = collection.vectors - removed
+        model, dimensions = (collection.model, collection.dimensions) if vectors else (None, None)
+        collections.save(tx, replace(collection, documents=left, vectors=vectors, model=model, dimensions=dimensions))
+
+
+def _changed(collection: Collection) -> Collection:
+    return replace(collection, version=collection.version + 1 + secrets.randbelow(_LARGEST_STEP))
+
+
+def _terms(document: Document) -> dict[str, list[str]]:
+    fields = {"": document.fields} if isinstance(document.fields, str) else document.fields
+    return {field: found for field, text in fields.items() if (found := terms(text))}
+
+
+def _list_documents(
+    tx: Transaction, collection: Collection, documents: Sequence[tuple[int, int, Mapping[str, list[str]]]]
+) -> None:
+    """Note who the documents of a new segment are, and how long."""
+    totals: dict[str, int] = {}
+    rows: list[tuple[int, int, int, str]] = []
+    for number, id_, fields in documents:
+        lengths = {field: min(len(found), postings.LONGEST) for field, found in fields.items()}
+        rows.append((collection.number, id_, number, json.dumps(lengths)))
+        for field, length in lengths.items():
+            totals[field] = totals.get(field, 0) + length
+    tx.run_many("INSERT INTO search_documents (collection, id, document, lengths) VALUES (?, ?, ?, ?)", rows)
+    tx.run(
+        "INSERT INTO search_segments (collection, segment, first_document, documents, ids) VALUES (?, ?, ?, ?, ?)",
+        collection.number, collection.next_segment, collection.next_document, len(documents),
+        np.array([id_ for _, id_, _ in documents], "<i8").tobytes(),
+    )  # fmt: skip
+    collections.add_lengths(tx, collection, totals)
+
+
+def _listed(tx: Transaction, collection: Collection, ids: Sequence[int]) -> list[tuple[int, int, str]]:
+    """Id, number and lengths of those documents that are there."""
+    found: list[Any] = []
+    if not collection.documents:
+        return found
+    for start in range(0, len(ids), _LOOKED_UP):
+        part = ids[start : start + _LOOKED_UP]
+        found += tx.all(
+            "SELECT id, document, lengths FROM search_documents"  # noqa: S608  only marks
+            f" WHERE collection = ? AND id IN ({', '.join('?' * len(part))})",
+            collection.number, *part,
+        )  # fmt: skip
+    return found
+
+
+def _why_lexical(collection: Collection, question: Question) -> str | None:
+    """Why vectors take no part in the answer, if they do not."""
+    if question.vector is None or question.model is None:
+        return question.why_no_vector
+    if not collection.vectors:
+        return _NO_VECTORS
+    wanted = question.model.name, question.model.dimensions
+    return None if (collection.model, collection.dimensions) == wanted else _OTHER_MODEL

@@ -1,0 +1,237 @@
+"""Vectors beside an SQLite store: truth in its tables, speed in memory-mapped files (`folder.py`).
+
+Up to some 50,000 vectors every one is compared; beyond, signs let the likely ones through first (`signs.py`) and those
+are compared exactly. What is filtered out never takes part. The files are brought up to date by whoever searches first
+after a change.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pentad.kernel.ports import Rows, Transaction
+from pentad.search.arrays import Ids, Lookup, Mask, Matrix
+from pentad.search.collection import Collection
+from pentad.search.folder import Folder, Head, Slots
+from pentad.search.roster import Members
+from pentad.search.signs import Sieve
+from pentad.search.vectors import EXACT_UP_TO, Near, best_windows
+
+_BATCH: Final = 4_096
+_LEAST_RESCORED: Final = 400
+_OPEN: Final = 256
+_LITTLE_WASTE: Final = 1_000
+_GATHER_SHARE: Final = 4
+"""A filter that leaves less than one in so many has its rows picked out; a wider one is cheaper to mask."""
+
+
+@dataclass(frozen=True)
+class View:
+    """The rows of one collection as this process has them mapped, complete up to `version`."""
+
+    head: Head
+    version: int
+    slots: Slots
+    sieve: Sieve | None
+
+    @cached_property
+    def lookup(self) -> Lookup:
+        return Lookup(self.slots.documents)
+
+    @cached_property
+    def highest(self) -> int:
+        return int(self.slots.documents.max(initial=-1))
+
+
+class VectorFiles:
+    """The port `VectorStore` over SQLite."""
+
+    def __init__(self, folder: Path, exact_up_to: int = EXACT_UP_TO) -> None:
+        self.folder = folder
+        self._exact_up_to = exact_up_to
+        self._views: OrderedDict[str, View] = OrderedDict()
+        self._locks: dict[str, Lock] = {}
+        self._lock = Lock()
+
+    def add(self, tx: Transaction, collection: Collection, vectors: Sequence[tuple[int, Matrix]]) -> None:
+        tx.run_many(
+            "INSERT INTO search_vectors (collection, document, version, embedding) VALUES (?, ?, ?, ?)",
+            ((collection.number, document, collection.version, rows.tobytes()) for document, rows in vectors),
+        )
+
+    def remove(self, tx: Transaction, collection: Collection, documents: Sequence[int]) -> int:
+        removed = 0
+        for document in documents:
+            key = collection.number, document
+            size = tx.value("SELECT length(embedding) FROM search_vectors WHERE collection = ? AND document = ?", *key)
+            if size is not None:
+                tx.run("DELETE FROM search_vectors WHERE collection = ? AND document = ?", *key)
+                removed += int(size) // (4 * (collection.dimensions or 1))
+        return removed
+
+    def nearest(
+        self, rows: Rows, collection: Collection, members: Members, allowed: Mask | None, query: Matrix, count: int
+    ) -> Near:
+        view = self._view(rows, collection, members)
+        mask = _slot_mask(view, members, allowed)
+        wanted = count
+        while True:
+            places = self._likely(view, mask, query, wanted)
+            near = best_windows(*_exactly(view, places, query), members, count)
+            # Several windows of one document may crowd others out; look further until there are enough documents.
+            if near.documents.size >= count or places.size < wanted or wanted >= view.head.rows:
+                return near
+            wanted *= 4
+
+    def compared(
+        self, rows: Rows, collection: Collection, members: Members, query: Matrix, documents: NDArray[np.intp]
+    ) -> Near:
+        view = self._view(rows, collection, members)
+        places = view.lookup.places(documents)
+        return best_windows(*_exactly(view, places, query), members, None)
+
+    def sweep(self, kept: set[str]) -> None:
+        """Take away the files of collections that are no more."""
+        for path in self.folder.iterdir() if self.folder.is_dir() else ():
+            if path.name not in kept:
+                Folder(path).remove()
+                with self._lock:
+                    self._views.pop(path.name, None)
+
+    def _likely(self, view: View, mask: Mask | None, query: Matrix, count: int) -> NDArray[np.intp]:
+        """The rows that hold the `count` nearest, and as many more as tie or might."""
+        size = view.head.rows if mask is None else int(np.count_nonzero(mask))
+        if size <= count:
+            return np.arange(view.head.rows) if mask is None else np.flatnonzero(mask)
+        if view.sieve is not None and size > self._exact_up_to:
+            return view.sieve.passing(query, mask, max(_LEAST_RESCORED, 2 * count))
+        if mask is not None and size * _GATHER_SHARE < view.head.rows:
+            places = np.flatnonzero(mask)
+            return places[_highest(view.slots.vectors[places] @ query, count)]
+        cosines = view.slots.vectors @ query
+        if mask is not None:
+            cosines[~mask] = -2.0
+        return _highest(cosines, count)
+
+    def _view(self, rows: Rows, collection: Collection, members: Members) -> View:
+        with self._lock:
+            view = self._views.get(collection.token)
+            guard = self._locks.setdefault(collection.token, Lock())
+        if view is not None and view.version >= collection.version:
+            return view
+        with guard:
+            view = self._views.get(collection.token)
+            if view is None or view.version < collection.version:
+                view = self._advanced(rows, collection, members, view)
+                with self._lock:
+                    self._views[collection.token] = view
+                    self._views.move_to_end(collection.token)
+                    while len(self._views) > _OPEN:
+                        self._views.popitem(last=False)
+        return view
+
+    def _advanced(self, rows: Rows, collection: Collection, members: Members, view: View | None) -> View:
+        """The view with what is new; the files are written only if something is."""
+        fresh = "SELECT 1 FROM search_vectors WHERE collection = ? AND version > ? LIMIT 1"
+        if view is not None and rows.one(fresh, collection.number, view.version) is None:
+            return replace(view, version=collection.version)
+        folder = Folder(self.folder / collection.token)
+        with folder.locked():
+            head = self._trusted(rows, collection, members, folder, view)
+            last = head
+            for vectors, documents, versions in _stored(rows, collection, head.version):
+                last = folder.append(last, vectors, documents, versions)
+            if last.rows != head.rows or head.version < 0:
+                last = replace(last, version=collection.version)
+                folder.publish(last)
+            slots = folder.slots(last)
+        return View(last, collection.version, slots, self._sieve(view, last, slots))
+
+    def _trusted(self, rows: Rows, collection: Collection, members: Members, folder: Folder, view: View | None) -> Head:
+        """The head to go on from: the one on disk if it agrees with the store, otherwise an empty one."""
+        model, dimensions = collection.model or "", collection.dimensions or 0
+        head = folder.head(model, dimensions)
+        if head is None or head.version > collection.version:
+            return folder.fresh(model, dimensions)
+        known = view is not None and view.head.files == head.files and view.version >= head.version
+        if not known and not _agrees(rows, collection, members, folder.slots(head), head):
+            return folder.fresh(model, dimensions)
+        waste = head.rows - int(np.count_nonzero(_still_there(members, folder.slots(head).documents)))
+        return folder.fresh(model, dimensions) if waste > max(_LITTLE_WASTE, head.rows // 2) else head
+
+    def _sieve(self, view: View | None, head: Head, slots: Slots) -> Sieve | None:
+        if head.rows <= self._exact_up_to:
+            return None
+        before = view.sieve if view is not None and view.head.files == head.files else None
+        sieve = before or Sieve()
+        return sieve.extended(slots.signs[sieve.size :])
+
+
+def _stored(rows: Rows, collection: Collection, version: int) -> Iterator[tuple[Matrix, Ids, Ids]]:
+    """The store's vectors after a version, in batches of rows."""
+    last = (version, 1 << 62)
+    while found := rows.all(
+        "SELECT document, version, embedding FROM search_vectors"
+        " WHERE collection = ? AND (version, document) > (?, ?) ORDER BY version, document LIMIT ?",
+        collection.number, *last, _BATCH,
+    ):  # fmt: skip
+        matrix = np.frombuffer(b"".join(data for _, _, data in found), "<f4").reshape(-1, collection.dimensions or 1)
+        each = [len(data) // (4 * matrix.shape[1]) for _, _, data in found]
+        documents = np.repeat(np.array([document for document, _, _ in found], np.int64), each)
+        versions = np.repeat(np.array([version for _, version, _ in found], np.int64), each)
+        yield matrix, documents, versions
+        last = found[-1][1], found[-1][0]
+
+
+def _agrees(rows: Rows, collection: Collection, members: Members, slots: Slots, head: Head) -> bool:
+    """Whether the files hold what the store says. They do not after the store was restored from a backup: versions are
+    then counted anew, and steps between them are random, so the old ones do not come up again."""
+    stored = rows.all(
+        "SELECT version, document FROM search_vectors WHERE collection = ? AND version <= ?",
+        collection.number, head.version,
+    )  # fmt: skip
+    there = _still_there(members, slots.documents)
+    pairs = np.unique(np.stack((slots.versions[there], slots.documents[there]), axis=1), axis=0)
+    expected = np.array(sorted(stored), np.int64).reshape(-1, 2)
+    return np.array_equal(pairs, expected)
+
+
+def _still_there(members: Members, documents: Ids) -> Mask:
+    inside = documents < members.ids.size
+    if members.present is not None:
+        inside[inside] = members.present[documents[inside]]
+    return inside
+
+
+def _slot_mask(view: View, members: Members, allowed: Mask | None) -> Mask | None:
+    """The rows that may take part; `allowed` is a mask of documents. None for all."""
+    if allowed is None and view.highest < members.ids.size:
+        return None
+    if allowed is not None and view.highest < members.ids.size:
+        return allowed[view.slots.documents]
+    inside = view.slots.documents < members.ids.size
+    if allowed is not None:
+        inside[inside] = allowed[view.slots.documents[inside]]
+    return inside
+
+
+def _highest(cosines: NDArray[np.float32], count: int) -> NDArray[np.intp]:
+    """The places of the highest values and of all within rounding of the last of them."""
+    last = np.partition(cosines, cosines.size - count)[cosines.size - count]
+    return np.flatnonzero(cosines >= last - np.float32(1e-6))
+
+
+def _exactly(
+    view: View, places: NDArray[np.intp], query: Matrix
+) -> tuple[NDArray[np.intp], NDArray[np.float64], Matrix]:
+    """Documents, cosines and vectors of rows; the same row always gives the same number, wherever it stands."""
+    vectors = view.slots.vectors[places]
+    cosines = np.einsum("ij,j->i", vectors.astype(np.float64), query.astype(np.float64))
+    return view.slots.documents[places].astype(np.intp), cosines, vectors

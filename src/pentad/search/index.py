@@ -1,0 +1,185 @@
+"""The one search of Pentad, as rooms see it: collections of documents, found by words and by meaning.
+
+Documents go in and out inside the room's own transaction, so an object and its place in the index change together or
+not at all. This module is light; what computes is loaded with the first document or question.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pentad.kernel.errors import PentadError
+from pentad.kernel.ports import Database, Embedder, Transaction
+from pentad.search.documents import Document, Ranking
+
+if TYPE_CHECKING:
+    from pentad.search.engine import Allowed, Engine, Model, Question
+    from pentad.search.upkeep import Upkeep
+
+log = logging.getLogger("pentad.search")
+
+CHANGED: Final = "search.changed"
+"""The signal that a collection changed, with its name."""
+
+_SECONDS_BETWEEN: Final = 1.0
+_LEFT_OVER: Final = (
+    "SELECT number FROM search_collections WHERE name IS NULL UNION ALL SELECT collection FROM search_pending LIMIT 1"
+)
+_REMEMBERED: Final = 256
+_NO_EMBEDDER: Final = "No embedding model is installed; `pentad models pull` fetches one."
+_NO_PGVECTOR: Final = "The database has no pgvector."
+_EMBEDDER_FAILED: Final = "The embedding model did not answer."
+
+
+class SearchIndex:
+    """Every room's collections. A collection is named by its room, for example `avatar:<id>:<generation>`."""
+
+    def __init__(self, database: Database, folder: Path, embedder: Embedder | None = None) -> None:
+        self.embedder = embedder
+        self._database = database
+        self._folder = folder
+        self._questions: OrderedDict[str, bytes] = OrderedDict()
+        self._has_vectors: bool | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def put(self, tx: Transaction, collection: str, documents: Sequence[Document]) -> None:
+        """Index documents in the caller's transaction; one with the same id is replaced."""
+        self._engine.put(tx, collection, documents, self._model)
+        tx.signal(CHANGED, collection)
+
+    def remove(self, tx: Transaction, collection: str, ids: Sequence[int]) -> None:
+        """Take documents out in the caller's transaction."""
+        self._engine.remove(tx, collection, ids)
+        tx.signal(CHANGED, collection)
+
+    def drop(self, tx: Transaction, collection: str) -> None:
+        """Take a whole collection out in the caller's transaction, at once however large it is."""
+        from pentad.search.collection import drop
+
+        if drop(tx, collection):
+            tx.signal(CHANGED, collection)
+
+    async def search(
+        self,
+        collection: str,
+        query: str,
+        *,
+        limit: int,
+        allowed: "Allowed | None" = None,
+        field_weights: Mapping[str, float] | None = None,
+    ) -> Ranking:
+        """The best documents for a question; with `allowed`, only ids among these take part at all."""
+        question = await self._question(query, limit, allowed, field_weights)
+        return await self._database.read(lambda rows: self._engine.search(rows, collection, question))
+
+    async def embed_pending(self, most: int | None = None) -> int:
+        """Make the vectors of documents that were put without; how many documents got theirs."""
+        if self.embedder is None:
+            return 0
+        return await self._upkeep.embed(self.embedder, most)
+
+    async def tidy(self) -> None:
+        """Merge small segments, clear away what was dropped, make indexes that are due. Safe at any time."""
+        await self._upkeep.tidy()
+
+    def start(self) -> None:
+        """Keep the index in order in the background, whenever something changes in any process."""
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._keep_in_order())
+
+    async def stop(self) -> None:
+        """End what `start` began."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    @property
+    def _model(self) -> "Model | None":
+        if self.embedder is None:
+            return None
+        from pentad.search.engine import Model
+
+        return Model(self.embedder.model, self.embedder.dimensions)
+
+    @cached_property
+    def _engine(self) -> "Engine":
+        from pentad.search.engine import Engine
+
+        if self._database.dialect == "sqlite":
+            from pentad.search.files import VectorFiles
+
+            return Engine(VectorFiles(self._folder))
+        from pentad.search.pgvector import PgVectors
+
+        return Engine(PgVectors())
+
+    @cached_property
+    def _upkeep(self) -> "Upkeep":
+        from pentad.search.upkeep import Upkeep
+
+        return Upkeep(self._database, self._engine)
+
+    async def _question(
+        self, query: str, limit: int, allowed: "Allowed | None", weights: Mapping[str, float] | None
+    ) -> "Question":
+        from pentad.search.engine import Question
+
+        vector, why_not = await self._embedded(query)
+        return Question(query, limit, allowed, weights, vector, self._model, why_not)
+
+    async def _embedded(self, query: str) -> tuple[bytes | None, str | None]:
+        """The vector of a question, or why there is none."""
+        if self.embedder is None:
+            return None, _NO_EMBEDDER
+        if not await self._vectors_work():
+            return None, _NO_PGVECTOR
+        if not query.strip():
+            return None, None
+        key = f"{self.embedder.model}\n{query}"
+        if (known := self._questions.get(key)) is None:
+            try:
+                known = await self.embedder.embed([query])
+            except PentadError as error:
+                log.warning("A question was not embedded: %s", error.sentence())
+                return None, _EMBEDDER_FAILED
+            self._questions[key] = known
+            while len(self._questions) > _REMEMBERED:
+                self._questions.popitem(last=False)
+        self._questions.move_to_end(key)
+        return known, None
+
+    async def _vectors_work(self) -> bool:
+        """Whether the store can compare vectors; on PostgreSQL that is pgvector's work, switched on if need be."""
+        if self._has_vectors is None:
+            if self._database.dialect == "sqlite":
+                self._has_vectors = True
+            else:
+                from pentad.search.pgvector import switched_on
+
+                self._has_vectors = await switched_on(self._database)
+        return self._has_vectors
+
+    async def _keep_in_order(self) -> None:
+        changed = asyncio.Event()
+        end = self._database.listen(CHANGED, lambda _: changed.set())
+        try:
+            if await self._database.lookup(_LEFT_OVER) is not None:
+                changed.set()
+            while True:
+                await changed.wait()
+                changed.clear()
+                try:
+                    await self.tidy()
+                    await self.embed_pending()
+                except PentadError as error:
+                    log.warning("The index could not be kept in order: %s", error.sentence())
+                await asyncio.sleep(_SECONDS_BETWEEN)
+        finally:
+            end()

@@ -1,0 +1,117 @@
+"""Which documents a collection has: the rooms' ids by number, and which of them are gone. Kept in memory, by process.
+
+A search reads the collection's row and brings the roster up to that moment by what is new. A search whose moment is
+older than the roster sees the roster as it was then. Only committed state ever gets in here.
+"""
+
+from collections import OrderedDict
+from collections.abc import Collection as Several
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pentad.kernel.ports import Rows
+from pentad.search.arrays import Ids, Lookup, Mask
+from pentad.search.collection import Collection
+
+_NEVER: Final = np.iinfo(np.int64).max
+_KEPT: Final = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """All documents up to a version; `gone` is the version at which each was removed."""
+
+    version: int
+    ids: Ids
+    gone: Ids
+    any_gone: bool
+
+
+@dataclass(frozen=True)
+class Members:
+    """The documents at one moment. `present` is None when none is missing."""
+
+    ids: Ids
+    present: Mask | None
+
+    @cached_property
+    def _lookup(self) -> Lookup:
+        return Lookup(self.ids)
+
+    def mask(self, allowed: "Several[int] | NDArray[Any] | None") -> Mask | None:
+        """The present documents whose ids are allowed; None for all of the collection."""
+        if allowed is None:
+            return self.present
+        wanted = np.asarray(allowed if isinstance(allowed, np.ndarray) else list(allowed), np.int64)
+        chosen = np.zeros(self.ids.size, np.bool_)
+        chosen[self._lookup.places(wanted)] = True
+        return chosen if self.present is None else chosen & self.present
+
+
+class Rosters:
+    """The rosters this process has needed lately."""
+
+    def __init__(self) -> None:
+        self._rosters: OrderedDict[int, Roster] = OrderedDict()
+        self._members: OrderedDict[tuple[int, int], Members] = OrderedDict()
+        self._lock = Lock()
+
+    def members(self, rows: Rows, collection: Collection) -> Members:
+        """Who is in the collection at the moment `rows` shows."""
+        key = collection.number, collection.version
+        with self._lock:
+            if (ready := self._members.get(key)) is not None:
+                return ready
+            roster = self._rosters.get(collection.number)
+        if roster is None or roster.version < collection.version:
+            roster = _advanced(rows, collection, roster)
+        ready = _at(roster, collection)
+        with self._lock:
+            known = self._rosters.get(collection.number)
+            if known is None or known.version < roster.version:
+                self._rosters[collection.number] = roster
+            self._rosters.move_to_end(collection.number)
+            self._members[key] = ready
+            for kept in (self._rosters, self._members):
+                while len(kept) > _KEPT:
+                    kept.popitem(last=False)
+            for stale in [known for known in self._members if known[0] == key[0] and known[1] < key[1]]:
+                del self._members[stale]
+        return ready
+
+
+def _at(roster: Roster, collection: Collection) -> Members:
+    size = collection.next_document
+    if not roster.any_gone:
+        return Members(roster.ids[:size], None)
+    present = roster.gone[:size] > collection.version
+    return Members(roster.ids[:size], None if present.all() else present)
+
+
+def _advanced(rows: Rows, collection: Collection, roster: Roster | None) -> Roster:
+    """The roster at the moment of `rows`."""
+    known = 0 if roster is None else roster.ids.size
+    ids = np.empty(collection.next_document, np.int64)
+    gone = np.full(collection.next_document, _NEVER, np.int64)
+    if roster is not None:
+        ids[:known], gone[:known] = roster.ids, roster.gone
+    for first, data in rows.all(
+        "SELECT first_document, ids FROM search_segments WHERE collection = ? AND first_document + documents > ?",
+        collection.number, known,
+    ):  # fmt: skip
+        part = np.frombuffer(data, "<i8")
+        ids[first : first + part.size] = part
+    removed = rows.all(
+        "SELECT document, version FROM search_removed WHERE collection = ? AND version > ?",
+        collection.number, -1 if roster is None else roster.version,
+    )  # fmt: skip
+    if removed:
+        documents, versions = np.array(removed, np.int64).T
+        gone[documents] = versions
+    any_gone = bool(removed) or (roster is not None and roster.any_gone)
+    return Roster(collection.version, ids, gone, any_gone)

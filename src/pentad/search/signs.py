@@ -1,0 +1,91 @@
+"""A sieve over many vectors: only the sign of each number is kept, and vectors that differ from the query in few signs
+are let through to be compared exactly.
+
+Signs lie in columns of 64-bit words, chunk by chunk, so that comparing them is a few passes over memory the processor
+holds close by: about a thirtieth of the time an exact scan takes.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pentad.search.arrays import Mask, Matrix
+
+Words = NDArray[np.uint64]
+
+_CHUNK: Final = 16_384
+_WORD_BITS: Final = 64
+_EVERY: Final = 16
+"""One in so many distances is looked at to guess the bound."""
+_FAR: Final = np.uint16(65_535)
+
+
+def words_for(dimensions: int) -> int:
+    """How many words hold the signs of one vector."""
+    return -(-dimensions // _WORD_BITS)
+
+
+def signs(vectors: Matrix) -> Words:
+    """The signs of vectors, one row each."""
+    count, dimensions = vectors.shape
+    bits = np.zeros((count, words_for(dimensions) * _WORD_BITS), np.bool_)
+    bits[:, :dimensions] = vectors > 0
+    return np.packbits(bits, axis=1).view(np.uint64)
+
+
+class Sieve:
+    """The signs of a growing number of vectors."""
+
+    def __init__(self) -> None:
+        self._chunks: list[Words] = []
+        self._size = 0
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def extended(self, rows: Words) -> "Sieve":
+        """The sieve with further rows; this one stays as it is, for whoever is using it."""
+        more = Sieve()
+        more._chunks = self._chunks.copy()
+        more._size = self._size + rows.shape[0]
+        if more._chunks and more._chunks[-1].shape[1] < _CHUNK:
+            rows = np.concatenate((more._chunks.pop().T, rows))
+        for first in range(0, rows.shape[0], _CHUNK):
+            more._chunks.append(np.ascontiguousarray(rows[first : first + _CHUNK].T))
+        return more
+
+    def passing(self, query: Matrix, allowed: Mask | None, count: int) -> NDArray[np.intp]:
+        """The places of the `count` rows or some more that differ least from the query; ascending."""
+        distances = self._distances(signs(query[np.newaxis])[0])
+        if allowed is not None:
+            distances[~allowed] = _FAR
+        sample = np.sort(distances[::_EVERY])
+        bound = sample[min(sample.size - 1, count // _EVERY * 3 // 2 + 1)]
+        places = np.flatnonzero(distances <= min(bound, _FAR - 1))
+        if places.size < count:
+            near = np.partition(distances, min(count, distances.size - 1))[min(count, distances.size - 1)]
+            places = np.flatnonzero(distances <= min(near, _FAR - 1))
+        return _least(places, distances, count)
+
+    def _distances(self, query: Words) -> NDArray[np.uint16]:
+        distances = np.empty(self._size, np.uint16)
+        differing, counted = np.empty(_CHUNK, np.uint64), np.empty(_CHUNK, np.uint8)
+        for number, chunk in enumerate(self._chunks):
+            size = chunk.shape[1]
+            part = distances[number * _CHUNK : number * _CHUNK + size]
+            part[:] = 0
+            for column, word in zip(chunk, query, strict=True):
+                np.bitwise_xor(column, word, out=differing[:size])
+                np.bitwise_count(differing[:size], out=counted[:size])
+                np.add(part, counted[:size], out=part)
+        return distances
+
+
+def _least(places: NDArray[np.intp], distances: NDArray[np.uint16], count: int) -> NDArray[np.intp]:
+    """No more than twice as many as asked for: equal distances are many, and each is compared exactly later."""
+    if places.size <= 2 * count:
+        return places
+    near = distances[places]
+    return np.sort(places[np.argpartition(near, 2 * count)[: 2 * count]])

@@ -1,0 +1,56 @@
+"""The words of a text, as documents and questions share them: NFKC, lower case, stemmed.
+
+Documents keep every word; a question loses its function words, unless nothing else is left of it. Chinese and Japanese
+are written without spaces, so each of their characters counts as a word.
+"""
+
+import re
+import threading
+import unicodedata
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, Final
+
+_IDEOGRAPHS: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_WORDS: Final = re.compile(rf"[{_IDEOGRAPHS}]|[^\W_{_IDEOGRAPHS}]+")
+_LONGEST: Final = 64
+_MOST_QUERY_WORDS: Final = 64
+_REMEMBERED: Final = 1 << 18
+_OWN: Final = threading.local()
+
+_FUNCTION_WORDS: Final = (
+    "a an and are as at be been but by can could did do does for from had has have how i if in into is it its me my no"
+    " not of on or s should so such t than that the their them then there these they this to was we were what when"
+    " where which who why will with would you your"
+)
+STOP_WORDS: Final = frozenset(_FUNCTION_WORDS.split())
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in order, not stemmed."""
+    return [word[:_LONGEST] for word in _WORDS.findall(unicodedata.normalize("NFKC", text).lower())]
+
+
+def terms(text: str) -> list[str]:
+    """The stems of all words of a text, in order."""
+    return [stem(word) for word in words(text)]
+
+
+def query_terms(text: str) -> list[str]:
+    """The stems a question is asked with, each once, in order."""
+    found = words(text)
+    telling = [word for word in found if word not in STOP_WORDS] or found
+    return list(dict.fromkeys(stem(word) for word in telling))[:_MOST_QUERY_WORDS]
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def stem(word: str) -> str:
+    """What is left of a word without its ending."""
+    return _stemmer().stemWord(word)
+
+
+def _stemmer() -> Any:
+    """A stemmer of this thread's own: it keeps the word it works on in itself."""
+    if not hasattr(_OWN, "stemmer"):
+        _OWN.stemmer = import_module("snowballstemmer").stemmer("english")
+    return _OWN.stemmer

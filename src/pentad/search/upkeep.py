@@ -1,0 +1,115 @@
+"""What keeps the index in order without anybody waiting for it: merges, missing vectors, indexes, clearing away.
+
+Each step is a unit of work of its own and finds out inside it whether it is still due, so processes that do the same at
+once do no harm, and a step that is cut short is done later.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Final
+
+from pentad.kernel.ports import Database, Embedder, Rows, Transaction
+from pentad.search import collection as collections
+from pentad.search import segments
+from pentad.search.engine import Engine, Model
+from pentad.search.files import VectorFiles
+from pentad.search.vectors import EXACT_UP_TO, checked
+
+_TOGETHER: Final = 32
+_ONE_AT_A_TIME: Final = 0x53454152_4348
+"""The advisory lock of whoever makes an index."""
+
+
+class Upkeep:
+    """The chores of one store."""
+
+    def __init__(self, database: Database, engine: Engine) -> None:
+        self._database = database
+        self._engine = engine
+
+    async def tidy(self) -> None:
+        """Do everything that is due but embedding."""
+        for number, name in await self._database.read(_all):
+            if name is None:
+                await self._repeat(lambda tx, number=number: segments.clear(tx, number))
+            elif await self._database.read(lambda rows, number=number: bool(segments.due(rows, number))):
+                await self._repeat(lambda tx, number=number: segments.merge(tx, number))
+        if self._database.dialect == "postgres":
+            await self._index_large_ones()
+        elif isinstance(files := self._engine.vectors, VectorFiles):
+            kept = await self._database.read(_tokens)
+            await asyncio.to_thread(files.sweep, kept)
+
+    async def embed(self, embedder: Embedder, most: int | None) -> int:
+        """Make vectors for documents that wait for them, a few at a time."""
+        model = Model(embedder.model, embedder.dimensions)
+        done = 0
+        while most is None or done < most:
+            waiting = await self._database.read(lambda rows: _waiting(rows, model))
+            if not waiting:
+                break
+            windows = [window for _, _, each in waiting for window in each]
+            data = await embedder.embed(windows)
+            await self._database.write(lambda tx, waiting=waiting, data=data: self._store(tx, waiting, data, model))
+            done += len(waiting)
+        return done
+
+    def _store(self, tx: Transaction, waiting: list[tuple[int, int, list[str]]], data: bytes, model: Model) -> None:
+        rows = checked(data, model.dimensions, sum(len(windows) for _, _, windows in waiting))
+        first = 0
+        for number, document, windows in waiting:
+            ready = [(document, rows[first : first + len(windows)])]
+            first += len(windows)
+            if (collection := collections.numbered(tx, number)) is not None:
+                self._engine.add_vectors(tx, collection, ready, model)
+
+    async def _repeat(self, step: Callable[[Transaction], bool]) -> None:
+        """Run a step until it finds nothing more to do."""
+        more = True
+        while more:
+            more = await self._database.write(step)
+
+    async def _index_large_ones(self) -> None:
+        from pentad.search.pgvector import available, index_name, indexed, make_index, strays
+
+        if not await self._database.read(available):
+            return
+        for stray in await self._database.read(strays):
+            await self._database.write(lambda tx, stray=stray: tx.run(f"DROP INDEX IF EXISTS {stray}"))
+        large = await self._database.read(lambda rows: [n for n, size in _sizes(rows) if size > EXACT_UP_TO])
+        for number in large:
+
+            def work(tx: Transaction, number: int = number) -> None:
+                tx.run("SELECT pg_advisory_xact_lock(?)", _ONE_AT_A_TIME)
+                collection = collections.numbered(tx, number)
+                if collection is not None and collection.dimensions and not indexed(tx, collection):
+                    tx.run(f"DROP INDEX IF EXISTS {index_name(number)}")
+                    make_index(tx, collection)
+
+            await self._database.write(work)
+
+
+def _all(rows: Rows) -> list[tuple[int, str | None]]:
+    return [(number, name) for number, name in rows.all("SELECT number, name FROM search_collections ORDER BY number")]
+
+
+def _sizes(rows: Rows) -> list[tuple[int, int]]:
+    found = rows.all("SELECT number, vectors FROM search_collections WHERE name IS NOT NULL ORDER BY number")
+    return [(number, vectors) for number, vectors in found]
+
+
+def _tokens(rows: Rows) -> set[str]:
+    return {token for (token,) in rows.all("SELECT token FROM search_collections WHERE name IS NOT NULL")}
+
+
+def _waiting(rows: Rows, model: Model) -> list[tuple[int, int, list[str]]]:
+    """Some documents without vectors, of collections this model may add to."""
+    found = rows.all(
+        "SELECT p.collection, p.document, p.windows FROM search_pending p"
+        " JOIN search_collections c ON c.number = p.collection"
+        " WHERE c.name IS NOT NULL AND (c.model IS NULL OR (c.model = ? AND c.dimensions = ?))"
+        " ORDER BY p.collection, p.document LIMIT ?",
+        model.name, model.dimensions, _TOGETHER,
+    )  # fmt: skip
+    return [(number, document, json.loads(windows)) for number, document, windows in found]

@@ -1,0 +1,92 @@
+"""The port behind which vectors are kept and compared, and what a vector has to be.
+
+All vectors have length 1, so the cosine is the scalar product. A document may have several, one for each of its
+windows; its cosine is the best of them. Vectors of two models have nothing to do with each other: mixing them is
+refused.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pentad.kernel.errors import Conflict, InvalidInput
+from pentad.kernel.ports import Rows, Transaction
+from pentad.search.arrays import Mask, Matrix
+from pentad.search.collection import Collection
+from pentad.search.roster import Members
+
+EXACT_UP_TO: Final = 50_000
+"""Up to so many vectors every one is compared."""
+
+_SHORTEST: Final = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Documents by number, with their cosines and the vector of each that has it."""
+
+    documents: NDArray[np.intp]
+    cosines: NDArray[np.float64]
+    vectors: Matrix
+
+
+class VectorStore(Protocol):
+    """Keeps the vectors of all collections."""
+
+    def add(self, tx: Transaction, collection: Collection, vectors: Sequence[tuple[int, Matrix]]) -> None:
+        """Keep the vectors of documents, by number; they count once the transaction is committed."""
+        ...
+
+    def remove(self, tx: Transaction, collection: Collection, documents: Sequence[int]) -> int:
+        """Forget the vectors of documents; how many there were."""
+        ...
+
+    def nearest(
+        self, rows: Rows, collection: Collection, members: Members, allowed: Mask | None, query: Matrix, count: int
+    ) -> Near:
+        """The documents nearest to the query, best first, ties by the rooms' ids; only allowed ones take part."""
+        ...
+
+    def compared(
+        self, rows: Rows, collection: Collection, members: Members, query: Matrix, documents: NDArray[np.intp]
+    ) -> Near:
+        """The best cosine of each of these documents, for those that have a vector."""
+        ...
+
+
+def checked(data: bytes, dimensions: int, windows: int) -> Matrix:
+    """The rows of vectors that came from outside, brought to length 1; InvalidInput for what is not that."""
+    if len(data) != windows * dimensions * 4:
+        raise InvalidInput(
+            f"The vectors are {len(data)} bytes; {windows} of {dimensions} dimensions are {windows * dimensions * 4}.",
+            hint="Give one row of float32 numbers for each window.",
+        )
+    rows = np.frombuffer(data, "<f4").reshape(windows, dimensions)
+    lengths = np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
+    if not np.isfinite(lengths).all() or (lengths < _SHORTEST).any():
+        raise InvalidInput("A vector has no length or is not made of numbers.", hint="Embed the text again.")
+    return (rows / lengths).astype(np.float32)
+
+
+def check_model(collection: Collection, model: str, dimensions: int) -> None:
+    """Conflict if the collection has vectors of another model."""
+    if collection.model is not None and (collection.model, collection.dimensions) != (model, dimensions):
+        raise Conflict(
+            f"The collection's vectors are of {collection.model} ({collection.dimensions} dimensions), not of {model}"
+            f" ({dimensions}).",
+            hint="Index the collection anew with one model; vectors of two cannot be compared.",
+            details={"stored": collection.model, "given": model},
+        )
+
+
+def best_windows(
+    documents: NDArray[np.intp], cosines: NDArray[np.float64], vectors: Matrix, members: Members, count: int | None
+) -> Near:
+    """Each document once, by its best window; best first, ties by the rooms' ids."""
+    order = np.lexsort((members.ids[documents], -cosines))
+    _, firsts = np.unique(documents[order], return_index=True)
+    kept = order[np.sort(firsts)][:count]
+    return Near(documents[kept], cosines[kept], vectors[kept])
