@@ -57,8 +57,12 @@ def is_bundle(content: bytes) -> bool:
 
 
 def to_record(content: bytes, given: Given = NOTHING_GIVEN) -> Translated[dict[str, Any]]:
-    """The record of a bundle: the skill itself, and of the other files their names and hashes."""
-    bundle = read_bundle(content)
+    """The record of a bundle."""
+    return bundle_record(read_bundle(content), given)
+
+
+def bundle_record(bundle: Bundle, given: Given = NOTHING_GIVEN) -> Translated[dict[str, Any]]:
+    """The record of a skill with files beside it: the skill itself, and of the others their names and hashes."""
     record, losses = agent_skills.to_record({"skillMarkdown": bundle.markdown}, given)
     if bundle.files:
         record["modules"][0]["data"]["artifacts"] = [

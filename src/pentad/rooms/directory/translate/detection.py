@@ -1,0 +1,81 @@
+"""Tells what a source is from what it looks like, for those who do not say it."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.directory.oasf.parsing import parse_record
+from pentad.rooms.directory.translate.bundles import Bundle, bundle_record, is_bundle, read_bundle
+from pentad.rooms.directory.translate.envelope import Given
+from pentad.rooms.directory.translate.formats import (
+    IMPORTS,
+    import_format,
+    import_record,
+    parse_json,
+    parse_source,
+)
+from pentad.rooms.directory.translate.losses import Translated
+
+Detected = Literal["mcp", "a2a", "agentskills", "ghcopilot", "claude", "oasf", "bundle"]
+
+Content = str | bytes | dict[str, Any] | Bundle
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A source that was read: what it is, and the record made from it. An OASF record is its own translation."""
+
+    format: str
+    translated: Translated[dict[str, Any]]
+
+
+def read_source(content: Content, form: str | None, given: Given) -> Read:
+    """The record of a source, in the format that is named or that it has by its looks."""
+    if isinstance(content, Bundle):
+        return Read("bundle", bundle_record(content, given))
+    if isinstance(content, bytes) and is_bundle(content) and form in (None, "bundle", "agentskills"):
+        return Read("bundle", bundle_record(read_bundle(content), given))
+    name = form.strip().lower() if form else None
+    if name == "oasf" or (name is None and _looks(content) == "oasf"):
+        return Read("oasf", Translated(_record(content), []))
+    chosen = import_format(name or _looks(content))
+    source = content if isinstance(content, dict) else parse_source(chosen, content)
+    return Read(chosen.name, import_record(chosen, source, given))
+
+
+def _record(content: str | bytes | dict[str, Any]) -> dict[str, Any]:
+    return content if isinstance(content, dict) else parse_record(content)
+
+
+def _looks(content: str | bytes | dict[str, Any]) -> Detected:
+    if isinstance(content, dict):
+        return detected(content)
+    try:
+        text = content.decode() if isinstance(content, bytes) else content
+    except UnicodeDecodeError:
+        raise InvalidInput("the source is not UTF-8 and no archive", hint="Send text, a zip or a tar.") from None
+    if text.removeprefix("\ufeff").lstrip().startswith("---"):
+        return "agentskills"
+    return detected(parse_json(text))
+
+
+def detected(source: dict[str, Any]) -> Detected:
+    """What a JSON source is by its keys; InvalidInput when none of the formats fits."""
+    if isinstance(source.get("schema_version"), str):
+        return "oasf"
+    if "skillMarkdown" in source:
+        return "agentskills"
+    if "a2aCard" in source:
+        return "a2a"
+    if isinstance(source.get("mcpServers"), dict):
+        return "claude"
+    if isinstance(source.get("servers"), dict) or isinstance(source.get("mcp"), dict):
+        return "ghcopilot"
+    if isinstance(source.get("server"), dict) or any(isinstance(source.get(k), list) for k in ("packages", "remotes")):
+        return "mcp"
+    card = {"url", "capabilities", "protocolVersion", "supportedInterfaces", "defaultInputModes", "provider", "skills"}
+    if isinstance(source.get("name"), str) and len(card & source.keys()) >= 2:
+        return "a2a"
+    raise InvalidInput(
+        "the format of the source cannot be told from its content", hint=f"Name it: {', '.join(IMPORTS)} or oasf."
+    )

@@ -1,0 +1,250 @@
+"""One call from a source to a stored record: translate, classify, migrate, validate, repair where certain, push.
+
+The same source gives the same record, and one that was imported before is told instead of stored again: its digest is
+an annotation of the record. A record is stored whole or not at all.
+"""
+
+import asyncio
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, Protocol
+
+from pentad.kernel.cid import canonical_json, cid_of
+from pentad.kernel.errors import LimitExceeded, PentadError
+from pentad.kernel.principal import Principal
+from pentad.rooms.directory.models import Pushed, Record
+from pentad.rooms.directory.oasf.findings import Patch, Report
+from pentad.rooms.directory.oasf.source import SchemaSource, UnknownVersion
+from pentad.rooms.directory.oasf.versions import EMBEDDED, serving
+from pentad.rooms.directory.search.query import Filter, FilterKind, Found, Query
+from pentad.rooms.directory.translate.detection import Content, Read, read_source
+from pentad.rooms.directory.translate.enrichment import Suggested, enrich
+from pentad.rooms.directory.translate.envelope import SCHEMA_VERSION, Given, digest_of
+from pentad.rooms.directory.translate.gathering import Source
+from pentad.rooms.directory.translate.losses import Loss
+from pentad.rooms.directory.translate.migration import migrate
+from pentad.rooms.directory.translate.shapes import mapping_of, objects_of
+
+DIGEST_NOTE: Final = "source_digest"
+"""The annotation that says which source a record was made from."""
+
+Status = Literal["imported", "already there", "would be imported", "invalid", "failed"]
+
+
+class Target(Protocol):
+    """Where records go: a node of the directory."""
+
+    async def push(self, who: Principal, data: dict[str, Any]) -> Pushed: ...
+
+    async def search(self, query: Query) -> Found: ...
+
+    async def pull(self, cid: str) -> Record: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """How to import. Skills and domains are full or short names or ids; without them they are suggested.
+
+    Without a schema version a record that is one already keeps its own; any other becomes 1.0.0.
+    """
+
+    schema_version: str | None = None
+    record_version: str | None = None
+    authors: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ()
+    suggest: bool = True
+    dry_run: bool = False
+
+
+DEFAULT_OPTIONS: Final = ImportOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What came of a source. An invalid record has errors and was not stored."""
+
+    format: str
+    record: dict[str, Any]
+    cid: str
+    status: Status
+    losses: list[Loss] = field(default_factory=list[Loss])
+    suggested: list[Suggested] = field(default_factory=list[Suggested])
+    repairs: Patch = field(default_factory=Patch)
+    errors: list[str] = field(default_factory=list[str])
+    warnings: list[str] = field(default_factory=list[str])
+
+    @property
+    def new(self) -> bool:
+        return self.status == "imported"
+
+    @property
+    def already_there(self) -> bool:
+        return self.status == "already there"
+
+    def as_json(self) -> dict[str, Any]:
+        told: dict[str, Any] = {"status": self.status, "format": self.format, "cid": self.cid}
+        told["losses"] = [loss.as_json() for loss in self.losses]
+        for family in ("skill", "domain"):
+            told[f"suggested_{family}s"] = [one.as_json() for one in self.suggested if one.family == family]
+        return told | {"repairs": self.repairs, "errors": self.errors, "warnings": self.warnings}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one source of many."""
+
+    source: str
+    imported: Imported | None = None
+    error: PentadError | None = None
+
+    @property
+    def status(self) -> Status:
+        return "failed" if self.imported is None else self.imported.status
+
+    @property
+    def ok(self) -> bool:
+        return self.status not in ("failed", "invalid")
+
+    def line(self) -> str:
+        if self.imported is None:
+            return f"{self.source}: failed: {self.error.sentence() if self.error else ''}"
+        told = f"{self.source}: {self.status}"
+        return f"{told}: {'; '.join(self.imported.errors)}" if self.imported.errors else f"{told}: {self.imported.cid}"
+
+    def as_json(self) -> dict[str, Any]:
+        if self.imported is None:
+            error = self.error.as_json() if self.error else {}
+            return {"source": self.source, "status": self.status, "error": error}
+        return {"source": self.source, **self.imported.as_json()}
+
+
+Progress = Callable[[int, Outcome], Awaitable[None]]
+"""Told after each source: how many are done, and what came of the last."""
+
+
+class Importer:
+    """Imports into a node, by the schemas of a source of schemas."""
+
+    def __init__(self, schemas: SchemaSource, target: Target) -> None:
+        self._schemas = schemas
+        self._target = target
+
+    async def import_one(
+        self,
+        who: Principal,
+        source: Content,
+        form: str | None = None,
+        options: ImportOptions = DEFAULT_OPTIONS,
+    ) -> Imported:
+        """Import one source; its format is told from its content when it is not named. InvalidInput says why not."""
+        if options.schema_version is not None and options.schema_version not in EMBEDDED:
+            raise UnknownVersion(options.schema_version, list(EMBEDDED))
+        read = read_source(source, form, Given(options.record_version, options.authors))
+        digest = source_digest(read, options)
+        known = None if digest is None else await self._known(digest, options.schema_version or SCHEMA_VERSION)
+        if known is not None:
+            return Imported(read.format, known.data, known.cid, "already there", read.translated.losses)
+        made = await self.prepared(read, digest, options)
+        if made.errors or options.dry_run:
+            return made
+        pushed = await self._target.push(who, made.record)
+        status: Status = "imported" if pushed.new else "already there"
+        return replace(made, cid=pushed.cid, status=status)
+
+    async def import_many(
+        self,
+        who: Principal,
+        sources: Iterable[Source] | AsyncIterable[Source],
+        options: ImportOptions = DEFAULT_OPTIONS,
+        progress: Progress | None = None,
+    ) -> list[Outcome]:
+        """Import sources one after the other. A bad one is told and does not stop the rest."""
+        outcomes: list[Outcome] = []
+        async for source in _each(sources):
+            outcome = await self._outcome(who, source, options)
+            outcomes.append(outcome)
+            if progress is not None:
+                await progress(len(outcomes), outcome)
+        return outcomes
+
+    async def _outcome(self, who: Principal, source: Source, options: ImportOptions) -> Outcome:
+        if source.error is not None:
+            return Outcome(source.label, error=source.error)
+        try:
+            imported = await self.import_one(who, source.content, source.format, options)
+        except RecursionError:
+            return Outcome(source.label, error=LimitExceeded("the source is nested too deeply", hint="Flatten it."))
+        except PentadError as error:
+            return Outcome(source.label, error=error)
+        return Outcome(source.label, imported)
+
+    async def _known(self, digest: str, version: str) -> Record | None:
+        filters = (
+            Filter(FilterKind.ANNOTATION, f"{DIGEST_NOTE}:{digest}"),
+            Filter(FilterKind.SCHEMA_VERSION, version),
+        )
+        found = await self._target.search(Query(filters=filters, limit=1))
+        return await self._target.pull(found.hits[0].cid) if found.hits else None
+
+    async def prepared(self, read: Read, digest: str | None, options: ImportOptions) -> Imported:
+        """The record as it would be stored, with everything there is to say about it."""
+        record, losses = read.translated
+        if options.schema_version is not None or digest is not None:
+            migrated = migrate(record, options.schema_version or SCHEMA_VERSION)
+            record, losses = migrated.record, losses + migrated.losses
+        served = serving(str(record.get("schema_version")))
+        version = served.version if served else SCHEMA_VERSION
+        suggested = enrich(record, version, options.skills, options.domains, by_words=options.suggest)
+        if digest is not None:
+            losses = [loss for loss in losses if loss.path not in ("skills", "domains")]  # they were empty
+            if not record.get("locators"):
+                record.pop("locators", None)
+            record["annotations"] = {**mapping_of(record.get("annotations")), DIGEST_NOTE: digest}
+        report = await self._schemas.validate(record)
+        record, repairs, report = await self._repaired(record, report)
+        errors = [finding.line() for finding in report.errors]
+        return Imported(
+            read.format,
+            record,
+            cid_of(canonical_json(record)),
+            "invalid" if errors else "would be imported",
+            losses,
+            suggested,
+            repairs,
+            errors,
+            [finding.line() for finding in report.warnings],
+        )
+
+    async def _repaired(self, record: dict[str, Any], report: Report) -> tuple[dict[str, Any], Patch, Report]:
+        if not report.errors and not report.warnings:
+            return record, [], report
+        from pentad.rooms.directory.oasf.repair import repaired
+
+        fixed, patch, _ = repaired(record, report)
+        return (fixed, patch, await self._schemas.validate(fixed)) if patch else (record, [], report)
+
+
+def source_digest(read: Read, options: ImportOptions) -> str | None:
+    """What the same source is known by again: the source as the record carries it, and what the caller added to it.
+
+    It is taken from the record, not from the source itself, which may have had secrets in it. A source that is a record
+    already has its CID for that, and must not be changed by a note.
+    """
+    record = read.translated.result
+    if read.format == "oasf":
+        return None
+    module = objects_of(record.get("modules"))[0]
+    source = [mapping_of(module.get("artifact")).get("digest"), mapping_of(module.get("data")).get("artifacts")]
+    given = [options.record_version, *options.authors, [*options.skills], [*options.domains]]
+    return digest_of(canonical_json([module.get("name"), source, given]))
+
+
+async def _each(sources: Iterable[Source] | AsyncIterable[Source]) -> AsyncIterable[Source]:
+    if isinstance(sources, AsyncIterable):
+        async for source in sources:
+            yield source
+    else:
+        iterator = iter(sources)
+        while (source := await asyncio.to_thread(next, iterator, None)) is not None:  # reading files takes its time
+            yield source
