@@ -110,12 +110,14 @@ class VerifiedName(BaseModel):
 
 
 class ImportedRecord(BaseModel):
+    """`status` is imported, already there, would be imported, or invalid."""
+
     record_json: str | None = None
     error_message: str | None = None
     cid: str | None = None
-    already_there: bool | None = None
+    status: str | None = None
     losses: list[dict[str, str]] | None = None
-    suggested: dict[str, Any] | None = None
+    suggested: list[dict[str, Any]] | None = None
     validation_errors: list[str] | None = None
 
 

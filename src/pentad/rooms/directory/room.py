@@ -6,6 +6,7 @@ from typing import Any
 
 from pentad.platform import Doorway, Platform, Room
 from pentad.rooms.directory.history_tools import HISTORY_TOOLS
+from pentad.rooms.directory.import_tool import import_many
 from pentad.rooms.directory.keeping_tools import KEEPING_TOOLS
 from pentad.rooms.directory.prompts import PROMPTS
 from pentad.rooms.directory.record_tools import RECORD_TOOLS
@@ -37,12 +38,6 @@ async def fill(directory: Directory) -> None:
     await fill_demo(directory)
 
 
-async def fill(directory: Directory) -> None:
-    from pentad.rooms.directory.demo import fill_demo
-
-    await fill_demo(directory)
-
-
 async def health(directory: Directory) -> Mapping[str, Any]:
     """Where records are kept, and how many there are."""
     return {"node": directory.node.address, "records": await directory.records.count()}
@@ -56,7 +51,7 @@ ROOM = Room(
         " records by skill, domain, name or words, pull them by CID, and translate them from and to other formats."
     ),
     open=open_directory,
-    tools=(*SCHEMA_TOOLS, *RECORD_TOOLS, *TRANSLATION_TOOLS, *HISTORY_TOOLS, *KEEPING_TOOLS),
+    tools=(*SCHEMA_TOOLS, *RECORD_TOOLS, *TRANSLATION_TOOLS, *HISTORY_TOOLS, import_many, *KEEPING_TOOLS),
     resources=RESOURCES,
     prompts=PROMPTS,
     listing=listing,
@@ -64,6 +59,5 @@ ROOM = Room(
     server=server,
     identity=("dir-mcp-server", "v0.1.0"),
     health=health,
-    demo=fill,
     demo=fill,
 )

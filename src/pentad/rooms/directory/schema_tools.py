@@ -26,7 +26,6 @@ from pentad.rooms.directory.answers import (
 )
 from pentad.rooms.directory.oasf.findings import Finding, Report
 from pentad.rooms.directory.oasf.parsing import parse_record
-from pentad.rooms.directory.oasf.repair import repaired
 from pentad.rooms.directory.oasf.source import Family
 from pentad.rooms.directory.service import Directory
 
@@ -113,6 +112,8 @@ def _validated(version: str, data: dict[str, Any], report: Report, fix: bool) ->
         fields["validation_errors"] = lines
         fields["findings"] = [_told(one) for one in (*report.errors, *report.warnings)]
     if fix:
+        from pentad.rooms.directory.oasf.repair import repaired
+
         mended, patch, left = repaired(data, report)
         fields["fixed_record_json"] = msgspec.json.encode(mended).decode("utf-8")
         fields["patch"] = patch

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_network
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pentad.kernel.errors import InvalidInput, Misconfigured, PentadError
 from pentad.platform import Platform
@@ -27,6 +27,9 @@ from pentad.rooms.directory.records.syncs import Remote, Syncs
 from pentad.rooms.directory.search.query import Filter, Query
 from pentad.rooms.directory.search.service import RecordSearch
 from pentad.rooms.directory.trust.service import Trust
+
+if TYPE_CHECKING:
+    from pentad.rooms.directory.translate.importing import Importer
 
 LOOK_AGAIN_SECONDS: Final = 300.0
 """How often signatures nobody has checked are checked, and domains asked whose word is about to expire."""
@@ -54,6 +57,13 @@ class Directory:
         )  # fmt: skip
         self.node: Node = opened_node(self)
         self._upkeep: asyncio.Task[None] | None = None
+
+    @property
+    def importer(self) -> "Importer":
+        """Imports go to the node in use, like every push."""
+        from pentad.rooms.directory.translate.importing import Importer
+
+        return Importer(self.schemas, self.node)
 
     async def start(self) -> None:
         """Go on with what an earlier process left undone."""

@@ -5,16 +5,17 @@ asks for more (`enrich`, `push`, `schema_version`, `dry_run`) gets it in the sam
 """
 
 import json
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field
 
-from pentad.kernel.errors import InvalidInput, PentadError
+from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declare import ToolResult, tool
 from pentad.rooms.directory.answers import ExportedRecord, ImportedRecord, failure, schema_of, told
 from pentad.rooms.directory.service import Directory
+from pentad.rooms.directory.translate.envelope import SCHEMA_VERSION
 from pentad.rooms.directory.translate.formats import (
     Format,
     export_format,
@@ -25,6 +26,9 @@ from pentad.rooms.directory.translate.formats import (
     parse_source,
 )
 from pentad.rooms.directory.translate.losses import losses_json
+
+if TYPE_CHECKING:
+    from pentad.rooms.directory.translate.importing import Imported
 
 
 class ImportArguments(Arguments):
@@ -66,6 +70,10 @@ async def import_tool(arguments: ImportArguments, call: Call[Directory]) -> Tool
         source = parse_source(form, arguments.source_data)
     except InvalidInput as error:
         return told(ImportedRecord(error_message=failure("Failed to parse source data JSON", error)))
+    if arguments.push and not call.principal.may("directory", "write"):
+        raise Forbidden(
+            "Storing a record needs the right to write.", hint="Leave push out, or ask for directory:write."
+        )
     try:
         return told(await _imported(form, source, arguments, call))
     except PentadError as error:
@@ -75,10 +83,39 @@ async def import_tool(arguments: ImportArguments, call: Call[Directory]) -> Tool
 async def _imported(
     form: Format, source: dict[str, Any], arguments: ImportArguments, call: Call[Directory]
 ) -> ImportedRecord:
+    if arguments.enrich or arguments.push:
+        from pentad.rooms.directory.translate.importing import ImportOptions
+
+        options = ImportOptions(
+            schema_version=arguments.schema_version or SCHEMA_VERSION,
+            dry_run=arguments.dry_run or not arguments.push,
+        )
+        return _enriched(await call.service.importer.import_one(call.principal, source, form.name, options))
     record, losses = import_record(form, source)
+    if arguments.schema_version:
+        from pentad.rooms.directory.translate.migration import migrate
+
+        moved = migrate(record, arguments.schema_version)
+        record, losses = moved.record, losses + moved.losses
     fields: dict[str, Any] = {"record_json": _indented(record)}
     if losses:
         fields["losses"] = losses_json(losses)
+    return ImportedRecord(**fields)
+
+
+def _enriched(made: "Imported") -> ImportedRecord:
+    fields: dict[str, Any] = {"record_json": _indented(made.record), "status": made.status}
+    if made.errors:
+        fields["error_message"] = f"Record validation failed: [{'; '.join(made.errors)}]"
+    else:
+        fields["cid"] = made.cid
+    if made.losses:
+        fields["losses"] = losses_json(made.losses)
+    if made.suggested:
+        fields["suggested"] = [{"family": one.family, **one.as_json()} for one in made.suggested]
+    lines = [f"ERROR: {line}" for line in made.errors] + [f"WARNING: {line}" for line in made.warnings]
+    if lines:
+        fields["validation_errors"] = lines
     return ImportedRecord(**fields)
 
 
