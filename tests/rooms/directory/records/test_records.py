@@ -186,13 +186,15 @@ async def test_resources_are_told_to_have_changed_once_for_a_push_of_many(parts:
     told: list[str] = []
     end = parts.database.listen("mcp", told.append)
     pushed = await parts.records.push_many(WHO, [agent() for _ in range(50)])
-    await parts.records.push(WHO, (await parts.records.pull(pushed[0].cid)).data)
+    first = (await parts.records.pull(pushed[0].cid)).data
+    await parts.records.push(WHO, first)
     await parts.records.delete(WHO, pushed[0].cid)
     async with asyncio.timeout(10):
-        while len(told) < 3:
+        while len(told) < 4:
             await asyncio.sleep(0.01)
     end()
-    assert told == ["list resources", "list resources", f"resource directory://records/{pushed[0].cid}"]
+    name, record = f"directory://names/{first['name']}", f"directory://records/{pushed[0].cid}"
+    assert told == ["list resources", "list resources", f"resource {name}", f"resource {record}"]
 
 
 async def test_a_push_that_fails_half_way_leaves_nothing(parts: Parts):

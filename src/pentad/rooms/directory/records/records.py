@@ -26,6 +26,9 @@ from pentad.rooms.directory.records.together import Together
 
 LARGEST_RECORD: Final = 4 * MIB
 LONGEST_CID: Final = 128
+MOST_NAMES_TOLD: Final = 20
+"""When more names than this change at once, those who follow one learn only that the list is another one."""
+LONGEST_NAME_TOLD: Final = 1_000
 COMMON_BEGINNING: Final = "baearei"
 _BEHIND_ALL: Final = 2**63 - 1
 
@@ -68,6 +71,9 @@ class Records:
         new = store.insert(tx, self._database.dialect, drafts, who.id, self._clock.now())
         if new:
             list_changed(tx, "resources")
+            names = {draft.facts.name for draft in drafts if draft.cid in new}
+            for name in names if len(names) <= MOST_NAMES_TOLD else ():
+                _name_changed(tx, name)
         labels = [draft.facts.labels for draft in drafts]
         self._events.emit(tx, EventType.RECORD_PUSHED, [draft.cid for draft in drafts], labels)
         return new
@@ -142,8 +148,10 @@ class Records:
         record = store.ids_of(tx, [cid]).get(cid)
         if record is None:
             return False
+        name = tx.value("SELECT name FROM directory_records WHERE id = ?", record)
         store.remove(tx, self._database.dialect, record)
         list_changed(tx, "resources")
+        _name_changed(tx, name)
         resource_updated(tx, uri_of(cid))
         self._events.emit(tx, EventType.RECORD_DELETED, [cid])
         return True
@@ -175,6 +183,12 @@ def meta_of(cid: str, data: Mapping[str, Any]) -> RecordMeta:
 def uri_of(cid: str) -> str:
     """The address of a record as a resource."""
     return f"directory://records/{cid}"
+
+
+def _name_changed(tx: Transaction, name: str) -> None:
+    """Tell those who follow a name that it has other versions now; a name may be too long for a signal."""
+    if len(name) <= LONGEST_NAME_TOLD:
+        resource_updated(tx, f"directory://names/{name}")
 
 
 def missing(cid: str) -> NotFound:

@@ -1,0 +1,82 @@
+"""How the directory presents itself to a client: its name, its capabilities, its tools, and odd handshakes."""
+
+import asyncio
+import json
+
+import pytest
+
+from pentad.app import App
+from tests.behaviour.clients import ConnectionClient, Wire
+from tests.behaviour.connecting import connect_http
+from tests.behaviour.directory.conftest import OWN_PATH
+from tests.behaviour.directory.door import Door
+
+pytestmark = pytest.mark.anyio
+
+ORIGINAL = {
+    "agntcy_oasf_list_versions", "agntcy_oasf_get_schema", "agntcy_oasf_get_schema_skills",
+    "agntcy_oasf_get_schema_domains", "agntcy_oasf_validate_record", "agntcy_dir_push_record",
+    "agntcy_dir_search_local", "agntcy_dir_pull_record", "agntcy_dir_verify_record", "agntcy_dir_verify_name",
+    "agntcy_oasf_import_record", "agntcy_oasf_export_record",
+}  # fmt: skip
+OWN = {
+    "directory_resolve", "directory_lineage", "directory_diff", "directory_migrate", "directory_import",
+    "directory_sign", "directory_delete",
+}  # fmt: skip
+WRITING = {"agntcy_dir_push_record", "agntcy_oasf_import_record", "directory_import", "directory_sign"}
+
+
+@pytest.mark.parametrize("path", ["/mcp", OWN_PATH])
+@pytest.mark.requirement("dir:server:identity", "dir:server:capabilities")
+async def test_the_oldest_handshake_meets_the_server_its_document_describes(site: App, path: str) -> None:
+    client = await connect_http(site, Wire("session", "2024-11-05"), path=path)
+    assert client.server["protocolVersion"] == "2024-11-05"
+    info = client.server["serverInfo"]
+    assert (info["name"], info["version"]) == ("dir-mcp-server", "v0.1.0")
+    assert client.server["capabilities"].keys() >= {"tools", "prompts", "resources"}
+    await client.close()
+
+
+@pytest.mark.requirement("dir:server:identity")
+async def test_over_stdio_too(legacy_directory: "object", door: Door) -> None:
+    if isinstance(door.client, ConnectionClient) and door.client.wire == Wire("stdio", "2024-11-05"):
+        info = door.client.server["serverInfo"]
+        assert (info["name"], info["version"]) == ("dir-mcp-server", "v0.1.0")
+    assert (await door.ask("agntcy_oasf_list_versions"))["count"] == 5
+
+
+@pytest.mark.requirement("dir:server:bare-initialized")
+async def test_the_bare_initialized_notification_is_let_pass(site: App) -> None:
+    said: asyncio.Queue[bytes] = asyncio.Queue()
+    connection = site.connection(said.put, transport="memory")
+    hello = {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
+    await connection.receive(_message(id=1, method="initialize", params=hello))
+    assert json.loads(await asyncio.wait_for(said.get(), 10))["id"] == 1
+    await connection.receive(_message(method="initialized"))
+    await connection.receive(_message(id=2, method="tools/list"))
+    assert json.loads(await asyncio.wait_for(said.get(), 10))["id"] == 2, "nothing was said in between"
+    await connection.close(grace_seconds=0)
+
+
+def _message(**members: object) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", **members}).encode()
+
+
+@pytest.mark.requirement("dir:server:tools")
+async def test_the_twelve_tools_are_there_and_few_others(door: Door) -> None:
+    tools = {tool["name"]: tool for tool in await door.client.everything("tools/list", "tools")}
+    assert tools.keys() == ORIGINAL | OWN
+    if door.client.wire.revision == "2024-11-05":
+        return
+    for name, tool in tools.items():
+        hints = tool["annotations"]
+        assert hints["readOnlyHint"] is (name not in WRITING | {"directory_delete"}), name
+        assert hints.get("destructiveHint", False) is (name == "directory_delete"), name
+        assert tool["outputSchema"]["type"] == "object"
+
+
+@pytest.mark.requirement("dir:server:arguments-strict")
+async def test_every_tool_but_the_search_lists_a_closed_schema(quick: Door) -> None:
+    for tool in await quick.client.everything("tools/list", "tools"):
+        closed = tool["inputSchema"].get("additionalProperties") is False
+        assert closed is (tool["name"] != "agntcy_dir_search_local"), tool["name"]

@@ -1,0 +1,65 @@
+"""What the directory lets clients read and follow by address."""
+
+import json
+
+import pytest
+
+from pentad.kernel.cid import canonical_json
+from tests.behaviour.directory.door import Door, record, unique
+
+pytestmark = pytest.mark.anyio
+
+
+async def read(door: Door, uri: str) -> str:
+    (contents,) = (await door.client.request("resources/read", {"uri": uri})).result["contents"]
+    assert contents["uri"] == uri
+    return contents["text"]
+
+
+@pytest.mark.requirement("dir:resources:oasf")
+async def test_the_taxonomies_are_read_by_address(door: Door) -> None:
+    assert json.loads(await read(door, "oasf://versions"))["default_version"] == "1.1.0"
+    top = json.loads(await read(door, "oasf://1.0.0/skills"))
+    assert {"natural_language_processing"} <= {one["name"] for one in top}
+    below = json.loads(await read(door, "oasf://1.0.0/skills/natural_language_processing"))
+    assert all(one["name"].startswith("natural_language_processing/") for one in below)
+    deeper = "oasf://1.0.0/skills/natural_language_processing/natural_language_generation"
+    assert json.loads(await read(door, deeper))
+    assert json.loads(await read(door, "oasf://0.8.0/domains/technology"))
+    assert json.loads(await read(door, "oasf://1.1.0/schema"))["$defs"]
+    refused = await door.client.request("resources/read", {"uri": "oasf://1.0.0/skills/no_such_skill"})
+    assert "not found" in refused.error["message"]
+
+
+@pytest.mark.requirement("dir:resources:records")
+async def test_records_are_read_by_cid_and_by_name(door: Door) -> None:
+    name = unique("read")
+    first = record(name=name, version="v1.0.0")
+    old = await door.push(first)
+    new = await door.push(record(name=name, version="v2.0.0"))
+    assert await read(door, f"directory://records/{old}") == canonical_json(first).decode()
+    versions = json.loads(await read(door, f"directory://names/{name}"))
+    assert [(one["version"], one["cid"]) for one in versions] == [("v2.0.0", new), ("v1.0.0", old)]
+    listed = await door.client.everything("resources/list", "resources")
+    assert any(one["uri"] == f"directory://records/{new}" for one in listed)
+    completed = await door.completed({"type": "ref/resource", "uri": "directory://records/{cid}"}, "cid", new[:30])
+    assert completed == [new]
+
+
+@pytest.mark.requirement("dir:resources:followed")
+async def test_a_push_changes_the_list_and_whoever_follows_a_name_or_record_is_told(door: Door) -> None:
+    if door.client.wire.transport == "session" and door.client.wire.revision == "2024-11-05":
+        pytest.skip("that revision has no stream to be told on over HTTP")
+    name = unique("followed")
+    cid = await door.push(record(name=name, version="v1.0.0"))
+    uris = (f"directory://names/{name}", f"directory://records/{cid}")
+    async with door.client.following(("resources",), uris) as heard:
+        await door.push(record(name=name, version="v2.0.0"))
+        told: set[str] = set()
+        while len(told) < 2:
+            said = await heard.next()
+            told.add(said["params"]["uri"] if said["method"].endswith("/updated") else said["method"])
+        assert told == {"notifications/resources/list_changed", uris[0]}
+        await door.ask("directory_delete", reference=cid)
+        seen = {(await heard.wait_for("notifications/resources/updated"))["params"]["uri"] for _ in uris}
+        assert seen == set(uris)
