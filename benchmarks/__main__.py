@@ -16,7 +16,11 @@ from benchmarks.environment import RIVAL, load_generator
 from benchmarks.process import server_core
 from benchmarks.table import Figure, table
 
-PARTS: Final = {"protocol": "benchmarks.protocol", "registers": "benchmarks.registers.measuring"}
+PARTS: Final = {
+    "protocol": "benchmarks.protocol",
+    "directory": "benchmarks.directory.measuring",
+    "registers": "benchmarks.registers.measuring",
+}
 
 
 def main() -> None:

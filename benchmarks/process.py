@@ -33,6 +33,12 @@ def server_core() -> int | None:
     return cores[0]
 
 
+def move_to(core: int | None) -> None:
+    """Run on this core from now on; None is wherever there is room."""
+    if core is not None:
+        os.sched_setaffinity(0, {core})
+
+
 def on_server_core(command: Sequence[str | Path]) -> list[str]:
     """The command, pinned where the machine has a core to give."""
     plain = [str(part) for part in command]

@@ -8,18 +8,21 @@ machine: wall time contains the waiting.
 import asyncio
 import tempfile
 import time
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
-from random import Random
 from statistics import median
-from typing import Any, Final
+from typing import Final
 
+from benchmarks.directory.workload import RARE, coined, name, rare_skill, record
 from benchmarks.effort import Effort
 from benchmarks.environment import say
+from benchmarks.process import move_to, server_core
 from benchmarks.table import Figure, Goal
 from pentad.kernel.ports import Database, Transaction
-from pentad.rooms.directory.oasf.taxonomy import taxonomy
 from pentad.rooms.directory.records import store
 from pentad.rooms.directory.records.records import drafted
 from pentad.rooms.directory.search.query import Query, asked
@@ -31,49 +34,9 @@ from pentad.storage.open import open_database
 _SETS: Final = (STORAGE, MigrationSet("directory", "pentad.rooms.directory.schema"))
 _SMALL: Final = 10_000
 _BATCH: Final = 5_000
-_RARE: Final = 60
-"""Records that have the rare skill and the rare versions, however large the store is."""
-
-_FIRST: Final = ("quiet", "amber", "swift", "copper", "silent", "northern", "gentle", "bright", "hollow", "scarlet")
-_SECOND: Final = ("heron", "ledger", "falcon", "harbor", "lantern", "meadow", "comet", "anvil", "orchid", "compass")
-_ACTS: Final = ("summarises", "translates", "classifies", "plans", "monitors", "reviews", "answers", "extracts")
-_THINGS: Final = ("contracts", "invoices", "support tickets", "images", "logs", "clinical notes", "source code", "maps")
-_SYLLABLES: Final = ("ba", "de", "fi", "go", "ku", "la", "me", "ni", "po", "ru", "sa", "te", "vi", "zo", "xe", "ju")
-
-
-def coined(number: int) -> str:
-    """A word that only this record has."""
-    return "".join(_SYLLABLES[(number >> shift) & 15] for shift in (20, 16, 12, 8, 4, 0))
-
-
-def name(number: int) -> str:
-    return f"example.org/{_FIRST[number % 10]}-{_SECOND[number // 10 % 10]}-{number:07d}"
-
-
-def record(number: int) -> dict[str, Any]:
-    """A believable record, always the same for a number."""
-    chance = Random(number)
-    skills, domains = (taxonomy("1.1.0", family).all for family in ("skill", "domain"))
-    fit = [entry for entry in skills if not entry.grouping][:-1]
-    chosen = [fit[int(len(fit) * chance.random() ** 3)] for _ in range(chance.randint(1, 3))]
-    if number < _RARE:
-        chosen.append(skills[-1])
-    places = [entry for entry in domains if not entry.grouping]
-    act, thing = chance.choice(_ACTS), chance.choice(_THINGS)
-    return {
-        "schema_version": "1.1.0",
-        "name": name(number),
-        "version": f"90.0.{number}"
-        if number < _RARE
-        else f"{number % 5}.{chance.randint(0, 9)}.{chance.randint(0, 9)}",
-        "description": f"An agent that {act} {thing} for teams of any size; known inside as {coined(number)}.",
-        "authors": [f"Team {chance.randint(1, 400)} <team@example.org>"],
-        "created_at": f"2026-0{chance.randint(1, 9)}-1{chance.randint(0, 9)}T08:30:{chance.randint(10, 59)}Z",
-        "skills": [{"id": entry.id, "name": entry.name} for entry in dict.fromkeys(chosen)],
-        "domains": [{"id": entry.id, "name": entry.name} for entry in chance.sample(places, 2)],
-        "locators": [{"type": "container_image", "urls": [f"https://images.example.org/{number}"]}],
-        "annotations": {"tier": chance.choice(("gold", "silver", "bronze")), "region": f"r{chance.randint(1, 30)}"},
-    }
+_AHEAD: Final = 2
+_TOLD: Final = 40
+"""Batches between two lines of progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +53,8 @@ class Question:
         if self.title == "exact name":
             return asked({"names": [name(number)]}, limit=20)
         if self.title == "rare skill and a domain":
-            skill = taxonomy("1.1.0", "skill").all[-1]
-            domain = record(turn % _RARE)["domains"][0]["name"]
-            return asked({"skill_names": [skill.name], "domain_names": [domain]}, limit=20)
+            domain = record(turn % RARE)["domains"][0]["name"]
+            return asked({"skill_names": [rare_skill().name], "domain_names": [domain]}, limit=20)
         if self.title == "prefix wildcard":
             return asked({"names": [name(number)[:-1] + "*"]}, limit=20)
         if self.title == "infix wildcard":
@@ -100,7 +62,7 @@ class Question:
         if self.title == "infix wildcard within a word":
             return asked({"names": [f"*{number:07d}".replace("*0", "*")]}, limit=20)
         if self.title == "version comparison":
-            return asked({"versions": [f">=90.0.{turn % _RARE}"]}, limit=20)
+            return asked({"versions": [f">=90.0.{turn % RARE}"]}, limit=20)
         if self.title == "words, one of them rare":
             return asked({}, words=f"an agent known as {coined(number)}", limit=20)
         if self.title == "two frequent classes":
@@ -112,11 +74,11 @@ class Question:
 
 QUESTIONS: Final = (
     Question("exact name", True, 1, 1),
-    Question("rare skill and a domain", True, 1, _RARE),
+    Question("rare skill and a domain", True, 1, RARE),
     Question("prefix wildcard", True, 1, 1),
     Question("infix wildcard", True, 1, 1),
     Question("infix wildcard within a word", True, 1, 1),
-    Question("version comparison", True, 1, _RARE),
+    Question("version comparison", True, 1, RARE),
     Question("words, one of them rare", True, 1, 1),
     Question("two frequent classes", False, 1, 10**9),
     Question("words, all of them frequent", False, 1, 10**9),
@@ -128,25 +90,33 @@ class Lane:
     """A store of one size and what was measured on it: milliseconds and microseconds of CPU, by question."""
 
     size: int
-    load_seconds: float = 0.0
     millis: dict[str, float] = field(default_factory=dict[str, float])
     cpu: dict[str, float] = field(default_factory=dict[str, float])
 
 
-async def fill(database: Database, first: int, count: int) -> float:
-    """Write records in large batches; the seconds the store took, without making the records."""
-    spent = 0.0
-    for start in range(first, first + count, _BATCH):
-        drafts = [drafted(record(number)) for number in range(start, min(start + _BATCH, first + count))]
+def drafts(numbers: range) -> list[store.Draft]:
+    """Records as they will be kept."""
+    return [drafted(record(number)) for number in numbers]
 
-        def work(tx: Transaction, drafts: list[store.Draft] = drafts) -> None:
-            store.take_turn(tx, database.dialect)
-            store.insert(tx, database.dialect, drafts, "benchmark", 0.0)
 
-        before = time.perf_counter()
-        await database.write(work)
-        spent += time.perf_counter() - before
-    return spent
+async def fill(database: Database, first: int, last: int) -> None:
+    """Write records in large batches, which another process makes on the core that servers have at other times."""
+    batches = [range(start, min(start + _BATCH, last)) for start in range(first, last, _BATCH)]
+    with ProcessPoolExecutor(1, get_context("spawn"), move_to, (server_core(),)) as maker:
+        coming: deque[Future[list[store.Draft]]] = deque()
+        for number in range(len(batches) + _AHEAD):
+            if number < len(batches):
+                coming.append(maker.submit(drafts, batches[number]))
+            if number >= _AHEAD:
+                made = await asyncio.wrap_future(coming.popleft())
+                await database.write(lambda tx, made=made: _write(tx, database, made))
+            if number % _TOLD == _TOLD - 1:
+                say(f"Directory: {batches[min(number, len(batches) - 1)].start:,} records ...")
+
+
+def _write(tx: Transaction, database: Database, made: list[store.Draft]) -> None:
+    store.take_turn(tx, database.dialect)
+    store.insert(tx, database.dialect, made, "benchmark", 0.0)
 
 
 async def ask(search: RecordSearch, lane: Lane, rounds: int, turns: int) -> None:
@@ -176,7 +146,7 @@ async def grown(sizes: tuple[int, ...], rounds: int, turns: int = 20) -> list[La
             for size in sizes:
                 say(f"Directory: writing records up to {size:,} ...")
                 lane = Lane(size)
-                lane.load_seconds = await fill(database, filled, size - filled)
+                await fill(database, filled, size)
                 filled = size
                 await ask(RecordSearch(database), lane, rounds, turns)
                 lanes.append(lane)
