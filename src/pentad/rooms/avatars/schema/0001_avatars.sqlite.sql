@@ -1,21 +1,20 @@
 -- An avatar counts its own passages: a number is never given twice, so an old citation never meets another text.
 -- `collection` names where the shared search keeps them; it changes only when all of them are indexed anew.
 CREATE TABLE avatars (
-    number         INTEGER PRIMARY KEY AUTOINCREMENT,
-    id             TEXT NOT NULL UNIQUE,
-    config         TEXT NOT NULL,
-    sources        TEXT,
-    generation     INTEGER NOT NULL,
-    collection     TEXT NOT NULL,
-    model          TEXT,
-    next_passage   INTEGER NOT NULL,
-    documents      INTEGER NOT NULL,
-    passages       INTEGER NOT NULL,
-    characters     INTEGER NOT NULL,
-    tokens         INTEGER NOT NULL,
-    calibration    TEXT,
-    created_at     REAL NOT NULL,
-    updated_at     REAL NOT NULL
+    number       INTEGER PRIMARY KEY AUTOINCREMENT,
+    id           TEXT NOT NULL UNIQUE,
+    config       TEXT NOT NULL,
+    sources      TEXT,
+    generation   INTEGER NOT NULL,
+    collection   TEXT NOT NULL,
+    next_passage INTEGER NOT NULL,
+    documents    INTEGER NOT NULL,
+    passages     INTEGER NOT NULL,
+    characters   INTEGER NOT NULL,
+    tokens       INTEGER NOT NULL,
+    calibration  TEXT,
+    created_at   REAL NOT NULL,
+    updated_at   REAL NOT NULL
 ) STRICT;
 
 CREATE TABLE avatar_documents (

@@ -1,0 +1,1 @@
+"""Documents as text: one reader a format, all of them in a process with limits."""

@@ -1,0 +1,111 @@
+"""What the room speaks of: avatars, their documents, and passages. Values only."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pentad.rooms.avatars.config import AvatarConfig
+from pentad.rooms.avatars.sources import Role
+
+
+@dataclass(frozen=True, slots=True)
+class AvatarInfo:
+    """An avatar in a list. Sizes are of the documents: characters and estimated tokens of their text."""
+
+    id: str
+    name: str
+    description: str
+    generation: int
+    documents: int
+    passages: int
+    characters: int
+    tokens: int
+    updated_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Avatar:
+    """An avatar as it is now. `number` is the store's, `collection` where the shared search has its passages."""
+
+    number: int
+    id: str
+    config: AvatarConfig
+    sources: Any
+    generation: int
+    collection: str
+    documents: int
+    passages: int
+    characters: int
+    tokens: int
+    created_at: float
+    updated_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusDocument:
+    """A document of a corpus. `pages` is None for a format without pages; `details` is its entry in sources.json."""
+
+    id: int
+    path: str
+    origin: str
+    source_id: str
+    title: str
+    type: str | None
+    year: int | None
+    role: Role
+    details: Mapping[str, Any]
+    format: str
+    sha256: str
+    pipeline: str
+    bytes: int
+    pages: int | None
+    characters: int
+    tokens: int
+    passages: int
+    notes: Sequence[str]
+    generation: int
+    ingested_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a document, with the place it was cut from.
+
+    `id` is its number within the avatar, never given twice: the search knows it by this, and so does its address.
+    `page` and `page_end` count pages of the file, `printed_page` and `printed_page_end` are what is printed on them.
+    `char_start` and `char_end` are offsets into the document's text, `sentences` ranges within the content.
+    `sha256` is of the source file's bytes, `content_sha256` of the content.
+    """
+
+    id: int
+    position: int
+    document: int
+    source: str
+    source_id: str
+    content: str
+    page: int | None
+    page_end: int | None
+    printed_page: str | None
+    printed_page_end: str | None
+    section: str | None
+    char_start: int
+    char_end: int
+    year: int | None
+    role: Role
+    type: str | None
+    tokens: int
+    sha256: str
+    content_sha256: str
+    sentences: Sequence[tuple[int, int]]
+
+    @property
+    def n(self) -> int:
+        """The number in its address, `avatar://{id}/passages/{n}`."""
+        return self.id
+
+    @property
+    def cited_page(self) -> int | str | None:
+        """What a reader looks up: the printed page where there is one, else the page of the file."""
+        if self.printed_page is None:
+            return self.page
+        return int(self.printed_page) if self.printed_page.isdecimal() else self.printed_page
