@@ -14,7 +14,7 @@ from pentad.rooms.directory.translate.carried_classes import HOWS, ClassMapping,
 from pentad.rooms.directory.translate.fitting import Fitting
 from pentad.rooms.directory.translate.losses import Loss
 from pentad.rooms.directory.translate.module_data import reshaped
-from pentad.rooms.directory.translate.shapes import mapping_of, objects_of, text_of
+from pentad.rooms.directory.translate.shapes import different, mapping_of, objects_of, text_of
 
 VERSION_NOTE: Final = "oasf.version"
 _FEATURES: Final = {short: name for name, short in RESERVED.items()}
@@ -31,12 +31,8 @@ class Modules:
         self.mappings: list[ClassMapping] = []
 
     def carried(self, value: Any, key: str) -> list[dict[str, Any]]:
-        made: list[dict[str, Any]] = []
-        for index, module in enumerate(objects_of(value)):
-            for one in self._module(module, f"{key}[{index}]"):
-                if one not in made:
-                    made.append(one)
-        return made
+        modules = enumerate(objects_of(value))
+        return different(one for index, module in modules for one in self._module(module, f"{key}[{index}]"))
 
     def _module(self, module: dict[str, Any], path: str) -> list[dict[str, Any]]:
         name = text_of(module.get("name")) or ""

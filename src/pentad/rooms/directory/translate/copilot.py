@@ -30,7 +30,7 @@ def _written(record: dict[str, Any], *, typed: bool) -> Translated[dict[str, Any
         {"id": name, "type": "promptString", "password": True, "description": f"Secret value for {name}"}
         for name in asked
     ]
-    return Translated({"servers": servers, "inputs": inputs}, exported.losses)
+    return Translated({"servers": servers, "inputs": inputs}, exported.spelled_anew())
 
 
 def _server(name: str, launch: Launch, asked: dict[str, None], *, typed: bool) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Records of different OASF versions are compared as well: classes and modules by 
 record's version. A change is marked as breaking when somebody who used the old record could be left without something.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -173,16 +174,17 @@ def _module_contents(record: dict[str, Any], newer: dict[str, Any]) -> dict[str,
     """The modules by name, in the form of the newer record's version; several of one name are numbered."""
     own, there = _version(record), _version(newer)
     contents: dict[str, Any] = {}
+    count: Counter[str] = Counter()
     for key in ("modules", "extensions"):
         for module in objects_of(record.get(key)):
             carried = Modules(own, there, []).carried([module], key) if own and there and own != there else [module]
             for one in carried or [module]:
                 name = text_of(one.get("name")) or "(unnamed)"
-                number = sum(known.split("#")[0] == name for known in contents)
+                count[name] += 1
                 content = {field: value for field, value in one.items() if field not in ("name", "id", "artifact")}
                 if digest := text_of(mapping_of(one.get("artifact")).get("digest")):
                     content["artifact"] = {"digest": digest}
-                contents[f"{name}#{number + 1}" if number else name] = content
+                contents[f"{name}#{count[name]}" if count[name] > 1 else name] = content
     return contents
 
 

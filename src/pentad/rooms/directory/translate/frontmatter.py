@@ -19,6 +19,7 @@ _KEY: Final = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?:[ \t]+(.*)|)")
 _BLOCK: Final = re.compile(r"([|>])([+-]?)[1-9]?([+-]?)")
 _DOUBLE: Final = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _SINGLE: Final = re.compile(r"'((?:[^']|'')*)'", re.DOTALL)
+_ITEM: Final = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,"'\[\]{}][^,\[\]{}]*|)\s*([,\]])""", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 _ESCAPED: Final = {
     "n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "N": "\x85",
@@ -178,11 +179,19 @@ def _joined(lines: list[str]) -> str:
 
 
 def _flow(value: str) -> list[str]:
-    inner = _uncommented(value)
-    if not inner.endswith("]") or any(mark in inner[1:-1] for mark in "[]{}"):
-        raise InvalidInput("is a list of more than texts")
-    parts = re.findall(r"""\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,]+?)\s*(?:,|$)""", inner[1:-1])
-    return [_plain(part.strip()) for part in parts if part.strip()]
+    """A list in brackets, of texts."""
+    items: list[str] = []
+    place, mark = 1, ","
+    while mark == ",":
+        match = _ITEM.match(value, place)
+        if match is None:
+            raise InvalidInput("is a list of more than texts")
+        place, mark = match.end(), match[2]
+        if match[1].strip():
+            items.append(_plain(match[1].strip()))
+    if _uncommented(value[place:]):
+        raise InvalidInput("is a list with something behind it")
+    return items
 
 
 def _pairs(below: list[str]) -> dict[str, Any]:

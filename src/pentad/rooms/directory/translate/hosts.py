@@ -36,13 +36,23 @@ from pentad.rooms.directory.translate.launches import (
 from pentad.rooms.directory.translate.losses import Loss, Translated
 from pentad.rooms.directory.translate.mcp_servers import launches_of
 from pentad.rooms.directory.translate.secrets_withheld import withheld
-from pentad.rooms.directory.translate.shapes import mapping_of, objects_of, text_of, texts_of, without_nothing
+from pentad.rooms.directory.translate.shapes import (
+    different,
+    mapping_of,
+    objects_of,
+    text_of,
+    texts_of,
+    without_nothing,
+)
 
 CONFIG: Final = "application/vnd.mcp.config+json"
 """The kind of an artifact that is a host's mcp.json."""
 
 _DESCRIBED: Final = "Agent generated from MCP configuration"
-_REFERENCE: Final = re.compile(r"\$\{(?:input:|env:)?([A-Za-z_][\w.-]*)\}")
+_OWN: Final = "workspaceFolder|workspaceFolderBasename|userHome|pathSeparator"
+"""What hosts put in by themselves; nobody has to supply it."""
+
+_REFERENCE: Final = re.compile(rf"\$\{{(?:input:|env:)?(?!(?:{_OWN})\}})([A-Za-z_][\w.-]*)\}}")
 _ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NO_ENV: Final = re.compile(r"[^A-Z0-9_]")
 _ROOTS: Final = ("servers", "mcpServers")
@@ -61,10 +71,10 @@ def servers_of(source: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def single(source: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """A configuration for each server of one, by the server's name, with the inputs that one uses."""
     servers = servers_of(source)
+    known = {str(one.get("id")): one for one in objects_of(source.get("inputs"))}
     configurations: dict[str, dict[str, Any]] = {}
     for name, server in servers.items():
-        used = set(ASKED.findall(repr(server)))
-        inputs = [one for one in objects_of(source.get("inputs")) if one.get("id") in used]
+        inputs = [known[one] for one in dict.fromkeys(ASKED.findall(repr(server))) if one in known]
         configurations[name] = {"servers": {name: server}, **({"inputs": inputs} if inputs else {})}
     return configurations
 
@@ -101,12 +111,7 @@ def to_record(source: dict[str, Any], given: Given = NOTHING_GIVEN) -> Translate
 
 
 def _connections(launches: list[Launch]) -> list[dict[str, Any]]:
-    made: list[dict[str, Any]] = []
-    for launch in launches:
-        connection = connection_of(launch)
-        if connection not in made:
-            made.append(connection)
-    return made
+    return different(map(connection_of, launches))
 
 
 def _without_secrets(source: dict[str, Any]) -> tuple[dict[str, Any], list[Loss]]:
@@ -189,7 +194,8 @@ class Exported:
                 "invalid MCP module data: neither name nor servers", hint="Give the module a name and connections."
             )
         self.launches = self._launches()
-        self.named = named_apart(self.launches, name or text_of(record.get("name")) or "server")
+        plain = name or text_of(record.get("name")) or "server"
+        self.named = named_apart(self.launches, plain, shorten=self.original is None)
         self._tell_losses()
 
     def _launches(self) -> list[Launch]:
@@ -217,6 +223,18 @@ class Exported:
             if "name" not in self.data and text_of(server.get("name")) is None:
                 self.losses.append(Loss(f"{self.path}.data.servers[{index}]", "a server without a name is left out"))
 
+    def spelled_anew(self) -> list[Loss]:
+        """All losses, when the configuration as it was is not given back but written for another host."""
+        if self.original is None:
+            return self.losses
+        lost = [key for key in self.original if key not in ("inputs", "mcp", *_ROOTS)]
+        started = {launch.name for launch in self.launches if launch.transport == "stdio"}
+        for name, server in servers_of(self.original).items():
+            address = ("type", "url", "serverUrl", "httpUrl", "headers")
+            kept = ("type", "command", "args", "env") if name in started else address
+            lost += [f"{name}.{key}" for key in server if key not in kept]
+        return self.losses + [Loss(path, "this host's configuration has no place for it") for path in lost]
+
 
 def _tried(read: Callable[[dict[str, Any]], list[Launch]], source: dict[str, Any]) -> list[Launch]:
     try:
@@ -237,30 +255,26 @@ def to_cursor(record: dict[str, Any]) -> Translated[dict[str, Any]]:
 
 def _written(record: dict[str, Any], root: str, reference: str, types: Mapping[str, str]) -> Translated[dict[str, Any]]:
     exported = Exported(record)
-    if exported.original is not None and root in exported.original and set(exported.original) == {root}:
-        return Translated(exported.original, exported.losses)
-    servers = {name: _server(name, launch, reference, types.get(launch.transport)) for name, launch in exported.named}
-    return Translated({root: servers}, exported.losses)
+    if exported.original is not None and set(exported.original) == {root}:
+        asked = {match[0] == reference.format(match[1]) for match in _REFERENCE.finditer(repr(exported.original))}
+        if asked <= {True}:  # as this host asks, not as another does
+            return Translated(exported.original, exported.losses)
+    capitals = exported.original is None  # placeholders of a host's own are names of variables already
+
+    def supplied(match: re.Match[str]) -> str:
+        kept = _ENV_NAME.fullmatch(match[1]) and not (capitals and match.re is PLACE)
+        return reference.format(match[1] if kept else _NO_ENV.sub("_", match[1].upper()))
+
+    servers = {name: _server(name, launch, supplied, types.get(launch.transport)) for name, launch in exported.named}
+    return Translated({root: servers}, exported.spelled_anew())
 
 
-def _server(name: str, launch: Launch, reference: str, kind: str | None) -> dict[str, Any]:
+def _server(name: str, launch: Launch, supplied: Callable[[re.Match[str]], str], kind: str | None) -> dict[str, Any]:
     if launch.transport != "stdio":
-        headers = {key: _supplied(value, PLACE, reference) for key, value in launch.headers}
-        url = _supplied(launch.url or "", PLACE, reference)
-        return without_nothing({"type": kind, "url": url, "headers": headers})
+        headers = {key: PLACE.sub(supplied, value) for key, value in launch.headers}
+        return without_nothing({"type": kind, "url": PLACE.sub(supplied, launch.url or ""), "headers": headers})
     env = {
-        variable.name: _supplied(variable.value or f"${{input:{variable.name}}}", ASKED, reference)
-        for variable in launch.env
+        variable.name: ASKED.sub(supplied, variable.value or f"${{input:{variable.name}}}") for variable in launch.env
     }
-    args = [_supplied(argument, ASKED, reference) for argument in launch.args]
+    args = [ASKED.sub(supplied, argument) for argument in launch.args]
     return {"command": checked_command(launch, name), **without_nothing({"args": args, "env": env})}
-
-
-def _supplied(text: str, asked: re.Pattern[str], reference: str) -> str:
-    """The text with what is asked for taken from the environment, whose names are in capitals."""
-
-    def variable(match: re.Match[str]) -> str:
-        name = match[1] if asked is ASKED and _ENV_NAME.fullmatch(match[1]) else _NO_ENV.sub("_", match[1].upper())
-        return reference.format(name)
-
-    return asked.sub(variable, text)

@@ -63,9 +63,10 @@ def _lists(before: list[Any], after: list[Any], path: str) -> Iterator[Inner]:
                 yield from _compared(old.get(name, _ABSENT), new.get(name, _ABSENT), f"{path}[{name}]")
             return
     if _plain(before) and _plain(after):
-        yield from (Inner(path, item, None, "removed") for item in before if item not in after)
-        yield from (Inner(path, None, item, "added") for item in after if item not in before)
-        if set(before) == set(after):
+        old_texts, new_texts = set(before), set(after)
+        yield from (Inner(path, item, None, "removed") for item in before if item not in new_texts)
+        yield from (Inner(path, None, item, "added") for item in after if item not in old_texts)
+        if old_texts == new_texts:
             yield Inner(path, before, after)
         return
     for index in range(max(len(before), len(after))):

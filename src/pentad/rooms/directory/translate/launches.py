@@ -18,7 +18,7 @@ Transport = Literal["stdio", "streamable-http", "sse"]
 MODULES: Final = ("integration/mcp", "runtime/mcp")
 _OLD_TYPES: Final[dict[str, Transport]] = {"local": "stdio", "http": "streamable-http", "sse": "sse"}
 _SUFFIXES: Final = ("-mcp-server", "-server", "-mcp")
-ASKED: Final = re.compile(r"\$\{input:([^}]+)\}")
+ASKED: Final = re.compile(r"\$\{input:([^{}]+)\}")
 PLACE: Final = re.compile(r"(?<!\$)\{([A-Za-z_][\w-]*)\}")
 
 
@@ -85,19 +85,16 @@ def connection_of(launch: Launch) -> dict[str, Any]:
 
 def unrepeated(args: Sequence[str]) -> list[str]:
     """The arguments with none twice: a flag that comes again is joined with its value, any other is left out."""
-    kept: list[str] = []
+    kept: dict[str, None] = {}
     skip = False
     for index, argument in enumerate(args):
         if skip:
             skip = False
             continue
         following = args[index + 1] if index + 1 < len(args) else ""
-        if argument in kept and argument.startswith("-") and following and not following.startswith("-"):
-            skip = True
-        told = f"{argument}={following}" if skip else argument
-        if told not in kept:
-            kept.append(told)
-    return kept
+        skip = argument in kept and argument.startswith("-") and bool(following) and not following.startswith("-")
+        kept[f"{argument}={following}" if skip else argument] = None
+    return list(kept)
 
 
 def connected(connections: Any) -> list[Launch]:
@@ -157,17 +154,20 @@ def short_name(name: str) -> str:
     return name
 
 
-def named_apart(launches: Sequence[Launch], name: str) -> list[tuple[str, Launch]]:
+def named_apart(launches: Sequence[Launch], name: str, *, shorten: bool = True) -> list[tuple[str, Launch]]:
     """Each launch with a name of its own. The first that starts a program has the plain one."""
     first = next((launch for launch in launches if launch.transport == "stdio"), None)
     ordered = [*([first] if first else []), *(launch for launch in launches if launch is not first)]
     taken: set[str] = set()
+    last: dict[str, int] = {}
     named: list[tuple[str, Launch]] = []
     for launch in ordered:
-        wanted = short_name(launch.name or name) or launch.name or name
-        chosen, number = wanted, 2
+        wanted = launch.name or name
+        wanted = (short_name(wanted) or wanted) if shorten else wanted
+        chosen = wanted
         while chosen in taken:
-            chosen, number = f"{wanted}-{number}", number + 1
+            last[wanted] = last.get(wanted, 1) + 1
+            chosen = f"{wanted}-{last[wanted]}"
         taken.add(chosen)
         named.append((chosen, launch))
     return named

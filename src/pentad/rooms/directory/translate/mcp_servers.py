@@ -5,7 +5,6 @@ is therefore taken from the whole description, which the record keeps (`launches
 """
 
 import re
-from collections.abc import Sequence
 from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
@@ -13,6 +12,7 @@ from pentad.rooms.directory.translate.envelope import NOTHING_GIVEN, Given, date
 from pentad.rooms.directory.translate.launches import MODULES, Launch, Variable, connection_of, transport_of
 from pentad.rooms.directory.translate.losses import Loss, Translated
 from pentad.rooms.directory.translate.shapes import (
+    different,
     mapping_of,
     objects_of,
     required_object,
@@ -48,7 +48,7 @@ def to_record(source: dict[str, Any], given: Given = NOTHING_GIVEN) -> Translate
     data = {
         "name": name,
         "description": described,
-        "connections": _different([connection_of(launch) for launch in launches]),
+        "connections": different(map(connection_of, launches)),
         "mcp_data": {key: value for key, value in server.items() if key != "$schema"},
     }
     record = framed(
@@ -80,7 +80,8 @@ def _of_package(package: dict[str, Any], *, complete: bool) -> Launch:
     kind = text_of(package.get("registryType")) or ""
     args = list(() if hint else _FIRST.get(kind, ()))
     for argument in objects_of(package.get("runtimeArguments")):
-        args += [part for part in _argument(argument, complete=complete) if complete or part not in args]
+        args += _argument(argument, complete=complete)
+    args = args if complete else list(dict.fromkeys(args))
     args += _identified(package, kind, hint)
     for argument in objects_of(package.get("packageArguments")):
         args += _package_argument(argument, complete=complete)
@@ -168,11 +169,3 @@ def _dates(server: dict[str, Any], source: dict[str, Any]) -> list[Any]:
         found += [official.get("publishedAt"), official.get("updatedAt"), meta.get("publishedAt")]
     detail = without_nothing(mapping_of(server.get("version_detail")))
     return [*found, detail.get("release_date"), server.get("created_at"), server.get("updated_at")]
-
-
-def _different(connections: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    kept: list[dict[str, Any]] = []
-    for connection in connections:
-        if connection not in kept:
-            kept.append(connection)
-    return kept

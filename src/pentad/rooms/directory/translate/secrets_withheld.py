@@ -16,7 +16,7 @@ _SECRET: Final = re.compile(
     re.IGNORECASE,
 )
 _FLAG: Final = re.compile(r"(--?[A-Za-z][\w-]*)=(.+)", re.DOTALL)
-_REFERENCE: Final = re.compile(r"\$\{[^}]*\}|\$[A-Za-z_]\w*|\{[A-Za-z_][\w-]*\}")
+_REFERENCE: Final = re.compile(r"\$\{[^{}]*\}|\$[A-Za-z_]\w*|\{[A-Za-z_][\w-]*\}")
 _SCHEME: Final = re.compile(r"(?:Bearer|Basic|Token)\s+", re.IGNORECASE)
 _URL_PASSWORD: Final = re.compile(r"(?<=://)([^/@\s:]+):([^/@\s]+)@")
 REASON: Final = "it looks like a secret, and a record is there to be read; it has to be supplied anew"

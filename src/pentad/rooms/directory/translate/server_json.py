@@ -19,7 +19,14 @@ from pentad.rooms.directory.translate.hosts import CONFIG, Exported
 from pentad.rooms.directory.translate.launches import ASKED, MODULES, PLACE, Launch, connection_of
 from pentad.rooms.directory.translate.losses import Loss, Translated
 from pentad.rooms.directory.translate.mcp_servers import launches_of
-from pentad.rooms.directory.translate.shapes import mapping_of, objects_of, text_of, texts_of, without_nothing
+from pentad.rooms.directory.translate.shapes import (
+    different,
+    mapping_of,
+    objects_of,
+    text_of,
+    texts_of,
+    without_nothing,
+)
 
 SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-09-29/server.schema.json"
 _REGISTRIES: Final = {
@@ -56,10 +63,7 @@ def _original(source: dict[str, Any] | None, data: dict[str, Any]) -> dict[str, 
     """The server the module was made from, unless its connections have been changed since."""
     for server in (source, mapping_of(data.get("mcp_data"))):
         if server:
-            made: list[dict[str, Any]] = []
-            for connection in map(connection_of, launches_of(server)):
-                if connection not in made:
-                    made.append(connection)
+            made = different(map(connection_of, launches_of(server)))
             if made and made == data.get("connections"):
                 return server
     return None

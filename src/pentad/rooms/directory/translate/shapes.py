@@ -1,8 +1,9 @@
 """Reads foreign JSON without trusting it: what is not of the expected kind counts as absent."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from pentad.kernel.cid import canonical_json
 from pentad.kernel.errors import InvalidInput
 
 
@@ -41,3 +42,8 @@ def required_object(value: Any, name: str) -> dict[str, Any]:
 def without_nothing(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that have a value: None, empty texts, lists and objects are left out."""
     return {name: value for name, value in fields.items() if value is not None and value not in ("", [], {})}
+
+
+def different(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The objects with none twice, in their order. Sources may be wide, so no object is compared with every other."""
+    return list({canonical_json(item): item for item in reversed(list(items))}.values())[::-1]
