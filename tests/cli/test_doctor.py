@@ -26,7 +26,8 @@ def free_port() -> int:
 
 @pytest.fixture
 def ports() -> dict[str, str]:
-    return {"PENTAD_PORT": str(free_port()), "PENTAD_GRPC_PORT": "0"}
+    """Free ports; and search by words alone, so that a report does not depend on a model that was pulled."""
+    return {"PENTAD_PORT": str(free_port()), "PENTAD_GRPC_PORT": "0", "PENTAD_SEARCH_EMBEDDER": "none"}
 
 
 @pytest.mark.requirement("cli:doctor")

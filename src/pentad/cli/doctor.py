@@ -51,6 +51,7 @@ def examine(settings: "Settings") -> "list[Finding]":
     from pentad.cli import findings
     from pentad.cli.clients.known import CLIENTS
     from pentad.cli.install import this_machine
+    from pentad.cli.search_findings import about_search
     from pentad.cli.store_findings import about_store
 
     folder = findings.about_folder(settings.data)
@@ -61,6 +62,7 @@ def examine(settings: "Settings") -> "list[Finding]":
         *findings.about_configuration(settings),
         *folder,
         *(asyncio.run(about_store(settings)) if is_sound else []),
+        about_search(settings),
         *findings.about_ports(settings),
         *findings.about_clients(CLIENTS.values(), this_machine()),
     ]

