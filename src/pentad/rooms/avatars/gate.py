@@ -1,0 +1,89 @@
+"""Whether an avatar answers at all: before anything is drafted, and by rules a reader can follow.
+
+It stays silent when the corpus does not cover the question (`corpus_miss`), when the question is from another field
+altogether (`out_of_scope`), and when it is about a time after the avatar's own (`after_period`), unless sources from
+that time speak of it, which are then named as such.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from pentad.rooms.avatars.later import later_in
+from pentad.rooms.avatars.models import Passage
+from pentad.rooms.avatars.persona import Persona
+from pentad.rooms.avatars.verification.wording import levelled
+from pentad.search.documents import Ranking
+
+Reason = Literal["corpus_miss", "out_of_scope", "after_period", "unverified"]
+
+ANSWER_FROM: Final = 0.5
+OUT_OF_SCOPE_BELOW: Final = 0.15
+_FEW_KNOWN: Final = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A passage with the probability that it bears on the question, and the raw score it was ranked by."""
+
+    passage: Passage
+    score: float
+    raw_score: float
+    cosine: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What a search in an avatar's corpus found."""
+
+    query: str
+    passages: Sequence[Scored]
+    probability: float
+    ranking: Ranking
+
+    @property
+    def retrieval(self) -> str:
+        return self.ranking.retrieval
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Go on with these passages, or stay silent for a reason. `later` is what of the question is after the period."""
+
+    passages: Sequence[Scored]
+    probability: float
+    reason: Reason | None = None
+    later: tuple[str, ...] = ()
+
+    @property
+    def answers(self) -> bool:
+        return self.reason is None
+
+
+def decide(question: str, found: Retrieved, persona: Persona, answer_from: float = ANSWER_FROM) -> Decision:
+    """Look at the question and at what was found for it."""
+    later = () if persona.ends is None else tuple(later_in(question, persona.ends, persona.later_terms))
+    if later:
+        late = [scored for scored in found.passages if _speaks_of(scored.passage, later)]
+        if not late or found.probability < answer_from:
+            return Decision(found.passages, found.probability, "after_period", later)
+        return Decision(late, found.probability, later=later)
+    if not found.passages or found.probability < answer_from:
+        return Decision(found.passages, found.probability, _silence(found))
+    return Decision(found.passages, found.probability)
+
+
+def _speaks_of(passage: Passage, later: Sequence[str]) -> bool:
+    """Whether a passage itself names what is after the period."""
+    text = levelled(passage.content).lower()
+    return any(term.lower() in text for term in later)
+
+
+def _silence(found: Retrieved) -> Reason:
+    """A question most of whose words the corpus has never seen is from elsewhere; others it just does not answer."""
+    if not found.passages:
+        return "out_of_scope"
+    known = found.ranking.features.coverage
+    if found.probability < OUT_OF_SCOPE_BELOW and known < _FEW_KNOWN:
+        return "out_of_scope"
+    return "corpus_miss"

@@ -1,0 +1,129 @@
+"""Who an avatar speaks as, in which voice, and where its period ends.
+
+The words outside of quotation marks are these templates: they say who wrote what and where, and nothing else. A source
+by somebody else, or from after the period, is always named as such and never spoken in the first person.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from pentad.rooms.avatars.config import AvatarConfig
+from pentad.rooms.avatars.models import Passage
+from pentad.rooms.avatars.verification.evidence import Sentence
+from pentad.rooms.avatars.verification.wording import levelled
+
+Voice = Literal["student", "first_person"]
+
+
+@dataclass(frozen=True, slots=True)
+class Persona:
+    """What of an avatar's configuration shapes its answers."""
+
+    id: str
+    name: str
+    description: str = ""
+    expertise: tuple[str, ...] = ()
+    voice: Voice = "student"
+    identity: str = ""
+    tone: str = ""
+    constraints: tuple[str, ...] = ()
+    citation_style: str = ""
+    begins: int | None = None
+    ends: int | None = None
+    """The last year of the period: of the corpus, or of the life where the corpus has no end."""
+    later_terms: tuple[str, ...] = ()
+    """Words the author of the avatar declared to be of a later time."""
+
+    @property
+    def label(self) -> str:
+        """What every answer carries: this is a machine."""
+        if self.voice == "first_person":
+            return f"AI avatar in the voice of {self.name}: a program quoting a corpus, not the person."
+        return f"AI avatar, a student of {self.name}: a program quoting a corpus, not the person."
+
+    def is_late(self, passage: Passage) -> bool:
+        """Whether a passage is from after the period."""
+        return self.ends is not None and passage.year is not None and passage.year > self.ends
+
+    def is_own(self, passage: Passage) -> bool:
+        """Whether a passage may be spoken as the person's own words."""
+        return passage.role == "by" and not self.is_late(passage)
+
+
+def persona_of(config: AvatarConfig) -> Persona:
+    """From a `config.json`. `persona.voice` decides the voice; without it the style of citation does."""
+    prompt = config.system_prompt
+    says_first = re.search(r"first[\s-]+person", prompt.citation_style, re.IGNORECASE) is not None
+    later = (config.persona.model_extra or {}).get("laterTerms")
+    return Persona(
+        id=config.id,
+        name=config.name,
+        description=config.description,
+        expertise=tuple(config.expertise),
+        voice=config.persona.voice or ("first_person" if says_first else "student"),
+        identity=prompt.identity,
+        tone=prompt.tone,
+        constraints=tuple(prompt.constraints),
+        citation_style=prompt.citation_style,
+        begins=config.corpus.date_range.start_year or config.birth_year,
+        ends=config.last_year,
+        later_terms=_texts(later),
+    )
+
+
+def place(passage: Passage) -> str:
+    """Where a passage stands, as a reader would look it up: title and page, or title and section."""
+    if (page := passage.cited_page) is not None:
+        last = passage.printed_page_end or passage.page_end
+        over = last is not None and str(last) != str(page)
+        return f"{passage.source}, pp. {page}\u2013{last}" if over else f"{passage.source}, p. {page}"
+    return f"{passage.source}, {passage.section}" if passage.section else passage.source
+
+
+def quoted(persona: Persona, sentences: Sequence[Sentence], *, first: bool = True) -> str:
+    """Sentences that stand next to each other in one passage, quoted in the persona's voice with their place."""
+    passage = sentences[0].passage
+    words = _inside_marks(" ".join(sentence.text for sentence in sentences))
+    where = place(passage)
+    if not persona.is_own(passage):
+        about = "written after the period of this avatar" if persona.is_late(passage) else f"about {persona.name}"
+        author = f"A source {about}" if passage.role == "about" or persona.is_late(passage) else persona.name
+        year = f" ({passage.year})" if passage.year is not None else ""
+        return f"{author}{year} says: \u201c{words}\u201d ({where})."
+    if persona.voice == "first_person":
+        return f"{'I wrote' if first else 'I also wrote'}: \u201c{words}\u201d ({where})."
+    return f"{persona.name} {'writes' if first else 'also writes'}: \u201c{words}\u201d ({where})."
+
+
+def closest(persona: Persona) -> str:
+    """What comes before quotes that are near the question without being sure to answer it."""
+    mine = "my writings" if persona.voice == "first_person" else "the corpus"
+    return f"I cannot say whether this answers the question; the closest passage in {mine} is this."
+
+
+def silent(persona: Persona, reason: str) -> str:
+    """What the avatar says instead of an answer. It offers no guess."""
+    mine = "my writings" if persona.voice == "first_person" else f"the corpus of {persona.name}"
+    if reason == "after_period":
+        return f"This lies after the period that {mine} cover{'' if mine.startswith('my') else 's'}{_until(persona)}."
+    if reason == "out_of_scope":
+        return f"This is outside of what {mine} deal{'' if mine.startswith('my') else 's'} with."
+    if reason == "unverified":
+        return f"I found nothing in {mine} that bears an answer out."
+    return f"I find nothing on this in {mine}."
+
+
+def _until(persona: Persona) -> str:
+    return "" if persona.ends is None else f", which ends in {persona.ends}"
+
+
+def _inside_marks(text: str) -> str:
+    """On one line, with the quotation marks of the source turned into inner ones."""
+    return re.sub(r"[\"\u201c\u201d\u201e\u00ab\u00bb]", "'", levelled(text)).rstrip()
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    listed = cast("list[Any]", value) if isinstance(value, list) else []
+    return tuple(item for item in listed if isinstance(item, str))

@@ -1,0 +1,1 @@
+"""Checks a statement against the sentences it cites, without a language model."""

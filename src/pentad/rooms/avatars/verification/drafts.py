@@ -1,0 +1,92 @@
+"""A draft as a list of statements, whatever form it came in: JSON with names of sentences, or text with marks."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import InvalidInput, PentadError
+from pentad.kernel.json import check_bounds
+from pentad.rooms.avatars.sentences import sentences
+from pentad.rooms.avatars.verification.citations import MARK, marks_in, without_marks
+
+MOST_STATEMENTS: Final = 60
+LONGEST_DRAFT: Final = 40_000
+_LATE_MARKS: Final = re.compile(rf"([.!?]+[\"'\u201d\u2019)]*)\s*((?:{MARK.pattern}\s*)+)", re.IGNORECASE)
+_FENCE: Final = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
+_DOUBLE: Final = re.compile(r"[\"\u201c\u201d\u201e\u00ab\u00bb]")
+_BULLET: Final = re.compile(r"(?m)^\s*(?:[-*\u2022]|\d{1,2}[.)])\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One thing a draft says, and the sentences it names for it."""
+
+    text: str
+    support: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What was said; `abstain` when the drafter found nothing to say."""
+
+    statements: tuple[Statement, ...]
+    abstain: bool = False
+
+
+def from_text(text: str) -> Draft:
+    """A text whose sentences carry marks such as `[S3]`; a mark after the full stop belongs to the sentence before."""
+    if len(text) > LONGEST_DRAFT:
+        raise InvalidInput(
+            f"The draft has {len(text)} characters; at most {LONGEST_DRAFT} are checked at a time.",
+            hint="Check it in parts.",
+        )
+    text = _LATE_MARKS.sub(lambda match: f" {match[2].strip()}{match[1]} ", _BULLET.sub("", text))
+    pieces = _whole_quotes([text[start:end] for start, end in sentences(text)])
+    return Draft(tuple(_statement(piece, ()) for piece in pieces[:MOST_STATEMENTS] if without_marks(piece)))
+
+
+def from_reply(reply: str) -> Draft:
+    """What a model answered to the schema of `{statements: [{text, support}], abstain}`; InvalidInput if it did not."""
+    fenced = _FENCE.search(reply)
+    body = fenced[1] if fenced else reply[reply.find("{") : reply.rfind("}") + 1]
+    try:
+        check_bounds(body.encode(), depth=8, keys=2_000)
+        given: Any = json.loads(body)
+    except (ValueError, PentadError):
+        raise InvalidInput("The reply is not the JSON that was asked for.") from None
+    return from_json(given)
+
+
+def from_json(given: Any) -> Draft:
+    """The same from parsed JSON."""
+    fields = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    listed = fields.get("statements")
+    if not isinstance(listed, list) and not fields.get("abstain"):
+        raise InvalidInput("A draft has a list of statements.", hint='{"statements": [{"text", "support": ["S1"]}]}')
+    found: list[Statement] = []
+    for entry in cast("list[Any]", listed or [])[:MOST_STATEMENTS]:
+        item = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+        text, support = item.get("text"), item.get("support")
+        if isinstance(text, str) and without_marks(text):
+            names = cast("list[Any]", support) if isinstance(support, list) else [support]
+            found.append(_statement(text[:LONGEST_DRAFT], [name for name in names if isinstance(name, str)]))
+    return Draft(tuple(found), abstain=bool(fields.get("abstain")) and not found)
+
+
+def _statement(text: str, support: Sequence[str]) -> Statement:
+    return Statement(without_marks(text), tuple(dict.fromkeys((*support, *marks_in(text)))))
+
+
+def _whole_quotes(pieces: Sequence[str]) -> list[str]:
+    """Sentences joined where a quotation goes over several of them."""
+    joined: list[str] = []
+    is_open = False
+    for piece in pieces:
+        if is_open and len(joined[-1]) + len(piece) < 4_000:
+            joined[-1] += f" {piece}"
+        else:
+            joined.append(piece)
+        is_open = len(_DOUBLE.findall(joined[-1])) % 2 == 1
+    return joined

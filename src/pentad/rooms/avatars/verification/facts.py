@@ -1,0 +1,156 @@
+"""Whether the numbers, dates and names of a statement stand in the sentences it cites.
+
+These are what a draft most easily gets wrong and what can be checked without understanding. A name counts only as a
+whole: two halves of two names are a third person.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pentad.kernel.words import folded
+from pentad.rooms.avatars.verification.numbers import is_number, numbers_in
+from pentad.rooms.avatars.verification.wording import cased_words, find_run, levelled
+from pentad.search.text import STOP_WORDS, stem
+
+_SENTENCE_START: Final = re.compile(r"(?:^|[.!?:;]\s+|[\"'(\[]|\s-\s)$")
+_JOINING_WORDS: Final = "of the and de del della di da la le van von der den du for in on bin ibn al el st"
+_JOINING: Final = frozenset(_JOINING_WORDS.split())
+_OPENING_WORDS: Final = (
+    "i it he she we they you this that these those there here the a an in on at by for from with without to of as"
+    " if when while where who whom whose which what why how because since although though however moreover"
+    " furthermore thus therefore hence then also and but or nor so yet not no never all any both each every few"
+    " many most much more some several such one two three four five six seven eight nine ten first second third"
+    " next finally later earlier before after during until between among through under over within across against"
+    " about according instead rather indeed perhaps maybe even only just still already often sometimes usually"
+    " generally today now once people his her its our their my your me us him them would could should may might"
+    " must can will do does did has have had is are was were be been being let yes please"
+)
+_OPENERS: Final = frozenset(_OPENING_WORDS.split())
+_PERSONAL: Final = frozenset(("i", "i'm", "i've", "i'd", "i'll"))
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is not borne out: numbers, names, and single words that may be names at the start of a sentence."""
+
+    numbers: tuple[str, ...]
+    names: tuple[str, ...]
+    doubtful: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A capitalised run of words; `certain` unless it is one word that opens a sentence."""
+
+    words: tuple[str, ...]
+    certain: bool
+
+    @property
+    def written(self) -> str:
+        return " ".join(self.words)
+
+
+def check_facts(statement: str, sources: Sequence[str], known: Iterable[str] = ()) -> Facts:
+    """Check a statement against the cited texts. `known` are names it may use anyway: the speaker's, the sources'."""
+    text = "\n".join(sources)
+    names, doubtful = _unborne_names(statement, text, known)
+    return Facts(_unborne_numbers(statement, text), names, doubtful)
+
+
+def names_in(text: str) -> list[Name]:
+    """The names of a text, in order."""
+    text = levelled(text)
+    found: list[Name] = []
+    run: list[str] = []
+    certain, place, end = False, 0, 0
+    for word in cased_words(text):
+        at = text.index(word, place)
+        place = at + len(word)
+        joined = not run or text[end:at] in (" ", "-", ". ", " & ", "'")
+        if run and (not joined or not (_capital(word) or word in _JOINING)):
+            _keep(found, run, certain)
+            run = []
+        if _capital(word) or (run and word in _JOINING):
+            if not run:
+                certain = not _SENTENCE_START.search(text[:at].rstrip(" ") if at == 0 else text[:at])
+            run.append(word)
+        end = place
+    _keep(found, run, certain)
+    return found
+
+
+def _keep(found: list[Name], run: list[str], certain: bool) -> None:
+    """Add a run of words, without small words around it and without a word that only opens a sentence."""
+    while run and run[-1] in _JOINING:
+        run.pop()
+    while run and (run[0] in _JOINING or (not certain and run[0].lower() in _OPENERS)):
+        certain = certain or run[0].lower() in _OPENERS
+        run = run[1:]
+    if not run:
+        return
+    if len(run) > 1:
+        found.append(Name(tuple(run), certain=True))
+    elif (only := run[0]).lower() not in _OPENERS and only.lower() not in _PERSONAL:
+        found.append(Name((only,), certain or (only.isupper() and len(only) > 1)))
+
+
+def _capital(word: str) -> bool:
+    return word[:1].isupper() or word[:1].istitle()
+
+
+def _unborne_numbers(statement: str, source: str) -> tuple[str, ...]:
+    theirs = numbers_in(source)
+    values = {number.value for number in theirs}
+    counted: dict[str, set[str]] = {}
+    for number in theirs:
+        if number.counts is not None:
+            counted.setdefault(number.counts, set()).add(number.value)
+    missing: list[str] = []
+    for number in numbers_in(statement):
+        elsewhere = counted.get(number.counts or "", set())
+        if number.value not in values or (elsewhere and number.value not in elsewhere):
+            missing.append(number.written)
+    return tuple(missing)
+
+
+def _unborne_names(statement: str, source: str, known: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    their_words = [_plain(word) for word in cased_words(source)]
+    their_set, their_stems = set(their_words), {stem(word) for word in their_words}
+    allowed = [[_plain(word) for word in cased_words(name)] for name in known]
+    names: list[str] = []
+    doubtful: list[str] = []
+    for name in names_in(statement):
+        words = [_plain(word) for word in name.words]
+        if find_run(words, their_words) is not None or any(find_run(words, each) is not None for each in allowed):
+            continue
+        if len(words) > 1 and _pieces_stand(words, their_words, allowed):
+            continue
+        if len(words) == 1 and not name.certain and (words[0] in their_set or stem(words[0]) in their_stems):
+            continue
+        if len(words) == 1 and (is_number(words[0]) or words[0] in STOP_WORDS):
+            continue
+        (names if name.certain else doubtful).append(name.written)
+    return tuple(names), tuple(doubtful)
+
+
+def _pieces_stand(words: Sequence[str], theirs: list[str], allowed: Sequence[list[str]]) -> bool:
+    """Whether a run that joins names by small words (`Hardin and Olson`) is made of names that stand there whole."""
+    pieces: list[list[str]] = [[]]
+    for word in words:
+        if word in _JOINING:
+            pieces.append([])
+        else:
+            pieces[-1].append(word)
+    kept = [piece for piece in pieces if piece]
+    if len(kept) < 2 and len(pieces) < 2:
+        return False
+    return all(
+        find_run(piece, theirs) is not None or any(find_run(piece, each) is not None for each in allowed)
+        for piece in kept
+    )
+
+
+def _plain(word: str) -> str:
+    return folded(word).removesuffix("'s").replace("'", "")

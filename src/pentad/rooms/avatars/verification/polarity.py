@@ -1,0 +1,103 @@
+"""Whether two wordings say opposite things: a negation more or less, a comparison turned round, a claim made wider.
+
+This finds signs of a changed meaning; their absence proves nothing. What it finds is never called false, only unsure.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final
+
+from pentad.search.text import stem
+
+_NEGATION_WORDS: Final = (
+    "not no never none nor neither nothing nobody nowhere without cannot hardly scarcely barely rarely seldom"
+    " lack lacks lacked lacking fail fails failed failing unable refuse refuses refused deny denies denied denying"
+    " absent absence false"
+)
+_NEGATIONS: Final = frozenset(_NEGATION_WORDS.split())
+_PAIRS: Final = (
+    "more less fewer", "increase decrease reduce decline", "increased decreased reduced declined", "rise fall drop",
+    "rose fell dropped", "higher lower", "high low", "greater smaller", "larger smaller", "above below", "over under",
+    "before after", "earlier later", "always never sometimes rarely often", "all some few none many most",
+    "every some", "everyone nobody", "better worse", "best worst", "success failure", "succeed fail",
+    "succeeded failed", "successful unsuccessful", "strengthen weaken", "strengthened weakened", "improve worsen",
+    "improved worsened", "support oppose", "supported opposed", "agree disagree", "accept reject",
+    "accepted rejected", "allow forbid", "allowed forbidden prohibited", "permit prohibit", "begin end",
+    "began ended", "start stop", "started stopped", "first last", "cause prevent", "caused prevented", "gain lose",
+    "gained lost", "include exclude", "included excluded", "present absent", "possible impossible", "true false",
+    "right wrong", "correct incorrect", "long short", "strong weak", "easy difficult hard", "cheap expensive",
+    "public private", "formal informal", "local central", "large small", "old new", "young old", "early late",
+    "maximum minimum", "most least", "faster slower", "fast slow", "positive negative", "win lose", "won lost",
+    "must may", "open closed", "remember forget", "north south", "east west", "inside outside", "with without",
+    "born died", "birth death", "same different", "similar different", "rich poor", "warm cold", "warmer colder",
+    "hot cold", "heavier lighter", "heavy light", "near far", "upper lower", "left right", "buy sell", "bought sold",
+    "enter leave", "arrive leave", "love hate", "war peace", "happy unhappy", "wet dry",
+)  # fmt: skip
+_CONDITIONS: Final = frozenset(("if", "unless", "whether", "suppose", "supposedly"))
+_PREFIXES: Final = ("un", "in", "im", "ir", "il", "non", "dis")
+
+
+def difference(statement: Sequence[str], source: Sequence[str]) -> str | None:
+    """What speaks for an opposite meaning of two lists of words, lower case; None if nothing does."""
+    if _negations(statement) % 2 != _negations(source) % 2 and _negations(statement) != _negations(source):
+        return "one of them is negated"
+    mine, theirs = {stem(word) for word in statement}, {stem(word) for word in source}
+    opposites = _opposites()
+    for word in sorted(mine - theirs):
+        if clash := sorted((opposites.get(word, set()) & theirs) - mine):
+            return f"{word!r} against {clash[0]!r}"
+    for word in sorted(mine ^ theirs):
+        for prefix in _PREFIXES:
+            bare = word.removeprefix(prefix)
+            if bare != word and len(bare) > 3 and bare in (mine | theirs) and (word in mine) != (bare in mine):
+                return f"{word!r} against {bare!r}"
+    return None
+
+
+def changes_meaning(given: Iterable[str], true: Iterable[str]) -> bool:
+    """Whether exchanging these words turns a meaning round."""
+    mine, theirs = list(given), list(true)
+    if any(_is_negation(word) for word in (*mine, *theirs)):
+        return True
+    return difference(mine, theirs) is not None
+
+
+def reordered(statement: Sequence[str], source: Sequence[str]) -> bool:
+    """Whether a statement has a sentence's words in quite another order, so that who did what to whom may differ."""
+    places = {word: place for place, word in reversed(list(enumerate(source)))}
+    shared = [places[word] for word in dict.fromkeys(statement) if word in places]
+    if len(shared) < 3:
+        return False
+    return _longest_rising(shared) < 0.6 * len(shared)
+
+
+@lru_cache(maxsize=1)
+def _opposites() -> dict[str, set[str]]:
+    """By stem, the stems that say the opposite. Made when first needed: stemming has to be loaded."""
+    found: dict[str, set[str]] = {}
+    for group in _PAIRS:
+        stems = {stem(word) for word in group.split()}
+        for each in stems:
+            found.setdefault(each, set()).update(stems - {each})
+    return found
+
+
+def negates(before: Sequence[str]) -> bool:
+    """Whether what stands just before some words turns them round."""
+    return any(_is_negation(word) or word in _CONDITIONS for word in before[-6:])
+
+
+def _negations(words: Sequence[str]) -> int:
+    return sum(_is_negation(word) for word in words)
+
+
+def _is_negation(word: str) -> bool:
+    return word in _NEGATIONS or word.endswith("n't")
+
+
+def _longest_rising(places: Sequence[int]) -> int:
+    best: list[int] = []
+    for place in places:
+        at = next((index for index, value in enumerate(best) if value >= place), len(best))
+        best[at : at + 1] = [place]
+    return len(best)

@@ -1,0 +1,150 @@
+"""Whether what stands in quotation marks was written: word for word, or so nearly that the true text can replace it.
+
+A span is repaired only if it differs from the source by little and by nothing that carries meaning: no number, no
+negation, no name. Anything else in quotation marks is a false quote.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Final, Literal
+
+from pentad.rooms.avatars.verification.evidence import Sentence
+from pentad.rooms.avatars.verification.numbers import is_number
+from pentad.rooms.avatars.verification.polarity import changes_meaning
+from pentad.rooms.avatars.verification.wording import QUOTED, cased_words, find_run, levelled, normal_words
+
+FEWEST_WORDS: Final = 4
+NEAR: Final = 0.95
+_ELLIPSIS: Final = re.compile(r"\s*(?:\[\s*(?:\.\.\.|\u2026)\s*\]|\(\s*(?:\.\.\.|\u2026)\s*\)|\.\.\.|\u2026)\s*")
+
+Match = Literal["exact", "repaired", "false"]
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A quoted span of a draft: as it stood there, as the source has it, and the sentence it is from."""
+
+    given: str
+    match: Match
+    true_text: str | None = None
+    sentence: Sentence | None = None
+    why: str | None = None
+
+
+def quotes_in(text: str) -> list[str]:
+    """The spans in quotation marks, without them."""
+    return [match[1].strip() for match in QUOTED.finditer(text) if match[1].strip()]
+
+
+def check_quote(span: str, sentences: Sequence[Sentence]) -> list[Quote]:
+    """Check a span against the sentences; one that leaves something out by dots is checked piece by piece."""
+    pieces = [piece for piece in _ELLIPSIS.split(span) if normal_words(piece)]
+    return [_check_piece(piece, sentences) for piece in pieces]
+
+
+def is_long(span: str) -> bool:
+    """Whether a span is long enough to be a quotation and not a term set off from the text."""
+    return len(normal_words(span)) >= FEWEST_WORDS
+
+
+def located(words: list[str], sentences: Sequence[Sentence]) -> Sentence | None:
+    """The first sentence these words stand in, word for word."""
+    return next((sentence for sentence in sentences if find_run(words, sentence.words) is not None), None)
+
+
+def _check_piece(piece: str, sentences: Sequence[Sentence]) -> Quote:
+    words = normal_words(piece)
+    if (sentence := located(words, sentences)) is not None:
+        return Quote(piece, "exact", piece, sentence)
+    if (sentence := _running_on(words, sentences)) is not None:
+        return Quote(piece, "exact", piece, sentence)
+    best: tuple[float, Sentence | None, str, str | None] = (0.0, None, "", None)
+    for candidate in sentences:
+        nearness, true_text, why = _aligned(words, candidate)
+        if nearness > best[0]:
+            best = (nearness, candidate, true_text, why)
+    nearness, sentence, true_text, why = best
+    if sentence is None or nearness < _nearness_needed(len(words)):
+        return Quote(piece, "false", why="the words are not in the cited sentences")
+    if why is not None:
+        return Quote(piece, "false", true_text, sentence, why)
+    return Quote(piece, "repaired", true_text, sentence)
+
+
+def _running_on(words: list[str], sentences: Sequence[Sentence]) -> Sentence | None:
+    """The sentence a span begins in, if it goes on into the next sentences of the same passage."""
+    for place, sentence in enumerate(sentences):
+        text, before = list(sentence.words), sentence
+        for following in sentences[place + 1 : place + 4]:
+            if following.passage.id != before.passage.id or following.start < before.end:
+                break
+            if before.passage.content[before.end : following.start].strip():
+                break
+            text += following.words
+            if (at := find_run(words, text)) is not None and at < len(sentence.words):
+                return sentence
+            before = following
+    return None
+
+
+def _nearness_needed(size: int) -> float:
+    """95 %, and in a short span one word at most."""
+    return min(NEAR, 1 - 1 / max(size, 2))
+
+
+def _aligned(words: list[str], sentence: Sentence) -> tuple[float, str, str | None]:
+    """How near a span is to its likeliest place in a sentence, the text of that place, and what forbids a repair."""
+    matcher = SequenceMatcher(None, words, sentence.words, autojunk=False)
+    blocks = [block for block in matcher.get_matching_blocks() if block.size]
+    if not blocks:
+        return 0.0, "", None
+    first, last = blocks[0], blocks[-1]
+    begin = max(0, first.b - first.a)
+    end = min(len(sentence.words), last.b + last.size + (len(words) - last.a - last.size))
+    true_words = sentence.words[begin:end]
+    same = sum(block.size for block in blocks)
+    nearness = 2 * same / (len(words) + len(true_words))
+    return nearness, cut(sentence, begin, end), _forbidding(words, sentence, begin, end)
+
+
+def _forbidding(words: list[str], sentence: Sentence, begin: int, end: int) -> str | None:
+    """What of meaning differs between a span and the words of its place: a number, a negation, a name."""
+    cased = cased_words(sentence.text)[begin:end]
+    true_words = sentence.words[begin:end]
+    matcher = SequenceMatcher(None, words, true_words, autojunk=False)
+    for kind, a, b, c, d in matcher.get_opcodes():
+        if kind == "equal":
+            continue
+        gone, given = true_words[c:d], words[a:b]
+        if any(is_number(word) for word in (*gone, *given)):
+            return "a number differs"
+        if changes_meaning(given, gone):
+            return "a negation or comparison differs"
+        names = [word for place, word in enumerate(cased[c:d]) if word[:1].isupper() and begin + c + place > 0]
+        if names:
+            return "a name differs"
+    return None
+
+
+def cut(sentence: Sentence, begin: int, end: int) -> str:
+    """The text of some words of a sentence, cut from the source with what stands between them."""
+    text = levelled(sentence.text)
+    spans = _word_spans(text)
+    if begin >= end or end > len(spans):
+        return ""
+    return text[spans[begin][0] : spans[end - 1][1]]
+
+
+def _word_spans(text: str) -> list[tuple[int, int]]:
+    """Where the words of a levelled text stand; lower case may not be as long, so the text is searched as it is."""
+    spans: list[tuple[int, int]] = []
+    place = 0
+    for word in cased_words(text):
+        at = text.find(word, place)
+        if at < 0:
+            return []
+        spans.append((at, at + len(word)))
+        place = at + len(word)
+    return spans

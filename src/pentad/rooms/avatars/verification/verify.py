@@ -1,0 +1,249 @@
+"""Checks each statement of a draft against the sentences it cites, cheapest check first; any check can veto.
+
+Nothing here proves a paraphrase: the best it can reach is `supported`, which means that no check found fault. What is
+unsure is replaced by the source's own words, what is unsupported is not said. A citation to the wrong place is mended
+if the right one is among the evidence.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Final, Literal, Protocol
+
+from pentad.rooms.avatars.likeness import Likeness
+from pentad.rooms.avatars.verification import polarity
+from pentad.rooms.avatars.verification.aboutness import SURE_COVERAGE, Thresholds, coverage, rarity
+from pentad.rooms.avatars.verification.attribution import Claim, Frames
+from pentad.rooms.avatars.verification.citations import by_name, resolve
+from pentad.rooms.avatars.verification.drafts import Draft, Statement
+from pentad.rooms.avatars.verification.evidence import Sentence
+from pentad.rooms.avatars.verification.facts import check_facts
+from pentad.rooms.avatars.verification.quotes import Quote, check_quote, is_long, located, quotes_in
+from pentad.rooms.avatars.verification.wording import find_run, normal_words
+from pentad.search.text import STOP_WORDS, terms
+
+Verdict = Literal["quoted", "supported", "unsure", "unsupported"]
+
+_CLEARLY_BETTER: Final = 0.2
+_USEFUL: Final = 0.05
+_SAME_THING: Final = 0.75
+"""A cosine from which other words may still say the same."""
+
+
+class Judge(Protocol):
+    """A model that can say whether sentences bear a statement out; None when it cannot tell."""
+
+    async def supports(self, statement: str, sentences: Sequence[str]) -> bool | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A statement after all checks. `text` is what may be said: mended, or empty when nothing may."""
+
+    given: str
+    text: str
+    verdict: Verdict
+    sentences: tuple[Sentence, ...] = ()
+    problems: tuple[str, ...] = ()
+    quotes: tuple[Quote, ...] = ()
+    corrected: bool = False
+    """The citation was moved to where the words or facts are."""
+    judged: bool = False
+
+    @property
+    def passes(self) -> bool:
+        return self.verdict in ("quoted", "supported")
+
+    @property
+    def repaired(self) -> bool:
+        return self.corrected or any(quote.match == "repaired" for quote in self.quotes)
+
+
+class Verifier:
+    """Checks statements against the evidence of one answer."""
+
+    def __init__(
+        self,
+        evidence: Sequence[Sentence],
+        speaker: str,
+        likeness: Likeness,
+        thresholds: Thresholds | None = None,
+        judge: Judge | None = None,
+    ) -> None:
+        self.evidence = evidence
+        self._likeness = likeness
+        self._thresholds = thresholds or Thresholds()
+        self._judge = judge
+        self._named = by_name(evidence)
+        self._rarity = rarity(terms(sentence.text) for sentence in evidence)
+        self._frames = Frames(speaker)
+
+    async def check(self, draft: Draft) -> list[Checked]:
+        """Every statement with its verdict, in order."""
+        texts = [statement.text for statement in draft.statements]
+        await self._likeness.learn([*texts, *(sentence.text for sentence in self.evidence)] if texts else ())
+        return [await self._settled(statement) for statement in draft.statements]
+
+    async def _settled(self, statement: Statement) -> Checked:
+        found = resolve(statement.support, self._named)
+        checked = self._against(statement.text, found.sentences)
+        unknown = tuple(f"citation {name!r} does not exist" for name in found.unknown)
+        checked = replace(checked, problems=(*unknown, *checked.problems))
+        if (other := self._elsewhere(statement.text, checked)) is not None:
+            checked = replace(other, problems=(*checked.problems, "the citation was corrected"), corrected=True)
+        if checked.verdict == "unsure" and self._judge is not None:
+            says = await self._judge.supports(checked.given, [sentence.text for sentence in checked.sentences])
+            if says is not None:
+                return replace(checked, verdict="supported" if says else "unsupported", judged=True)
+        return checked
+
+    def _elsewhere(self, text: str, checked: Checked) -> Checked | None:
+        """The same statement with its citation moved, if it stands clearly better elsewhere in the evidence."""
+        if checked.verdict == "quoted":
+            return None
+        claim = self._frames.claim(text, self._titles(self.evidence))
+        mine = self._coverage(claim.text, checked.sentences) if checked.sentences else -1.0
+        rivals = sorted(
+            ((self._coverage(claim.text, (sentence,)), -sentence.number, sentence) for sentence in self.evidence),
+            key=lambda rival: rival[:2],
+            reverse=True,
+        )[:3]
+        spans = [span for span in quotes_in(text) if is_long(span)]
+        if spans and (holder := located(normal_words(spans[0]), self.evidence)) is not None:
+            rivals.insert(0, (2.0, 0, holder))
+        for share, _, sentence in rivals:
+            if sentence in checked.sentences or (checked.passes and share < mine + _CLEARLY_BETTER):
+                continue
+            other = self._against(text, (sentence,))
+            if other.passes:
+                return other
+        return None
+
+    def _against(self, text: str, cited: tuple[Sentence, ...]) -> Checked:
+        """A statement against certain sentences."""
+        if not cited:
+            return Checked(text, "", "unsupported", problems=("nothing is cited",))
+        claim = self._frames.claim(text, self._titles(cited))
+        if (sentence := located(normal_words(claim.text), cited)) is not None and len(sentence.words) > 2:
+            return self._spoken(self._in_context(Checked(text, text, "quoted", (sentence,)), (claim.text,)), claim)
+        checked = self._quotes(text, cited)
+        if checked.verdict == "unsupported":
+            return checked
+        bare = self._frames.claim(checked.text, self._titles(cited)).text
+        if checked.quotes and not _claims_beside_quotes(bare):
+            places = tuple(dict.fromkeys(quote.sentence for quote in checked.quotes if quote.sentence is not None))
+            checked = replace(checked, verdict="quoted", sentences=places)
+            return self._spoken(self._in_context(checked, [quote.given for quote in checked.quotes]), claim)
+        return self._spoken(self._paraphrase(replace(checked, sentences=cited), bare), claim)
+
+    def _quotes(self, text: str, cited: Sequence[Sentence]) -> Checked:
+        """The quoted spans checked, and the text with them as the source has them."""
+        found: list[Quote] = []
+        for span in quotes_in(text):
+            if not is_long(span):
+                if len(normal_words(span)) > 1 and located(normal_words(span), cited) is None:
+                    return Checked(text, "", "unsupported", tuple(cited), (f"not in the source: {span!r}",))
+                continue
+            for quote in check_quote(span, cited):
+                found.append(quote)
+                if quote.match == "false":
+                    problem = f"altered quote {quote.given!r}: {quote.why}"
+                    return Checked(text, "", "unsupported", tuple(cited), (problem,), tuple(found))
+                if quote.true_text is not None:
+                    text = text.replace(quote.given, quote.true_text)
+        return Checked(text, text, "supported", tuple(cited), (), tuple(found))
+
+    def _paraphrase(self, checked: Checked, claim: str) -> Checked:
+        """Numbers, names, polarity and aboutness of what is not a quotation."""
+        cited = checked.sentences
+        texts = [sentence.text for sentence in cited]
+        facts = check_facts(claim, texts, self._titles(cited))
+        vetoes = [f"number {each!r} is not in the cited sentences" for each in facts.numbers]
+        vetoes += [f"name {each!r} is not in the cited sentences" for each in facts.names]
+        share = self._coverage(claim, cited)
+        cosine = self._cosine(checked.given, cited)
+        near = cosine is None or cosine >= self._thresholds.cosine
+        if not near or (share < self._thresholds.coverage and (cosine is None or cosine < _SAME_THING)):
+            vetoes.append("it is about something else than the cited sentences")
+        if vetoes:
+            return replace(checked, text="", verdict="unsupported", problems=(*checked.problems, *vetoes))
+        doubts = [f"{each!r} is not in the cited sentences" for each in facts.doubtful]
+        doubts += self._doubts(claim, cited, share)
+        kept = self._needed(claim, cited)
+        if doubts:
+            return replace(checked, verdict="unsure", sentences=kept, problems=(*checked.problems, *doubts))
+        return replace(checked, verdict="supported", sentences=kept)
+
+    def _doubts(self, claim: str, cited: Sequence[Sentence], share: float) -> list[str]:
+        doubts: list[str] = []
+        words = normal_words(claim)
+        best = max(cited, key=lambda sentence: (self._coverage(claim, (sentence,)), -sentence.number))
+        if (against := polarity.difference(words, best.words)) is not None:
+            doubts.append(f"the meaning may differ: {against}")
+        if polarity.reordered(_telling(words), _telling(best.words)):
+            doubts.append("who does what may differ")
+        if share < SURE_COVERAGE:
+            doubts.append("not all of it is in the cited sentences")
+        return doubts
+
+    @staticmethod
+    def _in_context(checked: Checked, spans: Sequence[str]) -> Checked:
+        """Words cut out of a sentence so that its `not` stays behind are not what it says."""
+        for span, sentence in product(spans, checked.sentences):
+            words = normal_words(span)
+            at = find_run(words, sentence.words)
+            if at is not None and polarity.negates(sentence.words[:at]) and not polarity.negates(words):
+                problem = "a negation before these words was left out"
+                return replace(checked, verdict="unsure", problems=(*checked.problems, problem))
+        return checked
+
+    def _spoken(self, checked: Checked, claim: Claim) -> Checked:
+        """Nobody else's words are given to the person."""
+        if claim.own and checked.passes and any(sentence.passage.role == "about" for sentence in checked.sentences):
+            problem = "the source is about the person, not by the person"
+            return replace(checked, verdict="unsure", problems=(*checked.problems, problem))
+        return checked
+
+    def _needed(self, claim: str, cited: tuple[Sentence, ...]) -> tuple[Sentence, ...]:
+        """The cited sentences that bear something of the claim which the others do not."""
+        kept: list[Sentence] = []
+        left = list(cited)
+        reached = 0.0
+        while left:
+            gains = [(self._coverage(claim, (*kept, each)), -each.number, each) for each in left]
+            share, _, best = max(gains, key=lambda gain: gain[:2])
+            if kept and share < reached + _USEFUL and not _brings_fact(claim, kept, best):
+                break
+            kept.append(best)
+            left.remove(best)
+            reached = share
+        return tuple(each for each in cited if each in kept)
+
+    def _coverage(self, claim: str, cited: Sequence[Sentence]) -> float:
+        return coverage(claim, (sentence.text for sentence in cited), self._rarity)
+
+    def _cosine(self, text: str, cited: Sequence[Sentence]) -> float | None:
+        found = [self._likeness.cosine(text, sentence.text) for sentence in cited]
+        known = [cosine for cosine in found if cosine is not None]
+        return max(known) if known else None
+
+    @staticmethod
+    def _titles(cited: Sequence[Sentence]) -> list[str]:
+        return list(dict.fromkeys(sentence.passage.source for sentence in cited))
+
+
+def _claims_beside_quotes(text: str) -> bool:
+    """Whether there is anything but a frame outside of the quotation marks."""
+    for span in quotes_in(text):
+        text = text.replace(span, " ")
+    return len(_telling(normal_words(text))) > 1
+
+
+def _telling(words: Sequence[str]) -> list[str]:
+    return [word for word in words if word not in STOP_WORDS]
+
+
+def _brings_fact(claim: str, kept: Sequence[Sentence], more: Sentence) -> bool:
+    before = check_facts(claim, [sentence.text for sentence in kept])
+    after = check_facts(claim, [*(sentence.text for sentence in kept), more.text])
+    return len(after.numbers) + len(after.names) < len(before.numbers) + len(before.names)

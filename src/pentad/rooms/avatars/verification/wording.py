@@ -1,0 +1,48 @@
+"""The form in which wording is compared: what typesetting changes is levelled, what carries meaning is kept."""
+
+import re
+import unicodedata
+from typing import Final
+
+_HYPHENATED: Final = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010]\s*\n\s*(?=[a-z])")
+_LEVELLED: Final = str.maketrans(
+    {
+        "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'", "\u2032": "'",
+        "\u201c": '"', "\u201d": '"', "\u201e": '"', "\u00ab": '"', "\u00bb": '"', "\u2033": '"',
+        "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-", "\u2014": "-", "\u2015": "-", "\u2212": "-",
+        "\u00ad": None, "\u200b": None, "\ufeff": None,
+    }
+)  # fmt: skip
+_WORD: Final = re.compile(
+    r"\d+(?:[.,:/]\d+)*(?:(?:st|nd|rd|th|s)(?![^\W_]))?%?"
+    r"|[^\W\d_]+(?:'[^\W\d_]+)*|[^\W_]+|[%$\u20ac\u00a3<>=\u00b1]"
+)
+_MARKS: Final = '"\u201c\u201d\u201e\u00ab\u00bb'
+QUOTED: Final = re.compile(rf"[{_MARKS}]([^{_MARKS}]+)[{_MARKS}]")
+
+
+def levelled(text: str) -> str:
+    """NFKC, plain quotes and dashes, words hyphenated at a line's end joined, white space single. Case is kept."""
+    joined = _HYPHENATED.sub("", unicodedata.normalize("NFKC", text))
+    return " ".join(joined.translate(_LEVELLED).split())
+
+
+def normal_words(text: str) -> list[str]:
+    """The words and signs that matter when two wordings are compared, in order, lower case."""
+    return _WORD.findall(levelled(text).lower())
+
+
+def cased_words(text: str) -> list[str]:
+    """The same words with their case."""
+    return _WORD.findall(levelled(text))
+
+
+def find_run(needle: list[str], hay: list[str]) -> int | None:
+    """Where one list of words stands inside another."""
+    if not needle:
+        return None
+    first, size = needle[0], len(needle)
+    for place in range(len(hay) - size + 1):
+        if hay[place] == first and hay[place : place + size] == needle:
+            return place
+    return None
