@@ -22,7 +22,7 @@ from pentad.search.collection import Collection
 from pentad.search.folder import Folder, Head, Slots
 from pentad.search.roster import Members
 from pentad.search.signs import Sieve
-from pentad.search.vectors import EXACT_UP_TO, Near, best_windows
+from pentad.search.vectors import Near, best_windows
 
 _BATCH: Final = 4_096
 _LEAST_RESCORED: Final = 400
@@ -53,9 +53,9 @@ class View:
 class VectorFiles:
     """The port `VectorStore` over SQLite."""
 
-    def __init__(self, folder: Path, exact_up_to: int = EXACT_UP_TO) -> None:
+    def __init__(self, folder: Path, exact_up_to: int) -> None:
         self.folder = folder
-        self._exact_up_to = exact_up_to
+        self.exact_up_to = exact_up_to
         self._views: OrderedDict[str, View] = OrderedDict()
         self._locks: dict[str, Lock] = {}
         self._lock = Lock()
@@ -110,7 +110,7 @@ class VectorFiles:
         size = view.head.rows if mask is None else int(np.count_nonzero(mask))
         if size <= count:
             return np.arange(view.head.rows) if mask is None else np.flatnonzero(mask)
-        if view.sieve is not None and size > self._exact_up_to:
+        if view.sieve is not None and size > self.exact_up_to:
             return view.sieve.passing(query, mask, max(_LEAST_RESCORED, 2 * count))
         if mask is not None and size * _GATHER_SHARE < view.head.rows:
             places = np.flatnonzero(mask)
@@ -167,7 +167,7 @@ class VectorFiles:
         return folder.fresh(model, dimensions) if waste > max(_LITTLE_WASTE, head.rows // 2) else head
 
     def _sieve(self, view: View | None, head: Head, slots: Slots) -> Sieve | None:
-        if head.rows <= self._exact_up_to:
+        if head.rows <= self.exact_up_to:
             return None
         before = view.sieve if view is not None and view.head.files == head.files else None
         sieve = before or Sieve()

@@ -26,6 +26,9 @@ log = logging.getLogger("pentad.search")
 CHANGED: Final = "search.changed"
 """The signal that a collection changed, with its name."""
 
+EXACT_UP_TO: Final = 50_000
+"""Up to so many vectors of a collection, or left of it by a filter, every one is compared."""
+
 _SECONDS_BETWEEN: Final = 1.0
 _LEFT_OVER: Final = (
     "SELECT number FROM search_collections WHERE name IS NULL UNION ALL SELECT collection FROM search_pending LIMIT 1"
@@ -39,10 +42,13 @@ _EMBEDDER_FAILED: Final = "The embedding model did not answer."
 class SearchIndex:
     """Every room's collections. A collection is named by its room, for example `avatar:<id>:<generation>`."""
 
-    def __init__(self, database: Database, folder: Path, embedder: Embedder | None = None) -> None:
+    def __init__(
+        self, database: Database, folder: Path, embedder: Embedder | None = None, exact_up_to: int = EXACT_UP_TO
+    ) -> None:
         self.embedder = embedder
         self._database = database
         self._folder = folder
+        self._exact_up_to = exact_up_to
         self._questions: OrderedDict[str, bytes] = OrderedDict()
         self._has_vectors: bool | None = None
         self._task: asyncio.Task[None] | None = None
@@ -115,10 +121,10 @@ class SearchIndex:
         if self._database.dialect == "sqlite":
             from pentad.search.files import VectorFiles
 
-            return Engine(VectorFiles(self._folder))
+            return Engine(VectorFiles(self._folder, self._exact_up_to))
         from pentad.search.pgvector import PgVectors
 
-        return Engine(PgVectors())
+        return Engine(PgVectors(self._exact_up_to))
 
     @cached_property
     def _upkeep(self) -> "Upkeep":

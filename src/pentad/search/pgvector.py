@@ -17,7 +17,7 @@ from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.search.arrays import Mask, Matrix
 from pentad.search.collection import Collection
 from pentad.search.roster import Members
-from pentad.search.vectors import EXACT_UP_TO, Near, best_windows
+from pentad.search.vectors import Near, best_windows
 
 log = logging.getLogger("pentad.search")
 
@@ -50,8 +50,8 @@ async def switched_on(database: Database) -> bool:
 class PgVectors:
     """The port `VectorStore` over PostgreSQL."""
 
-    def __init__(self, exact_up_to: int = EXACT_UP_TO) -> None:
-        self._exact_up_to = exact_up_to
+    def __init__(self, exact_up_to: int) -> None:
+        self.exact_up_to = exact_up_to
 
     def add(self, tx: Transaction, collection: Collection, vectors: Sequence[tuple[int, Matrix]]) -> None:
         tx.run_many(
@@ -98,7 +98,7 @@ class PgVectors:
         narrowed = allowed is not None and allowed is not members.present
         left = int(np.count_nonzero(allowed)) if allowed is not None and narrowed else None
         text = f"[{_written(query)}]"
-        if left is None and collection.vectors > self._exact_up_to and indexed(rows, collection):
+        if left is None and collection.vectors > self.exact_up_to and indexed(rows, collection):
             return _through_index(rows, collection, text, count)
         chosen, given = "", ()
         if allowed is not None and narrowed:

@@ -14,7 +14,7 @@ from pentad.search import collection as collections
 from pentad.search import segments
 from pentad.search.engine import Engine, Model
 from pentad.search.files import VectorFiles
-from pentad.search.vectors import EXACT_UP_TO, checked
+from pentad.search.vectors import checked
 
 _TOGETHER: Final = 32
 _ONE_AT_A_TIME: Final = 0x53454152_4348
@@ -77,7 +77,8 @@ class Upkeep:
             return
         for stray in await self._database.read(strays):
             await self._database.write(lambda tx, stray=stray: tx.run(f"DROP INDEX IF EXISTS {stray}"))
-        large = await self._database.read(lambda rows: [n for n, size in _sizes(rows) if size > EXACT_UP_TO])
+        bound = self._engine.vectors.exact_up_to
+        large = await self._database.read(lambda rows: [number for number, size in _sizes(rows) if size > bound])
         for number in large:
 
             def work(tx: Transaction, number: int = number) -> None:

@@ -18,9 +18,6 @@ from pentad.search.arrays import Mask, Matrix
 from pentad.search.collection import Collection
 from pentad.search.roster import Members
 
-EXACT_UP_TO: Final = 50_000
-"""Up to so many vectors every one is compared."""
-
 _SHORTEST: Final = 1e-6
 
 
@@ -35,6 +32,9 @@ class Near:
 
 class VectorStore(Protocol):
     """Keeps the vectors of all collections."""
+
+    exact_up_to: int
+    """Up to so many vectors every one is compared."""
 
     def add(self, tx: Transaction, collection: Collection, vectors: Sequence[tuple[int, Matrix]]) -> None:
         """Keep the vectors of documents, by number; they count once the transaction is committed."""
