@@ -5,6 +5,7 @@ They speak to a node: the directory in this very process, or the remote one the 
 
 from typing import Annotated, Any, Final, Literal, cast
 
+import msgspec
 from pydantic import Field, model_validator
 
 from pentad.kernel.errors import InvalidInput, PentadError
@@ -25,9 +26,11 @@ from pentad.rooms.directory.answers import (
     told,
 )
 from pentad.rooms.directory.oasf.parsing import parse_record
+from pentad.rooms.directory.records.records import uri_of
 from pentad.rooms.directory.search.query import FILTER_ARRAYS, Filter, FilterKind, Query, asked
 from pentad.rooms.directory.service import Directory
 
+_FRAME_BYTES: Final = 1_024
 _TEXTS: Final[dict[str, Any]] = {"type": "array", "items": {"type": "string"}}
 _FILTERS: Final = {
     "names": "Agent names.",
@@ -233,7 +236,18 @@ async def pull_record(arguments: CidArguments, call: Call[Directory]) -> ToolRes
         record = await call.service.node.pull(arguments.cid)
     except PentadError as error:
         return told(PulledRecord(error_message=failure("Failed to pull record", error)))
+    if _answer_bytes(record.text) > call.service.platform.limits.result_bytes:
+        said = (
+            f"the record has {len(record.text)} characters, more than an answer may. Read {uri_of(record.cid)} instead."
+        )
+        return told(PulledRecord(error_message=f"Failed to pull record: {said}"))
     return told(PulledRecord(record_data=record.text))
+
+
+def _answer_bytes(text: str) -> int:
+    """How large the answer with this text becomes, which has it twice: as data, and again as text of that data."""
+    data = msgspec.json.encode({"record_data": text})
+    return len(data) + len(msgspec.json.encode(data.decode())) + _FRAME_BYTES
 
 
 @tool("agntcy_dir_verify_record", read_only=True, output_schema=schema_of(VerifiedRecord))

@@ -69,6 +69,10 @@ class Filter:
     value: str
     negate: bool = False
 
+    def __post_init__(self) -> None:
+        if "\0" in self.value:  # no store keeps one: records are indexed with the same stand-in
+            object.__setattr__(self, "value", self.value.replace("\0", "\ufffd"))
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
