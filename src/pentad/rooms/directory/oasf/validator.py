@@ -23,6 +23,7 @@ from pentad.rooms.directory.oasf.rules import (
     scalar_rule,
     text_limit,
 )
+from pentad.rooms.directory.oasf.surely import surely_right
 from pentad.rooms.directory.oasf.taxonomy import taxonomy
 from pentad.rooms.directory.oasf.versions import EMBEDDED, NEWEST, Family, Standing, numbers, serving
 
@@ -99,6 +100,9 @@ class _Compiler:
     def _rules(self, shape: Shape) -> tuple[dict[str, Rule], dict[str, int]]:
         rules = {name: self._rule(attribute) for name, attribute in shape.attributes.items()}
         limits = {name: text_limit(a, self._facts.types.get(a.type)) for name, a in shape.attributes.items()}
+        large = shape.attributes.get("locators" if shape is self._facts.root else "data")
+        if large is not None and (shape is self._facts.root or shape.family == "module") and self._is_object(large):
+            rules[large.name] = self._objects(large, self._unless_surely_right(large.type))
         if shape is self._facts.root and self._version != "0.3.1":
             rules["locators"] = _unique_types(rules["locators"])
         return rules, {name: limit for name, limit in limits.items() if limit is not None}
@@ -129,8 +133,9 @@ class _Compiler:
         check = module_check(taxonomy(self._version, "module"), self._facts, rules)
         return list_of_objects(check, required=required)
 
-    def _objects(self, attribute: Attribute) -> Rule:
-        check = self._choice(attribute.type) if attribute.one_of else self._later(attribute.type)
+    def _objects(self, attribute: Attribute, check: Check | None = None) -> Rule:
+        if check is None:
+            check = self._choice(attribute.type) if attribute.one_of else self._later(attribute.type)
         if attribute.array:
             return list_of_objects(check, required=attribute.requirement == "required")
 
@@ -138,6 +143,18 @@ class _Compiler:
             check(value, (place, name), out)
 
         return rule
+
+    def _is_object(self, attribute: Attribute) -> bool:
+        return ("object", attribute.type) in self._facts.shapes and not attribute.one_of
+
+    def _unless_surely_right(self, name: str) -> Check:
+        test, check = surely_right(self._facts, name), self._later(name)
+
+        def check_in_doubt(value: Any, place: Place, out: Report) -> None:
+            if not test(value):
+                check(value, place, out)
+
+        return check_in_doubt
 
     def _later(self, name: str) -> Check:
         if name not in self._checks:
