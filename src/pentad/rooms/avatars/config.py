@@ -106,7 +106,7 @@ class PersonaConfig(_Part):
 class AvatarConfig(_Part):
     """Everything `config.json` says."""
 
-    id: StrictStr = Field(pattern=r"^[a-z0-9-]+\Z", max_length=200)
+    id: StrictStr = Field(pattern=r"^[a-z0-9-]+$", max_length=200)
     name: StrictStr
     description: StrictStr
     birth_year: StrictInt | None = None

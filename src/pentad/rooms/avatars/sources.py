@@ -6,7 +6,7 @@ described is a source too, named as the file is.
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, Literal, cast
@@ -66,14 +66,16 @@ class SourceBook:
         for place, raw in enumerate(_listed(data)):
             if (entry := self._entry(raw, f"sources[{place}]")) is not None:
                 self._entries.append((_source(entry, raw, config), raw))
+        self._described = [source for source, _ in self._entries]
         for listed in config.corpus.sources:
             raw = listed.model_dump(by_alias=True, exclude_unset=True)
             archive = {"archive_url": listed.archive_url} if listed.archive_url else {}
             if (entry := self._entry({**raw, **archive}, f"corpus.sources ({listed.title[:40]})")) is not None:
                 self._entries.append((_source(entry, {**raw, **archive}, config), raw))
 
-    def __iter__(self) -> Any:
-        return iter([source for source, _ in self._entries])
+    def missing(self, there: Collection[str]) -> list[Source]:
+        """The sources of sources.json that no document is of."""
+        return [source for source in self._described if source.id not in there]
 
     def of_file(self, path: PurePosixPath) -> Source:
         """The source a file is: the one that names it, else the one with its name as id or as title, else a new one."""

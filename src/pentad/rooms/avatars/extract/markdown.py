@@ -20,6 +20,8 @@ _ITEM: Final = re.compile(r"\s*(?:[-*+][ \t]+(?:\[[ xX]\][ \t]+)?|\d{1,9}[.)][ \
 _QUOTE: Final = re.compile(r" {0,3}(?:>[ \t]?)+")
 _DEFINITION: Final = re.compile(r" {0,3}\[[^\]\n]{1,200}\]:[ \t]*\S+.*\Z")
 _TABLE_RULE: Final = re.compile(r"[ \t]*\|?[ \t:|-]*-{3,}[ \t:|-]*\Z")
+_CODE: Final = re.compile(r"(?<!`)(`{1,9})(?!`)([^\n]{1,1000}?)(?<!`)\1(?!`)")
+_ASIDE: Final = re.compile("\x00(\\d+)\x00")
 _INLINE: Final = (
     (re.compile(r"!\[([^\]\n]{0,500})\]\([^()\n]{0,2000}\)"), r"\1"),
     (re.compile(r"\[([^\]\n]{1,500})\]\([^()\n]{0,2000}(?:\([^()\n]{0,200}\)[^()\n]{0,200})?\)"), r"\1"),
@@ -27,7 +29,6 @@ _INLINE: Final = (
     (re.compile(r"\[\^[^\]\n]{1,60}\]"), ""),
     (re.compile(r"<(https?://[^>\s]{1,2000})>"), r"\1"),
     (re.compile(r"</?[a-zA-Z][^<>\n]{0,1000}>"), ""),
-    (re.compile(r"(`+)([^`\n]{1,1000})\1"), r"\2"),
     (re.compile(r"(\*{1,3})(?=\S)([^*\n]{1,2000})(?<=\S)\1"), r"\2"),
     (re.compile(r"(?<!\w)(_{1,3})(?=\S)([^_\n]{1,2000})(?<=\S)\1(?!\w)"), r"\2"),
     (re.compile(r"~~(?=\S)([^~\n]{1,1000})(?<=\S)~~"), r"\1"),
@@ -97,7 +98,14 @@ def _paragraph(held: list[str]) -> Iterator[Block]:
 
 
 def _plain(text: str) -> str:
-    """The words of a line without the marks of the format."""
+    """The words of a line without the marks of the format. Code is taken out first: its marks are its own."""
+    code: list[str] = []
+
+    def put_aside(span: re.Match[str]) -> str:
+        code.append(span[2].strip())
+        return f"\x00{len(code) - 1}\x00"
+
+    text = _CODE.sub(put_aside, text)
     for pattern, replacement in _INLINE:
         text = pattern.sub(replacement, text)
-    return unescape(text)
+    return _ASIDE.sub(lambda place: code[int(place[1])], unescape(text))

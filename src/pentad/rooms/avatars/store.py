@@ -1,0 +1,247 @@
+"""The SQL of avatars, their documents and passages. Statements only: nothing is decided here."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pentad.kernel.ports import Row, Rows, Transaction, Value
+from pentad.rooms.avatars.chunks import Chunk
+from pentad.rooms.avatars.config import parse_config
+from pentad.rooms.avatars.models import Avatar, AvatarInfo, CorpusDocument, Passage
+from pentad.rooms.avatars.sources import Role
+
+_AT_ONCE: Final = 500
+"""Values of one IN list."""
+
+_AVATAR: Final = (
+    "number, id, config, sources, generation, collection, documents, passages, characters, tokens, created_at,"
+    " updated_at"
+)
+_DOCUMENT: Final = (
+    "id, path, origin, source_id, title, type, year, role, details, format, sha256, pipeline, bytes, pages, characters,"
+    " tokens, passages, notes, generation, ingested_at"
+)
+_DETAILS: Final = 8
+_NOTES: Final = 17
+_PASSAGES: Final = (
+    "SELECT p.id, p.position, p.document, d.title, d.source_id, p.content, p.page_start, p.page_end, p.printed_start,"
+    " p.printed_end, p.section, p.char_start, p.char_end, d.year, d.role, d.type, p.tokens, d.sha256, p.sha256,"
+    " p.sentences FROM avatar_passages p JOIN avatar_documents d ON d.id = p.document"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which documents take part. None lets all through; a document without a year fails a limit on years."""
+
+    roles: tuple[Role, ...] | None = None
+    year_from: int | None = None
+    year_to: int | None = None
+    source_ids: tuple[str, ...] | None = None
+    types: tuple[str, ...] | None = None
+
+    @property
+    def empty(self) -> bool:
+        return self == Filters()
+
+
+def avatars(rows: Rows) -> list[AvatarInfo]:
+    """Every avatar, by id."""
+    found = rows.all(f"SELECT {_AVATAR} FROM avatars ORDER BY id")  # noqa: S608  own column names
+    return [_info(_avatar(row)) for row in found]
+
+
+def avatar(rows: Rows, avatar_id: str) -> Avatar | None:
+    row = rows.one(f"SELECT {_AVATAR} FROM avatars WHERE id = ?", avatar_id)  # noqa: S608  own column names
+    return None if row is None else _avatar(row)
+
+
+def documents(rows: Rows, number: int) -> list[CorpusDocument]:
+    """The documents of an avatar, in the order they came in."""
+    sql = f"SELECT {_DOCUMENT} FROM avatar_documents WHERE avatar = ? ORDER BY id"  # noqa: S608  own column names
+    return [_document(row) for row in rows.all(sql, number)]
+
+
+def passages(rows: Rows, number: int, ids: Sequence[int]) -> list[Passage]:
+    """Passages by number, in the order asked for; numbers that are not there are passed over."""
+    found: dict[int, Passage] = {}
+    for some in _slices(ids):
+        sql = f"{_PASSAGES} WHERE p.avatar = ? AND p.id IN ({_marks(some)})"
+        found.update((row[0], _passage(row)) for row in rows.all(sql, number, *some))
+    return [found[one] for one in ids if one in found]
+
+
+def passages_of(rows: Rows, document: int) -> list[Passage]:
+    """All passages of a document, in order."""
+    return [_passage(row) for row in rows.all(f"{_PASSAGES} WHERE p.document = ? ORDER BY p.position", document)]
+
+
+def passage_ids(rows: Rows, document: int) -> list[int]:
+    return [one for (one,) in rows.all("SELECT id FROM avatar_passages WHERE document = ?", document)]
+
+
+def allowed(rows: Rows, number: int, filters: Filters) -> list[int]:
+    """The numbers of the passages whose documents pass."""
+    conditions: list[str] = []
+    values: list[Value] = []
+    for column, wanted in (("role", filters.roles), ("source_id", filters.source_ids), ("type", filters.types)):
+        if wanted is not None:
+            conditions.append(f" AND d.{column} IN ({_marks(wanted)})" if wanted else " AND 1 = 0")
+            values.extend(wanted)
+    for comparison, year in ((">=", filters.year_from), ("<=", filters.year_to)):
+        if year is not None:
+            conditions.append(f" AND d.year {comparison} ?")
+            values.append(year)
+    sql = "SELECT p.id FROM avatar_passages p JOIN avatar_documents d ON d.id = p.document WHERE p.avatar = ?"
+    return [one for (one,) in rows.all(sql + "".join(conditions) + " ORDER BY p.id", number, *values)]
+
+
+def text_of(rows: Rows, document: int) -> str | None:
+    """The whole text of a document."""
+    return rows.value("SELECT text FROM avatar_texts WHERE document = ?", document)
+
+
+def calibration(rows: Rows, number: int) -> str | None:
+    """What was learnt about the scores of this generation, as JSON."""
+    return rows.value("SELECT calibration FROM avatars WHERE number = ?", number)
+
+
+def keep_calibration(tx: Transaction, number: int, generation: int, text: str) -> bool:
+    """Keep it, unless another generation came in meanwhile."""
+    sql = "UPDATE avatars SET calibration = ? WHERE number = ? AND generation = ?"
+    return bool(tx.run(sql, text, number, generation))
+
+
+def make_avatar(tx: Transaction, avatar_id: str, collection: str, now: float) -> int:
+    """A new avatar without anything; its number."""
+    return tx.value(
+        "INSERT INTO avatars (id, config, generation, collection, next_passage, documents, passages, characters,"
+        " tokens, created_at, updated_at) VALUES (?, '{}', 0, ?, 1, 0, 0, 0, 0, ?, ?) RETURNING number",
+        avatar_id, collection, now, now,
+    )  # fmt: skip
+
+
+def remove_avatar(tx: Transaction, number: int) -> None:
+    for document in [one for (one,) in tx.all("SELECT id FROM avatar_documents WHERE avatar = ?", number)]:
+        remove_document(tx, document)
+    tx.run("DELETE FROM avatars WHERE number = ?", number)
+
+
+def save_avatar(
+    tx: Transaction, number: int, config: str, sources: str | None, generation: int, collection: str, now: float
+) -> None:
+    """A new generation: what it says and where it is searched, counted from what is stored by now."""
+    tx.run(
+        "UPDATE avatars SET config = ?, sources = ?, generation = ?, collection = ?, updated_at = ?,"
+        " calibration = NULL, documents = (SELECT COUNT(*) FROM avatar_documents d WHERE d.avatar = avatars.number),"
+        " passages = (SELECT COALESCE(SUM(d.passages), 0) FROM avatar_documents d WHERE d.avatar = avatars.number),"
+        " characters = (SELECT COALESCE(SUM(d.characters), 0) FROM avatar_documents d WHERE d.avatar = avatars.number),"
+        " tokens = (SELECT COALESCE(SUM(d.tokens), 0) FROM avatar_documents d WHERE d.avatar = avatars.number)"
+        " WHERE number = ?",
+        config, sources, generation, collection, now, number,
+    )  # fmt: skip
+
+
+def take_numbers(tx: Transaction, number: int, count: int) -> int:
+    """The first of `count` passage numbers that nobody had before."""
+    return tx.value(
+        "UPDATE avatars SET next_passage = next_passage + ? WHERE number = ? RETURNING next_passage", count, number
+    ) - count  # fmt: skip
+
+
+def add_document(tx: Transaction, number: int, document: CorpusDocument, text: str) -> int:
+    """Keep a document and its text; its id."""
+    new: int = tx.value(
+        "INSERT INTO avatar_documents (avatar, path, origin, source_id, title, type, year, role, details, format,"
+        " sha256, pipeline, bytes, pages, characters, tokens, passages, notes, generation, ingested_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+        number, *_described(document), document.format, document.sha256, document.pipeline, document.bytes,
+        document.pages, document.characters, document.tokens, document.passages, _json(document.notes),
+        document.generation, document.ingested_at,
+    )  # fmt: skip
+    tx.run("INSERT INTO avatar_texts (document, text) VALUES (?, ?)", new, text)
+    return new
+
+
+def describe_document(tx: Transaction, document: CorpusDocument) -> None:
+    """Write anew what is known of a document's origin; its text stays."""
+    tx.run(
+        "UPDATE avatar_documents SET path = ?, origin = ?, source_id = ?, title = ?, type = ?, year = ?, role = ?,"
+        " details = ? WHERE id = ?",
+        *_described(document), document.id,
+    )  # fmt: skip
+
+
+def remove_document(tx: Transaction, document: int) -> None:
+    tx.run("DELETE FROM avatar_passages WHERE document = ?", document)
+    tx.run("DELETE FROM avatar_texts WHERE document = ?", document)
+    tx.run("DELETE FROM avatar_documents WHERE id = ?", document)
+
+
+def add_passages(tx: Transaction, number: int, document: int, first: int, text: str, found: Sequence[Chunk]) -> None:
+    """Keep the passages of a document under numbers from `first` on."""
+    tx.run_many(
+        "INSERT INTO avatar_passages (avatar, id, document, position, content, char_start, char_end, page_start,"
+        " page_end, printed_start, printed_end, section, tokens, sha256, sentences)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        _passage_rows(number, document, first, text, found),
+    )
+
+
+def _passage_rows(
+    number: int, document: int, first: int, text: str, found: Sequence[Chunk]
+) -> Iterator[Sequence[Value]]:
+    for position, chunk in enumerate(found):
+        content = text[chunk.start : chunk.end]
+        spans = [[start - chunk.start, end - chunk.start] for start, end in chunk.sentences]
+        yield (
+            number, first + position, document, position + 1, content, chunk.start, chunk.end, chunk.page_start,
+            chunk.page_end, chunk.printed_start, chunk.printed_end, chunk.section, chunk.tokens,
+            hashlib.sha256(content.encode()).hexdigest(), json.dumps(spans, separators=(",", ":")),
+        )  # fmt: skip
+
+
+def _described(document: CorpusDocument) -> tuple[Value, ...]:
+    return (
+        document.path, document.origin, document.source_id, document.title, document.type, document.year,
+        document.role, _json(document.details),
+    )  # fmt: skip
+
+
+def _avatar(row: Row) -> Avatar:
+    number, avatar_id, config, sources, *rest = row
+    return Avatar(number, avatar_id, parse_config(json.loads(config)), sources and json.loads(sources), *rest)
+
+
+def _info(one: Avatar) -> AvatarInfo:
+    return AvatarInfo(
+        one.id, one.config.name, one.config.description, one.generation, one.documents, one.passages, one.characters,
+        one.tokens, one.updated_at,
+    )  # fmt: skip
+
+
+def _document(row: Row) -> CorpusDocument:
+    values: list[Any] = [*row]
+    values[_DETAILS], values[_NOTES] = json.loads(row[_DETAILS]), json.loads(row[_NOTES])
+    return CorpusDocument(*values)
+
+
+def _passage(row: Row) -> Passage:
+    values: list[Any] = [*row]
+    values[-1] = [(start, end) for start, end in json.loads(row[-1])]
+    return Passage(*values)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _slices(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(ids), _AT_ONCE):
+        yield ids[start : start + _AT_ONCE]
