@@ -28,6 +28,7 @@ VERBS: Final = {
     "restore": Verb("pentad.cli.backup:restore", "Replace the store by the backup FILE, once it is checked."),
     "migrate": Verb("pentad.cli.migrate:migrate", "Bring the store's tables up to date, or show what that would do."),
     "models": Verb("pentad.cli.models:models", "Fetch the embedding model; list what is here."),
+    "directory": Verb("pentad.cli.directory:directory", "Validate, push, find, translate and sign agent records."),
     "registers": Verb("pentad.cli.registers:registers", "List registers; import and export objects."),
 }
 

@@ -1,0 +1,242 @@
+"""`pentad directory` for files: validate and push records, bring other formats in, write records in other formats."""
+
+import sys
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pentad.cli.directory_room import indented, out_option, read, record_given, tell, within, write
+from pentad.cli.options import json_option, store_options
+from pentad.cli.output import ExitCode, print_error, print_json, print_text, say, warn
+from pentad.kernel.errors import PentadError
+
+if TYPE_CHECKING:
+    from pentad.rooms.directory.oasf.findings import Report
+    from pentad.rooms.directory.service import Directory
+    from pentad.rooms.directory.translate.importing import Outcome
+    from pentad.settings.model import Settings
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--fix", is_flag=True, help="Print the record with everything mended that is certain.")
+@click.option("--strict", is_flag=True, help="Take warnings for errors.")
+@json_option
+@store_options
+def validate(files: tuple[str, ...], fix: bool, strict: bool, as_json: bool, settings: "Settings") -> int:
+    """Check the records in FILEs (- is stdin) against the OASF version each names. Says nothing when all is well."""
+
+    async def work(directory: "Directory") -> list[dict[str, Any]]:
+        return [await _validated(directory, file) for file in files]
+
+    found = within(settings, work)
+    if fix:
+        for one in found:
+            print_text(indented(one["fixed"]) if "fixed" in one else "")
+    told = [{key: value for key, value in one.items() if key != "fixed"} for one in found]
+    if as_json and not fix:
+        print_json(told)
+    else:
+        for one in found:
+            for line in (*one["errors"], *one["warnings"]):
+                (say if fix else print_text)(f"{one['file']}: {line}" if len(files) > 1 else line)
+    bad = [one for one in found if one["errors"] or (strict and one["warnings"])]
+    return ExitCode.FAILED if bad else ExitCode.OK
+
+
+async def _validated(directory: "Directory", file: str) -> dict[str, Any]:
+    from pentad.rooms.directory.oasf.parsing import parse_record
+    from pentad.rooms.directory.oasf.repair import repaired
+
+    told: dict[str, Any] = {"file": file, "valid": False, "errors": [], "warnings": []}
+    try:
+        data = parse_record(read(file))
+        report: Report = await directory.schemas.validate(data)
+    except PentadError as error:
+        return {**told, "errors": [f"ERROR: {error.sentence()}"]}
+    lines = report.lines()
+    told["schema_version"] = data["schema_version"]
+    told["valid"] = report.valid
+    told["errors"] = [line for line in lines if line.startswith("ERROR")]
+    told["warnings"] = [line for line in lines if line.startswith("WARNING")]
+    return {**told, "fixed": repaired(data, report)[0]}
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@json_option
+@store_options
+def push(files: tuple[str, ...], as_json: bool, settings: "Settings") -> int:
+    """Validate the records in FILEs (- is stdin), store them, and print their CIDs."""
+
+    async def work(directory: "Directory") -> list[dict[str, Any]]:
+        return [await _pushed(directory, file) for file in files]
+
+    done = within(settings, work)
+    good = [one for one in done if "cid" in one]
+    tell(done, as_json, lambda: [one["cid"] if len(files) == 1 else f"{one['cid']}  {one['file']}" for one in good])
+    for one in done:
+        if "error" in one and not as_json:
+            print_error(f"{one['file']}: {one['error']}")
+    return ExitCode.OK if len(good) == len(done) else ExitCode.FAILED
+
+
+async def _pushed(directory: "Directory", file: str) -> dict[str, Any]:
+    from pentad.kernel.principal import LOCAL
+    from pentad.rooms.directory.oasf.parsing import parse_record
+
+    try:
+        data = parse_record(read(file))
+        await directory.check(data)
+        pushed = await directory.node.push(LOCAL, data)
+    except PentadError as error:
+        return {"file": file, "error": error.sentence()}
+    return {"file": file, "cid": pushed.cid, "new": pushed.new, "server_address": directory.node.address}
+
+
+@click.command("import")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--format", "form", metavar="NAME", help="mcp, a2a, agentskills, ...; found out by default.")
+@click.option("--schema-version", default="1.0.0", show_default=True, help="The OASF version of the records.")
+@click.option("--skill", "skills", multiple=True, metavar="NAME|ID", help="Instead of suggested skills; repeatable.")
+@click.option("--domain", "domains", multiple=True, metavar="NAME|ID", help="Instead of suggested domains.")
+@click.option("--author", "authors", multiple=True, help="Instead of the source's authors; repeatable.")
+@click.option("--dry-run", is_flag=True, help="Do everything but store.")
+@json_option
+@store_options
+def import_sources(
+    paths: tuple[str, ...],
+    form: str | None,
+    schema_version: str,
+    skills: tuple[str, ...],
+    domains: tuple[str, ...],
+    authors: tuple[str, ...],
+    dry_run: bool,
+    as_json: bool,
+    settings: "Settings",
+) -> int:
+    """Make records of files and folders: SKILL.md, server.json, agent cards, mcp.json, skill bundles, records.
+
+    Each source is translated, given skills and domains, validated and stored. A bad one does not stop the rest.
+    """
+    from pentad.rooms.directory.translate.importing import ImportOptions
+
+    for path in paths:
+        if path != "-" and not Path(path).exists():
+            raise click.UsageError(f"{path} does not exist.")
+    options = ImportOptions(
+        schema_version=schema_version, authors=authors, skills=skills, domains=domains, dry_run=dry_run
+    )
+
+    async def work(directory: "Directory") -> "list[Outcome]":
+        from pentad.kernel.principal import LOCAL
+
+        with _shown_progress() as shown:
+
+            async def progress(done: int, outcome: "Outcome") -> None:
+                shown(done, outcome.source)
+
+            return await directory.importer.import_many(LOCAL, _sources(paths, form), options, progress)
+
+    outcomes = within(settings, work)
+    bad = [one for one in outcomes if not one.ok]
+    tell(
+        [one.as_json() for one in outcomes],
+        as_json,
+        lambda: [f"{one.imported.cid}  {one.source}" for one in outcomes if one.ok and one.imported is not None],
+    )
+    if not as_json:
+        for one in bad:
+            print_error(one.line())
+        new = sum(one.status in ("imported", "would be imported") for one in outcomes)
+        known = sum(one.status == "already there" for one in outcomes)
+        tail = " Nothing was stored: this was a dry run." if dry_run else ""
+        say(f"{len(outcomes):,} sources: {new:,} imported, {known:,} already there, {len(bad):,} bad.{tail}")
+    return ExitCode.FAILED if bad or not outcomes else ExitCode.OK
+
+
+async def _sources(paths: tuple[str, ...], form: str | None) -> AsyncGenerator[Any]:
+    """The sources one after the other, each read when its turn comes."""
+    from dataclasses import replace
+
+    from pentad.rooms.directory.translate.gathering import Source, gathered
+
+    for path in paths:
+        if path == "-":
+            yield Source("-", read("-"), format=form)
+            continue
+        for source in gathered([Path(path)]):
+            yield source if form is None or source.format is not None else replace(source, format=form)
+
+
+@click.command()
+@click.argument("record")
+@click.option("--to", "form", required=True, metavar="FORMAT", help="a2a, ghcopilot, agentskills, mcp, claude, ...")
+@out_option
+@store_options
+def export(record: str, form: str, out: Path | None, settings: "Settings") -> None:
+    """Write RECORD (a file, -, a CID or name:version) in another format; what that has no place for is told."""
+    from pentad.rooms.directory.translate.formats import export_format, export_record
+
+    async def work(directory: "Directory") -> Any:
+        return export_record(export_format(form), await record_given(directory, record))
+
+    text, losses = within(settings, work)
+    write(text, out)
+    for loss in losses:
+        warn(loss.line())
+
+
+@click.command()
+@click.argument("record")
+@click.option("--to", "version", required=True, metavar="VERSION", help="The OASF version, such as 1.1.0.")
+@click.option("--push", "store", is_flag=True, help="Store the result and print its CID instead.")
+@json_option
+@out_option
+@store_options
+def migrate(
+    record: str, version: str, store: bool, as_json: bool, out: Path | None, settings: "Settings"
+) -> int:  # fmt: skip
+    """Translate RECORD (a file, -, a CID or name:version) to another OASF version; what became of what is told."""
+    from pentad.rooms.directory.translate.migration import Migrated
+    from pentad.rooms.directory.translate.migration import migrate as migrated
+
+    async def work(directory: "Directory") -> tuple[Migrated, str | None]:
+        from pentad.kernel.principal import LOCAL
+
+        moved = migrated(await record_given(directory, record), version)
+        if not store or not moved.valid:
+            return moved, None
+        return moved, (await directory.node.push(LOCAL, moved.record)).cid
+
+    moved, cid = within(settings, work)
+    if as_json:
+        print_json({**moved.as_json(), **({"cid": cid} if cid else {})})
+        return ExitCode.OK if moved.valid else ExitCode.FAILED
+    write(cid or indented(moved.record), out)
+    for mapping in moved.mappings:
+        if mapping.how not in ("same name", "same id"):
+            say(f"{mapping.family} {mapping.before} -> {mapping.after or 'nothing'} ({mapping.how})")
+    for loss in moved.losses:
+        warn(loss.line())
+    for problem in moved.problems:
+        print_error(problem)
+    return ExitCode.OK if moved.valid else ExitCode.FAILED
+
+
+@contextmanager
+def _shown_progress() -> Generator[Callable[[int, str], None]]:
+    """One line on a terminal's stderr that goes away when it is done; nothing where nobody looks."""
+    if not sys.stderr.isatty():
+        yield lambda done, what: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.completed} {task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        line = bar.add_task("sources", total=None)
+        yield lambda done, what: bar.update(line, description=what, completed=done)

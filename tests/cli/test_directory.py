@@ -1,0 +1,143 @@
+"""`pentad directory`: what its verbs print, where, and how they end."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.processes import run
+from tests.rooms.directory.oasf.samples import sample
+from tests.rooms.directory.translate.sources import CARD, SERVER, SKILL
+
+NAME = "example.org/paper-reader"
+
+
+def saved(home: Path, name: str, data: Any) -> str:
+    path = home / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
+    return name
+
+
+def directory(home: Path, *args: str, stdin: str = "", code: int = 0) -> str:
+    done = run("directory", *args, "--data", str(home / "data"), home=home, stdin=stdin)
+    assert done.returncode == code, done
+    assert code or "error:" not in done.stderr
+    return done.stdout if code == 0 else done.stdout + done.stderr
+
+
+def pushed(home: Path, **changes: Any) -> str:
+    return directory(home, "push", "-", stdin=json.dumps({**sample("1.0.0"), **changes})).strip()
+
+
+@pytest.mark.requirement("dir:cli:validate")
+def test_validate_is_silent_about_good_records_and_precise_about_bad_ones(tmp_path: Path) -> None:
+    good = [saved(tmp_path, f"{version}.json", sample(version)) for version in ("0.3.1", "0.7.0", "0.8.0", "1.1.0")]
+    assert directory(tmp_path, "validate", *good) == ""
+    bad = saved(tmp_path, "bad.json", {key: value for key, value in sample("1.0.0").items() if key != "skills"})
+    line = 'ERROR: Required attribute "skills" is missing. Attribute path: skills.\n'
+    assert directory(tmp_path, "validate", bad, code=1) == line
+    assert directory(tmp_path, "validate", "-", stdin="{", code=1).startswith("ERROR: not valid JSON")
+    (told,) = json.loads(directory(tmp_path, "validate", good[0], "--json"))
+    assert (told["valid"], told["errors"]) == (True, [])
+    assert "cannot be read" in directory(tmp_path, "validate", "nowhere.json", code=2)
+
+
+@pytest.mark.requirement("dir:cli:validate")
+def test_validate_mends_what_is_certain(tmp_path: Path) -> None:
+    wrong = sample("1.0.0")
+    wrong["descriptoin"] = wrong.pop("description")
+    fixed = run("directory", "validate", "-", "--fix", home=tmp_path, stdin=json.dumps(wrong))
+    assert json.loads(fixed.stdout) == sample("1.0.0")
+    assert "descriptoin" in fixed.stderr
+
+
+@pytest.mark.requirement("dir:cli:push-pull")
+def test_a_record_is_pushed_and_pulled(tmp_path: Path) -> None:
+    cid = pushed(tmp_path)
+    assert pushed(tmp_path) == cid
+    assert json.loads(directory(tmp_path, "pull", cid)) == sample("1.0.0")
+    assert directory(tmp_path, "pull", NAME, "--canonical", "--out", "out.json") == ""
+    assert json.loads((tmp_path / "out.json").read_text()) == sample("1.0.0")
+    assert directory(tmp_path, "resolve", f"{NAME}:v2.4.0").strip() == cid
+    assert "no record found" in directory(tmp_path, "pull", "nobody", code=3)
+    refused = directory(tmp_path, "push", "-", stdin='{"schema_version": "1.0.0"}', code=1)
+    assert "record validation failed" in refused
+    assert directory(tmp_path, "delete", cid) == ""
+    assert "no record found" in directory(tmp_path, "resolve", NAME, code=3)
+
+
+@pytest.mark.requirement("dir:cli:search")
+def test_records_are_searched_by_words_and_filters(tmp_path: Path) -> None:
+    first = pushed(tmp_path)
+    second = pushed(tmp_path, name="example.org/gardener", version="v1.0.0", description="Waters plants.")
+    listed = directory(tmp_path, "search")
+    assert listed.index(second) < listed.index(first), "newest first"
+    assert first not in directory(tmp_path, "search", "plants")
+    told = json.loads(directory(tmp_path, "search", "--name", "*reader", "--version", ">=v2", "--json"))
+    assert [one["cid"] for one in told["records"]] == [first]
+    assert (told["total"], told["has_more"]) == (1, False)
+    assert directory(tmp_path, "search", "--skill", "*nothing*") == ""
+    assert "10*" in directory(tmp_path, "search", "--skill-id", "10*", code=1)
+
+
+@pytest.mark.requirement("dir:cli:import", "dir:hostile:bundles")
+def test_a_folder_is_imported_and_bad_sources_are_told(tmp_path: Path) -> None:
+    saved(tmp_path, "agents/agent-card.json", CARD)
+    saved(tmp_path, "agents/server.json", SERVER)
+    saved(tmp_path, "agents/forms/SKILL.md", SKILL)
+    dry = directory(tmp_path, "import", "agents", "--dry-run")
+    assert len(dry.splitlines()) == 3
+    assert directory(tmp_path, "search") == "", "a dry run stores nothing"
+    assert directory(tmp_path, "import", "agents") == dry, "the same sources, the same CIDs"
+    again = json.loads(directory(tmp_path, "import", "agents", "--json"))
+    assert {one["status"] for one in again} == {"already there"}
+    slipping = io.BytesIO()
+    with zipfile.ZipFile(slipping, "w") as archive:
+        archive.writestr("SKILL.md", SKILL)
+        archive.writestr("../../outside.txt", "x")
+    (tmp_path / "agents" / "slip.zip").write_bytes(slipping.getvalue())
+    told = directory(tmp_path, "import", "agents", code=1)
+    assert "leads out of its folder" in told
+    assert "4 sources: 0 imported, 3 already there, 1 bad." in told
+    assert not (tmp_path.parent / "outside.txt").exists()
+    assert "does not exist" in directory(tmp_path, "import", "nowhere", code=2)
+
+
+@pytest.mark.requirement("dir:cli:export", "dir:cli:migrate", "dir:cli:diff")
+def test_records_are_exported_migrated_and_compared(tmp_path: Path) -> None:
+    card = saved(tmp_path, "card.json", CARD)
+    directory(tmp_path, "import", card)
+    assert json.loads(directory(tmp_path, "export", "Route planner", "--to", "a2a")) == CARD
+    assert "A2A module not found" in directory(tmp_path, "export", "-", "--to", "a2a", stdin=_bare(), code=1)
+    old = saved(tmp_path, "old.json", sample("0.7.0"))
+    assert directory(tmp_path, "migrate", old, "--to", "1.1.0", "--out", "new.json") == ""
+    assert directory(tmp_path, "validate", "new.json") == ""
+    cid = directory(tmp_path, "migrate", old, "--to", "1.1.0", "--push").strip()
+    assert json.loads(directory(tmp_path, "pull", cid)) == json.loads((tmp_path / "new.json").read_text())
+    assert directory(tmp_path, "diff", cid, "new.json") == "The records say the same.\n"
+    assert "schema_version" in directory(tmp_path, "diff", old, "new.json")
+    assert json.loads(directory(tmp_path, "diff", old, "new.json", "--json"))["same"] is False
+
+
+def _bare() -> str:
+    return json.dumps({**sample("1.0.0"), "modules": []})
+
+
+@pytest.mark.requirement("dir:cli:trust", "dir:cli:history")
+def test_a_record_is_signed_and_verified_and_has_a_lineage(tmp_path: Path) -> None:
+    cid = pushed(tmp_path)
+    assert directory(tmp_path, "verify", cid, code=1) == "not trusted: no signatures found\n"
+    assert directory(tmp_path, "sign", cid) == ""
+    assert directory(tmp_path, "verify", NAME) == "trusted\n"
+    told = json.loads(directory(tmp_path, "verify", cid, "--json"))
+    assert told["signers"][0]["issuer"] == "key:Ed25519"
+    key = saved(tmp_path, "key.pub", told["signers"][0]["identity"])
+    assert directory(tmp_path, "verify", cid, "--key", str(tmp_path / key)) == "trusted\n"
+    newer = pushed(tmp_path, version="v3.0.0")
+    lines = directory(tmp_path, "lineage", NAME).splitlines()
+    assert [line.split()[2] for line in lines[1:]] == [cid, newer]
+    assert directory(tmp_path, "versions").splitlines()[-1] == "1.1.0 (default)"
