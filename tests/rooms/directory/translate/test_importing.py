@@ -101,6 +101,21 @@ async def test_an_unknown_skill_is_refused_by_name(importer: Importer, skill: st
 
 
 @pytest.mark.anyio
+async def test_a_source_that_says_nothing_of_itself_is_not_classified_by_what_others_wrote(importer: Importer):
+    imported = await importer.import_one(LOCAL, {"server": {"remotes": [{"url": "https://example.org"}]}})
+    assert (imported.status, imported.suggested) == ("invalid", [])
+    assert any('"skills" is empty' in error for error in imported.errors)
+
+
+@pytest.mark.anyio
+async def test_the_namespace_of_a_name_does_not_classify_a_record(importer: Importer):
+    dry = ImportOptions(dry_run=True)
+    first = await importer.import_one(LOCAL, SERVER | {"name": "io.github.vendor/files"}, options=dry)
+    other = await importer.import_one(LOCAL, SERVER | {"name": "org.poetry.chemistry/files"}, options=dry)
+    assert [one.name for one in first.suggested] == [one.name for one in other.suggested]
+
+
+@pytest.mark.anyio
 async def test_a_record_that_cannot_be_valid_is_told_and_not_stored(importer: Importer, here: Here):
     imported = await importer.import_one(LOCAL, SERVER, options=ImportOptions(schema_version="0.3.1"))
     assert imported.status == "invalid"

@@ -5,6 +5,8 @@ from typing import Any, Final
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.directory.translate.envelope import (
     NOTHING_GIVEN,
+    UNNAMED_CARD,
+    UNWRITTEN_CARD,
     Given,
     carried,
     carried_json,
@@ -35,8 +37,8 @@ def to_record(source: dict[str, Any], given: Given = NOTHING_GIVEN) -> Translate
         "artifact": artifact,
     }
     record = framed(
-        name=text_of(card.get("name")) or "generated-agent",
-        description=text_of(card.get("description")) or "Agent generated from A2A card",
+        name=text_of(card.get("name")) or UNNAMED_CARD,
+        description=text_of(card.get("description")) or UNWRITTEN_CARD,
         version=text_of(card.get("version")),
         authors=[text_of(provider.get("organization")) or ""],
         created_at=dated((card.get("created_at"), card.get("createdAt"), card.get("updatedAt"))),

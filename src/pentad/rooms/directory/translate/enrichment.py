@@ -12,6 +12,7 @@ from pentad.kernel.names import did_you_mean
 from pentad.rooms.directory.oasf.suggest import suggest
 from pentad.rooms.directory.oasf.taxonomy import ClassEntry, taxonomy
 from pentad.rooms.directory.translate.carried_classes import class_item
+from pentad.rooms.directory.translate.envelope import UNWRITTEN
 from pentad.rooms.directory.translate.shapes import items_of, mapping_of, objects_of, text_of, texts_of
 
 _MOST: Final = {"skill": 3, "domain": 2}
@@ -77,7 +78,9 @@ def _suggested(text: str, family: Literal["skill", "domain"], version: str) -> l
 
 def words_of(record: dict[str, Any]) -> str:
     """The text a record is classified by: its name, its description, and what its tools and skills are called."""
-    parts = [str(record.get("name", "")), str(record.get("description", ""))]
+    name, description = str(record.get("name", "")), str(record.get("description", ""))
+    # the namespace says who, not what; what nobody wrote says nothing
+    parts = [text for text in (name.rstrip("/").rsplit("/", 1)[-1], description) if text not in UNWRITTEN]
     for module in objects_of(record.get("modules")) + objects_of(record.get("extensions")):
         data = mapping_of(module.get("data"))
         card = mapping_of(data.get("card_data"))

@@ -24,6 +24,13 @@ SCHEMA_VERSION: Final = "1.0.0"
 UNDATED: Final = "1970-01-01T00:00:00Z"
 """The date of a record whose source has none."""
 
+UNWRITTEN_SERVER: Final = "Agent generated from MCP server JSON"
+UNWRITTEN_CARD: Final = "Agent generated from A2A card"
+UNNAMED_SERVER: Final = "generated-mcp-agent"
+UNNAMED_CARD: Final = "generated-agent"
+UNWRITTEN: Final = frozenset({UNWRITTEN_SERVER, UNWRITTEN_CARD, UNNAMED_SERVER, UNNAMED_CARD})
+"""Names and descriptions of records whose sources have none."""
+
 DEFAULT_VERSION: Final = "v1.0.0"
 JSON_MEDIA: Final = "application/json"
 MOST_SOURCE_BYTES: Final = 2 * 1024 * 1024

@@ -10,6 +10,7 @@ from pentad.kernel.errors import InvalidInput
 from pentad.rooms.directory.translate.envelope import (
     NOTHING_GIVEN,
     UNDATED,
+    UNNAMED_SERVER,
     Carried,
     Given,
     carried,
@@ -48,7 +49,6 @@ from pentad.rooms.directory.translate.shapes import (
 CONFIG: Final = "application/vnd.mcp.config+json"
 """The kind of an artifact that is a host's mcp.json."""
 
-_DESCRIBED: Final = "Agent generated from MCP configuration"
 _OWN: Final = "workspaceFolder|workspaceFolderBasename|userHome|pathSeparator"
 """What hosts put in by themselves; nobody has to supply it."""
 
@@ -88,9 +88,9 @@ def to_record(source: dict[str, Any], given: Given = NOTHING_GIVEN) -> Translate
         raise InvalidInput("no servers found in MCP configuration", hint="Give every server a command or a url.")
     artifact, rounded = json_descriptor(clean, CONFIG)
     servers = servers_of(ordered)
-    name = next(iter(servers)) if len(servers) == 1 else "generated-mcp-agent"
+    name = next(iter(servers)) if len(servers) == 1 else UNNAMED_SERVER
     told = [text_of(server.get("description")) for server in servers.values()]
-    described = " ".join(text for text in told if text) or _DESCRIBED
+    described = " ".join(text for text in told if text) or f"MCP servers: {', '.join(servers)}"
     reached = {launch.name for launch in launches}
     losses += [
         Loss(f"{key}", "it has neither a command nor a url, so no connection was made of it")

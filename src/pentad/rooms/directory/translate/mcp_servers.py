@@ -8,7 +8,15 @@ import re
 from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.directory.translate.envelope import NOTHING_GIVEN, Given, dated, framed, json_descriptor
+from pentad.rooms.directory.translate.envelope import (
+    NOTHING_GIVEN,
+    UNNAMED_SERVER,
+    UNWRITTEN_SERVER,
+    Given,
+    dated,
+    framed,
+    json_descriptor,
+)
 from pentad.rooms.directory.translate.launches import MODULES, Launch, Variable, connection_of, transport_of
 from pentad.rooms.directory.translate.losses import Loss, Translated
 from pentad.rooms.directory.translate.shapes import (
@@ -43,8 +51,8 @@ def to_record(source: dict[str, Any], given: Given = NOTHING_GIVEN) -> Translate
         )
     artifact, losses = json_descriptor(server)
     losses += [Loss(key, "only the server itself is imported") for key in source if key != "server"]
-    name = text_of(server.get("name")) or "generated-mcp-agent"
-    described = text_of(server.get("description")) or "Agent generated from MCP server JSON"
+    name = text_of(server.get("name")) or UNNAMED_SERVER
+    described = text_of(server.get("description")) or UNWRITTEN_SERVER
     data = {
         "name": name,
         "description": described,
