@@ -22,6 +22,7 @@ from pentad.search.arrays import Matrix
 from pentad.search.bm25 import Lexicon
 from pentad.search.collection import Collection
 from pentad.search.documents import Document, Ranking
+from pentad.search.files import VectorFiles
 from pentad.search.hybrid import Scope, hybrid, lexical
 from pentad.search.roster import Rosters
 from pentad.search.text import query_terms, terms
@@ -122,6 +123,12 @@ class Engine:
         query = checked(question.vector, collection.dimensions or 0, 1)[0]
         hits, features = hybrid(scope, self.vectors, query, question.limit)
         return Ranking(hits, "hybrid", features, idf)
+
+    def prepare(self, rows: Rows, number: int) -> None:
+        """Load what questions to a collection will need."""
+        collection = collections.numbered(rows, number)
+        if collection is not None and collection.vectors and isinstance(self.vectors, VectorFiles):
+            self.vectors.prepare(rows, collection, self._rosters.members(rows, collection))
 
     def _with_vectors(
         self, tx: Transaction, collection: Collection, numbered: Sequence[tuple[int, Document]], model: Model | None

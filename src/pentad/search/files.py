@@ -26,6 +26,7 @@ from pentad.search.vectors import Near, best_windows
 
 _BATCH: Final = 4_096
 _LEAST_RESCORED: Final = 400
+_RESCORED_EACH: Final = 4
 _OPEN: Final = 256
 _LITTLE_WASTE: Final = 1_000
 _GATHER_SHARE: Final = 4
@@ -84,10 +85,12 @@ class VectorFiles:
         wanted = count
         while True:
             places = self._likely(view, mask, query, wanted)
-            near = best_windows(*_exactly(view, places, query), members, count)
+            rows_found = _exactly(view, places, query)
+            near = best_windows(*rows_found, members, count)
             # Several windows of one document may crowd others out; look further until there are enough documents.
             if near.documents.size >= count or places.size < wanted or wanted >= view.head.rows:
-                return near
+                sieved = view.sieve is not None and places.size < view.head.rows
+                return replace(near, pool=np.unique(rows_found[0])) if sieved else near
             wanted *= 4
 
     def compared(
@@ -96,6 +99,10 @@ class VectorFiles:
         view = self._view(rows, collection, members)
         places = view.lookup.places(documents)
         return best_windows(*_exactly(view, places, query), members, None)
+
+    def prepare(self, rows: Rows, collection: Collection, members: Members) -> None:
+        """Bring the files up to date before somebody has to wait for it."""
+        self._view(rows, collection, members)
 
     def sweep(self, kept: set[str]) -> None:
         """Take away the files of collections that are no more."""
@@ -111,7 +118,7 @@ class VectorFiles:
         if size <= count:
             return np.arange(view.head.rows) if mask is None else np.flatnonzero(mask)
         if view.sieve is not None and size > self.exact_up_to:
-            return view.sieve.passing(query, mask, max(_LEAST_RESCORED, 2 * count))
+            return view.sieve.passing(query, mask, max(_LEAST_RESCORED, _RESCORED_EACH * count))
         if mask is not None and size * _GATHER_SHARE < view.head.rows:
             places = np.flatnonzero(mask)
             return places[_highest(view.slots.vectors[places] @ query, count)]

@@ -72,7 +72,7 @@ def hybrid(scope: Scope, vectors: VectorStore, query: Matrix, limit: int) -> tup
     if not first.documents.size:
         return _hits(scope, fused, limit), _features(scope, fused, None)
     pulled = _pulled(scope, vectors, query, fused)
-    second = _asked(scope, vectors, pulled, count)
+    second = _asked_again(scope, vectors, pulled, count, first)
     ranked = _fused(scope, vectors, pulled, by_words, second)
     ranked = _with_true_cosines(scope, vectors, query, ranked)
     return _hits(scope, ranked, limit), _features(scope, ranked, first)
@@ -80,6 +80,14 @@ def hybrid(scope: Scope, vectors: VectorStore, query: Matrix, limit: int) -> tup
 
 def _asked(scope: Scope, vectors: VectorStore, query: Matrix, count: int) -> Near:
     return vectors.nearest(scope.rows, scope.collection, scope.members, scope.allowed, query, count)
+
+
+def _asked_again(scope: Scope, vectors: VectorStore, query: Matrix, count: int, first: Near) -> Near:
+    """The nearest to a question that was moved a little."""
+    if first.pool is None:
+        return _asked(scope, vectors, query, count)
+    near = vectors.compared(scope.rows, scope.collection, scope.members, query, first.pool)
+    return Near(near.documents[:count], near.cosines[:count], near.vectors[:count])
 
 
 def _fused(scope: Scope, vectors: VectorStore, query: Matrix, by_words: Places, near: Near) -> Candidates:

@@ -17,6 +17,8 @@ from pentad.search.files import VectorFiles
 from pentad.search.vectors import checked
 
 _TOGETHER: Final = 32
+_WORTH_PREPARING: Final = 5_000
+"""Collections of so many vectors have their files written before somebody asks."""
 _ONE_AT_A_TIME: Final = 0x53454152_4348
 """The advisory lock of whoever makes an index."""
 
@@ -40,6 +42,9 @@ class Upkeep:
         elif isinstance(files := self._engine.vectors, VectorFiles):
             kept = await self._database.read(_tokens)
             await asyncio.to_thread(files.sweep, kept)
+            for number, size in await self._database.read(_sizes):
+                if size >= _WORTH_PREPARING:
+                    await self._database.read(lambda rows, number=number: self._engine.prepare(rows, number))
 
     async def embed(self, embedder: Embedder, most: int | None) -> int:
         """Make vectors for documents that wait for them, a few at a time."""
@@ -71,9 +76,9 @@ class Upkeep:
             more = await self._database.write(step)
 
     async def _index_large_ones(self) -> None:
-        from pentad.search.pgvector import available, index_name, indexed, make_index, strays
+        from pentad.search.pgvector import index_name, indexed, make_index, strays, switched_on
 
-        if not await self._database.read(available):
+        if not await switched_on(self._database):
             return
         for stray in await self._database.read(strays):
             await self._database.write(lambda tx, stray=stray: tx.run(f"DROP INDEX IF EXISTS {stray}"))

@@ -28,6 +28,8 @@ class Near:
     documents: NDArray[np.intp]
     cosines: NDArray[np.float64]
     vectors: Matrix
+    pool: NDArray[np.intp] | None = None
+    """Where not every document was compared: those that were. A question close to this one need look no further."""
 
 
 class VectorStore(Protocol):

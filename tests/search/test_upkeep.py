@@ -1,0 +1,117 @@
+"""Chores: merging, clearing away, vectors that come later, indexes for large collections."""
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from pentad.kernel.ports import Database
+from pentad.search.documents import Document
+from pentad.search.index import SearchIndex
+from tests.search.hashing import HashingEmbedder
+from tests.search.opening import SENTENCES, found, put, remove
+from tests.stores import Stores
+
+pytestmark = pytest.mark.anyio
+TABLES = ("collections", "fields", "documents", "segments", "postings", "removed", "vectors", "pending")
+
+
+class Neighbours(HashingEmbedder):
+    """Asks for what is near the row a question names."""
+
+    def __init__(self, rows: np.ndarray) -> None:
+        super().__init__(dimensions=rows.shape[1])
+        self._rows = rows
+
+    def vector(self, text: str) -> np.ndarray:
+        near = self._rows[int(text)] + 0.05 * np.random.default_rng(int(text)).standard_normal(self.dimensions)
+        return (near / np.linalg.norm(near)).astype("<f4")
+
+
+async def count(database: Database, table: str) -> int:
+    return await database.read(lambda rows: rows.value(f"SELECT count(*) FROM search_{table}"))
+
+
+async def test_many_small_segments_become_few(database: Database, index: SearchIndex):
+    for number in range(40):
+        await put(database, index, {number: f"ship number{number}"})
+    await remove(database, index, range(5))
+    before = await index.search("shore", "ship number7", limit=50)
+    assert await count(database, "postings") == 80
+    await index.tidy()
+    assert await count(database, "segments") < 8
+    assert await count(database, "postings") < 45
+    assert await index.search("shore", "ship number7", limit=50) == before
+
+
+async def test_lists_of_removed_documents_are_dropped_by_a_merge(database: Database, index: SearchIndex):
+    for number in range(9):
+        await put(database, index, {number: f"only{number}"})
+    await remove(database, index, [3])
+    await index.tidy()
+    left = await database.read(lambda rows: rows.value("SELECT count(*) FROM search_postings WHERE term = 'only3'"))
+    assert left == 0
+
+
+async def test_nothing_is_left_of_a_dropped_collection(database: Database, index: SearchIndex, stores: Stores):
+    await put(database, index, SENTENCES)
+    await put(database, index, {7: "waiting"}, with_vectors=False)
+    await remove(database, index, [1])
+    await found(index, "ships")
+    await database.write(lambda tx: index.drop(tx, "shore"))
+    await index.tidy()
+    assert {table: await count(database, table) for table in TABLES} == dict.fromkeys(TABLES, 0)
+    assert list((stores.data / "search").glob("*")) == []
+
+
+async def test_documents_get_their_vectors_later(database: Database, index: SearchIndex, embedder: HashingEmbedder):
+    await put(database, index, SENTENCES, with_vectors=False)
+    assert (await index.search("shore", "ships", limit=3)).retrieval == "lexical"
+    await remove(database, index, [6])
+    assert await index.embed_pending() == 5
+    assert await count(database, "pending") == 0
+    ranking = await index.search("shore", "ships", limit=9)
+    assert ranking.retrieval == "hybrid"
+    assert all(hit.cosine is not None for hit in ranking.hits)
+
+
+async def test_what_waits_is_embedded_and_merged_in_the_background(database: Database, index: SearchIndex):
+    await put(database, index, {0: "left over"}, with_vectors=False)
+    index.start()
+    try:
+        async with asyncio.timeout(30):
+            while await count(database, "pending"):
+                await asyncio.sleep(0.01)
+            for number in range(1, 12):
+                await put(database, index, {number: f"ship {number}"}, with_vectors=False)
+            while await count(database, "pending") or await count(database, "segments") > 8:
+                await asyncio.sleep(0.01)
+    finally:
+        await index.stop()
+
+
+async def test_a_large_collection_is_searched_almost_exactly(database: Database, stores: Stores):
+    random = np.random.default_rng(5)
+    centres = random.standard_normal((40, 128))
+    vectors = centres[random.integers(0, 40, 4_000)] + 0.5 * random.standard_normal((4_000, 128))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype("<f4")
+    embedder = Neighbours(vectors)
+    sieved = SearchIndex(database, stores.data / "sieved", embedder, exact_up_to=1_000)
+    exact = SearchIndex(database, stores.data / "exact", embedder, exact_up_to=100_000)
+    documents = [Document(number, "", ["x"], row.tobytes()) for number, row in enumerate(vectors)]
+    await database.write(lambda tx: sieved.put(tx, "large", documents))
+    await sieved.tidy()
+    if database.dialect == "postgres":
+        names = "SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'search_vectors_of_%'"
+        assert await database.read(lambda rows: rows.value(names)) == 1
+    same = 0
+    for turn in range(20):
+        answers = [await one.search("large", str(turn * 199), limit=10) for one in (sieved, exact)]
+        same += len(set.intersection(*({hit.id for hit in answer.hits} for answer in answers)))
+    assert same >= 198
+    narrow = await sieved.search("large", "7", limit=10, allowed=[5, 6])
+    assert {hit.id for hit in narrow.hits} == {5, 6}
+    await database.write(lambda tx: sieved.drop(tx, "large"))
+    await sieved.tidy()
+    if database.dialect == "postgres":
+        assert await database.read(lambda rows: rows.value(names)) == 0
