@@ -72,7 +72,7 @@ class MiniLM:
         try:
             return (
                 open_tokenizer((folder / TOKENIZER_FILE).read_bytes()),
-                open_session((folder / GRAPH_FILE).read_bytes()),
+                open_session(folder / GRAPH_FILE),
             )
         except Exception:  # noqa: BLE001  whatever these libraries make of a damaged file
             raise Unavailable(

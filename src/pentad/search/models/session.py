@@ -1,12 +1,12 @@
 """Runs a sentence encoder with onnxruntime, one text at a time.
 
-A batch would be padded to its longest text; measured per text, a run of one is the cheapest there is (27 ms of a
-processor for a passage of 130 words against 33 in batches of 16), and two texts side by side on two threads are twice
-as fast, which a batch split over two threads is not.
+A batch is padded to its longest text and leaves the caches: a passage of 130 words takes 28 ms of a processor alone, 38
+in a batch of 16, and 53 where two threads share a run and wait for one another (docs/decisions/007-embedding-model.md).
 """
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -19,14 +19,17 @@ class Session(Protocol):
     def run(self, outputs: Sequence[str], inputs: "Mapping[str, NDArray[Any]]", /) -> "Sequence[NDArray[Any]]": ...
 
 
-def open_session(graph: bytes) -> Session:
-    """A graph ready to run; safe to use from several threads."""
+def open_session(graph: bytes | Path) -> Session:
+    """A graph, or the file of one, ready to run; safe to use from several threads."""
     onnxruntime: Any = import_module("onnxruntime")
+    content = str(graph) if isinstance(graph, Path) else graph
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    # The further levels took a third more time to load and made queries no faster.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
 def encode(session: Session, batch: Sequence[Sequence[int]]) -> "NDArray[Any]":
