@@ -4,12 +4,15 @@ Only what can be decided by the tables alone is done here: attributes a version 
 What means the same under another name is carried over before.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from pentad.rooms.directory.oasf.objects import Attribute, Objects, Shape, objects
 from pentad.rooms.directory.translate.carried_locators import carried_locator
 from pentad.rooms.directory.translate.losses import Loss
 from pentad.rooms.directory.translate.shapes import items_of, mapping_of
+
+_GONE: Final = object()
+"""Stands for a value that had to go; null is a value like any other."""
 
 
 class Fitting:
@@ -25,7 +28,8 @@ class Fitting:
 
     def field(self, name: str, value: Any) -> Any:
         """A field of the record itself."""
-        return self._attribute(self._facts.root.attributes[name], value, name)
+        fitted = self._attribute(self._facts.root.attributes[name], value, name)
+        return value if fitted is _GONE else fitted
 
     def has_field(self, name: str) -> bool:
         return name in self._facts.root.attributes
@@ -40,7 +44,7 @@ class Fitting:
                 self._losses.append(Loss(f"{path}.{name}", f"OASF {self._version} has no place for it"))
                 continue
             fitted = self._attribute(attribute, item, f"{path}.{name}")
-            if fitted is not None:
+            if fitted is not _GONE:
                 kept[name] = fitted
         return kept
 
@@ -49,16 +53,16 @@ class Fitting:
             fitted = [
                 made
                 for index, item in enumerate(items_of(value))
-                if (made := self._item(attribute, item, f"{path}[{index}]")) is not None
+                if (made := self._item(attribute, item, f"{path}[{index}]")) is not _GONE
             ]
-            return fitted if fitted or not value or attribute.requirement == "required" else None
+            return fitted if fitted or not value or attribute.requirement == "required" else _GONE
         return self._item(attribute, value, path)
 
     def _item(self, attribute: Attribute, value: Any, path: str) -> Any:
         if attribute.type in self._facts.types or attribute.type.startswith("class_t:"):
             if attribute.values and value not in attribute.values:
                 self._losses.append(Loss(path, f"OASF {self._version} does not know the value {str(value)[:80]!r}"))
-                return None
+                return _GONE
             return value
         if attribute.type == "locator" and isinstance(value, dict):
             return carried_locator(mapping_of(value), self._version, self._losses, path)
