@@ -23,12 +23,14 @@ _KEPT: Final = 2_000
 class SchemaFacts:
     """What the store makes of a definition: its indexes, and the properties that are not stored but filled on reading.
 
-    `inverse` are those other objects fill; `fills` says whether reading has to do anything at all.
+    `inverse` are those other objects fill, and `carried` those of them a caller may give, to be written into the other
+    objects; `fills` says whether reading has to do anything at all.
     """
 
     indexes: IndexPlan
     inverse: tuple[str, ...]
     fills: bool
+    carried: tuple[str, ...] = ()
 
 
 class Definitions:
@@ -81,9 +83,10 @@ def _whole(schema: Schema) -> dict[str, Any]:
 
 
 def _facts(definition: "CompiledSchema") -> SchemaFacts:
-    inverse = tuple(one.path[0] for one in definition.references if one.inversed_by is not None)
+    inverse = tuple(one.path[0] for one in definition.references if one.filled)
+    carried = tuple(one.path[0] for one in definition.written_back if one.filled)
     shows = any(one.computed is not None and one.computed.on == "read" for one in definition.properties.values())
-    return SchemaFacts(plan_of(definition), inverse, shows or bool(inverse))
+    return SchemaFacts(plan_of(definition), inverse, shows or bool(inverse), carried)
 
 
 def target(rows: Rows, ref: int | str) -> Schema | None:

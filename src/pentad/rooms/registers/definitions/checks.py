@@ -22,8 +22,10 @@ LARGEST_FILE: Final = 100 * 1024 * 1024
 LONGEST_TAG: Final = 50
 _METADATA: Final = "@self"
 _UNTYPED: Final = ("oneOf", "anyOf", "allOf", "$ref", "$dynamicRef", "enum", "not", "if")
-_WRITE_BACK: Final = ("writeBack", "removeAfterWriteBack")
-_FLAGS: Final = ("visible", "hideOnCollection", "hideOnForm", "unique", "immutable", "translatable", *_WRITE_BACK)
+_FLAGS: Final = (
+    *("visible", "hideOnCollection", "hideOnForm", "unique", "immutable", "translatable"),
+    *("writeBack", "removeAfterWriteBack"),
+)
 _PAIRS: Final = (
     ("minimum", "maximum"),
     ("minLength", "maxLength"),
@@ -176,10 +178,6 @@ def _check_relation(node: Mapping[str, Any], path: Path) -> Iterator[Finding]:
     reference = node.get("$ref")
     if isinstance(reference, str) and stored_reference(reference) is None and not reference.startswith("#"):
         yield finding((*path, "$ref"), "$ref", f"{reference[:200]!r} points outside; nothing is fetched")
-    for keyword in _WRITE_BACK:  # a value that is taken and then not written back would be lost without a word
-        if node.get(keyword) is True:
-            message = "is not done: write the property of the other object; inversedBy shows it here at once"
-            yield finding((*path, keyword), keyword, message)
     rule = node.get("onDelete")
     if rule is None:
         return

@@ -32,6 +32,7 @@ from pentad.rooms.registers.definitions.shapes import mapping
 from pentad.rooms.registers.definitions.storable import text_of
 from pentad.rooms.registers.definitions.suggestions import with_suggestions
 from pentad.rooms.registers.definitions.translation import to_json_schema
+from pentad.rooms.registers.definitions.writing_back import check_write_back
 
 BOUNDS: Final = SchemaBounds()
 LONGEST_SEARCH_TEXT: Final = 100_000
@@ -66,6 +67,7 @@ class CompiledSchema:
         self.properties: Mapping[str, Property] = properties
         self.required = frozenset(cast("list[str]", body["required"]))
         self.references = tuple(references_of(properties))
+        self.written_back = tuple(reference for reference in self.references if reference.write_back)
         self.unique = tuple(_unique(body, properties))
         self.indexed = tuple(_indexed(properties, self.unique))
         self.soft = body.get("hardValidation") is False
@@ -198,7 +200,7 @@ def compile_schema(body: Mapping[str, Any], *, parents: Parents) -> CompiledSche
     bounded_copy(resolved.body, BOUNDS)
     known = {**resolved.body, "properties": {**resolved.alternatives, **resolved.body["properties"]}}
     properties = read_properties(known, resolved.sources)
-    if findings := list(check_names(resolved.body, properties)):
+    if findings := [*check_names(resolved.body, properties), *check_write_back(properties)]:
         raise _refusal(findings)
     rules = compile_json_schema(to_json_schema(resolved.body), formats=EXTRA_FORMATS, bounds=BOUNDS)
     try:

@@ -22,7 +22,11 @@ _NAME: Final = re.compile(r"[^\W_][\w.-]{0,254}")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A property whose values are objects of another schema. `path` has a `*` wherever a list is passed through."""
+    """A property whose values are objects of another schema. `path` has a `*` wherever a list is passed through.
+
+    `inversed_by` is the property of those objects that points back. With `write_back` it is written from here; with
+    `carried` as well, what is given here is only passed on to it.
+    """
 
     path: tuple[str, ...]
     target: int | str
@@ -33,6 +37,13 @@ class Reference:
     register: int | str | None = None
     validate: bool = True
     default: Any = None
+    write_back: bool = False
+    carried: bool = False
+
+    @property
+    def filled(self) -> bool:
+        """Whether objects do not keep the property but get it on reading, from what points back."""
+        return self.inversed_by is not None and (self.carried or not self.write_back)
 
 
 def stored_reference(value: Any) -> int | str | None:
@@ -74,4 +85,6 @@ def read_reference(node: Mapping[str, Any], path: tuple[str, ...], owner: Mappin
         register=stored_reference(chosen.get("register")),
         validate=both.get("validateReference") is not False,
         default=owner.get("default"),
+        write_back=both.get("writeBack") is True,
+        carried=both.get("removeAfterWriteBack") is True,
     )

@@ -6,6 +6,7 @@ that state again.
 """
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -36,6 +37,13 @@ class Held(NamedTuple):
     hash: bytes
 
 
+class Carried(NamedTuple):
+    """The objects a property that is not kept named until now, and those it is to name."""
+
+    old: Sequence[str]
+    new: Sequence[str]
+
+
 class Draft(msgspec.Struct):
     """`references` and `words` are None where they stay as they are.
 
@@ -50,6 +58,8 @@ class Draft(msgspec.Struct):
     at: float | None = None
     known: frozenset[Reference] | None = None
     """What the object pointed at before, where that is known: those references are not checked again."""
+    carried: Mapping[str, Carried] | None = None
+    """What was given for properties that are only written into other objects."""
 
     @property
     def before_version(self) -> int:

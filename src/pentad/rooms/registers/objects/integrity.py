@@ -25,9 +25,7 @@ _OBJECT_ADDRESS = "openregister://objects/"
 def references_of(definition: "CompiledSchema", data: Mapping[str, Any]) -> list[Reference]:
     """What the data points at, property by property. Embedded objects are data, not references."""
     return [
-        Reference(pointer(facts.path), named(value))
-        for facts, value in definition.targets(data)
-        if facts.inversed_by is None
+        Reference(pointer(facts.path), named(value)) for facts, value in definition.targets(data) if not facts.filled
     ]
 
 
@@ -64,7 +62,7 @@ def broken(rows: Rows, definition: "CompiledSchema", drafts: Sequence[Draft]) ->
         for position, references in enumerate(added):
             missing = [one for one in references if not _fits(one, expected, present)]
             if missing and position not in refused:
-                refused[position] = _dangling(missing, expected, present)
+                refused[position] = dangling(missing, expected, present)
                 if drafts[position].before is None:
                     present.pop(drafts[position].after.uuid, None)
     return refused
@@ -74,16 +72,25 @@ def inverse_of(
     rows: Rows, definition: "CompiledSchema", uuids: Sequence[str]
 ) -> dict[str, dict[str, list[str] | str | None]]:
     """What others say about objects (`inversedBy`): for each uuid, the properties they fill."""
-    filled: dict[str, dict[str, list[str] | str | None]] = {uuid: {} for uuid in uuids}
+    many = {facts.path[0]: facts.many for facts in definition.references if facts.filled}
+    return {
+        uuid: {name: here if many[name] else next(iter(here), None) for name, here in members.items()}
+        for uuid, members in pointing_back(rows, definition, uuids).items()
+    }
+
+
+def pointing_back(rows: Rows, definition: "CompiledSchema", uuids: Sequence[str]) -> dict[str, dict[str, list[str]]]:
+    """Who points back at objects, in order, for each of their properties that is filled on reading."""
+    found: dict[str, dict[str, list[str]]] = {uuid: {} for uuid in uuids}
     pointing = store.references_to(rows, uuids)
     living = store.living(rows, sorted({source for source, _, _ in pointing}))
     for facts in definition.references:
-        if facts.inversed_by is None:
+        if not facts.filled or facts.inversed_by is None:
             continue
         schema = find_target(rows, facts.target)
         path = pointer((facts.inversed_by,))
-        for uuid, members in filled.items():
-            here = sorted(
+        for uuid, members in found.items():
+            members[facts.path[0]] = sorted(
                 source
                 for source, reference, kind in pointing
                 if reference.target == uuid
@@ -92,8 +99,7 @@ def inverse_of(
                 and kind == schema.id
                 and (reference.path == path or reference.path.startswith(f"{path}/"))
             )
-            members[facts.path[0]] = here if facts.many else next(iter(here), None)
-    return filled
+    return found
 
 
 def _added(draft: Draft) -> list[Reference]:
@@ -116,9 +122,10 @@ def _fits(reference: Reference, expected: Mapping[str, int | None], present: Map
     return reference.target in present and present[reference.target] == expected.get(reference.path)
 
 
-def _dangling(
+def dangling(
     missing: Sequence[Reference], expected: Mapping[str, int | None], present: Mapping[str, int]
 ) -> InvalidInput:
+    """How a reference to something that is not there, or is of another kind, is refused."""
     problems: list[dict[str, Any]] = []
     for reference in missing:
         schema = expected.get(reference.path)

@@ -3,13 +3,16 @@
 What all of one write share is found out once, for there may be thousands of them.
 """
 
+from collections.abc import Mapping
+
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.catalogue_definitions import SchemaFacts
 from pentad.rooms.registers.definitions.problems import rejection
 from pentad.rooms.registers.models import Operation, StoredObject
 from pentad.rooms.registers.objects import integrity
-from pentad.rooms.registers.objects.drafts import Draft
+from pentad.rooms.registers.objects.carrying import carried_off
+from pentad.rooms.registers.objects.drafts import Carried, Draft
 from pentad.rooms.registers.objects.refusals import SHORT, chosen_uuid, refuse_long
 from pentad.rooms.registers.objects.steps import Task
 
@@ -22,14 +25,15 @@ def caller_facts(task: Task) -> dict[str, str]:
 class NewObjects:
     """Makes the drafts of one write."""
 
-    __slots__ = ("_access", "_facts", "_free", "_inverse", "_long", "_organisation", "_task")
+    __slots__ = ("_access", "_carried", "_facts", "_free", "_inverse", "_long", "_organisation", "_task")
 
     def __init__(self, task: Task, facts: SchemaFacts, access: AccessRules) -> None:
         self._task = task
         self._access = access
         self._facts = caller_facts(task)
         self._free = access.is_free(task.caller)
-        self._inverse = facts.inverse
+        self._inverse = frozenset(facts.inverse).difference(facts.carried)
+        self._carried = facts.carried
         self._long = facts.indexes.texts
         self._organisation = access.organisation(task.caller)
 
@@ -50,6 +54,9 @@ class NewObjects:
         if prepared.problems:
             raise rejection(prepared.problems)
         data, text = prepared.data, prepared.text
+        carried: Mapping[str, Carried] | None = None
+        if self._carried:
+            data, text, carried = carried_off(definition, data, {})
         if len(text) > SHORT:
             refuse_long(self._long, data)
         stored = StoredObject(
@@ -57,4 +64,4 @@ class NewObjects:
             text, definition.slug_of(data), caller.principal.id, self._organisation, now, now, None, None, data,
         )  # fmt: skip
         references = integrity.references_of(definition, data) if definition.references else None
-        return Draft("create", stored, None, references, definition.texts(data))
+        return Draft("create", stored, None, references, definition.texts(data), carried=carried)

@@ -3,7 +3,7 @@
 A task is what all operations of one write share.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -67,11 +67,16 @@ def failure_of_all(steps: Sequence[Step]) -> PentadError | None:
         return first
     rows = [{"index": step.index, "error": step.error.as_json()} for step in failed[:50] if step.error is not None]
     details: dict[str, Any] = {**first.details, "failed": len(failed), "rows": rows}
-    error = type(first).__new__(type(first))
-    PentadError.__init__(
-        error,
+    return restated(
+        first,
         f"Nothing was written: {len(failed)} of {len(steps)} rows failed. Row {failed[0].index}: {first.message}",
         hint=first.hint or "Correct the rows, or send them with atomic=false.",
         details=details,
     )
-    return error
+
+
+def restated(error: PentadError, message: str, *, hint: str | None, details: Mapping[str, Any]) -> PentadError:
+    """An error of the same kind that says more."""
+    other = type(error).__new__(type(error))
+    PentadError.__init__(other, message, hint=hint, details=details)
+    return other

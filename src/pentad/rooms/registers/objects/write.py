@@ -7,7 +7,9 @@ alone, and whoever wants all or nothing lets the transaction fail.
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import Any, Final, Literal, cast
+
+import msgspec
 
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
 from pentad.kernel.ports import Dialect, Rows, Transaction
@@ -16,26 +18,18 @@ from pentad.rooms.registers import catalogue_store
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.catalogue import Catalogue
 from pentad.rooms.registers.definitions.patching import json_patch, merge_patch, same_json
-from pentad.rooms.registers.definitions.problems import rejection
 from pentad.rooms.registers.models import Operation, Pair, StoredObject
-from pentad.rooms.registers.objects import integrity, locks, store, uniqueness
+from pentad.rooms.registers.objects import integrity, store, uniqueness
+from pentad.rooms.registers.objects.carrying import as_read, carried_off, named_until_now
+from pentad.rooms.registers.objects.changing import ChangedObjects
 from pentad.rooms.registers.objects.deletion import Deletion
-from pentad.rooms.registers.objects.drafts import Draft, Held, after
+from pentad.rooms.registers.objects.drafts import Draft, Held
 from pentad.rooms.registers.objects.fresh_uuids import fresh_uuids
-from pentad.rooms.registers.objects.making import NewObjects, caller_facts
-from pentad.rooms.registers.objects.refusals import (
-    SHORT,
-    check_version,
-    missing,
-    refuse_long,
-    uuid_taken,
-)
-from pentad.rooms.registers.objects.reports import ChangeAction
+from pentad.rooms.registers.objects.making import NewObjects
+from pentad.rooms.registers.objects.refusals import uuid_taken
 from pentad.rooms.registers.objects.steps import Step, Task
 from pentad.rooms.registers.objects.targets import distinct, find_targets
-
-if TYPE_CHECKING:
-    from pentad.rooms.registers.definitions.compiled import Prepared
+from pentad.rooms.registers.objects.write_back import WriteBacks, WrittenBack
 
 _Part = Literal["new", "change", "delete"]
 _PARTS: Final[dict[str, _Part]] = {"create": "new", "delete": "delete"}
@@ -46,14 +40,12 @@ class StaleDefinition(Exception):
     """The schema changed after it was read: the write starts again with the new one."""
 
 
-class ObjectWriter:
+class ObjectWriter(ChangedObjects):
     """Carries out operations on the objects of one pair."""
 
     def __init__(self, dialect: Dialect, catalogue: Catalogue, access: AccessRules) -> None:
+        super().__init__(catalogue, access)
         self._dialect: Dialect = dialect
-        self._catalogue = catalogue
-        self._definitions = catalogue.definitions
-        self._access = access
         self.deletion = Deletion(dialect, catalogue, access)
 
     def make_ready(self, task: Task, steps: Sequence[Step]) -> None:
@@ -83,7 +75,8 @@ class ObjectWriter:
     def finish(self, tx: Transaction, task: Task, draft: Draft, *, references: bool = True) -> StoredObject:
         """Write one draft made elsewhere (restore, revert, undo), under the same checks.
 
-        Without `references` they are left to `check_references`, for changes that only hold together.
+        Without `references` they are left to `check_references` and nothing is written back: for changes that only hold
+        together.
         """
         step = Step(0, _MADE_ELSEWHERE, draft=draft)
         self._finish(tx, task, [step], references=references)
@@ -92,77 +85,61 @@ class ObjectWriter:
         announce(tx, step.drafts)
         return draft.after
 
-    def drafted(self, task: Task, action: ChangeAction, held: Held, data: dict[str, Any], text: str) -> Draft:
-        """The draft that gives an object other data, which `text` holds to the letter."""
-        definition, old = task.pair.definition, held.stored
-        stored = old.altered(
-            version=old.version + 1,
-            text=text,
-            slug=definition.slug_of(data),
-            updated_at=after(old.updated_at, task.now),
-            deleted=None,
-            data=data,
-        )
-        self._refuse_long(task.pair, stored)
-        known = None if old.is_deleted else frozenset(integrity.references_of(definition, old.data))
-        references = integrity.references_of(definition, data)
-        return Draft(action, stored, held, references, definition.texts(data), known=known)
-
     def _making(self, task: Task) -> NewObjects:
         return NewObjects(task, self._definitions.facts(task.pair.definition), self._access)
-
-    def prepared(self, task: Task, data: dict[str, Any], previous: Mapping[str, Any] | None) -> "Prepared":
-        """The data as it is to be stored; InvalidInput with every problem it has."""
-        for name in self._definitions.facts(task.pair.definition).inverse:
-            data.pop(name, None)
-        prepared = task.pair.definition.prepare(data, previous=previous, now=task.now, caller_facts=caller_facts(task))
-        if prepared.problems:
-            raise rejection(prepared.problems)
-        return prepared
 
     # changes
 
     def _change_all(self, tx: Transaction, task: Task, steps: list[Step]) -> None:
-        """Changes of different objects together; a second change of the same object waits for the first."""
+        """Changes of different objects together; a second change of the same object waits for the first.
+
+        What is written back may change any object, so then each change waits for the one before it.
+        """
+        together = 1 if task.pair.definition.written_back else len(steps)
         while steps:
-            found = find_targets(tx, self._dialect, task.pair, self._access.organisation(task.caller), steps)
-            count = distinct(steps, found)
+            some = steps[:together]
+            found = find_targets(tx, self._dialect, task.pair, self._access.organisation(task.caller), some)
+            count = distinct(some, found)
             for step, held in zip(steps[:count], found, strict=False):
                 if step.error is not None:
                     continue
                 try:
-                    self._change(task, step, held)
+                    self._change(tx, task, step, held)
                 except PentadError as error:
                     step.fail(error)
             self._finish(tx, task, [step for step in steps[:count] if step.draft is not None and step.error is None])
             steps = steps[count:]
 
-    def _change(self, task: Task, step: Step, held: Held | None) -> None:
+    def _change(self, rows: Rows, task: Task, step: Step, held: Held | None) -> None:
         operation = step.operation
         if held is None and operation.action == "upsert":
             step.draft = self._making(task).draft(operation, next(fresh_uuids(task.now, 1)))
             return
         held = self.editable(task, held, operation.ref, "update", operation.if_version)
+        if self._definitions.facts(task.pair.definition).carried:
+            self._change_carrying(rows, task, step, held)
+            return
         old = held.stored
-        data = self._access.writable(task.caller, task.pair, _wanted(step, old), old.data, old.owner)
+        data = self._access.writable(task.caller, task.pair, _wanted(operation, old.data), old.data, old.owner)
         prepared = self.prepared(task, data, old.data)
         if same_json(prepared.data, old.data):
             step.succeed("unchanged", old)
             return
         step.draft = self.drafted(task, "update", held, prepared.data, prepared.text)
 
-    def editable(
-        self, task: Task, held: Held | None, ref: int | str | None, right: Literal["update", "delete"],
-        if_version: int | None,
-    ) -> Held:  # fmt: skip
-        """The object, if the caller may change it now and it is the version the caller knows."""
-        if held is None or held.stored.is_deleted:
-            raise missing(task.pair, ref)
-        stored = held.stored
-        self._access.check_object(task.caller, task.pair, right, stored)
-        check_version(stored, if_version)
-        locks.refuse_locked(stored, task.caller.principal.id, task.now)
-        return held
+    def _change_carrying(self, rows: Rows, task: Task, step: Step, held: Held) -> None:
+        """The same for an object with properties it does not keep: it is what a caller reads that is changed."""
+        definition, old = task.pair.definition, held.stored
+        named = named_until_now(rows, definition, old)
+        known = as_read(definition, old.data, named)
+        data = self._access.writable(task.caller, task.pair, _wanted(step.operation, known), known, old.owner)
+        prepared = self.prepared(task, data, known)
+        data, text, carried = carried_off(definition, prepared.data, named)
+        if same_json(data, old.data) and all(set(one.old) == set(one.new) for one in carried.values()):
+            step.succeed("unchanged", old)
+            return
+        draft = self.drafted(task, "update", held, data, text)
+        step.draft = msgspec.structs.replace(draft, carried=carried)
 
     # the end of all of them
 
@@ -177,6 +154,8 @@ class ObjectWriter:
         pair = task.pair
         keys = self._definitions.facts(pair.definition).indexes.unique
         links = references and bool(pair.definition.references)
+        backs = self._write_backs(tx) if links and pair.definition.written_back else None
+        also = WrittenBack()
         before = -1
         while before != len(steps):  # a row that is refused must not be what another one points at
             before = len(steps)
@@ -186,14 +165,25 @@ class ObjectWriter:
                 register, schema = pair.register.id, pair.schema.id
                 taken = uniqueness.conflicts(tx, self._dialect, register, schema, keys, _drafts(steps))
                 steps = self._passing(steps, taken)
+            if backs is not None:
+                also = backs.of(task, _drafts(steps))
+                steps = self._passing(steps, also.refused)
             if not links:
                 break
+        for place, draft in also.amended.items():
+            steps[place].draft = draft
         drafts = _drafts(steps)
-        if drafts:
-            store.write(tx, self._dialect, drafts, task.who)
+        for written in (drafts, [draft for _, draft in also.others]):
+            if written:
+                store.write(tx, self._dialect, written, task.who)
         for step, draft in zip(steps, drafts, strict=True):
             step.drafts.append(draft)
             step.succeed("created" if draft.before is None else "updated", draft.after)
+        for place, draft in also.others:
+            steps[place].drafts.append(draft)
+
+    def _write_backs(self, rows: Rows) -> WriteBacks:
+        return WriteBacks(rows, self._dialect, self._catalogue, self._access, self)
 
     def _uuids_taken(self, rows: Rows, steps: Sequence[Step]) -> dict[int, PentadError]:
         chosen = {
@@ -218,10 +208,6 @@ class ObjectWriter:
         for place, error in refused.items():
             steps[place].fail(error)
         return [step for place, step in enumerate(steps) if place not in refused] if refused else steps
-
-    def _refuse_long(self, pair: Pair, stored: StoredObject) -> None:
-        if len(stored.text) > SHORT:
-            refuse_long(self._definitions.facts(pair.definition).indexes.texts, stored.data)
 
     def _attach(self, tx: Transaction, task: Task, steps: Sequence[Step]) -> None:
         """The first object of a schema in a register makes the schema part of it."""
@@ -257,17 +243,16 @@ def announce(tx: Transaction, drafts: Iterable[Draft]) -> None:
         resource_updated(tx, uri)
 
 
-def _wanted(step: Step, old: StoredObject) -> dict[str, Any]:
+def _wanted(operation: Operation, old: dict[str, Any]) -> dict[str, Any]:
     """The data an operation asks for, given what is there."""
-    operation = step.operation
     if operation.action == "json_patch":
-        wanted = json_patch(old.data, operation.patch)
+        wanted = json_patch(old, operation.patch)
         if not isinstance(wanted, dict):
             raise InvalidInput("The patch leaves something that is not an object.")
         return cast("dict[str, Any]", wanted)
     if operation.data is None:
         raise InvalidInput("The operation needs data.", hint='Give data {"property": value, ...}.')
-    return merge_patch(old.data, operation.data) if operation.action == "patch" else dict(operation.data)
+    return merge_patch(old, operation.data) if operation.action == "patch" else dict(operation.data)
 
 
 def _drafts(steps: Sequence[Step]) -> list[Draft]:

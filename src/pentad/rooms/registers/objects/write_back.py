@@ -1,0 +1,323 @@
+"""Writing back: an object that names others by a property with `writeBack` is written into a property of theirs.
+
+Worked out in memory before anything is written, so that a row that is refused leaves no trace. Objects that are changed
+from several sides change once. Where the property of the others is written back too, it goes on from there; it ends,
+because one object is written into one property of another once. The rights, locks and rules of every object hold.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, cast
+
+from pentad.kernel.errors import InvalidInput, LimitExceeded, PentadError
+from pentad.kernel.ports import Dialect, Rows
+from pentad.kernel.schema import pointer
+from pentad.rooms.registers.access import AccessRules
+from pentad.rooms.registers.catalogue import Catalogue
+from pentad.rooms.registers.catalogue_definitions import target as find_target
+from pentad.rooms.registers.definitions.properties import Property
+from pentad.rooms.registers.definitions.references import Reference as ReferenceFacts
+from pentad.rooms.registers.models import Pair, StoredObject
+from pentad.rooms.registers.objects import integrity, store, uniqueness
+from pentad.rooms.registers.objects.changing import ChangedObjects
+from pentad.rooms.registers.objects.drafts import Draft, Held, Reference
+from pentad.rooms.registers.objects.steps import Task, restated
+
+_MOST_TOGETHER: Final = 10_000
+
+
+@dataclass(slots=True)
+class WrittenBack:
+    """What follows from drafts, by their positions: why some are refused, how some look now, and what else changes."""
+
+    refused: dict[int, PentadError] = field(default_factory=dict[int, PentadError])
+    amended: dict[int, Draft] = field(default_factory=dict[int, Draft])
+    others: list[tuple[int, Draft]] = field(default_factory=list[tuple[int, Draft]])
+
+
+class _Wish(NamedTuple):
+    """That an object be written into (or taken out of) what one of its properties names."""
+
+    source: StoredObject
+    facts: ReferenceFacts
+    target: str
+    adding: bool
+
+
+@dataclass(slots=True)
+class _Other:
+    """An object as it is about to be. `place` is that of its own draft, if it has one."""
+
+    task: Task
+    stored: StoredObject
+    held: Held | None
+    data: dict[str, Any]
+    place: int | None = None
+    members: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    changed: set[str] = field(default_factory=set[str])
+    by: dict[int, _Wish] = field(default_factory=dict[int, _Wish])
+
+    def own_list(self, name: str) -> list[Any]:
+        """A list that is this draft's alone; thousands may be added to it."""
+        if name not in self.changed:
+            self.data[name] = _listed(self.data.get(name))
+        return cast("list[Any]", self.data[name])
+
+    def copy(self) -> dict[str, Any]:
+        return {
+            name: self.own_list(name)[:] if name in self.changed and isinstance(value, list) else value
+            for name, value in self.data.items()
+        }
+
+
+class WriteBacks:
+    """Works out what is written back, within one unit of work."""
+
+    def __init__(
+        self, rows: Rows, dialect: Dialect, catalogue: Catalogue, access: AccessRules, making: ChangedObjects
+    ) -> None:
+        self._rows = rows
+        self._dialect: Dialect = dialect
+        self._definitions = catalogue.definitions
+        self._pair_of = catalogue.pairs_in(rows)
+        self._access = access
+        self._making = making
+        self._others: dict[str, _Other | None] = {}
+        self._schemas: dict[int | str, int | None] = {}
+
+    def of(self, task: Task, drafts: Sequence[Draft]) -> WrittenBack:
+        """What follows from drafts of one pair. Where something is refused, the rest is to be worked out again."""
+        found = self._spread_all(task, drafts, one_by_one=False)
+        if found.refused:
+            return found
+        self._make(found, drafts)
+        if len(found.refused) > 1:  # several share what was refused, and perhaps only the last of them were too much
+            closer = self._spread_all(task, drafts, one_by_one=True)
+            return closer if closer.refused else found
+        return found
+
+    def _spread_all(self, task: Task, drafts: Sequence[Draft], *, one_by_one: bool) -> WrittenBack:
+        """Carry out the wishes of every draft; with `one_by_one` the rules are asked after each."""
+        found = WrittenBack()
+        self._others = {
+            draft.after.uuid: _Other(task, draft.after, draft.before, dict(draft.after.data), place)
+            for place, draft in enumerate(drafts)
+        }
+        wishes = [list(_wishes(task.pair, draft)) for draft in drafts]
+        self._load(task, {wish.target for some in wishes for wish in some})
+        for place, some in enumerate(wishes):
+            try:
+                touched = self._spread(task, place, some)
+                if one_by_one:
+                    for other in touched:
+                        self._made(other, drafts)
+            except PentadError as error:
+                found.refused[place] = error
+        return found
+
+    # who is written where
+
+    def _spread(self, task: Task, place: int, wishes: Iterable[_Wish]) -> list[_Other]:
+        """Carry out the wishes of one draft and all that follow from them; gives what was changed."""
+        waiting = deque(wishes)
+        seen: set[tuple[str, str | None, str, bool]] = set()
+        touched: dict[str, _Other] = {}
+        while waiting:
+            wish = waiting.popleft()
+            mark = wish.target, wish.facts.inversed_by, wish.source.uuid, wish.adding
+            if mark in seen:
+                continue
+            seen.add(mark)
+            if len(seen) > _MOST_TOGETHER:
+                raise LimitExceeded(
+                    f"Writing this back would change more than {_MOST_TOGETHER} other objects.",
+                    hint="Name fewer objects at a time.",
+                )
+            other = self._target(task, wish)
+            if other is not None and (back := self._property(wish, other)) is not None:
+                following = self._put(place, wish, other, back)
+                if following is not None:
+                    touched[other.stored.uuid] = other
+                    waiting.extend(following)
+        return list(touched.values())
+
+    def _target(self, task: Task, wish: _Wish) -> _Other | None:
+        """The object a wish is about; None where it is gone and does not have to be there."""
+        if wish.target not in self._others:
+            self._load(task, {wish.target})
+        other, schema = self._others[wish.target], self._schema(wish.facts)
+        if other is not None and other.stored.schema == schema:
+            return other
+        if not wish.adding:
+            return None
+        path = pointer(wish.facts.path)
+        present = {} if other is None else {wish.target: other.stored.schema}
+        raise integrity.dangling([Reference(path, wish.target)], {path: schema}, present)
+
+    def _property(self, wish: _Wish, other: _Other) -> Property | None:
+        """The property to write into; None where there is nothing to write, because it is filled on reading."""
+        name, definition = wish.facts.inversed_by or "", other.task.pair.definition
+        back = definition.properties.get(name)
+        facts = None if back is None else back.ref
+        if not wish.adding:
+            return None if facts is not None and facts.filled else back
+        if back is None:
+            raise _refusal(wish, InvalidInput(f"The schema {other.task.pair.schema.slug!r} has no such property."))
+        if facts is None:
+            return back
+        if facts.filled:
+            if wish.facts.filled or facts.inversed_by != wish.facts.path[0]:
+                raise _refusal(wish, InvalidInput("It is not kept there either, but filled on reading."))
+            return None
+        if self._schema(facts) != wish.source.schema:
+            raise _refusal(wish, InvalidInput("It is for objects of another schema."))
+        return back
+
+    def _put(self, place: int, wish: _Wish, other: _Other, back: Property) -> list[_Wish] | None:
+        """Write into the property, or take out of it; gives what follows, None where it was so already."""
+        name, uuid = back.name, wish.source.uuid
+        members = other.members.get(name)
+        if members is None:
+            members = other.members[name] = set(_named(other.data.get(name)))
+        if (uuid in members) is wish.adding:
+            return None
+        self._permit(wish, other)
+        other.by.setdefault(place, wish)
+        pushed_out: set[str] = set()
+        if back.many or (back.ref is not None and back.ref.many):
+            values = other.own_list(name)
+            if wish.adding:
+                values.append(uuid)
+            else:
+                values[:] = [value for value in values if uuid not in _named(value)]
+        else:
+            pushed_out = members - {uuid}
+            members.clear()
+            other.data.pop(name, None)
+            if wish.adding:
+                other.data[name] = uuid
+        other.changed.add(name)
+        if wish.adding:
+            members.add(uuid)
+        else:
+            members.discard(uuid)
+        if back.ref is None or not back.ref.write_back:
+            return []
+        gone = [_Wish(other.stored, back.ref, one, False) for one in sorted(pushed_out)]
+        return [_Wish(other.stored, back.ref, uuid, wish.adding), *gone]
+
+    def _permit(self, wish: _Wish, other: _Other) -> None:
+        if other.place is not None or other.by:
+            return
+        try:
+            self._making.editable(other.task, other.held, wish.target, "update", None)
+        except PentadError as error:
+            raise _refusal(wish, error) from None
+
+    # the drafts
+
+    def _make(self, found: WrittenBack, drafts: Sequence[Draft]) -> None:
+        """The drafts of everything that was changed, each once; refused where one of them may not be so."""
+        made: dict[tuple[int, int], list[tuple[_Other, Draft]]] = {}
+        for other in self._others.values():
+            if other is None or not other.by:
+                continue
+            try:
+                draft = self._made(other, drafts)
+            except PentadError as error:
+                found.refused.update(dict.fromkeys(other.by, error))
+                continue
+            made.setdefault((draft.after.register, draft.after.schema), []).append((other, draft))
+            if other.place is None:
+                found.others.append((max(other.by), draft))
+            else:
+                found.amended[other.place] = draft
+        for (register, schema), some in made.items():
+            keys = self._definitions.facts(some[0][0].task.pair.definition).indexes.unique
+            written = [draft for _, draft in some]
+            taken = uniqueness.conflicts(self._rows, self._dialect, register, schema, keys, written)
+            for position, error in taken.items():
+                by = some[position][0].by
+                found.refused.update({place: _refusal(wish, error) for place, wish in by.items()})
+
+    def _made(self, other: _Other, drafts: Sequence[Draft]) -> Draft:
+        """The draft of a changed object, under the rules of its schema and of its single properties."""
+        task, old = other.task, None if other.held is None else other.held.stored
+        previous = None if old is None or old.is_deleted else old.data
+        try:
+            data = self._access.writable(
+                task.caller, task.pair, other.copy(), previous, None if old is None else old.owner
+            )
+            prepared = self._making.prepared(task, data, previous)
+            for name in other.changed:
+                if not other.members[name].issubset(_named(prepared.data.get(name))):
+                    raise InvalidInput(f"{name!r} is computed there, or has a default that takes its place.")
+            if other.place is not None:
+                return self._making.redrafted(task, drafts[other.place], prepared.data, prepared.text)
+            assert other.held is not None  # noqa: S101  what has no draft of its own is in the store
+            return self._making.drafted(task, "update", other.held, prepared.data, prepared.text)
+        except PentadError as error:
+            raise _refusal(next(iter(other.by.values())), error) from None
+
+    # what is known of the store
+
+    def _load(self, task: Task, uuids: set[str]) -> None:
+        wanted = sorted(uuids - self._others.keys())
+        held = store.held_by_uuid(self._rows, wanted)
+        for uuid in wanted:
+            here = held.get(uuid)
+            if here is None or here.stored.is_deleted:
+                self._others[uuid] = None
+                continue
+            stored = here.stored
+            there = Task(task.caller, self._pair_of(stored.register, stored.schema), task.now, task.who)
+            self._others[uuid] = _Other(there, stored, here, dict(stored.data))
+
+    def _schema(self, facts: ReferenceFacts) -> int | None:
+        if facts.target not in self._schemas:
+            schema = find_target(self._rows, facts.target)
+            self._schemas[facts.target] = None if schema is None else schema.id
+        return self._schemas[facts.target]
+
+
+def _wishes(pair: Pair, draft: Draft) -> Iterator[_Wish]:
+    """What a draft wants of the objects it names, and of those it does not name any more."""
+    before = None if draft.before is None or draft.before.stored.is_deleted else draft.before.stored
+    for facts in pair.definition.written_back:
+        name = facts.path[0]
+        if facts.filled:
+            carried = None if draft.carried is None else draft.carried.get(name)
+            old, new = ((), ()) if carried is None else carried
+        else:
+            old = [] if before is None else _named(before.data.get(name))
+            new = _named(draft.after.data.get(name))
+        for uuid in dict.fromkeys(old):
+            if uuid not in new:
+                yield _Wish(draft.after, facts, uuid, False)
+        for uuid in dict.fromkeys(new):
+            if uuid not in old:
+                yield _Wish(draft.after, facts, uuid, True)
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return [*cast("list[Any]", value)]
+    return [] if value is None else [value]
+
+
+def _named(value: Any) -> list[str]:
+    """The objects a value names. Embedded objects are data, not references."""
+    return [integrity.named(one) for one in _listed(value) if isinstance(one, str) and one]
+
+
+def _refusal(wish: _Wish, error: PentadError) -> PentadError:
+    """The error with where it came from: whoever wrote one object has to know what another one said."""
+    what = "written back into" if wish.adding else "taken out of"
+    return restated(
+        error,
+        f"/{wish.facts.path[0]}: {wish.source.uuid} cannot be {what} {wish.facts.inversed_by!r} of {wish.target}:"
+        f" {error.message}",
+        hint=error.hint or "Leave this object out, or change it so that it can be.",
+        details={**error.details, "property": f"/{wish.facts.path[0]}", "target": wish.target},
+    )
