@@ -20,6 +20,7 @@ PARTS: Final = {
     "protocol": "benchmarks.protocol",
     "directory": "benchmarks.directory.measuring",
     "registers": "benchmarks.registers.measuring",
+    "search": "benchmarks.search.measuring",
 }
 
 

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from pentad.access.users import Users
     from pentad.mcp.sessions import SessionBook
     from pentad.mcp.streams import StreamLog
+    from pentad.search.minilm import MiniLM
+    from pentad.search.remote import RemoteEmbedder
 
 CORE_SETS = (
     STORAGE,
@@ -87,7 +89,7 @@ class App:
         self.conversations = Conversations(database)
         self.hub = SubscriptionHub(database, settings.limits.streams_per_principal)
         self.sealer = StateSealer(state_keys, clock)
-        self.search = SearchIndex(database, settings.data / "search")
+        self.search = SearchIndex(database, settings.data / "search", lambda: self.embedder)
         self.rooms: list[OpenRoom] = []
 
     def platform(self, room: str) -> Platform:
@@ -111,6 +113,15 @@ class App:
     def client(self) -> MemoryClient:
         """A client in this very process."""
         return MemoryClient(lambda write: self.connection(write, transport="memory"))
+
+    @cached_property
+    def embedder(self) -> "MiniLM | RemoteEmbedder | None":
+        from pentad.search.embedders import open_embedder
+
+        settings = self.settings
+        return open_embedder(
+            settings.search.embedder, settings.model_folders(), settings.remote_embedder(), self.fetcher
+        )
 
     @cached_property
     def remembered(self) -> "RememberedCredentials":
@@ -176,6 +187,8 @@ class App:
             self.passwords.close()
         self.hub.stop()
         await self.search.stop()
+        if "embedder" in self.__dict__ and self.embedder is not None:
+            self.embedder.close()
         await self.conversations.close()
         await self.audit.stop()
         await self.fetcher.close()

@@ -7,7 +7,7 @@ not at all. This module is light; what computes is loaded with the first documen
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -43,15 +43,26 @@ class SearchIndex:
     """Every room's collections. A collection is named by its room, for example `avatar:<id>:<generation>`."""
 
     def __init__(
-        self, database: Database, folder: Path, embedder: Embedder | None = None, exact_up_to: int = EXACT_UP_TO
+        self,
+        database: Database,
+        folder: Path,
+        embedder: Embedder | Callable[[], Embedder | None] | None = None,
+        exact_up_to: int = EXACT_UP_TO,
     ) -> None:
-        self.embedder = embedder
+        self._embedder = embedder
         self._database = database
         self._folder = folder
         self._exact_up_to = exact_up_to
         self._questions: OrderedDict[str, bytes] = OrderedDict()
         self._has_vectors: bool | None = None
         self._task: asyncio.Task[None] | None = None
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """What makes vectors here, if anything does; looked for when it is first needed."""
+        if callable(self._embedder):
+            self._embedder = self._embedder()
+        return self._embedder
 
     def put(self, tx: Transaction, collection: str, documents: Sequence[Document]) -> None:
         """Index documents in the caller's transaction; one with the same id is replaced."""
