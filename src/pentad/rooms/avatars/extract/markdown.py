@@ -17,7 +17,7 @@ _ATX: Final = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*\Z")
 _SETEXT: Final = re.compile(r" {0,3}(=+|-+)[ \t]*\Z")
 _RULE: Final = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})\Z")
 _ITEM: Final = re.compile(r"\s*(?:[-*+][ \t]+(?:\[[ xX]\][ \t]+)?|\d{1,9}[.)][ \t]+)")
-_QUOTE: Final = re.compile(r" {0,3}(?:>[ \t]?)+")
+_QUOTE: Final = re.compile(r"\A {0,3}(?:>[ \t]?)+")
 _DEFINITION: Final = re.compile(r" {0,3}\[[^\]\n]{1,200}\]:[ \t]*\S+.*\Z")
 _TABLE_RULE: Final = re.compile(r"[ \t]*\|?[ \t:|-]*-{3,}[ \t:|-]*\Z")
 _CODE: Final = re.compile(r"(?<!`)(`{1,9})(?!`)([^\n]{1,1000}?)(?<!`)\1(?!`)")
@@ -29,7 +29,7 @@ _INLINE: Final = (
     (re.compile(r"\[\^[^\]\n]{1,60}\]"), ""),
     (re.compile(r"<(https?://[^>\s]{1,2000})>"), r"\1"),
     (re.compile(r"</?[a-zA-Z][^<>\n]{0,1000}>"), ""),
-    (re.compile(r"(\*{1,3})(?=\S)([^*\n]{1,2000})(?<=\S)\1"), r"\2"),
+    (re.compile(r"(?<!\w)(\*{1,3})(?=\S)([^*\n]{1,2000})(?<=\S)\1"), r"\2"),
     (re.compile(r"(?<!\w)(_{1,3})(?=\S)([^_\n]{1,2000})(?<=\S)\1(?!\w)"), r"\2"),
     (re.compile(r"~~(?=\S)([^~\n]{1,1000})(?<=\S)~~"), r"\1"),
     (re.compile(r"\\([!-/:-@\[-`{-~])"), r"\1"),
@@ -72,7 +72,7 @@ def _blocks(lines: list[str]) -> Iterator[Block]:
 
 def _line(line: str, held: list[str]) -> Iterator[Block]:
     """One line outside of code: it ends what is held, or joins it."""
-    line = _QUOTE.sub("", line)
+    line = _QUOTE.sub("", line, count=1)
     if (heading := _ATX.match(line)) is not None:
         yield from _paragraph(held)
         yield Block(_plain(heading[2] or ""), len(heading[1]))

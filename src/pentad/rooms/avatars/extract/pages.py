@@ -25,7 +25,8 @@ _DIGITS: Final = re.compile(r"\d+")
 _PARTED: Final = re.compile(r"([^\W\d_]+)-\Z")
 _WORDS: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _FIRST_WORD: Final = re.compile(r"[^\W\d_]+")
-_HYPHEN_MARKS: Final = re.compile("[\x02\ufffe\u00ad]\\s*")
+_HYPHEN_MARKS: Final = re.compile("[\x02\ufffe]\\s*|\u00ad\\s*\\n")
+"""What stands for a hyphen at the end of a line."""
 _LEADERS: Final = re.compile(r"(?:\. ?){5,}+")
 _BULLETS: Final = "\u2022\u2023\u25aa\u25e6\u25cf*"
 _STOPS: Final = '.!?:;\u201d"\u2026)'
@@ -64,7 +65,7 @@ def of_pages(raw: Sequence[RawPage], *, title: str | None = None, notes: Sequenc
 
 def _lines(text: str) -> list[str]:
     """The lines of a page that have something on them."""
-    lines = _LEADERS.sub(" \u2026 ", normal(_HYPHEN_MARKS.sub("", text))).split("\n")
+    lines = _LEADERS.sub(" \u2026 ", normal(_HYPHEN_MARKS.sub("-\n", text))).split("\n")
     return [line for line in (" ".join(line.split()) for line in lines) if line]
 
 
@@ -139,13 +140,26 @@ def _shape(line: str) -> str:
     return _DIGITS.sub("#", line).casefold()
 
 
+def _vocabulary(pages: Sequence[Sequence[str]]) -> set[str]:
+    """Every word that stands whole on a line, in small letters; compounds as a whole and in their parts."""
+    words: set[str] = set()
+    parted = False
+    for line in (line for lines in pages for line in lines):
+        whole = _FIRST_WORD.sub("", line, count=1) if parted else line
+        parted = _PARTED.search(line) is not None
+        for word in _WORDS.findall(_PARTED.sub("", whole).lower()):
+            words.add(word)
+            words.update(word.split("-"))
+    return words
+
+
 class _Running:
     """The text so far, to which the lines of one page after the other are added."""
 
     def __init__(self, pages: Sequence[Sequence[str]]) -> None:
         sizes = sorted(len(line) for lines in pages for line in lines)
         self._width = sizes[len(sizes) * 4 // 5] if sizes else 0
-        self._words = {word for lines in pages for line in lines for word in _WORDS.findall(line.lower())}
+        self._words = _vocabulary(pages)
         self._parts: list[str] = []
         self._last = ""
         self.length = 0
@@ -174,13 +188,19 @@ class _Running:
             return
         parted, begun = _PARTED.search(last), _FIRST_WORD.match(line)
         if parted and begun and begun[0][0].islower():
-            if (parted[1] + begun[0]).lower() in self._words:
+            if not self._compound(parted[1].lower(), begun[0].lower()):
                 self._parts[-1] = self._parts[-1][:-1]
                 self.length -= 1
         elif self._ends(last, line, over_pages=over_pages):
             self._put("\n\n")
         else:
             self._put(" ")
+
+    def _compound(self, first: str, second: str) -> bool:
+        """Whether the hyphen between two parts is the word's own: it is seen elsewhere, or both parts are words."""
+        if first + second in self._words:
+            return False
+        return f"{first}-{second}" in self._words or (first in self._words and second in self._words)
 
     def _ends(self, last: str, line: str, *, over_pages: bool) -> bool:
         """Whether a paragraph or a heading ends with the last line: a short line, and what begins anew after it."""
