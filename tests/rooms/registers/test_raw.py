@@ -16,7 +16,11 @@ LOCK = '{"principal":"user:ada","process":null,"since":1.5,"seconds":60,"expires
 
 names = st.sampled_from(["id", "@self", "name", "title", "label", "uuid", "é"]) | st.text(max_size=4)
 values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text(max_size=8),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
     max_leaves=5,
 )

@@ -38,8 +38,7 @@ def rooms(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rooms]:
         yield Rooms(runner, request.param, first, second)
 
 
-def held_against_the_model(rooms: Rooms, examples: int, steps: int) -> Tally:
-    tally = Tally()
+def held_against_the_model(rooms: Rooms, tally: Tally, examples: int, steps: int) -> None:
     run_state_machine_as_test(
         lambda: Objects(rooms, tally),
         settings=settings(
@@ -51,12 +50,12 @@ def held_against_the_model(rooms: Rooms, examples: int, steps: int) -> Tally:
             suppress_health_check=list(HealthCheck),
         ),
     )
-    return tally
 
 
 @pytest.mark.requirement("registers:writes:model")
 def test_the_service_does_what_the_model_does(rooms: Rooms):
-    tally = held_against_the_model(rooms, examples=8, steps=40)
+    tally = Tally()
+    held_against_the_model(rooms, tally, examples=8, steps=40)
     assert tally.steps.total() >= 100, str(tally)
     assert tally.pasts >= 100, str(tally)
 
@@ -65,9 +64,10 @@ def test_the_service_does_what_the_model_does(rooms: Rooms):
 @pytest.mark.timeout(1800)
 @pytest.mark.requirement("registers:writes:model")
 def test_the_service_does_what_the_model_does_for_five_thousand_steps(rooms: Rooms, capsys: pytest.CaptureFixture[str]):
-    tally = held_against_the_model(rooms, examples=150, steps=50)
+    tally = Tally()
+    while tally.steps.total() < 5_000:  # how many steps an example has is up to chance
+        held_against_the_model(rooms, tally, examples=50, steps=50)
     with capsys.disabled():
         sys.stdout.write(f"\n{rooms.dialect}: {tally}\n")
-    assert tally.steps.total() >= 5_000, str(tally)
     assert min(tally.steps[name] for name in ("race", "count up", "bulk", "revert")) >= 100, str(tally)
     assert tally.pasts >= 2_500, str(tally)
