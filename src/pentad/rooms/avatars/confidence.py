@@ -16,6 +16,8 @@ HIGH: Final = 0.8
 MEDIUM: Final = 0.5
 LOW: Final = 0.25
 _BELOW: Final = 0.001
+_SUREST: Final = 0.98
+"""What a retrieval can promise at most: that passages are near does not make them right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Grounds:
 
 def confidence(grounds: Grounds) -> tuple[float, Level]:
     """Of an answer that was given."""
-    probability = min(max(grounds.probability, 1e-6), 1 - 1e-6)
+    probability = min(max(grounds.probability, 1 - _SUREST), _SUREST)
     value = (
         0.55 * math.log(probability / (1 - probability))
         + 2.4 * (grounds.coverage - 0.5)

@@ -28,6 +28,7 @@ _OPENING_WORDS: Final = (
     " must can will do does did has have had is are was were be been being let yes please"
 )
 _OPENERS: Final = frozenset(_OPENING_WORDS.split())
+_ADDRESS: Final = re.compile(r"(?:https?://|www\.)[^\s<>\"]+|[^\s@<>]+@[^\s@<>]+\.\w+")
 _PERSONAL: Final = frozenset(("i", "i'm", "i've", "i'd", "i'll"))
 
 
@@ -57,6 +58,11 @@ def check_facts(statement: str, sources: Sequence[str], known: Iterable[str] = (
     text = "\n".join(sources)
     names, doubtful = _unborne_names(statement, text, known)
     return Facts(_unborne_numbers(statement, text), names, doubtful)
+
+
+def addresses(statement: str, sources: Sequence[str]) -> list[str]:
+    """Links and mail addresses that none of the cited texts has."""
+    return [found for found in _ADDRESS.findall(statement) if not any(found in source for source in sources)]
 
 
 def names_in(text: str) -> list[Name]:

@@ -17,7 +17,7 @@ from pentad.rooms.avatars.verification.attribution import Claim, Frames
 from pentad.rooms.avatars.verification.citations import by_name, resolve
 from pentad.rooms.avatars.verification.drafts import Draft, Statement
 from pentad.rooms.avatars.verification.evidence import Sentence
-from pentad.rooms.avatars.verification.facts import check_facts
+from pentad.rooms.avatars.verification.facts import addresses, check_facts
 from pentad.rooms.avatars.verification.quotes import Quote, check_quote, is_long, located, quotes_in
 from pentad.rooms.avatars.verification.wording import find_run, normal_words
 from pentad.search.text import STOP_WORDS, terms
@@ -159,6 +159,7 @@ class Verifier:
         texts = [sentence.text for sentence in cited]
         facts = check_facts(claim, texts, self._titles(cited))
         vetoes = [f"number {each!r} is not in the cited sentences" for each in facts.numbers]
+        vetoes += [f"address {each!r} is not in the cited sentences" for each in addresses(claim, texts)]
         vetoes += [f"name {each!r} is not in the cited sentences" for each in facts.names]
         share = self._coverage(claim, cited)
         cosine = self._cosine(checked.given, cited)

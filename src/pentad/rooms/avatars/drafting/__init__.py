@@ -1,0 +1,1 @@
+"""The ways an answer is put together before it is checked."""

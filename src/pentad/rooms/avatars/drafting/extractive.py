@@ -1,0 +1,159 @@
+"""An answer made of the corpus' own sentences, with no language model.
+
+The best sentences of the best passages are chosen for what they say and for being different from each other, and put in
+the order of the documents. Whatever they say was written; only whether it is to the point can be wrong.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pentad.rooms.avatars.gate import Scored
+from pentad.rooms.avatars.likeness import Likeness
+from pentad.rooms.avatars.verification.evidence import Sentence, numbered
+from pentad.search.text import query_terms, terms
+
+FROM_PASSAGES: Final = 3
+MOST_SENTENCES: Final = 4
+_PASSAGE_SHARE: Final = 0.6
+_DIVERSITY: Final = 0.3
+_FEWEST_WORDS: Final = 4
+_MOST_EMBEDDED: Final = 32
+_PRONOUNS: Final = frozenset(
+    ("he", "she", "it", "they", "this", "these", "that", "those", "his", "her", "its", "their")
+)
+_K1: Final = 1.2
+_B: Final = 0.75
+_WORTH_ADDING: Final = 0.4
+"""How near to the best one a further sentence has to be, 0 being the mean of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A sentence and what it was chosen for."""
+
+    sentence: Sentence
+    score: float
+    words: frozenset[str]
+
+
+async def best_sentences(
+    question: str, passages: Sequence[Scored], idf: Mapping[str, float], likeness: Likeness, most: int = MOST_SENTENCES
+) -> list[Sentence]:
+    """The sentences to quote, in the order of their documents; none only if there are no passages."""
+    ranked = await ranked_sentences(question, passages, idf, likeness)
+    chosen = [each.sentence for each in _diverse(ranked, likeness, most)]
+    if len(chosen) == 1:
+        chosen += _going_on(chosen[0], [each.sentence for each in ranked])
+    chosen += _spoken_of(chosen, [each.sentence for each in ranked])
+    ranks = {scored.passage.document: place for place, scored in reversed(list(enumerate(passages)))}
+    return sorted(chosen, key=lambda sentence: (ranks.get(sentence.passage.document, 0), sentence.place))
+
+
+async def ranked_sentences(
+    question: str, passages: Sequence[Scored], idf: Mapping[str, float], likeness: Likeness
+) -> list[Chosen]:
+    """All sentences of the first passages by z(BM25) + z(cosine) + 0.6 times the score of their passage, best first."""
+    leading = passages[:FROM_PASSAGES]
+    sentences = numbered(scored.passage for scored in leading)
+    sentences = [each for each in sentences if len(each.words) >= _FEWEST_WORDS] or sentences
+    lexical = _bm25(query_terms(question), sentences, idf)
+    raw = {scored.passage.id: scored.raw_score for scored in leading}
+    cosines = await _cosines(question, sentences, lexical, likeness)
+    ranked = [
+        Chosen(sentence, words + meaning + _PASSAGE_SHARE * raw[sentence.passage.id], frozenset(terms(sentence.text)))
+        for sentence, words, meaning in zip(sentences, _standard(lexical), _standard(cosines), strict=True)
+    ]
+    return sorted(ranked, key=lambda each: (-round(each.score, 6), each.sentence.number))
+
+
+async def _cosines(
+    question: str, sentences: Sequence[Sentence], lexical: Sequence[float], likeness: Likeness
+) -> list[float]:
+    """The cosine of each sentence with the question; of very many only those that share most words are embedded."""
+    order = sorted(range(len(sentences)), key=lambda place: (-lexical[place], place))
+    near = set(order[:_MOST_EMBEDDED])
+    await likeness.learn([question, *(sentences[place].text for place in sorted(near))])
+    found = [likeness.cosine(question, sentence.text) if place in near else None
+             for place, sentence in enumerate(sentences)]  # fmt: skip
+    known = [cosine for cosine in found if cosine is not None]
+    lowest = min(known, default=0.0)
+    return [lowest if cosine is None else cosine for cosine in found]
+
+
+def _bm25(asked: Sequence[str], sentences: Sequence[Sentence], idf: Mapping[str, float]) -> list[float]:
+    """BM25 of sentences, with what the whole collection knows of each word's weight."""
+    split = [terms(sentence.text) for sentence in sentences]
+    average = sum(map(len, split)) / len(split) if split else 1.0
+    scores: list[float] = []
+    for words in split:
+        norm = _K1 * (1 - _B + _B * len(words) / max(average, 1.0))
+        counts = {term: words.count(term) for term in asked}
+        scores.append(sum(idf.get(term, 1.0) * n * (_K1 + 1) / (n + norm) for term, n in counts.items() if n))
+    return scores
+
+
+def _standard(values: Sequence[float]) -> list[float]:
+    """Each value as its distance from the mean in standard deviations."""
+    if not values:
+        return []
+    mean = sum(values) / len(values)
+    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
+    return [(value - mean) / spread if spread > 1e-9 else 0.0 for value in values]
+
+
+def _diverse(ranked: Sequence[Chosen], likeness: Likeness, most: int) -> list[Chosen]:
+    """The best one, then others that are nearly as good and say something else."""
+    if not ranked:
+        return []
+    chosen = [ranked[0]]
+    floor = _WORTH_ADDING * ranked[0].score
+    left = [each for each in ranked[1:] if each.score >= floor and each.score > 0]
+    while left and len(chosen) < most:
+        worth = [
+            ((1 - _DIVERSITY) * each.score / max(ranked[0].score, 1e-9) - _DIVERSITY * _nearest(each, chosen, likeness),
+             -each.sentence.number, each)
+            for each in left
+        ]  # fmt: skip
+        value, _, best = max(worth, key=lambda entry: entry[:2])
+        if value <= 0:
+            break
+        chosen.append(best)
+        left.remove(best)
+    return chosen
+
+
+def _going_on(sentence: Sentence, all_of_them: Sequence[Sentence]) -> list[Sentence]:
+    """The sentence after a lone one in its passage: reasons mostly stand behind what they are reasons for."""
+    return [
+        other
+        for other in all_of_them
+        if other.number == sentence.number + 1 and other.passage.id == sentence.passage.id
+    ]
+
+
+def _spoken_of(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
+    """The sentences before those that begin with a pronoun: without them nobody knows who `she` is."""
+    by_number = {sentence.number: sentence for sentence in all_of_them}
+    before = [by_number.get(sentence.number - 1) for sentence in chosen if sentence.words[0] in _PRONOUNS]
+    return [
+        sentence
+        for sentence in dict.fromkeys(before)
+        if sentence is not None
+        and sentence not in chosen
+        and by_number[sentence.number + 1].passage.id == sentence.passage.id
+    ]
+
+
+def _nearest(one: Chosen, chosen: Sequence[Chosen], likeness: Likeness) -> float:
+    """How much of a sentence has been said already."""
+    return max(_alike(one, other, likeness) for other in chosen)
+
+
+def _alike(one: Chosen, other: Chosen, likeness: Likeness) -> float:
+    cosine = likeness.cosine(one.sentence.text, other.sentence.text)
+    if cosine is not None:
+        return cosine
+    either = one.words | other.words
+    return len(one.words & other.words) / len(either) if either else 0.0

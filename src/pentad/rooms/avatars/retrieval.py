@@ -1,0 +1,110 @@
+"""Passages for a question, with scores that mean something; whether passages a caller brings are the corpus' own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, cast
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.avatars.calibration import Calibration
+from pentad.rooms.avatars.gate import Retrieved, Scored
+from pentad.rooms.avatars.models import Passage
+from pentad.rooms.avatars.persona import Persona
+from pentad.rooms.avatars.verification.wording import find_run, normal_words
+from pentad.search.documents import Ranking
+
+LONGEST_QUESTION: Final = 8_000
+MOST_GIVEN: Final = 50
+_SEARCHED_WORDS: Final = 48
+_FEWEST_WORDS: Final = 4
+
+
+class Corpus(Protocol):
+    """One avatar's corpus, as answers need it."""
+
+    @property
+    def persona(self) -> Persona: ...
+
+    @property
+    def calibration(self) -> Calibration: ...
+
+    async def search(self, query: str, limit: int, allowed: Sequence[int] | None = None) -> Ranking:
+        """The best passages, by number; only allowed ones take part."""
+        ...
+
+    async def passages(self, ids: Sequence[int]) -> Sequence[Passage]:
+        """Those of these passages that exist, in this order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Passages a caller brought: those that are the corpus' own, and the places of those that are not."""
+
+    passages: tuple[Passage, ...]
+    unverified: tuple[int, ...]
+
+
+async def retrieve(corpus: Corpus, query: str, limit: int, allowed: Sequence[int] | None = None) -> Retrieved:
+    """The best passages for a question, each with its probability."""
+    if not query.strip():
+        raise InvalidInput("The question is empty.", hint="Ask something; a few words are enough.")
+    if len(query) > LONGEST_QUESTION:
+        raise InvalidInput(f"The question has {len(query)} characters; at most {LONGEST_QUESTION} are read.")
+    ranking = await corpus.search(query, limit, allowed)
+    scores = corpus.calibration.scores(ranking)
+    held = {passage.id: passage for passage in await corpus.passages([hit.id for hit in ranking.hits])}
+    found = [
+        Scored(held[hit.id], score, hit.score, hit.cosine)
+        for hit, score in zip(ranking.hits, scores, strict=True)
+        if hit.id in held
+    ]
+    return Retrieved(query, found, corpus.calibration.probability(ranking), ranking)
+
+
+async def check_given(corpus: Corpus, given: Sequence[Any]) -> Given:
+    """Look each passage up: by its number, or by its words. Nothing but its number is taken from what the caller says.
+
+    A piece of a passage stands for the passage. What is not in the corpus word for word is unverified.
+    """
+    if len(given) > MOST_GIVEN:
+        raise InvalidInput(f"{len(given)} passages were given; at most {MOST_GIVEN} are read.")
+    found: dict[int, Passage] = {}
+    unverified: list[int] = []
+    for place, entry in enumerate(given):
+        passage = await _look_up(corpus, entry)
+        if passage is None:
+            unverified.append(place)
+        else:
+            found.setdefault(passage.id, passage)
+    return Given(tuple(found.values()), tuple(unverified))
+
+
+async def _look_up(corpus: Corpus, entry: Any) -> Passage | None:
+    number, content = _fields(entry)
+    words = normal_words(content) if content is not None else None
+    if number is not None:
+        held = await corpus.passages([number])
+        if held and (words is None or find_run(words, normal_words(held[0].content)) is not None):
+            return held[0]
+    if words is None or len(words) < _FEWEST_WORDS:
+        return None
+    ranking = await corpus.search(" ".join(words[:_SEARCHED_WORDS]), 10)
+    for passage in await corpus.passages([hit.id for hit in ranking.hits]):
+        if find_run(words, normal_words(passage.content)) is not None:
+            return passage
+    return None
+
+
+def _fields(entry: Any) -> tuple[int | None, str | None]:
+    """The number and the words of a passage in whatever form it is handed in."""
+    if isinstance(entry, str):
+        return None, entry[:LONGEST_QUESTION]
+    if isinstance(entry, int) and not isinstance(entry, bool):
+        return entry, None
+    if not isinstance(entry, Mapping):
+        return None, None
+    fields = cast("Mapping[str, Any]", entry)
+    content = fields.get("content")
+    numbers = [fields.get(key) for key in ("n", "id", "chunk_id")]
+    number = next((value for value in numbers if isinstance(value, int) and not isinstance(value, bool)), None)
+    return number, content if isinstance(content, str) else None
