@@ -25,7 +25,7 @@ from pentad.search.signs import Sieve
 from pentad.search.vectors import Near, best_windows
 
 _BATCH: Final = 4_096
-_LEAST_RESCORED: Final = 400
+_LEAST_RESCORED: Final = 1_000
 _RESCORED_EACH: Final = 4
 _OPEN: Final = 256
 _LITTLE_WASTE: Final = 1_000
@@ -84,13 +84,11 @@ class VectorFiles:
         mask = _slot_mask(view, members, allowed)
         wanted = count
         while True:
-            places = self._likely(view, mask, query, wanted)
-            rows_found = _exactly(view, places, query)
-            near = best_windows(*rows_found, members, count)
+            places, pool = self._likely(view, mask, query, wanted)
+            near = best_windows(*_exactly(view, places, query), members, count)
             # Several windows of one document may crowd others out; look further until there are enough documents.
             if near.documents.size >= count or places.size < wanted or wanted >= view.head.rows:
-                sieved = view.sieve is not None and places.size < view.head.rows
-                return replace(near, pool=np.unique(rows_found[0])) if sieved else near
+                return near if pool is None else replace(near, pool=np.unique(view.slots.documents[pool]))
             wanted *= 4
 
     def compared(
@@ -112,20 +110,22 @@ class VectorFiles:
                 with self._lock:
                     self._views.pop(path.name, None)
 
-    def _likely(self, view: View, mask: Mask | None, query: Matrix, count: int) -> NDArray[np.intp]:
-        """The rows that hold the `count` nearest, and as many more as tie or might."""
+    def _likely(
+        self, view: View, mask: Mask | None, query: Matrix, count: int
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp] | None]:
+        """The rows that hold the `count` nearest and all that tie; and, if not all were compared, those that were."""
         size = view.head.rows if mask is None else int(np.count_nonzero(mask))
         if size <= count:
-            return np.arange(view.head.rows) if mask is None else np.flatnonzero(mask)
+            return (np.arange(view.head.rows) if mask is None else np.flatnonzero(mask)), None
         if view.sieve is not None and size > self.exact_up_to:
-            return view.sieve.passing(query, mask, max(_LEAST_RESCORED, _RESCORED_EACH * count))
+            pool = view.sieve.passing(query, mask, max(_LEAST_RESCORED, _RESCORED_EACH * count))
+            return _nearest_of(view, pool, query, count), pool
         if mask is not None and size * _GATHER_SHARE < view.head.rows:
-            places = np.flatnonzero(mask)
-            return places[_highest(view.slots.vectors[places] @ query, count)]
+            return _nearest_of(view, np.flatnonzero(mask), query, count), None
         cosines = view.slots.vectors @ query
         if mask is not None:
             cosines[~mask] = -2.0
-        return _highest(cosines, count)
+        return _highest(cosines, count), None
 
     def _view(self, rows: Rows, collection: Collection, members: Members) -> View:
         with self._lock:
@@ -227,6 +227,13 @@ def _slot_mask(view: View, members: Members, allowed: Mask | None) -> Mask | Non
     if allowed is not None:
         inside[inside] = allowed[view.slots.documents[inside]]
     return inside
+
+
+def _nearest_of(view: View, places: NDArray[np.intp], query: Matrix, count: int) -> NDArray[np.intp]:
+    """Those of some rows that are nearest."""
+    if places.size <= count:
+        return places
+    return places[_highest(view.slots.vectors[places] @ query, count)]
 
 
 def _highest(cosines: NDArray[np.float32], count: int) -> NDArray[np.intp]:
