@@ -12,7 +12,7 @@ import pentad
 SOURCE = Path(pentad.__file__).parent
 HEAVY_FOR_STDIO = (
     "starlette", "uvicorn", "aiohttp", "psycopg", "psycopg_pool", "joserfc", "argon2", "cryptography", "rich",
-    "prometheus_client", "jsonschema_rs", "uvloop", "httptools", "opentelemetry", "multiprocessing",
+    "prometheus_client", "jsonschema_rs", "grpc", "google", "uvloop", "httptools", "opentelemetry", "multiprocessing",
 )  # fmt: skip
 SERVE_STDIO = """
 import asyncio, sys, tempfile
@@ -54,6 +54,39 @@ def test_a_stdio_server_that_has_answered_a_call_has_loaded_nothing_it_does_not_
         assert part not in loaded
     ours = {name for name in loaded if name.startswith("pentad.cli.")}
     assert "pentad.cli.serve" not in ours, "a verb is loaded when it is run"
+
+
+SERVE_DIRECTORY = """
+import asyncio, sys, tempfile
+from pathlib import Path
+
+async def main() -> None:
+    from pentad.app import open_app
+    from pentad.settings.model import Settings
+    import pentad.cli.main, pentad.cli.mcp, pentad.mcp.stdio
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_app(Settings(data=Path(folder), rooms=("directory",))) as app:
+            async with app.client() as client:
+                await client.call_tool("agntcy_dir_search_local", {"names": ["*"]})
+
+asyncio.run(main())
+print("\\n".join(sys.modules))
+"""
+
+
+@pytest.mark.requirement("imports:stdio-light")
+def test_the_directory_loads_neither_grpc_nor_cryptography_before_they_are_needed() -> None:
+    loaded = loaded_by(SERVE_DIRECTORY)
+    assert {name.partition(".")[0] for name in loaded}.isdisjoint(HEAVY_FOR_STDIO)
+    for part in (
+        "oasf.validator",
+        "oasf.repair",
+        "oasf.json_schema",
+        "translate.importing",
+        "trust.keys",
+        "wire.server",
+    ):
+        assert f"pentad.rooms.directory.{part}" not in loaded
 
 
 def modules() -> list[Path]:

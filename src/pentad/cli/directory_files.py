@@ -154,7 +154,8 @@ def import_sources(
         new = sum(one.status in ("imported", "would be imported") for one in outcomes)
         known = sum(one.status == "already there" for one in outcomes)
         tail = " Nothing was stored: this was a dry run." if dry_run else ""
-        say(f"{len(outcomes):,} sources: {new:,} imported, {known:,} already there, {len(bad):,} bad.{tail}")
+        count = "1 source" if len(outcomes) == 1 else f"{len(outcomes):,} sources"
+        say(f"{count}: {new:,} imported, {known:,} already there, {len(bad):,} bad.{tail}")
     return ExitCode.FAILED if bad or not outcomes else ExitCode.OK
 
 

@@ -32,6 +32,7 @@ def test_a_token_alone_means_oidc() -> None:
     assert read(server_address="dir.example.org:443", auth_token="t").mode == "oidc"
 
 
+@pytest.mark.requirement("dir:env:modes")
 def test_an_unsupported_mode_names_those_there_are() -> None:
     with pytest.raises(Misconfigured, match="'github', which is unsupported") as raised:
         read(server_address="127.0.0.1:8888", auth_mode="github")
@@ -65,6 +66,7 @@ def test_what_is_missing_is_told(settings: dict[str, str], missing: str) -> None
         read(**{"server_address": "127.0.0.1:8888", **settings})
 
 
+@pytest.mark.requirement("dir:env:names")
 def test_the_other_clients_variables_are_these_settings(tmp_path: Path) -> None:
     for name in ("SERVER_ADDRESS", "AUTH_MODE", "SPIFFE_TOKEN", "TLS_SKIP_VERIFY", "AUTH_TOKEN"):
         assert ORIGINALS[f"DIRECTORY_CLIENT_{name}"] == f"PENTAD_DIRECTORY_CLIENT_{name}"

@@ -219,6 +219,7 @@ async def test_tls_with_files(mutual: Site, authority: Authority, tmp_path: Path
         assert await works(node)
 
 
+@pytest.mark.requirement("dir:env:tls-skip-verify")
 async def test_oidc_sends_its_token_over_tls(secured: Site, tmp_path: Path) -> None:
     root = str(tmp_path / "root.pem")
     token = secured.keys["writer"]
@@ -234,6 +235,7 @@ async def test_oidc_sends_its_token_over_tls(secured: Site, tmp_path: Path) -> N
         assert await works(node)
 
 
+@pytest.mark.requirement("dir:env:x509")
 async def test_x509_takes_its_identity_from_the_workload_api(mutual: Site, authority: Authority, socket: Path) -> None:
     svid = authority.workload("spiffe://example.org/pentad")
     address = f"localhost:{mutual.port}"
@@ -244,6 +246,7 @@ async def test_x509_takes_its_identity_from_the_workload_api(mutual: Site, autho
         assert await works(node)
 
 
+@pytest.mark.requirement("dir:env:jwt")
 @pytest.mark.parametrize("mode", ["jwt", "jwt-tls"])
 async def test_jwt_takes_its_token_from_the_workload_api(
     secured: Site, authority: Authority, socket: Path, tmp_path: Path, mode: str
@@ -256,6 +259,7 @@ async def test_jwt_takes_its_token_from_the_workload_api(
             assert await works(node)
 
 
+@pytest.mark.requirement("dir:env:token")
 async def test_a_token_file_is_an_identity(mutual: Site, authority: Authority, tmp_path: Path) -> None:
     svid = authority.workload("spiffe://example.org/pentad")
     text = {

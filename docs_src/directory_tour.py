@@ -1,0 +1,87 @@
+"""The calls the page on the directory shows, in their order. `$name` stands for a value an earlier answer gave."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A call of a tool; `keep` names members of the answer that later calls refer to."""
+
+    tool: str
+    arguments: dict[str, Any]
+    keep: dict[str, str] = field(default_factory=dict)
+    shown: bool = True
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line; `file` is a file of the current folder it reads, with its content."""
+
+    line: str
+    file: tuple[str, str] | None = None
+
+
+LIBRARIAN: dict[str, Any] = {
+    "name": "example.org/librarian",
+    "version": "v1.0.0",
+    "schema_version": "1.0.0",
+    "description": "Finds books in the town library and answers questions about them.",
+    "authors": ["Reading Room"],
+    "created_at": "2026-03-02T09:30:00Z",
+    "skills": [{"name": "retrieval_augmented_generation/retrieval_of_information/document_retrieval", "id": 60103}],
+    "domains": [{"name": "education/e_learning"}],
+    "locators": [{"type": "source_code", "urls": ["https://git.example.org/librarian"]}],
+    "modules": [],
+}
+CARD: dict[str, Any] = {
+    "name": "Route planner",
+    "description": "Plans delivery routes for a city.",
+    "version": "3.0.1",
+    "url": "https://routes.example.org/a2a",
+    "provider": {"organization": "Example Logistics", "url": "https://example.org"},
+    "capabilities": {"streaming": True},
+    "skills": [{"id": "plan", "name": "Plan a route", "description": "Finds the shortest route.", "tags": ["maps"]}],
+}
+
+
+def written(record: dict[str, Any], **changes: Any) -> str:
+    """A line for each member."""
+    members = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in {**record, **changes}.items()]
+    return "{\n" + ",\n".join(members) + "\n}"
+
+
+MISTAKEN = {"descripton" if key == "description" else key: value for key, value in LIBRARIAN.items()}
+MISTAKEN["locators"] = [{"type": "source-code", "urls": ["https://git.example.org/librarian"]}]
+
+TOUR: dict[str, Ask | Command] = {
+    "validate": Command("pentad directory validate librarian.json", ("librarian.json", written(MISTAKEN))),
+    "repair": Command("pentad directory validate --fix librarian.json"),
+    "push": Command("pentad directory push librarian.json", ("librarian.json", written(LIBRARIAN))),
+    "import": Command("pentad directory import card.json", ("card.json", written(CARD))),
+    "words": Ask("agntcy_dir_search_local", {"query": "library books"}),
+    "filters": Ask(
+        "agntcy_dir_search_local",
+        {"skill_names": ["*retrieval*"], "versions": [">=v1.0.0", "<v2"], "exclude": {"authors": ["*Logistics*"]}},
+    ),
+    "push-again": Command(
+        "pentad directory push librarian-2.json",
+        (
+            "librarian-2.json",
+            written(
+                LIBRARIAN,
+                version="v1.1.0",
+                skills=[{"name": "natural_language_processing/natural_language_generation/summarization"}],
+            ),
+        ),
+    ),
+    "resolve": Ask("directory_resolve", {"reference": "example.org/librarian"}),
+    "lineage": Command("pentad directory lineage example.org/librarian"),
+    "diff": Ask("directory_diff", {"before": "example.org/librarian:v1.0.0", "after": "example.org/librarian:v1.1.0"}),
+    "migrate": Ask("directory_migrate", {"reference": "example.org/librarian:v1.1.0", "to_version": "1.1.0"}),
+    "sign": Ask("directory_sign", {"reference": "example.org/librarian:v1.1.0"}, keep={"cid": "cid"}),
+    "verify": Ask("agntcy_dir_verify_record", {"cid": "$cid"}),
+    "verify-command": Command("pentad directory verify example.org/librarian:v1.0.0"),
+    "search": Command("pentad directory search --name '*planner*'"),
+}

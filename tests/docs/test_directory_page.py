@@ -1,0 +1,22 @@
+"""The page on the directory shows what the room really answers."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.touring import ROOT, check_page, tour_named
+
+KEY = re.compile(r"-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----(\\n)?", re.DOTALL)
+SIGNATURE = re.compile(r'"signature": "[A-Za-z0-9+/=]+"')
+
+
+def steady(text: str) -> str:
+    """Keys and signatures are others on every run."""
+    return SIGNATURE.sub('"signature": "..."', KEY.sub("-----BEGIN PUBLIC KEY----- ...", text))
+
+
+@pytest.mark.requirement("dir:docs:page")
+def test_the_page_shows_what_the_room_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tour = tour_named(monkeypatch, "directory_tour")
+    check_page(ROOT / "docs" / "directory.md", tour, "directory", tmp_path, steady)

@@ -1,0 +1,121 @@
+"""Pages that show what a room really answers: every block is made by a tour of calls and compared with the page.
+
+`PENTAD_WRITE_DOCS=1` writes the blocks into the page instead.
+"""
+
+import asyncio
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from textwrap import wrap
+from typing import Any, cast
+
+import pytest
+
+from pentad.app import open_app
+from pentad.kernel.clock import SystemClock
+from pentad.settings.model import Settings
+from tests.cli.processes import run
+
+ROOT = Path(__file__).resolve().parents[2]
+WIDTH = 108
+MARK = re.compile(r"<!-- tour: (?P<name>[a-z-]+) -->\n(?P<block>.*?)<!-- end -->", re.DOTALL)
+
+Steady = Callable[[str], str]
+"""Gives values that differ from run to run names that do not."""
+
+
+class StillClock(SystemClock):
+    """The same second on every run."""
+
+    __slots__ = ()
+
+    def now(self) -> float:
+        return 1_780_000_000.0
+
+
+def tour_named(monkeypatch: pytest.MonkeyPatch, name: str) -> Any:
+    """A module of docs_src."""
+    monkeypatch.syspath_prepend(ROOT / "docs_src")
+    sys.modules.pop(name, None)
+    return __import__(name)
+
+
+def filled(value: Any, known: dict[str, Any]) -> Any:
+    if isinstance(value, dict):
+        return {name: filled(member, known) for name, member in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [filled(member, known) for member in cast("list[Any]", value)]
+    return known.get(value[1:], value) if isinstance(value, str) and value.startswith("$") else value
+
+
+async def answer(client: Any, step: Any, known: dict[str, Any]) -> tuple[str, str]:
+    arguments = filled(step.arguments, known)
+    result = await client.call_tool(step.tool, arguments)
+    assert step.shown or not result["isError"], result
+    said = result.get("structuredContent")
+    for name, member in step.keep.items():
+        known[name] = said[member]
+    shown = pretty(said) if said is not None else "\n".join(wrap(result["content"][0]["text"], WIDTH))
+    return pretty({"tool": step.tool, "arguments": arguments}), shown
+
+
+def pretty(value: Any, indent: str = "") -> str:
+    """JSON in as few lines as fit the page."""
+    short = json.dumps(value, ensure_ascii=False)
+    if len(indent) + len(short) <= WIDTH or not isinstance(value, dict | list):
+        return short
+    inner = indent + "  "
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+        members = [f"{inner}{json.dumps(name)}: {pretty(member, inner)}" for name, member in items]
+        return "{\n" + ",\n".join(members) + f"\n{indent}}}"
+    return "[\n" + ",\n".join(inner + pretty(member, inner) for member in cast("list[Any]", value)) + f"\n{indent}]"
+
+
+def block(asked: str, shown: str, language: str) -> str:
+    return f"```json\n{asked}\n```\n```{language}\n{shown}\n```\n"
+
+
+def command(step: Any, home: Path) -> str:
+    text = ""
+    if step.file is not None:
+        name, content = step.file
+        (home / name).write_text(content, encoding="utf-8")
+        text = f"```\n$ cat {name}\n{content.rstrip()}\n"
+    else:
+        text = "```\n"
+    done = run(*shlex.split(step.line)[1:], "--data", str(home / "data"), home=home)
+    return f"{text}$ {step.line}\n{(done.stdout + done.stderr).strip()}\n```\n"
+
+
+async def _asked(step: Any, room: str, home: Path, known: dict[str, Any]) -> str:
+    settings = Settings(data=home / "data", rooms=(room,), auth="none")
+    async with open_app(settings, clock=StillClock()) as app, app.client() as client:
+        asked, shown = await answer(client, step, known)
+    return block(asked, shown, "json" if shown.startswith("{") else "text")
+
+
+def check_page(page: Path, tour: Any, room: str, home: Path, steady: Steady) -> None:
+    """Make every block of the tour; the page must show exactly these."""
+    made: dict[str, str] = {}
+    known: dict[str, Any] = {}
+    for name, step in tour.TOUR.items():
+        if isinstance(step, tour.Command):
+            made[name] = steady(command(step, home))
+        else:
+            shown_block = steady(asyncio.run(_asked(step, room, home, known)))
+            if step.shown:
+                made[name] = shown_block
+    text = page.read_text(encoding="utf-8")
+    if os.environ.get("PENTAD_WRITE_DOCS"):
+        text = MARK.sub(lambda mark: f"<!-- tour: {mark['name']} -->\n{made[mark['name']]}<!-- end -->", text)
+        page.write_text(text, encoding="utf-8")
+    shown: Mapping[str, str] = {mark["name"]: mark["block"] for mark in MARK.finditer(text)}
+    assert set(shown) == set(made), "every step is on the page, and nothing else"
+    for name, block_of_it in made.items():
+        assert shown[name] == block_of_it, name
