@@ -32,7 +32,7 @@ class Figure:
     goal: Goal | None = None
     remark: str = ""
     against: str | None = None
-    """Who the rival of this line's group is, where it is not the rival of the whole run."""
+    """Who the rival of this line's group is, where it is not the rival of the whole run; empty when there is none."""
 
     @property
     def ratio(self) -> float | None:
@@ -61,7 +61,8 @@ class Figure:
 
 def table(figures: Sequence[Figure], rival: str) -> str:
     """The whole table as text, in groups."""
-    headings = [("", "unit", "Pentad", figure.against or rival, "ratio", "goal", "") for figure in figures]
+    rivals = [rival if figure.against is None else figure.against for figure in figures]
+    headings = [("", "unit", "Pentad", name, "ratio" if name else "", "goal" if name else "", "") for name in rivals]
     rows = [_row(figure) for figure in figures]
     widths = [max(len(row[column]) for row in (*headings, *rows)) for column in range(7)]
     lines: list[str] = []
