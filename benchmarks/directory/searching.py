@@ -157,7 +157,8 @@ async def grown(sizes: tuple[int, ...], rounds: int, turns: int = 20) -> list[La
 
 def searching(effort: Effort) -> list[Figure]:
     """The figures of search, and how they grow: at 10,000 records, at `--objects`, and at ten times as many."""
-    sizes = tuple(sorted({_SMALL, effort.objects, effort.objects * 10}))
+    middle = max(_SMALL, effort.objects)
+    sizes = tuple(sorted({_SMALL, middle, middle * 10}))
     lanes = asyncio.run(grown(sizes, effort.rounds))
     return [figure for lane in lanes[1:] for figure in _beside(lane, lanes[0])]
 
