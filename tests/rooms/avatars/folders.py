@@ -1,0 +1,110 @@
+"""Avatar folders for tests, and what brings them in over a real store."""
+
+import hashlib
+import json
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pentad.app import migration_sets
+from pentad.kernel.clock import SystemClock
+from pentad.kernel.ports import Database, Embedder
+from pentad.rooms.avatars.corpus import Corpora
+from pentad.rooms.avatars.extract.reading import ReadingLimits
+from pentad.rooms.avatars.ingest import Ingest
+from pentad.rooms.avatars.report import IngestReport
+from pentad.rooms.finder import find_rooms
+from pentad.search.index import SearchIndex
+
+CONFIG: dict[str, Any] = {
+    "id": "ada-water",
+    "name": "Ada Water",
+    "description": "She studied how villages share water.",
+    "birthYear": 1900,
+    "deathYear": 1980,
+    "expertise": ["irrigation", "turns"],
+    "corpus": {
+        "description": "Her papers.",
+        "dateRange": {"start": "1920-01-01", "end": "1979-12-31"},
+        "sources": [
+            {"title": "Turns", "type": "book", "year": 1950, "archiveUrl": "https://archive.example/turns"},
+        ],
+    },
+    "systemPrompt": {
+        "identity": "represents documented research",
+        "tone": "plain",
+        "constraints": ["no speculation"],
+        "citationStyle": "first person past tense",
+    },
+    "vectorStore": {"chunkSize": 60, "chunkOverlap": 12},
+    "mcp": {"name": "avatar-ada-water", "version": "1.2.0", "tools": ["query_corpus", "get_avatar_info"]},
+}
+
+
+def avatar_folder(folder: Path, documents: Mapping[str, bytes], sources: Any = None, **config: Any) -> Path:
+    """An avatar's folder with these documents under `corpus/`."""
+    corpus = folder / "corpus"
+    corpus.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps({**CONFIG, **config}))
+    if sources is not None:
+        (corpus / "sources.json").write_text(json.dumps(sources))
+    for name, data in documents.items():
+        (corpus / name).parent.mkdir(parents=True, exist_ok=True)
+        (corpus / name).write_bytes(data)
+    return folder
+
+
+def statuses(report: IngestReport) -> dict[str, str]:
+    """What became of each file."""
+    return {line.path: line.status for line in report.lines}
+
+
+class HashedWords:
+    """An embedder for tests: the words of a text, each thrown into one of a few dimensions by its hash."""
+
+    def __init__(self, model: str = "hashed-words", dimensions: int = 32) -> None:
+        self.model = model
+        self.dimensions = dimensions
+        self.embedded: list[str] = []
+
+    async def embed(self, texts: Sequence[str]) -> bytes:
+        self.embedded += texts
+        return b"".join(map(self._row, texts))
+
+    def _row(self, text: str) -> bytes:
+        row = [0.01] * self.dimensions
+        for word in text.lower().split():
+            row[hashlib.sha256(word.encode()).digest()[0] % self.dimensions] += 1.0
+        length = math.sqrt(sum(value * value for value in row))
+        return struct.pack(f"<{self.dimensions}f", *(value / length for value in row))
+
+
+class Library:
+    """One store with all that ingests into it and reads from it."""
+
+    def __init__(
+        self, database: Database, folder: Path, embedder: Embedder | None = None, limits: ReadingLimits | None = None
+    ) -> None:
+        self.database = database
+        self.search = SearchIndex(database, folder / "search", embedder)
+        self.ingest = Ingest(database, self.search, SystemClock(), limits)
+        self.corpora = Corpora(database, self.search)
+
+    async def found(self, query: str, avatar: str = "ada-water", limit: int = 10) -> list[str]:
+        """The contents of the passages a question finds."""
+        one = await self.corpora.get(avatar)
+        ranking = await self.corpora.ranking(one, query, limit)
+        return [passage.content for passage in await self.corpora.passages(one, [hit.id for hit in ranking.hits])]
+
+    async def everything(self, avatar: str = "ada-water") -> dict[int, str]:
+        """Every passage by number."""
+        one = await self.corpora.get(avatar)
+        rows = await self.database.read(
+            lambda rows: rows.all("SELECT id, content FROM avatar_passages WHERE avatar = ? ORDER BY id", one.number)
+        )
+        return dict(rows)  # pyright: ignore[reportArgumentType]  rows of two
+
+
+SETS = migration_sets(find_rooms(["avatars"]))
