@@ -5,6 +5,7 @@ whole: two halves of two names are a third person.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -57,7 +58,7 @@ def check_facts(statement: str, sources: Sequence[str], known: Iterable[str] = (
     """Check a statement against the cited texts. `known` are names it may use anyway: the speaker's, the sources'."""
     text = "\n".join(sources)
     names, doubtful = _unborne_names(statement, text, known)
-    return Facts(_unborne_numbers(statement, text), names, doubtful)
+    return Facts(_unborne_numbers(statement, text), names, (*doubtful, *_repeated_numbers(statement, text)))
 
 
 def addresses(statement: str, sources: Sequence[str]) -> list[str]:
@@ -119,6 +120,12 @@ def _unborne_numbers(statement: str, source: str) -> tuple[str, ...]:
         if number.value not in values or (elsewhere and number.value not in elsewhere):
             missing.append(number.written)
     return tuple(missing)
+
+
+def _repeated_numbers(statement: str, source: str) -> tuple[str, ...]:
+    """Numbers a statement says more often than the source: one of them may have taken another's place."""
+    mine, theirs = (Counter(number.value for number in numbers_in(text)) for text in (statement, source))
+    return tuple(value for value, count in mine.items() if count > 1 and count > theirs[value])
 
 
 def _unborne_names(statement: str, source: str, known: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
