@@ -1,5 +1,7 @@
 """What rooms rely on: updates in their transaction, filters before ranking, models never mixed, honest fallbacks."""
 
+import asyncio
+
 import pytest
 
 from pentad.kernel.errors import Conflict, InvalidInput
@@ -136,6 +138,20 @@ async def test_two_processes_see_each_others_updates(stores: Stores):
         assert all(hit.cosine is not None for hit in hits)
     await here[0].write(lambda tx: here[1].drop(tx, "shore"))
     assert await found(there[1], "ships") == []
+
+
+async def test_documents_put_at_once_are_all_there(stores: Stores):
+    sides = [
+        (database, SearchIndex(database, stores.data / "search", HashingEmbedder()))
+        for database in (await stores.open(SETS), await stores.open(SETS))
+    ]
+    await asyncio.gather(*(put(*sides[number % 2], {number: f"ship {number}"}) for number in range(20)))
+    for _, index in sides:
+        hits = (await index.search("shore", "ship", limit=50)).hits
+        assert {hit.id for hit in hits} == set(range(20))
+        assert all(hit.cosine is not None for hit in hits)
+    total = await sides[0][0].read(lambda rows: rows.all("SELECT documents, vectors FROM search_collections"))
+    assert total == [(20, 20)]
 
 
 async def test_a_document_longer_than_any_list_can_say_is_found(database: Database, index: SearchIndex):

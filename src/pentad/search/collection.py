@@ -48,13 +48,21 @@ def made(tx: Transaction, name: str) -> Collection:
         return there
     tx.run(
         "INSERT INTO search_collections (name, token, version, next_document, next_segment, documents, vectors)"
-        " VALUES (?, ?, 0, 0, 0, 0, 0)",
+        " VALUES (?, ?, 0, 0, 0, 0, 0) ON CONFLICT (name) DO NOTHING",
         name, opaque_id(size=12),
     )  # fmt: skip
     there = found(tx, name)
     if there is None:
         raise LookupError(name)
     return there
+
+
+def hold(tx: Transaction, collection: Collection) -> None:
+    """Keep others from changing the collection until the end of this unit; to be called before its first change.
+
+    On PostgreSQL a unit that comes too late would otherwise find its numbers taken and fail; so it is run again.
+    """
+    tx.run("UPDATE search_collections SET version = version WHERE number = ?", collection.number)
 
 
 def save(tx: Transaction, collection: Collection) -> None:
@@ -74,7 +82,8 @@ def drop(tx: Transaction, name: str) -> bool:
 
 def field_lengths(rows: Rows, collection: Collection) -> Mapping[str, int]:
     """The number of words in each field, over all documents."""
-    return dict(rows.all("SELECT field, total_length FROM search_fields WHERE collection = ?", collection.number))  # pyright: ignore[reportArgumentType]  rows of two
+    found = rows.all("SELECT field, total_length FROM search_fields WHERE collection = ?", collection.number)
+    return {field: length for field, length in found}  # noqa: C416  rows are tuples of any length to the type checker
 
 
 def add_lengths(tx: Transaction, collection: Collection, lengths: Mapping[str, int]) -> None:

@@ -71,7 +71,9 @@ class Engine:
         latest = list({document.id: document for document in documents}.values())
         if not latest:
             return
-        self._take_out(tx, collections.made(tx, name), [document.id for document in latest])
+        collection = collections.made(tx, name)
+        collections.hold(tx, collection)
+        self._take_out(tx, collection, [document.id for document in latest])
         collection = _changed(collections.made(tx, name))
         first, segment = collection.next_document, collection.next_segment
         numbered = list(enumerate(latest, first))
@@ -91,6 +93,7 @@ class Engine:
     def remove(self, tx: Transaction, name: str, ids: Sequence[int]) -> None:
         """Take documents out; ids that are not there are passed over."""
         if (collection := collections.found(tx, name)) is not None:
+            collections.hold(tx, collection)
             self._take_out(tx, collection, list(dict.fromkeys(ids)))
 
     def add_vectors(
@@ -98,6 +101,7 @@ class Engine:
     ) -> None:
         """Give documents that waited for them their vectors; those that are gone meanwhile are passed over."""
         check_model(collection, model.name, model.dimensions)
+        collections.hold(tx, collection)
         waiting = "DELETE FROM search_pending WHERE collection = ? AND document = ?"
         kept = [(number, rows) for number, rows in ready if tx.run(waiting, collection.number, number)]
         if kept:

@@ -20,6 +20,7 @@ _TOGETHER: Final = 8
 _TIERS: Final = (16, 128, 1_024, 8_192)
 """Segments smaller than one of these are merged with neighbours that are as well."""
 _MOST_DOCUMENTS: Final = 32_768
+_MOST_SEGMENTS: Final = 1_000
 _CLEARED: Final = 2_000
 _TABLES: Final = (
     ("search_documents", "id"),
@@ -60,6 +61,7 @@ def merge(tx: Transaction, number: int) -> bool:
     run = due(tx, number) if collection is not None else []
     if collection is None or not run:
         return False
+    collections.hold(tx, collection)
     first, last = run[0].first, run[-1].first + run[-1].documents
     present = _present(tx, number, first, last)
     fresh = collection.next_segment
@@ -114,7 +116,7 @@ def _runs(segments: Sequence[Segment], tier: int) -> Iterator[list[Segment]]:
     run: list[Segment] = []
     size = 0
     for segment in segments:
-        if segment.documents >= tier or size + segment.documents > _MOST_DOCUMENTS:
+        if segment.documents >= tier or size + segment.documents > _MOST_DOCUMENTS or len(run) == _MOST_SEGMENTS:
             yield run
             run, size = [], 0
         if segment.documents < tier:
