@@ -5,7 +5,7 @@ at once; gRPC is loaded when another directory is named, or a sync goes to one.
 """
 
 import asyncio
-import contextlib
+import logging
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any, Final
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 LOOK_AGAIN_SECONDS: Final = 300.0
 """How often signatures nobody has checked are checked, and domains asked whose word is about to expire."""
+
+_log = logging.getLogger(__name__)
 
 
 class Directory:
@@ -95,8 +97,12 @@ class Directory:
     async def _look_after_trust(self) -> None:
         while True:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
-            with contextlib.suppress(PentadError):
+            try:
                 await self.trust.refresh()
+            except PentadError as error:
+                _log.warning("Signatures wait to be checked: %s", error.sentence())
+            except Exception:  # noqa: BLE001  the last line of defence: nobody would miss what is never checked again
+                _log.exception("Checking signatures failed.")
 
 
 def schemas_of(platform: Platform) -> SchemaSource:
