@@ -89,8 +89,8 @@ _CENTURY: Final = re.compile(
     r"\b(\d{1,2})(?:st|nd|rd|th)[\s-]century\b|\b(twentieth|twenty[\s-]first)[\s-]century\b", re.IGNORECASE
 )
 _BEFORE_YEARS: Final = re.compile(
-    r"\b(?:in|since|after|before|by|until|till|from|during|of|to|around|between|and|year|early|late|mid|circa"
-    r"|january|february|march|april|may|june|july|august|september|october|november|december)[\s-]+(?:the\s+)?$",
+    r"\b(?:in|since|during|year|early|late|mid|circa|january|february|march|april|may|june|july|august|september|october"
+    r"|november|december)[\s-]+(?:the\s+)?$",
     re.IGNORECASE,
 )
 _AFTER_YEARS_WORDS: Final = (

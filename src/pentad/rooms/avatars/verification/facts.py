@@ -16,7 +16,7 @@ from pentad.rooms.avatars.verification.wording import cased_words, find_run, lev
 from pentad.search.text import STOP_WORDS, stem
 
 _SENTENCE_START: Final = re.compile(r"(?:^|[.!?:;]\s+|[\"'(\[]|\s-\s)$")
-_JOINING_WORDS: Final = "of the and de del della di da la le van von der den du for in on bin ibn al el st"
+_JOINING_WORDS: Final = "of the and de del della di da la le van von der den du bin ibn al el st"
 _JOINING: Final = frozenset(_JOINING_WORDS.split())
 _OPENING_WORDS: Final = (
     "i it he she we they you this that these those there here the a an in on at by for from with without to of as"
@@ -75,7 +75,8 @@ def names_in(text: str) -> list[Name]:
     for word in cased_words(text):
         at = text.index(word, place)
         place = at + len(word)
-        joined = not run or text[end:at] in (" ", "-", ". ", " & ", "'")
+        gap = text[end:at]
+        joined = not run or gap in (" ", "-", " & ", "'") or (gap == ". " and len(run[-1]) == 1)
         if run and (not joined or not (_capital(word) or word in _JOINING)):
             _keep(found, run, certain)
             run = []

@@ -115,7 +115,7 @@ class Verifier:
             if sentence in checked.sentences or (checked.passes and share < mine + _CLEARLY_BETTER):
                 continue
             other = self._against(text, (sentence,))
-            if other.passes:
+            if other.passes or (not checked.sentences and other.verdict == "unsure"):
                 return other
         return None
 
