@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pentad.app import migration_sets
+from pentad.app import CORE_SETS
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Database, Embedder
 from pentad.rooms.avatars.corpus import Corpora
 from pentad.rooms.avatars.extract.reading import ReadingLimits
 from pentad.rooms.avatars.ingest import Ingest
 from pentad.rooms.avatars.report import IngestReport
-from pentad.rooms.finder import find_rooms
 from pentad.search.index import SearchIndex
+from pentad.storage.migration_files import MigrationSet
 
 CONFIG: dict[str, Any] = {
     "id": "ada-water",
@@ -107,4 +107,4 @@ class Library:
         return dict(rows)  # pyright: ignore[reportArgumentType]  rows of two
 
 
-SETS = migration_sets(find_rooms(["avatars"]))
+SETS = (*CORE_SETS, MigrationSet("avatars", "pentad.rooms.avatars.schema"))

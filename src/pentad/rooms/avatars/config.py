@@ -34,7 +34,9 @@ _YEAR: Final = re.compile(r"-?\d{1,4}")
 class _Part(BaseModel):
     """Names in the file are in camel case; what is not known is kept."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow", frozen=True)
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="allow", frozen=True, defer_build=True
+    )
 
 
 class DateRange(_Part):

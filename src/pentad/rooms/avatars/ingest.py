@@ -213,11 +213,12 @@ class Ingest:
             return
         kept = await self._database.read(swap.passages_to_index)
         vectors = Vectors(self._search.embedder, run.progress)
-        await vectors.make(swap.texts(kept))
+        texts = await asyncio.to_thread(swap.texts, kept)
+        await vectors.make(texts)
         if vectors.failure is not None:
             run.report.warnings.append(f"not embedded yet, found by words until then: {vectors.failure}")
         run.progress("storing", 0, 1)
-        run.report.generation = await self._database.write(lambda tx: swap.run(tx, kept, vectors.made))
+        run.report.generation = await self._database.write(lambda tx: swap.run(tx, texts, vectors.made))
         run.report.stored = True
         run.progress("storing", 1, 1)
         with suppress(PentadError):  # what waits for vectors is found by words, and waits on

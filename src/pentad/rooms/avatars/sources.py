@@ -28,7 +28,7 @@ _WORDS: Final = re.compile(r"[^\W\d_]+")
 class SourceEntry(BaseModel):
     """One source as the file describes it; what is not known here is kept."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
 
     title: StrictStr
     id: StrictStr | None = None

@@ -4,13 +4,15 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pentad.kernel.ports import Row, Rows, Transaction, Value
-from pentad.rooms.avatars.chunks import Chunk
 from pentad.rooms.avatars.config import parse_config
 from pentad.rooms.avatars.models import Avatar, AvatarInfo, CorpusDocument, Passage
 from pentad.rooms.avatars.sources import Role
+
+if TYPE_CHECKING:
+    from pentad.rooms.avatars.chunks import Chunk
 
 _AT_ONCE: Final = 500
 """Values of one IN list."""
@@ -80,6 +82,11 @@ def passages_of(rows: Rows, document: int) -> list[Passage]:
 
 def passage_ids(rows: Rows, document: int) -> list[int]:
     return [one for (one,) in rows.all("SELECT id FROM avatar_passages WHERE document = ?", document)]
+
+
+def numbers(rows: Rows, number: int) -> list[int]:
+    """The numbers of all passages of an avatar, in order."""
+    return [one for (one,) in rows.all("SELECT id FROM avatar_passages WHERE avatar = ? ORDER BY id", number)]
 
 
 def allowed(rows: Rows, number: int, filters: Filters) -> list[int]:
@@ -180,7 +187,7 @@ def remove_document(tx: Transaction, document: int) -> None:
     tx.run("DELETE FROM avatar_documents WHERE id = ?", document)
 
 
-def add_passages(tx: Transaction, number: int, document: int, first: int, text: str, found: Sequence[Chunk]) -> None:
+def add_passages(tx: Transaction, number: int, document: int, first: int, text: str, found: "Sequence[Chunk]") -> None:
     """Keep the passages of a document under numbers from `first` on."""
     tx.run_many(
         "INSERT INTO avatar_passages (avatar, id, document, position, content, char_start, char_end, page_start,"
@@ -191,7 +198,7 @@ def add_passages(tx: Transaction, number: int, document: int, first: int, text: 
 
 
 def _passage_rows(
-    number: int, document: int, first: int, text: str, found: Sequence[Chunk]
+    number: int, document: int, first: int, text: str, found: "Sequence[Chunk]"
 ) -> Iterator[Sequence[Value]]:
     for position, chunk in enumerate(found):
         content = text[chunk.start : chunk.end]

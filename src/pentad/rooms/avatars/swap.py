@@ -21,10 +21,12 @@ from pentad.rooms.avatars.models import Avatar, CorpusDocument, Passage
 from pentad.rooms.avatars.plan import Origin, Plan, ToRead
 from pentad.rooms.avatars.sentences import Span
 from pentad.rooms.avatars.sources import SourceBook
-from pentad.rooms.avatars.tokens import tokens
 from pentad.rooms.avatars.vectors import Key, Text
 from pentad.search.documents import Document
 from pentad.search.index import SearchIndex
+
+_AT_ONCE: Final = 4_000
+"""Passages handed to the search in one go."""
 
 _STORED: Final = -1
 """In a key, instead of the place of a draft: the passage is stored already, and named by its own number."""
@@ -42,16 +44,13 @@ class Draft:
         spans = [(start - chunk.start, end - chunk.start) for start, end in chunk.sentences]
         return self.read.text[chunk.start : chunk.end], spans
 
-    def windows(self, chunk: Chunk) -> list[str]:
-        return windows(*self.content(chunk))
-
     def document(self, origin: Origin, pipeline: str, generation: int, now: float) -> CorpusDocument:
         """The document as it is going to be stored."""
         source, file, read = self.job.source, self.job.file, self.read
         return CorpusDocument(
             0, str(file.found.name), origin, self.job.source_id, source.title, source.type, source.year, source.role,
             source.details, file.found.format, file.sha256, pipeline, file.size, read.pages, len(read.text),
-            tokens(read.text), len(read.chunks), read.notes, generation, now,
+            read.tokens, len(read.chunks), read.notes, generation, now,
         )  # fmt: skip
 
 
@@ -102,16 +101,15 @@ class Swap:
         return [passage for document in self._untouched for passage in store.passages_of(rows, document.id)]
 
     def texts(self, stored: Sequence[Passage]) -> list[Text]:
-        """What vectors are needed for."""
+        """What is going to be indexed."""
         new = [
-            Text((place, position), draft.windows(chunk))
+            _text((place, position), chunk.section, *draft.content(chunk))
             for place, draft in enumerate(self._drafts)
             for position, chunk in enumerate(draft.read.chunks)
         ]
-        old = [Text((_STORED, passage.id), windows(passage.content, passage.sentences)) for passage in stored]
-        return new + old
+        return new + [_text((_STORED, one.id), one.section, one.content, one.sentences) for one in stored]
 
-    def run(self, tx: Transaction, stored: Sequence[Passage], vectors: Mapping[Key, bytes]) -> int:
+    def run(self, tx: Transaction, texts: Sequence[Text], vectors: Mapping[Key, bytes]) -> int:
         """Do it; the generation there is from now on."""
         before, avatar_id = self._before, self._config.id
         current = store.avatar(tx, avatar_id)
@@ -127,9 +125,16 @@ class Swap:
         for kept in self._plan.kept:
             if kept.now != kept.before:
                 store.describe_document(tx, kept.now)
-        indexed = [_indexed(one.id, one.section, one.content, one.sentences, vectors.get((_STORED, one.id)))
-                   for one in stored]  # fmt: skip
-        self._search.put(tx, collection, [*indexed, *self._add(tx, number, generation, vectors)])
+        firsts = self._add(tx, number, generation)
+        indexed = [
+            Document(
+                place if draft == _STORED else firsts[draft] + place, text.words, text.windows, vectors.get(text.key)
+            )
+            for text in texts
+            for draft, place in [text.key]
+        ]
+        for start in range(0, len(indexed), _AT_ONCE):
+            self._search.put(tx, collection, indexed[start : start + _AT_ONCE])
         if before is not None and collection != before.collection:
             self._search.drop(tx, before.collection)
         config, sources = _json(self._config.as_json()), None if self._sources is None else _json(self._sources)
@@ -145,25 +150,23 @@ class Swap:
                 self._search.remove(tx, collection, store.passage_ids(tx, document.id))
             store.remove_document(tx, document.id)
 
-    def _add(self, tx: Transaction, number: int, generation: int, vectors: Mapping[Key, bytes]) -> list[Document]:
-        """Store the new documents; their passages as the search takes them."""
-        found: list[Document] = []
+    def _add(self, tx: Transaction, number: int, generation: int) -> list[int]:
+        """Store the new documents; the number of the first passage of each."""
+        firsts: list[int] = []
         first = store.take_numbers(tx, number, sum(len(draft.read.chunks) for draft in self._drafts))
-        for place, draft in enumerate(self._drafts):
+        for draft in self._drafts:
             read = draft.read
             described = draft.document(self._origin, self._plan.pipeline, generation, self._now)
             document = store.add_document(tx, number, described, read.text)
             store.add_passages(tx, number, document, first, read.text, read.chunks)
-            for position, chunk in enumerate(read.chunks):
-                rows = vectors.get((place, position))
-                found.append(_indexed(first + position, chunk.section, *draft.content(chunk), rows))
+            firsts.append(first)
             first += len(read.chunks)
-        return found
+        return firsts
 
 
-def _indexed(number: int, section: str | None, content: str, sentences: Sequence[Span], rows: bytes | None) -> Document:
+def _text(key: Key, section: str | None, content: str, sentences: Sequence[Span]) -> Text:
     """A passage as the search takes it. The words of the headings over it are among its own."""
-    return Document(number, f"{section}\n{content}" if section else content, windows(content, sentences), rows)
+    return Text(key, f"{section}\n{content}" if section else content, windows(content, sentences))
 
 
 def _announce(tx: Transaction, avatar_id: str, *, new: bool) -> None:

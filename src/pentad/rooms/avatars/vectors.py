@@ -17,9 +17,10 @@ Key = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A passage to be embedded: the windows its vectors are made of."""
+    """A passage on its way into the search: the words it is found by, and the windows its vectors are made of."""
 
     key: Key
+    words: str
     windows: Sequence[str]
 
 

@@ -15,6 +15,7 @@ from pentad.rooms.avatars.chunks import chunks
 from pentad.rooms.avatars.extract.document import Extracted, Unreadable
 from pentad.rooms.avatars.extract.personal import personal_hint
 from pentad.rooms.avatars.extract.protocol import Done, Failed, Found, Head, Line, Task
+from pentad.rooms.avatars.tokens import tokens
 
 _READERS: Final = {
     "pdf": "pdf", "markdown": "markdown", "text": "plain", "html": "html", "docx": "docx", "epub": "epub",
@@ -74,7 +75,7 @@ def run(task: Task, source: BinaryIO, out: BinaryIO) -> None:
     hint = personal_hint(document.text)
     write(out, Head(
         document.text, digest, (document.title or "")[:_LONGEST_TITLE] or None, len(document.pages) or None,
-        [*document.notes, *([hint] if hint else [])],
+        tokens(document.text), [*document.notes, *([hint] if hint else [])],
     ))  # fmt: skip
     for chunk in found:
         write(out, Found(chunk))

@@ -1,6 +1,6 @@
 """What goes between an ingest and the process that reads a document: one JSON line an item, then an end.
 
-    {"type": "document", "text": ..., "sha256": ..., "title": ..., "pages": 12, "notes": [...]}
+    {"type": "document", "text": ..., "sha256": ..., "title": ..., "pages": 12, "tokens": 9000, "notes": [...]}
     {"type": "passage", "chunk": {"start": 0, "end": 812, "sentences": [[0, 120], ...], ...}}     for every passage
     {"type": "done"}                        or                   {"type": "failed", "reason": ..., "message": ...}
 
@@ -34,6 +34,7 @@ class Head(msgspec.Struct, frozen=True, tag="document"):
     sha256: str
     title: str | None
     pages: int | None
+    tokens: int
     notes: list[str]
 
 

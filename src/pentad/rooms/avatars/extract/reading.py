@@ -43,6 +43,7 @@ class ReadDocument:
     sha256: str
     title: str | None
     pages: int | None
+    tokens: int
     notes: list[str]
     chunks: list[Chunk]
 
@@ -104,7 +105,9 @@ def _checked(output: bytes, code: int, limits: ReadingLimits) -> ReadDocument:
                     chunks.append(chunk)
                 case Done():
                     if head is not None and _agree(head, chunks):
-                        return ReadDocument(head.text, head.sha256, head.title, head.pages, head.notes, chunks)
+                        return ReadDocument(
+                            head.text, head.sha256, head.title, head.pages, head.tokens, head.notes, chunks
+                        )
     except msgspec.DecodeError:
         pass
     raise _ended(code, limits)
