@@ -35,6 +35,8 @@ class Persona:
     """The last year of the period: of the corpus, or of the life where the corpus has no end."""
     later_terms: tuple[str, ...] = ()
     """Words the author of the avatar declared to be of a later time."""
+    retold: bool = False
+    """The person's writings are there in somebody else's words; quotes of them are named as that."""
 
     @property
     def label(self) -> str:
@@ -56,7 +58,7 @@ def persona_of(config: AvatarConfig) -> Persona:
     """From a `config.json`. `persona.voice` decides the voice; without it the style of citation does."""
     prompt = config.system_prompt
     says_first = re.search(r"first[\s-]+person", prompt.citation_style, re.IGNORECASE) is not None
-    later = (config.persona.model_extra or {}).get("laterTerms")
+    more = config.persona.model_extra or {}
     return Persona(
         id=config.id,
         name=config.name,
@@ -69,7 +71,8 @@ def persona_of(config: AvatarConfig) -> Persona:
         citation_style=prompt.citation_style,
         begins=config.corpus.date_range.start_year or config.birth_year,
         ends=config.last_year,
-        later_terms=_texts(later),
+        later_terms=_texts(more.get("laterTerms")),
+        retold=more.get("retold") is True,
     )
 
 
@@ -92,6 +95,9 @@ def quoted(persona: Persona, sentences: Sequence[Sentence], *, first: bool = Tru
         author = f"A source {about}" if passage.role == "about" or persona.is_late(passage) else persona.name
         year = f" ({passage.year})" if passage.year is not None else ""
         return f"{author}{year} says: \u201c{words}\u201d ({where})."
+    if persona.retold:
+        author = "I" if persona.voice == "first_person" else persona.name
+        return f"A summary of what {author} wrote {'says' if first else 'also says'}: \u201c{words}\u201d ({where})."
     if persona.voice == "first_person":
         return f"{'I wrote' if first else 'I also wrote'}: \u201c{words}\u201d ({where})."
     return f"{persona.name} {'writes' if first else 'also writes'}: \u201c{words}\u201d ({where})."
