@@ -105,9 +105,12 @@ class App:
     def one_room(self, opened: OpenRoom) -> Era:
         return Era(self, [opened], f"Pentad: {opened.room.name}")
 
-    def connection(self, write: Write, *, transport: str) -> Connection:
-        """A conversation over one connection with a local client."""
-        era = self.all_rooms
+    def one_part(self, part: OpenRoom) -> Era:
+        return Era(self, [part], part.room.title)
+
+    def connection(self, write: Write, *, transport: str, era: Era | None = None) -> Connection:
+        """A conversation over one connection with a local client: on all rooms, or on what `era` serves."""
+        era = era or self.all_rooms
         return Connection(era.legacy, era.modern, self.hub, write, limits=self.settings.limits, transport=transport)
 
     def client(self) -> MemoryClient:

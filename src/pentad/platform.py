@@ -87,6 +87,9 @@ class Room(Generic[S]):
     schema: str | None = None
     routes: "Callable[[S], Sequence[BaseRoute]] | None" = None
     endpoints: "Callable[[S, Record], Mapping[str, Endpoint]] | None" = None
+    part: "Callable[[S, str], Awaitable[OpenRoom]] | None" = None
+    """A part of the room that is served alone, by its name: over HTTP at `/rooms/<room>/<name>/mcp`. It gives the same
+    object for as long as the part is the same, and NotFound for a name that is none."""
     server: "Callable[[S, Doorway], AbstractAsyncContextManager[None]] | None" = None
     """A further server of the room's own beside HTTP, open for as long as the process serves."""
     any_origin: Sequence[str] = ()

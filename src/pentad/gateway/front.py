@@ -12,6 +12,7 @@ from typing import Any, Final
 from pentad.access.credentials import Authenticator
 from pentad.access.rate_limits import RateLimits
 from pentad.gateway.guards import HostGuard
+from pentad.gateway.parts import Parts, Place
 from pentad.gateway.replies import send_empty, send_error
 from pentad.kernel.errors import Forbidden, InvalidInput, Overloaded, PentadError, Unauthenticated
 from pentad.kernel.limits import Limits
@@ -72,6 +73,7 @@ class Front:
         rates: RateLimits,
         limits: Limits,
         metadata_url: str,
+        parts: Parts,
         any_origin: Sequence[str] = (),
     ) -> None:
         self._endpoints = {path: point for key, point in endpoints.items() for path in (key, key + "/")}
@@ -81,6 +83,7 @@ class Front:
         self._rates = rates
         self._limits = limits
         self._metadata_url = metadata_url
+        self._parts = parts
         self._any_origin = tuple(any_origin) if authenticator is not None else ()
         self._in_flight = 0
         self._recognise = partial(self._principal, required=True) if authenticator is not None else None
@@ -99,7 +102,7 @@ class Front:
                 if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
                     await _preflight(send)
                     return
-            endpoint = self._endpoints.get(scope["path"])
+            endpoint = self._endpoints.get(scope["path"]) or self._parts.place(scope["path"])
             if endpoint is None:
                 await self._serve_ordinary(scope, headers, receive, send)
                 return
@@ -108,6 +111,8 @@ class Front:
                 await self._rates.spend(principal.id)
             repeated = _NONE_REPEATED if len(headers) == len(pairs) else _repeated(pairs)
             exchange = HttpExchange(headers, repeated, principal, receive, send, recognise=self._recognise)
+            if isinstance(endpoint, Place):
+                endpoint = await self._parts.endpoint(endpoint, principal)
             await self._serve_mcp(endpoint, scope["method"], exchange)
         except Unauthenticated as error:
             await send_error(send, error, self._challenges())

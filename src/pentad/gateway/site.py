@@ -3,13 +3,14 @@
 from pentad.app import App, Era
 from pentad.gateway.front import Front
 from pentad.gateway.guards import HostGuard
+from pentad.gateway.parts import Parts
 from pentad.gateway.routes import ordinary_routes
 from pentad.mcp.exchange import Endpoint
 from pentad.mcp.http import McpEndpoint
 
 
 def http_application(app: App) -> Front:
-    """Every room on `/mcp`, each on `/rooms/<room>/mcp` and where else it says, and the ordinary routes."""
+    """Every room on `/mcp`, each on `/rooms/<room>/mcp` and where else it says, parts, and the ordinary routes."""
     settings, limits = app.settings, app.settings.limits
     endpoints: dict[str, Endpoint] = {"/mcp": _endpoint(app, "/mcp", app.all_rooms)}
     for opened in app.rooms:
@@ -28,6 +29,7 @@ def http_application(app: App) -> Front:
         rates=app.rates,
         limits=limits,
         metadata_url=settings.url("/.well-known/oauth-protected-resource"),
+        parts=Parts(app.rooms, lambda path, part: _endpoint(app, path, app.one_part(part))),
         any_origin=[prefix for opened in app.rooms for prefix in opened.room.any_origin],
     )
 
