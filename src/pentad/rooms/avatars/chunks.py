@@ -14,7 +14,7 @@ from pentad.rooms.avatars.extract.document import Extracted, Heading, Page
 from pentad.rooms.avatars.sentences import Span, sentences
 from pentad.rooms.avatars.tokens import tokens
 
-WINDOW: Final = 210
+WINDOW: Final = 200
 """Tokens of a window, by estimate; models that read 256 see it whole."""
 
 SECTION_JOINT: Final = " > "

@@ -12,7 +12,7 @@ from pentad.rooms.avatars.tokens import tokens
 
 Span = tuple[int, int]
 
-LONGEST: Final = 200
+LONGEST: Final = 160
 """Tokens a sentence may have; beyond, it is cut."""
 
 

@@ -11,6 +11,7 @@ _PIECES: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud
 _WHOLE: Final = 8
 """Letters up to which a word is mostly one piece in the vocabularies in use."""
 _LETTERS_A_PIECE: Final = 4
+_LETTERS_A_RARE_PIECE: Final = 3
 _DIGITS_A_PIECE: Final = 2
 
 
@@ -27,6 +28,8 @@ def _pieces(word: str) -> int:
         return -(-size // _DIGITS_A_PIECE)
     if not word.isascii():
         return max(1, -(-size // 2))
+    if not word[1:].islower():  # an abbreviation or a name in code, which no vocabulary has
+        return max(1, -(-size // _LETTERS_A_RARE_PIECE))
     if size <= _WHOLE:
         return 1
     return 1 + -(-(size - _WHOLE) // _LETTERS_A_PIECE)

@@ -88,3 +88,9 @@ def test_pages_begin_in_order_and_within_the_text(pages: list[str]):
     assert starts == sorted(starts)
     assert all(0 <= start <= len(document.text) for start in starts)
     assert [page.number for page in document.pages] == list(range(1, len(pages) + 1))
+
+
+def test_dots_that_lead_to_a_page_number_go():
+    assert made("Water . . . . . . . . 12\nLand.......... 14 and so on... it goes").text == (
+        "Water | 12\n\nLand | 14 and so on... it goes"
+    )

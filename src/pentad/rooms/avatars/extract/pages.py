@@ -65,7 +65,7 @@ def of_pages(raw: Sequence[RawPage], *, title: str | None = None, notes: Sequenc
 
 def _lines(text: str) -> list[str]:
     """The lines of a page that have something on them."""
-    lines = _LEADERS.sub(" \u2026 ", normal(_HYPHEN_MARKS.sub("-\n", text))).split("\n")
+    lines = _LEADERS.sub(" | ", normal(_HYPHEN_MARKS.sub("-\n", text))).split("\n")
     return [line for line in (" ".join(line.split()) for line in lines) if line]
 
 
