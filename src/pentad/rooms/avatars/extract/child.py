@@ -6,6 +6,7 @@ document does to a parser happens here and ends with this process.
 
 import hashlib
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import BinaryIO, Final
 
@@ -54,7 +55,8 @@ def limit(task: Task) -> None:
     ):
         _, hard = resource.getrlimit(kind)
         allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (allowed, allowed))
+        with suppress(OSError, ValueError):  # macOS knows a limit of memory and takes none
+            resource.setrlimit(kind, (allowed, allowed))
 
 
 def run(task: Task, source: BinaryIO, out: BinaryIO) -> None:
