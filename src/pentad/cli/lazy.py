@@ -17,10 +17,14 @@ from pentad.kernel.names import did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """Where a command lives (`module:attribute`) and its line in the help."""
+    """Where a command lives (`module:attribute`) and its line in the help, if it is listed there.
+
+    One that is not listed stands for a name that others' documents use.
+    """
 
     target: str
     help: str
+    listed: bool = True
 
 
 class LazyGroup(click.Group):
@@ -29,9 +33,10 @@ class LazyGroup(click.Group):
     def __init__(self, *args: Any, verbs: Mapping[str, Verb], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.verbs = dict(verbs)
+        self.listed = {name: verb for name, verb in verbs.items() if verb.listed}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.verbs)
+        return list(self.listed)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         verb = self.verbs.get(cmd_name)
@@ -47,17 +52,17 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self.verbs and not args[0].startswith("-"):
-            meant = did_you_mean(args[0], self.verbs) or f"The commands are {', '.join(self.verbs)}."
+            meant = did_you_mean(args[0], self.listed) or f"The commands are {', '.join(self.listed)}."
             raise click.UsageError(f"There is no command {args[0]!r}. {meant}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, verb.help) for name, verb in self.verbs.items()])
+            formatter.write_dl([(name, verb.help) for name, verb in self.listed.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """The verbs from the table, then what any command completes: its options."""
         verbs = [
-            CompletionItem(name, help=verb.help) for name, verb in self.verbs.items() if name.startswith(incomplete)
+            CompletionItem(name, help=verb.help) for name, verb in self.listed.items() if name.startswith(incomplete)
         ]
         return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]

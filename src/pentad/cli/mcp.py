@@ -13,6 +13,7 @@ import click
 from pentad.cli.options import settings_options
 
 if TYPE_CHECKING:
+    from pentad.app import App, Era
     from pentad.settings.model import Settings
 
 
@@ -34,11 +35,17 @@ def serve(settings: "Settings") -> None:
 
 async def _serve(settings: "Settings") -> None:
     from pentad.app import open_app
+
+    async with open_app(settings) as app:
+        await serve_until_stopped(app)
+
+
+async def serve_until_stopped(app: "App", era: "Era | None" = None) -> None:
+    """Serve all rooms, or what `era` serves, until the input ends or the process is asked to stop."""
     from pentad.mcp.stdio import serve_stdio
 
     serving = asyncio.current_task()
     with contextlib.suppress(NotImplementedError):  # Windows ends the process itself
         if serving is not None:
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
-    async with open_app(settings) as app:
-        await serve_stdio(lambda write: app.connection(write, transport="stdio"), settings.limits.body_bytes)
+    await serve_stdio(lambda write: app.connection(write, transport="stdio", era=era), app.settings.limits.body_bytes)

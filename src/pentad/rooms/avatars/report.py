@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 Status = Literal["added", "changed", "unchanged", "removed", "failed", "skipped"]
-Phase = Literal["reading", "embedding", "storing"]
+Phase = Literal["reading", "embedding", "storing", "calibrating"]
 Progress = Callable[[Phase, int, int], None]
 """Called on the event loop with the phase, what is done, and how much there is."""
 

@@ -1,29 +1,54 @@
 """What the avatars room offers. What only a server or the demo needs is imported when they ask for it."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
-from pentad.platform import Platform, Room
+from pentad.platform import OpenRoom, Platform, Room
+from pentad.rooms.avatars.prompts import PROMPTS
+from pentad.rooms.avatars.resources import RESOURCES, listing
 from pentad.rooms.avatars.service import Avatars
+from pentad.rooms.avatars.tools import TOOLS
 
 
 @asynccontextmanager
 async def open_avatars(platform: Platform) -> AsyncGenerator[Avatars]:
-    avatars = Avatars(platform)
-    await avatars.start()
-    try:
-        yield avatars
-    finally:
-        await avatars.stop()
+    yield Avatars(platform)
 
 
-ROOM = Room(
+async def part(avatars: Avatars, name: str) -> OpenRoom:
+    """One avatar alone."""
+    from pentad.rooms.avatars.endpoints import one_avatar
+
+    return await one_avatar(ROOM, avatars, name)
+
+
+async def health(avatars: Avatars) -> Mapping[str, Any]:
+    """How many avatars there are, and how much they hold."""
+    return await avatars.health()
+
+
+async def fill(avatars: Avatars) -> None:
+    from pentad.rooms.avatars.demo import fill_demo
+
+    await fill_demo(avatars)
+
+
+ROOM: Room[Avatars] = Room(
     name="avatars",
     title="Avatars",
     instructions=(
         "An avatar answers from its corpus alone: every statement cites a passage, and it says so when the corpus is"
-        " silent. Search its passages, ask it, and check what is said in its name."
+        " silent. list_avatars names them; query_corpus searches one's passages, generate_response asks it,"
+        " verify_response checks what is said in its name."
     ),
     open=open_avatars,
+    tools=TOOLS,
+    resources=RESOURCES,
+    prompts=PROMPTS,
+    listing=listing,
     schema="pentad.rooms.avatars.schema",
+    part=part,
+    health=health,
+    demo=fill,
 )

@@ -1,16 +1,194 @@
 """The avatars as one object: what the room's tools, prompts and resources speak to."""
 
-from pentad.platform import Platform
+import copy
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pentad.kernel.errors import InvalidInput, NotFound
+from pentad.kernel.ports import Rows
+from pentad.platform import OpenRoom, Platform
+from pentad.rooms.avatars import store
+from pentad.rooms.avatars.calibration import read_calibration
+from pentad.rooms.avatars.corpus import Corpora, found
+from pentad.rooms.avatars.models import AvatarInfo
+from pentad.rooms.avatars.opened import OpenedAvatar
+from pentad.rooms.avatars.report import Progress, nothing_to_tell
+
+if TYPE_CHECKING:
+    from pentad.rooms.avatars.answering import Answering
+    from pentad.rooms.avatars.answers import Mode
+    from pentad.rooms.avatars.context import Turn
+    from pentad.rooms.avatars.drafting.drafter import Drafter
+    from pentad.rooms.avatars.ingest import Ingest, IngestOptions
+    from pentad.rooms.avatars.likeness import Likeness
+    from pentad.rooms.avatars.panel import Panel
+    from pentad.rooms.avatars.report import IngestReport
+    from pentad.rooms.avatars.routing import Route
+
+MOST_ASKED: Final = 32
+"""Avatars a question is put to at a time, on a panel or to find who knows."""
+_NAMED: Final = 20
 
 
 class Avatars:
-    """Everything the room can do, over one store."""
+    """Everything the room can do, over one store. A view made by `alone` knows one avatar and no other."""
 
     def __init__(self, platform: Platform) -> None:
         self.platform = platform
+        self.database = platform.database
+        self.search = platform.search
+        self.corpora = Corpora(platform.database, platform.search)
+        self.only: str | None = None
+        self.served: dict[str, tuple[tuple[int, int], OpenRoom]] = {}
+        """The rooms made for single avatars, each with the avatar's number and the generation it was made of."""
 
-    async def start(self) -> None:
-        """Begin what runs beside the calls."""
+    def alone(self, avatar_id: str) -> "Avatars":
+        """The same, for one avatar."""
+        view = copy.copy(self)
+        view.only = avatar_id
+        return view
 
-    async def stop(self) -> None:
-        """End it."""
+    @property
+    def model(self) -> str | None:
+        """The name of the embedding model; None without one."""
+        embedder = self.search.embedder
+        return None if embedder is None else embedder.model
+
+    @cached_property
+    def likeness(self) -> "Likeness":
+        from pentad.rooms.avatars.likeness import Likeness
+
+        return Likeness(self.search.embedder)
+
+    @cached_property
+    def _ingest(self) -> "Ingest":
+        from pentad.rooms.avatars.ingest import Ingest
+
+        return Ingest(self.database, self.search, self.platform.clock)
+
+    async def list(self) -> list[AvatarInfo]:
+        """Every avatar, by id."""
+        return [one for one in await self.corpora.list() if self.only in (None, one.id)]
+
+    async def open(self, avatar_id: str | None = None) -> OpenedAvatar:
+        """An avatar as it is now. Which one need not be said where there is only one."""
+        if self.only is not None and avatar_id not in (None, self.only):
+            raise NotFound(f"There is no avatar {avatar_id[:60]!r} here.", hint=f"This server is {self.only}.")
+        model, wanted = self.model, self.only or avatar_id
+
+        def work(rows: Rows) -> OpenedAvatar:
+            avatar = found(rows, _meant(rows) if wanted is None else wanted)
+            calibration = read_calibration(store.calibration(rows, avatar.number), model)
+            return OpenedAvatar(avatar, calibration, self.database, self.search)
+
+        return await self.database.read(work)
+
+    async def open_all(self, ids: Sequence[str] | None = None) -> "list[OpenedAvatar]":
+        """Several avatars, in the order named; without names all of them, up to a limit."""
+        if ids is None:
+            ids = [one.id for one in await self.list()][:MOST_ASKED]
+        return [await self.open(one) for one in dict.fromkeys(ids)]
+
+    async def ingest(
+        self, folder: Path, options: "IngestOptions | None" = None, progress: Progress = nothing_to_tell
+    ) -> "IngestReport":
+        """Make an avatar of a folder, or bring it up to date."""
+        return await self._learnt(await self._ingest.folder(folder, options, progress), progress)
+
+    async def add(
+        self,
+        avatar_id: str,
+        paths: Sequence[Path],
+        options: "IngestOptions | None" = None,
+        progress: Progress = nothing_to_tell,
+    ) -> "IngestReport":
+        """Add files, or the documents of folders, to an avatar."""
+        await self.open(avatar_id)
+        return await self._learnt(await self._ingest.files(avatar_id, paths, options, progress), progress)
+
+    async def remove(self, avatar_id: str) -> None:
+        """Remove an avatar with all it has."""
+        await self.corpora.remove(avatar_id)
+
+    def answering(
+        self, avatar: OpenedAvatar, drafter: "Drafter | None" = None, mode: "Mode" = "extractive"
+    ) -> "Answering":
+        """What answers for an avatar: with quotes, or with what `drafter` drafts."""
+        from pentad.rooms.avatars.answering import Answering
+
+        async def knows(question: str) -> str | None:
+            return await self._who_knows(question, besides=avatar.id)
+
+        return Answering(avatar, self.likeness, drafter, mode, router=knows)
+
+    async def panel(self, question: str, ids: Sequence[str] | None = None, turns: "Sequence[Turn]" = ()) -> "Panel":
+        """One question to several avatars."""
+        from pentad.rooms.avatars.panel import panel
+
+        members = await self.open_all(ids)
+        if not members:
+            raise NotFound("There is no avatar yet.", hint="`pentad avatars ingest` makes one.")
+        return await panel(question, [self.answering(one) for one in members], self.likeness, turns)
+
+    async def routes(self, question: str) -> "list[Route]":
+        """The avatars, the one most likely to know first."""
+        from pentad.rooms.avatars.routing import routes
+
+        return await routes(question, await self.open_all())
+
+    def endpoint_drafter(self) -> "Drafter | None":
+        """The model behind the endpoint of the settings, if there is one."""
+        from pentad.rooms.avatars.drafting.endpoint import EndpointDrafter, endpoint_of
+
+        endpoint = endpoint_of(self.platform.settings)
+        return None if endpoint is None else EndpointDrafter(self.platform.fetcher, endpoint)
+
+    async def _who_knows(self, question: str, besides: str) -> str | None:
+        """The id of another avatar that can answer."""
+        from pentad.rooms.avatars.routing import redirect
+
+        ids = [one.id for one in await self.corpora.list() if one.id != besides][:MOST_ASKED]
+        everybody = self if self.only is None else self._everybody()
+        route = await redirect(question, await everybody.open_all(ids))
+        return None if route is None else route.avatar
+
+    def _everybody(self) -> "Avatars":
+        view = copy.copy(self)
+        view.only = None
+        return view
+
+    async def _learnt(self, report: "IngestReport", progress: Progress) -> "IngestReport":
+        """After an ingest: what the scores of the new generation mean, unless that is known."""
+        from pentad.rooms.avatars.calibrating import calibrate, is_current
+
+        if report.dry_run:
+            return report
+        avatar = await self.open(report.avatar)
+        number, model = avatar.avatar.number, self.model
+        if not is_current(await self.database.read(lambda rows: store.calibration(rows, number)), model):
+            progress("calibrating", 0, 1)
+            ids = [one.id for one in await self.corpora.list() if one.id != avatar.id]
+            await calibrate(avatar, await self.open_all(ids[:MOST_ASKED]), self.likeness, model)
+            progress("calibrating", 1, 1)
+        return report
+
+    async def health(self) -> dict[str, Any]:
+        """How many avatars there are, and how much they hold."""
+        every = await self.corpora.list()
+        return {"avatars": len(every), "passages": sum(one.passages for one in every)}
+
+
+def _meant(rows: Rows) -> str:
+    """The only avatar there is."""
+    known = [one.id for one in store.avatars(rows)]
+    if not known:
+        raise NotFound("There is no avatar yet.", hint="`pentad avatars ingest FOLDER` makes one.")
+    if len(known) > 1:
+        raise InvalidInput(
+            f"There are {len(known)} avatars: say in `avatar` which is meant.",
+            hint=f"They are {', '.join(known[:_NAMED])}.",
+            details={"avatars": known[:_NAMED]},
+        )
+    return known[0]

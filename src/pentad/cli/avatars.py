@@ -1,0 +1,209 @@
+"""`pentad avatars`: bring documents in, ask, examine, and serve one avatar over stdio; on the store, as its owner."""
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from pentad.cli.avatars_shown import answer_lines, card_lines, report_lines
+from pentad.cli.options import json_option, store_options
+from pentad.cli.output import ExitCode, print_json, print_table, print_text, say
+
+if TYPE_CHECKING:
+    from pentad.app import App
+    from pentad.rooms.avatars.evaluation import ScoreCard
+    from pentad.rooms.avatars.ingest import IngestOptions
+    from pentad.rooms.avatars.report import IngestReport
+    from pentad.rooms.avatars.service import Avatars
+    from pentad.rooms.avatars.shown import AnswerShown
+    from pentad.settings.model import Settings
+
+T = TypeVar("T")
+Told = Callable[[str, int, int], None]
+
+_MOST_OTHERS: Final = 6
+avatar_option: Final = click.option("--avatar", metavar="ID", help="Which avatar; needed only where there are several.")
+
+
+@click.group()
+def avatars() -> None:
+    """Ingest documents, ask avatars, examine them, serve one."""
+
+
+@avatars.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="FOLDER | FILE...")
+@click.option("--avatar", metavar="ID", help="Add the files to this avatar; without it FOLDER is an avatar's own.")
+@click.option("--source", metavar="ID", help="Only the source of this id.")
+@click.option("--dry-run", is_flag=True, help="Read and cut the documents, change nothing.")
+@click.option("--force", is_flag=True, help="Read and embed again what has not changed.")
+@json_option
+@store_options
+def ingest(
+    paths: tuple[Path, ...],
+    avatar: str | None,
+    source: str | None,
+    dry_run: bool,
+    force: bool,
+    as_json: bool,
+    settings: "Settings",
+) -> int:
+    """Bring an avatar's folder up to date, or add files to an avatar.
+
+    A folder holds config.json and documents under corpus/ (PDF, Markdown, text, HTML, DOCX, EPUB). What has not changed
+    is left alone; an ingest that fails leaves the avatar as it was.
+    """
+    from pentad.rooms.avatars.ingest import IngestOptions
+
+    if avatar is None and len(paths) != 1:
+        raise click.UsageError("Give one FOLDER, or --avatar ID and files.")
+    if not paths:
+        raise click.UsageError("Give the files or folders to add.")
+    if missing := [path for path in paths if not path.exists()]:
+        raise click.UsageError(f"There is no {missing[0]}.")
+    report = asyncio.run(_ingest(settings, paths, avatar, IngestOptions(source, dry_run, force)))
+    if as_json:
+        print_json(report.as_json())
+    else:
+        for line in report_lines(report):
+            say(line)
+    return ExitCode.FAILED if report.of("failed") else ExitCode.OK
+
+
+@avatars.command()
+@click.argument("question", nargs=-1, required=True)
+@avatar_option
+@json_option
+@store_options
+def ask(question: tuple[str, ...], avatar: str | None, as_json: bool, settings: "Settings") -> None:
+    """Ask an avatar, and show its answer with the quotes it rests on."""
+    shown = within(settings, lambda room: _asked(room, " ".join(question), avatar))
+    if as_json:
+        print_json(shown.model_dump())
+        return
+    for line in answer_lines(shown):
+        print_text(line)
+
+
+@avatars.command("list")
+@json_option
+@store_options
+def list_avatars(as_json: bool, settings: "Settings") -> None:
+    """List the avatars and the size of their corpora."""
+    rows = within(settings, lambda room: room.list())
+    if as_json:
+        shown = ("id", "name", "description", "documents", "passages", "characters", "generation")
+        print_json([{name: getattr(row, name) for name in shown} for row in rows])
+        return
+    print_table(
+        ("id", "name", "documents", "passages", "characters"),
+        [(row.id, row.name, row.documents, row.passages, f"{row.characters:,}") for row in rows],
+        empty="There are no avatars; `pentad avatars ingest FOLDER` makes one.",
+    )
+
+
+@avatars.command("eval")
+@avatar_option
+@click.option("--strict", is_flag=True, help="Fail if a figure misses its goal.")
+@json_option
+@store_options
+def evaluate(avatar: str | None, strict: bool, as_json: bool, settings: "Settings") -> int:
+    """Examine an avatar on its own corpus and print a score card.
+
+    Does it find the passage a question was made of, does it refuse what it cannot know, and do the checks catch
+    statements that were spoilt? Nothing is changed, and no labels are needed.
+    """
+    card = within(settings, lambda room: _evaluated(room, avatar))
+    if as_json:
+        print_json(card.as_json())
+    else:
+        for line in card_lines(card):
+            print_text(line)
+    return ExitCode.FAILED if strict and not card.passed else ExitCode.OK
+
+
+@avatars.command()
+@click.option("--avatar", required=True, metavar="ID", help="The avatar to serve.")
+@store_options
+def serve(avatar: str, settings: "Settings") -> None:
+    """Serve one avatar over stdin and stdout, under the name and version its config.json gives it."""
+    from pentad.logs import configure_logging
+
+    configure_logging(settings.log.level, settings.log.format)
+    with suppress(asyncio.CancelledError):
+        asyncio.run(_serve(settings, avatar))
+
+
+async def _serve(settings: "Settings", avatar_id: str) -> None:
+    from pentad.cli.mcp import serve_until_stopped
+
+    async with _opened(settings) as app:
+        opened = app.rooms[0]
+        part = opened.room.part
+        era = None if part is None else app.one_part(await part(opened.service, avatar_id))
+        await serve_until_stopped(app, era)
+
+
+async def _ingest(
+    settings: "Settings", paths: tuple[Path, ...], avatar: str | None, options: "IngestOptions"
+) -> "IngestReport":
+    async with _opened(settings) as app:
+        room: Avatars = app.rooms[0].service
+        with _progress() as told:
+            if avatar is None:
+                return await room.ingest(paths[0], options, told)
+            return await room.add(avatar, paths, options, told)
+
+
+async def _asked(room: "Avatars", question: str, avatar_id: str | None) -> "AnswerShown":
+    from pentad.rooms.avatars.shown import answer_shown
+
+    avatar = await room.open(avatar_id)
+    return answer_shown(avatar.id, await room.answering(avatar).answer(question))
+
+
+async def _evaluated(room: "Avatars", avatar_id: str | None) -> "ScoreCard":
+    from pentad.rooms.avatars.evaluation import evaluate as examine
+
+    avatar = await room.open(avatar_id)
+    ids = [one.id for one in await room.list() if one.id != avatar.id]
+    with _progress() as told:
+        return await examine(avatar, await room.open_all(ids[:_MOST_OTHERS]), room.likeness, told)
+
+
+def within(settings: "Settings", work: "Callable[[Avatars], Coroutine[Any, Any, T]]") -> T:
+    """Do something with the opened room."""
+
+    async def run() -> T:
+        async with _opened(settings) as app:
+            return await work(app.rooms[0].service)
+
+    return asyncio.run(run())
+
+
+@asynccontextmanager
+async def _opened(settings: "Settings") -> "AsyncGenerator[App]":
+    """The room alone."""
+    from pentad.app import open_app
+
+    async with open_app(replace(settings, rooms=("avatars",))) as app:
+        yield app
+
+
+@contextmanager
+def _progress() -> Generator[Told]:
+    """One line on a terminal's stderr that goes away when it is done; nothing where nobody looks."""
+    if not sys.stderr.isatty():
+        yield lambda phase, done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        line = bar.add_task("reading", total=None)
+        yield lambda phase, done, total: bar.update(line, description=phase, completed=done, total=total)
