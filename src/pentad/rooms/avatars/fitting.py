@@ -20,6 +20,8 @@ from pentad.search.documents import Ranking
 
 MOST_EXAMPLES: Final = 160
 FEWEST_EXAMPLES: Final = 12
+MOST_MIXED: Final = 100
+_LARGE: Final = 200
 _FORMS: Final = (
     "What do you say about {}?", "How are {} related?", "Why does {} matter?", "Can you explain {}?",
     "What is known of {}?", "How would you describe {}?", "What role does {} play?", "{}",
@@ -47,6 +49,27 @@ def keyword_question(sentence: str, salt: str = "") -> str | None:
     return form.format(" and ".join(kept) if len(kept) < 3 else f"{' '.join(kept[:-1])} and {kept[-1]}")
 
 
+def mixed_questions(own: Sequence[str]) -> list[str]:
+    """Questions with words of three sentences that have nothing to do with each other: known words, no such passage.
+
+    In a small corpus any words stand near each other, so there are none.
+    """
+    if len(own) < _LARGE:
+        return []
+    some = [words for text in sampled(own, 3 * MOST_MIXED) if len(words := telling_words(text)) > 4]
+    third = len(some) // 3
+    parts = zip(some[:third], some[third : 2 * third], some[2 * third :], strict=False)
+    return [
+        _FORMS[place % len(_FORMS)].format(" ".join(word for words in each for word in _one_or_two(words)))
+        for place, each in enumerate(parts)
+    ]
+
+
+def _one_or_two(words: Sequence[str]) -> Sequence[str]:
+    at = _hash(" ".join(words)) % (len(words) - 1)
+    return words[at : at + 1 + at % 2]
+
+
 def sampled(sentences: Sequence[str], most: int) -> list[str]:
     """Some of them, chosen by hash."""
     return sorted(dict.fromkeys(sentences), key=lambda text: (_hash(text), text))[:most]
@@ -64,7 +87,11 @@ async def fitted(
     from pentad.rooms.avatars.regression import Example, fit
 
     start = start or Calibration()
-    examples = [*await _covered(search, own), *await _not_covered(search, others, start)]
+    examples = [
+        *await _covered(search, own),
+        *await _not_covered(search, others, start),
+        *[(await search(question), False) for question in mixed_questions(own)],
+    ]
     hybrid = [Example(ranking.features, covered) for ranking, covered in examples if ranking.retrieval == "hybrid"]
     every = [Example(ranking.features, covered) for ranking, covered in examples]
     if sum(covered for _, covered in examples) < FEWEST_EXAMPLES:
