@@ -111,3 +111,14 @@ def test_a_models_reply_is_read_with_or_without_a_fence():
 def test_any_text_is_a_draft(text: str):
     for statement in from_text(text).statements:
         assert statement.text
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "piece",
+    ["A ", "a", ".", "!?", "1 ", "1,", "[", "[S1]", '("', '."', "- x\n", "Ab Cd. ", '"the the the the" ', "as "],
+)
+async def test_a_hostile_draft_costs_little(piece: str):
+    """Each of these would take minutes if anything here were quadratic."""
+    found = await check(piece * (39_000 // len(piece)))
+    assert all(each.verdict == "unsupported" or each.sentences for each in found)

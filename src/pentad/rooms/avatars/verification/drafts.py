@@ -13,7 +13,7 @@ from pentad.rooms.avatars.verification.citations import MARK, marks_in, without_
 
 MOST_STATEMENTS: Final = 60
 LONGEST_DRAFT: Final = 40_000
-_LATE_MARKS: Final = re.compile(rf"([.!?]+[\"'\u201d\u2019)]*)\s*((?:{MARK.pattern}\s*)+)", re.IGNORECASE)
+_LATE_MARKS: Final = re.compile(rf"(?<![.!?])([.!?]++[\"'\u201d\u2019)]*+)\s*+((?:{MARK.pattern}\s*)+)", re.IGNORECASE)
 _FENCE: Final = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
 _DOUBLE: Final = re.compile(r"[\"\u201c\u201d\u201e\u00ab\u00bb]")
 _BULLET: Final = re.compile(r"(?m)^\s*(?:[-*\u2022]|\d{1,2}[.)])\s+")

@@ -15,7 +15,7 @@ from pentad.rooms.avatars.verification.numbers import is_number, numbers_in
 from pentad.rooms.avatars.verification.wording import cased_words, find_run, levelled
 from pentad.search.text import STOP_WORDS, stem
 
-_SENTENCE_START: Final = re.compile(r"(?:^|[.!?:;]\s+|[\"'(\[]|\s-\s)$")
+_SENTENCE_START: Final = re.compile(r"(?:[.!?:;]\s+|[\"'(\[]|\s-\s)\Z")
 _JOINING_WORDS: Final = "of the and de del della di da la le van von der den du bin ibn al el st"
 _JOINING: Final = frozenset(_JOINING_WORDS.split())
 _OPENING_WORDS: Final = (
@@ -29,7 +29,7 @@ _OPENING_WORDS: Final = (
     " must can will do does did has have had is are was were be been being let yes please"
 )
 _OPENERS: Final = frozenset(_OPENING_WORDS.split())
-_ADDRESS: Final = re.compile(r"(?:https?://|www\.)[^\s<>\"]+|[^\s@<>]+@[^\s@<>]+\.\w+")
+_ADDRESS: Final = re.compile(r"(?:https?://|www\.)[^\s<>\"]+|[^\s@<>]{1,64}@[^\s@<>]{1,200}\.\w{1,24}")
 _PERSONAL: Final = frozenset(("i", "i'm", "i've", "i'd", "i'll"))
 
 
@@ -82,7 +82,7 @@ def names_in(text: str) -> list[Name]:
             run = []
         if _capital(word) or (run and word in _JOINING):
             if not run:
-                certain = not _SENTENCE_START.search(text[:at].rstrip(" ") if at == 0 else text[:at])
+                certain = at > 0 and _SENTENCE_START.search(text[max(0, at - 4) : at]) is None
             run.append(word)
         end = place
     _keep(found, run, certain)

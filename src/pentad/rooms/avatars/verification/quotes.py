@@ -17,6 +17,8 @@ from pentad.rooms.avatars.verification.wording import QUOTED, cased_words, find_
 
 FEWEST_WORDS: Final = 4
 NEAR: Final = 0.95
+_MOST_ALIGNED: Final = 400
+"""Words of a span that is compared word by word; no sentence is as long."""
 _ELLIPSIS: Final = re.compile(r"\s*(?:\[\s*(?:\.\.\.|\u2026)\s*\]|\(\s*(?:\.\.\.|\u2026)\s*\)|\.\.\.|\u2026)\s*")
 
 Match = Literal["exact", "repaired", "false"]
@@ -61,7 +63,7 @@ def _check_piece(piece: str, sentences: Sequence[Sentence]) -> Quote:
     if (sentence := _running_on(words, sentences)) is not None:
         return Quote(piece, "exact", piece, sentence)
     best: tuple[float, Sentence | None, str, str | None] = (0.0, None, "", None)
-    for candidate in sentences:
+    for candidate in sentences if len(words) <= _MOST_ALIGNED else ():
         nearness, true_text, why = _aligned(words, candidate)
         if nearness > best[0]:
             best = (nearness, candidate, true_text, why)
