@@ -7,7 +7,7 @@ from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declare import Prompt, Tool, tool
 from pentad.platform import OpenRoom, Room
-from pentad.rooms.avatars import acts
+from pentad.rooms.avatars import acts, store
 from pentad.rooms.avatars.arguments import (
     INFO_SCHEMA,
     QUERY_SCHEMA,
@@ -63,13 +63,12 @@ TOOLS: Final = (query_corpus, generate_response, get_avatar_info, verify_respons
 
 async def one_avatar(whole: Room[Avatars], avatars: Avatars, avatar_id: str) -> OpenRoom:
     """The room of one avatar; the same object until the avatar changes. NotFound if there is none."""
-    opened = await avatars.open(avatar_id)
-    version = opened.avatar.number, opened.avatar.generation
-    if (known := avatars.served.get(avatar_id)) is not None and known[0] == version:
+    known = avatars.served.get(avatar_id)
+    if known is not None and known[0] == await avatars.database.lookup(store.VERSION, avatar_id):
         return known[1]
-    room = _room(whole, opened.avatar.config)
-    made = OpenRoom(room, avatars.alone(avatar_id))
-    avatars.served[avatar_id] = (version, made)
+    avatar = await avatars.corpora.get(avatar_id)
+    made = OpenRoom(_room(whole, avatar.config), avatars.alone(avatar_id))
+    avatars.served[avatar_id] = ((avatar.number, avatar.generation), made)
     return made
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pentad.kernel.errors import InvalidInput, NotFound
-from pentad.kernel.ports import Rows
+from pentad.kernel.ports import Row, Rows
 from pentad.platform import OpenRoom, Platform
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.calibration import read_calibration
@@ -41,7 +41,7 @@ class Avatars:
         self.search = platform.search
         self.corpora = Corpora(platform.database, platform.search)
         self.only: str | None = None
-        self.served: dict[str, tuple[tuple[int, int], OpenRoom]] = {}
+        self.served: dict[str, tuple[Row, OpenRoom]] = {}
         """The rooms made for single avatars, each with the avatar's number and the generation it was made of."""
 
     def alone(self, avatar_id: str) -> "Avatars":

@@ -27,6 +27,9 @@ _DOCUMENT: Final = (
 )
 _DETAILS: Final = 8
 _NOTES: Final = 17
+VERSION: Final = "SELECT number, generation FROM avatars WHERE id = ?"
+"""What changes whenever an avatar does; for a lookup."""
+
 _PASSAGES: Final = (
     "SELECT p.id, p.position, p.document, d.title, d.source_id, p.content, p.page_start, p.page_end, p.printed_start,"
     " p.printed_end, p.section, p.char_start, p.char_end, d.year, d.role, d.type, p.tokens, d.sha256, p.sha256,"
