@@ -23,7 +23,7 @@ class Citation:
     quote: str
     source_id: str
     chunk_id: int
-    page_end: int | None
+    page_end: int | str | None
     physical_page: int | None
     section: str | None
     char_start: int
@@ -112,7 +112,7 @@ class CitationList:
                 quote=passage.content[first.start : last.end],
                 source_id=passage.source_id,
                 chunk_id=passage.id,
-                page_end=passage.page_end,
+                page_end=passage.cited_page_end,
                 physical_page=passage.page,
                 section=passage.section,
                 char_start=key[1],

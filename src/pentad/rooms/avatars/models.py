@@ -106,6 +106,15 @@ class Passage:
     @property
     def cited_page(self) -> int | str | None:
         """What a reader looks up: the printed page where there is one, else the page of the file."""
-        if self.printed_page is None:
-            return self.page
-        return int(self.printed_page) if self.printed_page.isdecimal() else self.printed_page
+        return _cited(self.printed_page, self.page)
+
+    @property
+    def cited_page_end(self) -> int | str | None:
+        """The last page, in the same way."""
+        return _cited(self.printed_page_end, self.page_end)
+
+
+def _cited(printed: str | None, page: int | None) -> int | str | None:
+    if printed is None:
+        return page
+    return int(printed) if printed.isdecimal() else printed

@@ -79,7 +79,7 @@ def persona_of(config: AvatarConfig) -> Persona:
 def place(passage: Passage) -> str:
     """Where a passage stands, as a reader would look it up: title and page, or title and section."""
     if (page := passage.cited_page) is not None:
-        last = passage.printed_page_end or passage.page_end
+        last = passage.cited_page_end
         over = last is not None and str(last) != str(page)
         return f"{passage.source}, pp. {page}\u2013{last}" if over else f"{passage.source}, p. {page}"
     return f"{passage.source}, {passage.section}" if passage.section else passage.source

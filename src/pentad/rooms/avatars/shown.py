@@ -40,7 +40,7 @@ class PassageShown(Shown):
     uri: str
     source_id: str
     physical_page: int | None = Said
-    page_end: int | None = Said
+    page_end: int | str | None = Said
     section: str | None = Said
     year: int | None = Said
     role: str
@@ -67,7 +67,7 @@ class CitationShown(Shown):
     n: int
     source_id: str
     chunk_id: int
-    page_end: int | None = Said
+    page_end: int | str | None = Said
     physical_page: int | None = Said
     section: str | None = Said
     char_start: int
@@ -203,7 +203,7 @@ def placed(avatar_id: str, passage: Passage) -> dict[str, Any]:
         "uri": f"avatar://{avatar_id}/passages/{passage.n}",
         "source_id": passage.source_id,
         "physical_page": passage.page,
-        "page_end": passage.page_end,
+        "page_end": passage.cited_page_end,
         "section": passage.section,
         "year": passage.year,
         "role": passage.role,

@@ -1,7 +1,8 @@
 """An answer made of the corpus' own sentences, with no language model.
 
 The best sentences of the best passages are chosen for what they say and for being different from each other, and put in
-the order of the documents. Whatever they say was written; only whether it is to the point can be wrong.
+the order of the documents. The best one is followed by the next in its passage: what a sentence announces, the next one
+tells. Whatever they say was written; only whether it is to the point can be wrong.
 """
 
 import math
@@ -23,6 +24,11 @@ _MOST_EMBEDDED: Final = 32
 _PRONOUNS: Final = frozenset(
     ("he", "she", "it", "they", "this", "these", "that", "those", "his", "her", "its", "their")
 )
+_GAP: Final = 2
+"""Characters between two sentences that follow each other; an empty line is two."""
+_HEADING_WORDS: Final = 12
+_HEADING_LESS: Final = 1.5
+"""What a heading loses: it has the words of a question and says nothing."""
 _K1: Final = 1.2
 _B: Final = 0.75
 _WORTH_ADDING: Final = 0.4
@@ -44,8 +50,8 @@ async def best_sentences(
     """The sentences to quote, in the order of their documents; none only if there are no passages."""
     ranked = await ranked_sentences(question, passages, idf, likeness)
     chosen = [each.sentence for each in _diverse(ranked, likeness, most)]
-    if len(chosen) == 1:
-        chosen += _going_on(chosen[0], [each.sentence for each in ranked])
+    if 0 < len(chosen) < most:
+        chosen += _going_on(chosen, [each.sentence for each in ranked])
     chosen += _spoken_of(chosen, [each.sentence for each in ranked])
     ranks = {scored.passage.document: place for place, scored in reversed(list(enumerate(passages)))}
     return sorted(chosen, key=lambda sentence: (ranks.get(sentence.passage.document, 0), sentence.place))
@@ -62,10 +68,19 @@ async def ranked_sentences(
     raw = {scored.passage.id: scored.raw_score for scored in leading}
     cosines = await _cosines(question, sentences, lexical, likeness)
     ranked = [
-        Chosen(sentence, words + meaning + _PASSAGE_SHARE * raw[sentence.passage.id], frozenset(terms(sentence.text)))
+        Chosen(
+            sentence,
+            words + meaning + _PASSAGE_SHARE * raw[sentence.passage.id] - (_HEADING_LESS if _heads(sentence) else 0.0),
+            frozenset(terms(sentence.text)),
+        )
         for sentence, words, meaning in zip(sentences, _standard(lexical), _standard(cosines), strict=True)
     ]
     return sorted(ranked, key=lambda each: (-round(each.score, 6), each.sentence.number))
+
+
+def _heads(sentence: Sentence) -> bool:
+    """Whether it looks like a heading: a few words without a full stop."""
+    return len(sentence.words) < _HEADING_WORDS and sentence.text[-1:].isalnum()
 
 
 async def _cosines(
@@ -124,13 +139,24 @@ def _diverse(ranked: Sequence[Chosen], likeness: Likeness, most: int) -> list[Ch
     return chosen
 
 
-def _going_on(sentence: Sentence, all_of_them: Sequence[Sentence]) -> list[Sentence]:
-    """The sentence after a lone one in its passage: reasons mostly stand behind what they are reasons for."""
-    return [
-        other
-        for other in all_of_them
-        if other.number == sentence.number + 1 and other.passage.id == sentence.passage.id
-    ]
+def _going_on(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
+    """The sentence after the best one, or after those chosen that stand right behind it.
+
+    Reasons, lists and figures mostly stand behind what announces them.
+    """
+    by_start = {sentence.place[:2]: sentence for sentence in all_of_them}
+    last = chosen[0]
+    while (following := _next_to(last, by_start)) is not None:
+        if following not in chosen:
+            return [following]
+        last = following
+    return []
+
+
+def _next_to(sentence: Sentence, by_start: Mapping[tuple[int, int], Sentence]) -> Sentence | None:
+    """The sentence right behind this one, in whichever passage."""
+    document, _, end = sentence.place
+    return next((found for gap in range(_GAP + 1) if (found := by_start.get((document, end + gap)))), None)
 
 
 def _spoken_of(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
