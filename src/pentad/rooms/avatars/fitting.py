@@ -20,7 +20,7 @@ from pentad.search.documents import Ranking
 
 MOST_EXAMPLES: Final = 160
 FEWEST_EXAMPLES: Final = 12
-MOST_MIXED: Final = 100
+MOST_MIXED: Final = 50
 _LARGE: Final = 200
 _FORMS: Final = (
     "What do you say about {}?", "How are {} related?", "Why does {} matter?", "Can you explain {}?",

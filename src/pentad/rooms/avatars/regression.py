@@ -14,7 +14,7 @@ Floats = NDArray[np.floating[Any]]
 
 _HELD: Final = 60.0
 """How strongly a fit is held to where it starts, in examples."""
-_BIAS_HELD: Final = 20.0
+_BIAS_HELD: Final = 9.0
 _SIZED: Final = frozenset(("missing_idf", "query_terms"))
 _ROUNDS: Final = 50
 
