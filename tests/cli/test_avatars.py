@@ -1,0 +1,114 @@
+"""`pentad avatars` as people use it: bring a folder in, look, ask, examine."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.behaviour.avatars.folders import beekeeper, keeper
+from tests.cli.processes import run
+
+SLUICES = "How many sluices did the Lower Marsh have in 1931?"
+
+
+def avatars(home: Path, *args: str) -> Any:
+    return run("avatars", *args, "--data", "data", home=home, environ={"PENTAD_SEARCH_EMBEDDER": "none"})
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with both avatars, which no test changes."""
+    made = tmp_path_factory.mktemp("avatars")
+    for folder in (keeper(made), beekeeper(made)):
+        done = avatars(made, "ingest", str(folder))
+        assert done.returncode == 0, done.stderr
+    return made
+
+
+@pytest.mark.requirement("avatars:cli:ingest")
+def test_an_ingest_reports_each_file_and_repeats_nothing(tmp_path: Path) -> None:
+    folder = keeper(tmp_path)
+    dry = avatars(tmp_path, "ingest", str(folder), "--dry-run")
+    assert dry.returncode == 0
+    assert "dry run" in dry.stderr
+    assert json.loads(avatars(tmp_path, "list", "--json").stdout) == []
+    first = avatars(tmp_path, "ingest", str(folder))
+    assert (first.returncode, first.stdout) == (0, "")
+    assert "added      notes.md  (4 passages)" in first.stderr
+    assert first.stderr.endswith("ida-brandt: 3 added, 0 unchanged. Generation 1.\n")
+    second = json.loads(avatars(tmp_path, "ingest", str(folder), "--json").stdout)
+    assert (second["stored"], second["unchanged"]) == (False, 3)
+    forced = json.loads(avatars(tmp_path, "ingest", str(folder), "--force", "--source", "notes", "--json").stdout)
+    assert (forced["stored"], forced["changed"]) == (True, 1)
+    unknown = avatars(tmp_path, "ingest", str(folder), "--source", "nonsense")
+    assert unknown.returncode == 3
+    assert 'Source "nonsense" not found' in unknown.stderr
+
+
+@pytest.mark.requirement("avatars:cli:ingest")
+def test_files_are_added_to_an_avatar_and_a_bad_one_is_a_line_and_a_failure(tmp_path: Path) -> None:
+    home = tmp_path
+    assert avatars(home, "ingest", str(keeper(home))).returncode == 0
+    (home / "Windmills.md").write_text(
+        "The windmill at Oster Siel lifted 15 cubic metres a minute.\n", encoding="utf-8"
+    )
+    (home / "broken.pdf").write_bytes(b"%PDF-1.4 nothing that follows is a PDF")
+    done = avatars(home, "ingest", "--avatar", "ida-brandt", "Windmills.md", "broken.pdf")
+    assert done.returncode == 1
+    assert "added      Windmills.md" in done.stderr
+    assert "failed     broken.pdf" in done.stderr
+    assert "[1] Windmills" in avatars(home, "ask", "--avatar", "ida-brandt", "What did the windmill lift?").stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ([], "Give one FOLDER"),
+        (["--avatar", "ida-brandt"], "Give the files"),
+        (["nowhere"], "There is no nowhere"),
+        (["."], "There is no config.json"),
+    ],
+)
+def test_a_slip_is_answered_with_what_to_give(tmp_path: Path, args: list[str], said: str) -> None:
+    done = avatars(tmp_path, "ingest", *args)
+    assert done.returncode in (2, 3)
+    assert said in done.stderr
+
+
+@pytest.mark.requirement("avatars:cli:ask")
+def test_an_answer_is_shown_with_its_quotes(home: Path) -> None:
+    done = avatars(home, "ask", "--avatar", "ida-brandt", *SLUICES.split())
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("I wrote: \u201cThe Lower Marsh had 27 sluices")
+    assert "[1] Notes on the Lower Marsh, Sluices (1934)" in done.stdout
+    assert "lexical search" in done.stdout
+    assert "AI avatar" in done.stdout.splitlines()[-1]
+    silent = avatars(home, "ask", "--avatar", "ida-brandt", "What honey does buckwheat give?").stdout
+    assert "Ask tomas-orlik instead." in silent
+    assert json.loads(avatars(home, "ask", "--json", "--avatar", "ida-brandt", SLUICES).stdout)["citations"]
+    several = avatars(home, "ask", SLUICES)
+    assert several.returncode == 1
+    assert "ida-brandt, tomas-orlik" in several.stderr
+
+
+@pytest.mark.requirement("avatars:cli:list")
+def test_avatars_are_listed_with_the_size_of_their_corpora(home: Path) -> None:
+    lines = avatars(home, "list").stdout.splitlines()
+    assert lines[0].split() == ["id", "name", "documents", "passages", "characters"]
+    assert [line.split()[0] for line in lines[1:]] == ["ida-brandt", "tomas-orlik"]
+    assert json.loads(avatars(home, "list", "--json").stdout)[0]["documents"] == 3
+
+
+@pytest.mark.requirement("avatars:cli:eval")
+def test_the_score_card_is_printed_and_can_fail_a_build(home: Path) -> None:
+    done = avatars(home, "eval", "--avatar", "ida-brandt")
+    assert done.returncode == 0, done.stderr
+    for group in ("retrieval", "abstention", "mutation"):
+        assert f"\n{group}\n" in done.stdout
+    assert "changed number caught         1.000" in done.stdout
+    strict = avatars(home, "eval", "--avatar", "ida-brandt", "--strict", "--json")
+    card = json.loads(strict.stdout)
+    assert strict.returncode == (0 if card["passed"] else 1)
+    shown = [f"{line['value']:6.3f}  of {line['of']:4}" for line in card["lines"]]
+    assert all(figures in done.stdout for figures in shown), "the same corpus has the same card"

@@ -1,0 +1,50 @@
+"""What a server for one avatar loads before anybody searches: the start of a stdio server is part of the product."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.behaviour.avatars.folders import keeper
+from tests.cli.processes import REPOSITORY, child_environment, run
+
+HEAVY = ("numpy", "onnxruntime", "tokenizers", "pypdfium2", "selectolax", "starlette", "aiohttp", "rich", "rapidfuzz")
+START = """
+import asyncio, sys
+from pathlib import Path
+
+async def main() -> None:
+    import pentad.cli.avatars, pentad.cli.mcp, pentad.mcp.stdio
+    from pentad.app import open_app
+    from pentad.mcp.memory import MemoryClient
+    from pentad.settings.model import Settings
+    async with open_app(Settings(data=Path(sys.argv[1]), rooms=("avatars",))) as app:
+        opened = app.rooms[0]
+        era = app.one_part(await opened.room.part(opened.service, "ida-brandt"))
+        async with MemoryClient(lambda write: app.connection(write, transport="stdio", era=era)) as client:
+            assert (await client.call_tool("get_avatar_info", {}))["structuredContent"]["id"] == "ida-brandt"
+
+asyncio.run(main())
+print("\\n".join(sys.modules))
+"""
+
+
+@pytest.mark.requirement("avatars:connection:light")
+def test_an_avatar_says_who_it_is_without_loading_what_only_a_search_needs(tmp_path: Path) -> None:
+    made = run("avatars", "ingest", str(keeper(tmp_path)), "--data", "data", home=tmp_path)
+    assert made.returncode == 0, made.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", START, str(tmp_path / "data")],
+        capture_output=True,
+        encoding="utf-8",
+        cwd=REPOSITORY,
+        env=child_environment(tmp_path),
+        timeout=60,
+        check=True,
+    )
+    loaded = set(done.stdout.split())
+    assert "pentad.rooms.avatars.endpoints" in loaded
+    assert {name.partition(".")[0] for name in loaded}.isdisjoint(HEAVY)
+    for part in ("ingest", "fitting", "evaluation", "off_topic", "extract.pdf", "demo"):
+        assert f"pentad.rooms.avatars.{part}" not in loaded, part

@@ -1,0 +1,139 @@
+"""The service over both stores: an ingest, what is learnt from it, answers, and the score card."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from pentad.app import open_app
+from pentad.kernel.errors import InvalidInput, NotFound
+from pentad.rooms.avatars import store
+from pentad.rooms.avatars.evaluation import evaluate
+from pentad.rooms.avatars.ingest import IngestOptions
+from pentad.rooms.avatars.service import Avatars
+from pentad.rooms.avatars.shown import AnswerShown, answer_shown
+from pentad.settings.model import SearchSettings, Settings
+from tests.behaviour.avatars.folders import beekeeper, keeper
+from tests.stores import PostgresServer, Stores
+
+pytestmark = pytest.mark.anyio
+
+QUESTIONS = (
+    "How many sluices did the Lower Marsh have in 1931?",
+    "How many kilograms of stores does a colony of bees need?",
+    "Why is a dike lost?",
+    "What do you think of the flood of 1995?",
+)
+
+
+@pytest.fixture
+async def avatars(stores: Stores, tmp_path: Path) -> AsyncIterator[Avatars]:
+    """An empty room on each store; search by words."""
+    settings = Settings(
+        data=tmp_path / "data",
+        database=stores.url,
+        rooms=("avatars",),
+        auth="none",
+        search=SearchSettings(embedder="none"),
+    )
+    async with open_app(settings) as app:
+        yield app.rooms[0].service
+
+
+async def test_one_avatar_need_not_be_named_and_several_must_be(avatars: Avatars, tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no avatar yet"):
+        await avatars.open()
+    await avatars.ingest(keeper(tmp_path))
+    assert (await avatars.open()).id == "ida-brandt"
+    await avatars.ingest(beekeeper(tmp_path))
+    with pytest.raises(InvalidInput, match="There are 2 avatars"):
+        await avatars.open()
+    assert (await avatars.alone("tomas-orlik").open()).id == "tomas-orlik"
+    with pytest.raises(NotFound):
+        await avatars.alone("tomas-orlik").open("ida-brandt")
+
+
+async def test_an_ingest_learns_what_its_scores_mean_once(avatars: Avatars, tmp_path: Path) -> None:
+    folder = keeper(tmp_path)
+    phases: list[str] = []
+    await avatars.ingest(folder, progress=lambda phase, done, total: phases.append(phase))
+    assert phases[-1] == "calibrating"
+    number = (await avatars.open()).avatar.number
+    kept = await avatars.database.read(lambda rows: store.calibration(rows, number))
+    assert kept
+    phases.clear()
+    again = await avatars.ingest(folder, progress=lambda phase, done, total: phases.append(phase))
+    assert not again.stored
+    assert "calibrating" not in phases
+    forced = await avatars.ingest(folder, IngestOptions(force=True))
+    assert forced.generation == 2
+    assert await avatars.database.read(lambda rows: store.calibration(rows, number)) == kept
+
+
+async def test_a_dry_run_changes_nothing(avatars: Avatars, tmp_path: Path) -> None:
+    report = await avatars.ingest(keeper(tmp_path), IngestOptions(dry_run=True))
+    assert len(report.of("added")) == 3
+    assert await avatars.list() == []
+
+
+async def test_files_are_added_to_an_avatar(avatars: Avatars, tmp_path: Path) -> None:
+    await avatars.ingest(keeper(tmp_path))
+    more = tmp_path / "Windmills.md"
+    more.write_text("The windmill at Oster Siel lifted 15 cubic metres of water in a minute.\n", encoding="utf-8")
+    report = await avatars.add("ida-brandt", [more])
+    assert [line.path for line in report.of("added")] == ["Windmills.md"]
+    avatar = await avatars.open()
+    answer = await avatars.answering(avatar).answer("How much water did the windmill at Oster Siel lift?")
+    assert answer.citations[0].source == "Windmills"
+    with pytest.raises(NotFound, match="Did you mean 'ida-brandt'"):
+        await avatars.add("ida-brand", [more])
+
+
+async def test_answers_are_the_same_on_both_stores(postgres_server: PostgresServer, tmp_path: Path) -> None:
+    folders = (keeper(tmp_path), beekeeper(tmp_path))
+    answers: list[list[AnswerShown]] = []
+    with postgres_server.empty_database() as url:
+        for name, database in (("one", None), ("other", url)):
+            settings = Settings(
+                data=tmp_path / name, database=database, rooms=("avatars",), search=SearchSettings(embedder="none")
+            )
+            async with open_app(settings) as app:
+                avatars: Avatars = app.rooms[0].service
+                for folder in folders:
+                    await avatars.ingest(folder)
+                avatar = await avatars.open("ida-brandt")
+                asking = avatars.answering(avatar)
+                answers.append([answer_shown(avatar.id, await asking.answer(question)) for question in QUESTIONS])
+    assert answers[0] == answers[1]
+    assert answers[0][0].citations
+    assert answers[0][1].redirect == "tomas-orlik"
+
+
+async def test_the_score_card_is_the_same_twice_and_every_spoilt_statement_is_caught(
+    avatars: Avatars, tmp_path: Path
+) -> None:
+    for folder in (keeper(tmp_path), beekeeper(tmp_path)):
+        await avatars.ingest(folder)
+    avatar, other = await avatars.open("ida-brandt"), await avatars.open("tomas-orlik")
+    steps: list[str] = []
+    card = await evaluate(avatar, [other], avatars.likeness, lambda group, done, total: steps.append(group))
+    again = await evaluate(avatar, [other], avatars.likeness)
+    assert card.as_json() == again.as_json()
+    assert list(dict.fromkeys(steps)) == ["retrieval", "abstention", "mutation"]
+    figures = {line.name: line for line in card.lines}
+    for name in ("changed number caught", "altered quote caught", "wrong citation caught", "false name caught"):
+        assert figures[name].value == 1.0, name
+        assert figures[name].of > 0
+    assert figures["its passage among five"].value >= 0.9
+    assert figures["foreign question refused"].value >= 0.95
+
+
+async def test_a_corpus_too_small_to_ask_about_has_an_empty_card(avatars: Avatars, tmp_path: Path) -> None:
+    folder = keeper(tmp_path)
+    for path in (folder / "corpus").glob("*.*"):
+        path.unlink()
+    (folder / "corpus" / "note.txt").write_text("Yes.\n", encoding="utf-8")
+    await avatars.ingest(folder)
+    card = await evaluate(await avatars.open(), [], avatars.likeness)
+    assert card.lines == []
+    assert card.notes
