@@ -10,6 +10,7 @@ from typing import Final
 
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Rows, Transaction
+from pentad.search.documents import Readiness, Supply
 
 _COLUMNS: Final = "number, token, version, next_document, next_segment, documents, vectors, model, dimensions"
 
@@ -73,6 +74,33 @@ def save(tx: Transaction, collection: Collection) -> None:
         collection.version, collection.next_document, collection.next_segment, collection.documents,
         collection.vectors, collection.model, collection.dimensions, collection.number,
     )  # fmt: skip
+
+
+def newest(rows: Rows, name: str) -> int:
+    """The largest id in a collection; 0 if it has none."""
+    return rows.value(
+        "SELECT coalesce(max(id), 0) FROM search_documents"
+        " WHERE collection = (SELECT number FROM search_collections WHERE name = ?)",
+        name,
+    )
+
+
+def lacks(rows: Rows, name: str, supply: Supply) -> bool:
+    """Whether a supply has more for a collection."""
+    return bool(supply(rows, newest(rows, name), 1))
+
+
+def readiness(rows: Rows, name: str) -> Readiness:
+    """How far the vectors of a collection have come."""
+    collection = found(rows, name)
+    if collection is None or not collection.vectors:
+        return Readiness()
+    waiting, first = rows.one(
+        "SELECT count(*), min(d.id) FROM search_pending p"
+        " JOIN search_documents d ON d.collection = p.collection AND d.document = p.document WHERE p.collection = ?",
+        collection.number,
+    ) or (0, None)
+    return Readiness(collection.documents - waiting, newest(rows, name) if first is None else first - 1)
 
 
 def drop(tx: Transaction, name: str) -> bool:

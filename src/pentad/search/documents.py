@@ -1,8 +1,10 @@
 """What goes into the index and what comes out of it. Values only, and nothing heavy: rooms import this at start."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
+
+from pentad.kernel.ports import Rows
 
 Retrieval = Literal["hybrid", "lexical"]
 
@@ -20,6 +22,19 @@ class Document:
     fields: Mapping[str, str] | str
     windows: Sequence[str] = ()
     vectors: bytes | None = None
+
+
+Supply = Callable[[Rows, int, int], Sequence[Document]]
+"""What a room has for a collection behind an id: so many documents at most, in the order of their ids. Such documents
+never change, and later ones have larger ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """How many documents of a collection have their vectors, and up to which id none lacks them."""
+
+    ready: int = 0
+    up_to: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +63,18 @@ class Features:
     missing_idf: float = 0.0
     agreement: bool = False
     query_terms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with its vector, ready to be put to any collection; or why it has none."""
+
+    text: str
+    vector: bytes | None = None
+    model: str = ""
+    floor: float = 0.0
+    """The cosine below which a document has nothing to do with the question."""
+    lexical_because: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

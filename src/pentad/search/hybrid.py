@@ -7,6 +7,7 @@ over the candidates and added, vectors with the larger share. The three best the
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -14,8 +15,8 @@ from numpy.typing import NDArray
 
 from pentad.kernel.ports import Rows
 from pentad.search import bm25
-from pentad.search.arrays import Mask, Matrix
-from pentad.search.bm25 import K1, Term
+from pentad.search.arrays import Mask, Matrix, absent
+from pentad.search.bm25 import K1, Given, Term
 from pentad.search.collection import Collection
 from pentad.search.documents import Features, Hit
 from pentad.search.roster import Members
@@ -32,7 +33,7 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scope:
     """What is searched: a collection at one moment, the documents that may be found, and the terms of the question."""
 
@@ -41,6 +42,10 @@ class Scope:
     members: Members
     allowed: Mask | None
     terms: Sequence[Term]
+
+    @cached_property
+    def given(self) -> Given:
+        return Given(self.terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,7 @@ class Candidates:
 def lexical(scope: Scope, limit: int) -> tuple[list[Hit], Features]:
     """The best documents by their words."""
     documents = bm25.top(scope.terms, scope.members, scope.allowed, limit)
-    scores = _lexical_scores(scope.terms, documents)
+    scores = scope.given.sums(documents)
     shown = scores / scores.max() if scores.size and scores.max() > 0 else scores
     ranked = _ranked(scope, Candidates(documents, shown, scores, np.full(documents.size, np.nan)))
     return _hits(scope, ranked, limit), _features(scope, ranked, None)
@@ -68,14 +73,15 @@ def hybrid(scope: Scope, vectors: VectorStore, query: Matrix, limit: int) -> tup
     by_words = bm25.top(scope.terms, scope.members, scope.allowed, count)
     by_words = _cut(scope, by_words, count)
     first = _asked(scope, vectors, query, count)
-    fused = _fused(scope, vectors, query, by_words, first)
+    known = first, _others(scope, vectors, query, by_words, first)
+    fused = _fused(scope, by_words, known)
     if not first.documents.size:
         return _hits(scope, fused, limit), _features(scope, fused, None)
-    pulled = _pulled(scope, vectors, query, fused)
+    pulled = _pulled(query, fused, known)
     second = _asked_again(scope, vectors, pulled, count, first)
-    ranked = _fused(scope, vectors, pulled, by_words, second)
-    ranked = _with_true_cosines(scope, vectors, query, ranked)
-    return _hits(scope, ranked, limit), _features(scope, ranked, first)
+    ranked = _fused(scope, by_words, (second, _others(scope, vectors, pulled, by_words, second)))
+    shown = _with_true_cosines(scope, vectors, query, ranked, known, limit)
+    return _hits(scope, shown, limit), _features(scope, ranked, first)
 
 
 def _asked(scope: Scope, vectors: VectorStore, query: Matrix, count: int) -> Near:
@@ -90,67 +96,76 @@ def _asked_again(scope: Scope, vectors: VectorStore, query: Matrix, count: int, 
     return Near(near.documents[:count], near.cosines[:count], near.vectors[:count])
 
 
-def _fused(scope: Scope, vectors: VectorStore, query: Matrix, by_words: Places, near: Near) -> Candidates:
-    documents = np.union1d(by_words, near.documents)
-    cosines = _cosines(scope, vectors, query, documents, near)
-    words = _lexical_scores(scope.terms, documents)
-    scores = DENSE_SHARE * _stretched(cosines) + (1 - DENSE_SHARE) * _stretched(words)
-    return _ranked(scope, Candidates(documents, scores, words, cosines))
+def _others(scope: Scope, vectors: VectorStore, query: Matrix, listed: Places, *known: Near) -> Near:
+    """The vectors of listed documents, but for those that are known already."""
+    there = np.sort(np.concatenate([near.documents for near in known]))
+    return vectors.compared(scope.rows, scope.collection, scope.members, query, absent(listed, there))
 
 
-def _cosines(scope: Scope, vectors: VectorStore, query: Matrix, documents: Places, near: Near) -> Floats:
-    """The cosine of each document, `near` already having some of them."""
+def _fused(scope: Scope, listed: Places, known: Sequence[Near]) -> Candidates:
+    documents = np.unique(np.concatenate([listed, *(near.documents for near in known)]))
     cosines = np.full(documents.size, np.nan)
-    cosines[np.searchsorted(documents, near.documents)] = near.cosines
-    if (missing := documents[np.isnan(cosines)]).size:
-        others = vectors.compared(scope.rows, scope.collection, scope.members, query, missing)
-        cosines[np.searchsorted(documents, others.documents)] = others.cosines
-    return cosines
+    for near in known:
+        cosines[np.searchsorted(documents, near.documents)] = near.cosines
+    words = scope.given.sums(documents)
+    by_words, by_meaning = shares(words, cosines)
+    return _ranked(scope, Candidates(documents, by_words + by_meaning, words, cosines))
 
 
-def _pulled(scope: Scope, vectors: VectorStore, query: Matrix, fused: Candidates) -> Matrix:
+def shares(words: Floats, cosines: Floats) -> tuple[Floats, Floats]:
+    """What words and what vectors give to the score of each candidate; their sum is the score."""
+    return (1 - DENSE_SHARE) * _stretched(words), DENSE_SHARE * _stretched(cosines)
+
+
+def _pulled(query: Matrix, fused: Candidates, known: Sequence[Near]) -> Matrix:
     """The question, moved towards the best answers so far."""
-    leading = vectors.compared(
-        scope.rows, scope.collection, scope.members, query, np.sort(fused.documents[:FEEDBACK_FROM])
-    )
-    if not leading.documents.size:
+    leading: list[tuple[int, Matrix]] = []
+    for document in fused.documents[:FEEDBACK_FROM]:
+        for near in known:
+            leading += [(int(document), near.vectors[place]) for place in np.flatnonzero(near.documents == document)]
+    if not leading:
         return query
-    order = np.argsort(leading.documents)
-    moved = query.astype(np.float64) + FEEDBACK * leading.vectors[order].astype(np.float64).mean(axis=0)
-    return (moved / np.linalg.norm(moved)).astype(np.float32)
+    documents = np.array([document for document, _ in leading], np.intp)
+    return moved(query, Near(documents, np.zeros(documents.size), np.stack([vector for _, vector in leading])))
 
 
-def _with_true_cosines(scope: Scope, vectors: VectorStore, query: Matrix, ranked: Candidates) -> Candidates:
-    """The ranking with the cosines of the question as it was asked: those are what a caller is told."""
-    near = vectors.compared(scope.rows, scope.collection, scope.members, query, np.sort(ranked.documents))
-    cosines = np.full(ranked.documents.size, np.nan)
-    order = np.argsort(ranked.documents)
-    cosines[order[np.searchsorted(ranked.documents, near.documents, sorter=order)]] = near.cosines
-    return Candidates(ranked.documents, ranked.scores, ranked.lexical, cosines)
+def moved(query: Matrix, towards: Near) -> Matrix:
+    """A question with the mean of some documents' vectors added in part."""
+    order = np.argsort(towards.documents)
+    sum_ = query.astype(np.float64) + FEEDBACK * towards.vectors[order].astype(np.float64).mean(axis=0)
+    return (sum_ / np.linalg.norm(sum_)).astype(np.float32)
 
 
-def _lexical_scores(terms: Sequence[Term], documents: Places) -> Floats:
-    scores = np.zeros(documents.size)
-    for term in terms:
-        scores += term.given_to(documents)
-    return scores
+def _with_true_cosines(
+    scope: Scope, vectors: VectorStore, query: Matrix, ranked: Candidates, known: Sequence[Near], limit: int
+) -> Candidates:
+    """The best of a ranking with the cosines of the question as it was asked: those are what a caller is told."""
+    shown = ranked.documents[:limit]
+    order = np.argsort(shown)
+    told = np.full(shown.size, np.nan)
+    for near in (*known, _others(scope, vectors, query, shown, *known)):
+        places = np.minimum(np.searchsorted(shown, near.documents, sorter=order), shown.size - 1)
+        there = shown[order[places]] == near.documents
+        told[order[places[there]]] = near.cosines[there]
+    return Candidates(shown, ranked.scores[:limit], ranked.lexical[:limit], told)
 
 
 def _cut(scope: Scope, documents: Places, count: int) -> Places:
     """The best by words, ties by the rooms' ids, in the order of their numbers."""
-    scores = _lexical_scores(scope.terms, documents)
+    scores = scope.given.sums(documents)
     order = np.lexsort((scope.members.ids[documents], -np.round(scores, _DIGITS)))
     return np.sort(documents[order[:count]])
 
 
 def _stretched(values: Floats) -> Floats:
     """From 0 for the lowest to 1 for the highest; what is missing counts as the lowest."""
-    if not values.size or np.isnan(values).all():
-        return np.zeros(values.size)
-    low, high = np.nanmin(values), np.nanmax(values)
-    if high - low < 1e-12:
-        return np.where(np.isnan(values) | (values <= 0), 0.0, 1.0)
-    return np.nan_to_num((values - low) / (high - low), nan=0.0)
+    stretched = np.zeros(values.size)
+    there = ~np.isnan(values)
+    known = values[there]
+    if known.size:
+        low, high = known.min(), known.max()
+        stretched[there] = known > 0 if high - low < 1e-12 else (known - low) / (high - low)
+    return stretched
 
 
 def _ranked(scope: Scope, found: Candidates) -> Candidates:
@@ -160,7 +175,7 @@ def _ranked(scope: Scope, found: Candidates) -> Candidates:
 
 def _hits(scope: Scope, ranked: Candidates, limit: int) -> list[Hit]:
     documents = ranked.documents[:limit]
-    given = {term.text: term.given_to(documents) for term in scope.terms}
+    given = dict(zip((term.text for term in scope.terms), scope.given.to(documents), strict=True))
     return [
         Hit(
             id=int(scope.members.ids[document]),
@@ -178,7 +193,7 @@ def _features(scope: Scope, ranked: Candidates, near: Near | None) -> Features:
     if not ranked.documents.size:
         return Features(query_terms=len(scope.terms), missing_idf=max((term.idf for term in scope.terms), default=0.0))
     top = ranked.documents[:1]
-    held = [bool(term.given_to(top)[0] > 0) for term in scope.terms]
+    held = [bool(given > 0) for given in scope.given.to(top)[:, 0]]
     cosines = np.empty(0) if near is None else near.cosines
     strongest = int(ranked.lexical.argmax())
     by_words = int(ranked.documents[strongest]) if ranked.lexical[strongest] > 0 else None
