@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pentad.rooms.avatars.verification.evidence import Sentence, numbered
-from pentad.rooms.avatars.verification.facts import names_in
-from pentad.rooms.avatars.verification.numbers import is_number
 from tests.rooms.avatars.grounding.talking import BEEKEEPER_SOURCES, KEEPER_SOURCES, passages_of
 
 OTHER_NAMES = [
     "Marta Quist", "Harald Finn", "Lena Sorensen", "Piet Hansen", "Rosa Valdez", "Otto Kramer", "Nils Aagaard",
     "Pemberton", "Winchester", "Isabel Moreau",
 ]  # fmt: skip
+NAMES = ["Lower Marsh", "Halvesand", "Ember", "Wilhelm Harms", "Greta Lohse", "Oster Siel", "Zelnice", "Anton Vesely"]
+NUMBER_WORDS = frozenset(("three", "nine", "eleven", "two", "four", "third", "twenty-one"))
 PARAPHRASES = {
     "The Lower Marsh had 27": "In 1931 the Lower Marsh had 27 sluices, opened by hand at low tide.",
     "A dike is not lost in the storm": "A dike is lost not in the storm but in the dry summer before.",
@@ -76,7 +76,7 @@ def changed_numbers(drafted: Drafted, rng: random.Random) -> Iterator[str]:
         if word.isdigit():
             inside = re.findall(r"\d+", drafted.sentence.text)
             others = {str(int(word) + 1), str(int(word) * 10), str(rng.randrange(2, 3000)), word[::-1], *inside, "3.5"}
-        elif is_number(word.lower().split("-")[0]) and word.lower() not in ("half", "twice"):
+        elif word.lower() in NUMBER_WORDS:
             others = {"seventeen", "six hundred", "eighty", "92"}
         else:
             continue
@@ -98,12 +98,12 @@ def altered_quotes(drafted: Drafted, vocabulary: list[str], rng: random.Random) 
 
 
 def false_names(drafted: Drafted) -> Iterator[str]:
-    """The statement with one of its names another one."""
-    for name in names_in(drafted.text):
-        if not name.certain or name.written not in drafted.text or is_number(name.words[0].lower()):
-            continue
-        for other in OTHER_NAMES:
-            yield drafted.text.replace(name.written, other, 1)
+    """The statement with one of its names another one. Names are listed by hand: the verifier's own idea of a name
+    would leave out those it cannot see."""
+    for name in NAMES:
+        for other in (*OTHER_NAMES, *(each for each in NAMES if each not in drafted.sentence.text)):
+            if name in drafted.text:
+                yield drafted.text.replace(name, other, 1)
 
 
 def flipped(drafted: Drafted) -> Iterator[str]:

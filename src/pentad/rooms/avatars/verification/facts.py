@@ -137,7 +137,7 @@ def _unborne_names(statement: str, source: str, known: Iterable[str]) -> tuple[t
     doubtful: list[str] = []
     for name in names_in(statement):
         words = [_plain(word) for word in name.words]
-        if find_run(words, their_words) is not None or any(find_run(words, each) is not None for each in allowed):
+        if find_run(words, their_words) is not None or words in allowed:
             continue
         if len(words) > 1 and _pieces_stand(words, their_words, allowed):
             continue
@@ -160,10 +160,7 @@ def _pieces_stand(words: Sequence[str], theirs: list[str], allowed: Sequence[lis
     kept = [piece for piece in pieces if piece]
     if len(kept) < 2 and len(pieces) < 2:
         return False
-    return all(
-        find_run(piece, theirs) is not None or any(find_run(piece, each) is not None for each in allowed)
-        for piece in kept
-    )
+    return all(find_run(piece, theirs) is not None or piece in allowed for piece in kept)
 
 
 def _plain(word: str) -> str:
