@@ -78,7 +78,9 @@ def test_workers_share_one_port_and_end_together(tmp_path: Path) -> None:
 
 
 def test_a_taken_port_is_one_sentence(tmp_path: Path) -> None:
-    with child("demo", "--port", "0", "--grpc-port", "0", "--no-open", home=tmp_path) as server:
+    with child(
+        "demo", "--port", "0", "--grpc-port", "0", "--no-open", home=tmp_path, PENTAD_SEARCH_EMBEDDER="none"
+    ) as server:
         port = port_of(server.line("Pentad demo is ready"))
         done = run("serve", "--port", str(port), "--data", "other", home=tmp_path)
         assert (done.returncode, done.stdout) == (2, "")
@@ -87,7 +89,9 @@ def test_a_taken_port_is_one_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("cli:demo")
 def test_the_demo_shows_how_to_reach_it_and_its_snippets_work(tmp_path: Path) -> None:
-    with child("demo", "--port", "0", "--grpc-port", "0", "--no-open", home=tmp_path) as server:
+    with child(
+        "demo", "--port", "0", "--grpc-port", "0", "--no-open", home=tmp_path, PENTAD_SEARCH_EMBEDDER="none"
+    ) as server:
         port = port_of(server.line("Pentad demo is ready"))
         server.line("Ctrl-C stops")
         told = "\n".join(server.stdout)
