@@ -105,15 +105,16 @@ class CitationList:
         passage = first.passage
         key = (passage.document, passage.char_start + first.start, passage.char_start + last.end)
         if key not in self._numbers:
+            pages = passage.pages(first.start, last.end)
             self._numbers[key] = Citation(
                 n=len(self._numbers) + 1,
                 source=passage.source,
-                page=passage.cited_page,
+                page=pages.first,
                 quote=passage.content[first.start : last.end],
                 source_id=passage.source_id,
                 chunk_id=passage.id,
-                page_end=passage.cited_page_end,
-                physical_page=passage.page,
+                page_end=pages.last,
+                physical_page=pages.physical,
                 section=passage.section,
                 char_start=key[1],
                 char_end=key[2],
@@ -152,6 +153,6 @@ def nearest_of(passages: Sequence[Scored], sentences: Sequence[Sentence], most: 
     for scored in passages:
         inside = [sentence for sentence in sentences if sentence.passage.id == scored.passage.id]
         if inside and len(found) < most:
-            passage = scored.passage
-            found.append(Nearest(passage.source, passage.cited_page, passage.section, inside[0].text, scored.score))
+            passage, pages = scored.passage, scored.passage.pages(inside[0].start, inside[0].end)
+            found.append(Nearest(passage.source, pages.first, passage.section, inside[0].text, scored.score))
     return found

@@ -19,6 +19,9 @@ WINDOW: Final = 200
 
 SECTION_JOINT: Final = " > "
 
+PageRange = tuple[int | None, int | None, str | None, str | None]
+"""The first and the last page, by number and by what is printed on them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
@@ -33,6 +36,8 @@ class Chunk:
     page_end: int | None
     printed_start: str | None
     printed_end: str | None
+    pages: tuple[PageRange, ...] = ()
+    """The pages of each sentence, where the passage goes over a page break."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,7 @@ def chunks(document: Extracted, size: int, overlap: int) -> list[Chunk]:
     pages = _Pages(document.pages)
     return [
         Chunk(run[0].span[0], run[-1].span[1], tuple(one.span for one in run), sum(one.size for one in run), section,
-              *pages.range(run[0].span[0], run[-1].span[1]))
+              *pages.range(run[0].span[0], run[-1].span[1]), pages.of_each(run))
         for section, begin, end in sections(document)
         for run in _packed(_sized(document.text, begin, end), size, overlap)
     ]  # fmt: skip
@@ -126,8 +131,13 @@ class _Pages:
         self._pages = pages
         self._starts = [page.start for page in pages]
 
-    def range(self, start: int, end: int) -> tuple[int | None, int | None, str | None, str | None]:
-        """The first and the last page of a range, by number and by what is printed on them."""
+    def of_each(self, run: Sequence[_Sized]) -> tuple[PageRange, ...]:
+        """The pages of each sentence of a run; nothing if all of it is on one page."""
+        first, last, _, _ = self.range(run[0].span[0], run[-1].span[1])
+        return () if first == last else tuple(self.range(*one.span) for one in run)
+
+    def range(self, start: int, end: int) -> PageRange:
+        """The pages of a range."""
         if not self._pages:
             return None, None, None, None
         first, last = self._at(start), self._at(end - 1)

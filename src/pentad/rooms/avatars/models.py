@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pentad.rooms.avatars.chunks import PageRange
 from pentad.rooms.avatars.config import AvatarConfig
 from pentad.rooms.avatars.sources import Role
 
@@ -97,6 +98,8 @@ class Passage:
     sha256: str
     content_sha256: str
     sentences: Sequence[tuple[int, int]]
+    sentence_pages: Sequence[PageRange] = ()
+    """The pages of each sentence, where the passage goes over a page break."""
 
     @property
     def n(self) -> int:
@@ -112,6 +115,27 @@ class Passage:
     def cited_page_end(self) -> int | str | None:
         """The last page, in the same way."""
         return _cited(self.printed_page_end, self.page_end)
+
+    def pages(self, start: int, end: int) -> "Pages":
+        """The pages of a part of the content; those of the whole passage where no more is known."""
+        inside = [
+            pages
+            for (begin, stop), pages in zip(self.sentences, self.sentence_pages, strict=False)
+            if begin < end and start < stop
+        ]
+        if not inside:
+            return Pages(self.cited_page, self.cited_page_end, self.page)
+        (page, _, printed, _), (_, page_end, _, printed_end) = inside[0], inside[-1]
+        return Pages(_cited(printed, page), _cited(printed_end, page_end), page)
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """Where a part of a passage stands: pages as a reader looks them up, and the page of the file it begins on."""
+
+    first: int | str | None
+    last: int | str | None
+    physical: int | None
 
 
 def _cited(printed: str | None, page: int | None) -> int | str | None:

@@ -76,12 +76,13 @@ def persona_of(config: AvatarConfig) -> Persona:
     )
 
 
-def place(passage: Passage) -> str:
-    """Where a passage stands, as a reader would look it up: title and page, or title and section."""
-    if (page := passage.cited_page) is not None:
-        last = passage.cited_page_end
-        over = last is not None and str(last) != str(page)
-        return f"{passage.source}, pp. {page}\u2013{last}" if over else f"{passage.source}, p. {page}"
+def place(passage: Passage, start: int = 0, end: int | None = None) -> str:
+    """Where a passage or a part of it stands, as a reader would look it up: title and page, or title and section."""
+    pages = passage.pages(start, len(passage.content) if end is None else end)
+    if pages.first is not None:
+        over = pages.last is not None and str(pages.last) != str(pages.first)
+        where = f"pp. {pages.first}\u2013{pages.last}" if over else f"p. {pages.first}"
+        return f"{passage.source}, {where}"
     return f"{passage.source}, {passage.section}" if passage.section else passage.source
 
 
@@ -89,7 +90,7 @@ def quoted(persona: Persona, sentences: Sequence[Sentence], *, first: bool = Tru
     """Sentences that stand next to each other in one passage, quoted in the persona's voice with their place."""
     passage = sentences[0].passage
     words = _inside_marks(" ".join(sentence.text for sentence in sentences))
-    where = place(passage)
+    where = place(passage, sentences[0].start, sentences[-1].end)
     if not persona.is_own(passage):
         about = "written after the period of this avatar" if persona.is_late(passage) else f"about {persona.name}"
         author = f"A source {about}" if passage.role == "about" or persona.is_late(passage) else persona.name

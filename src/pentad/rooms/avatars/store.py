@@ -206,6 +206,8 @@ def _passage_rows(
     for position, chunk in enumerate(found):
         content = text[chunk.start : chunk.end]
         spans = [[start - chunk.start, end - chunk.start] for start, end in chunk.sentences]
+        if chunk.pages:
+            spans = [[*span, *pages] for span, pages in zip(spans, chunk.pages, strict=True)]
         yield (
             number, first + position, document, position + 1, content, chunk.start, chunk.end, chunk.page_start,
             chunk.page_end, chunk.printed_start, chunk.printed_end, chunk.section, chunk.tokens,
@@ -240,8 +242,9 @@ def _document(row: Row) -> CorpusDocument:
 
 def _passage(row: Row) -> Passage:
     values: list[Any] = [*row]
-    values[-1] = [(start, end) for start, end in json.loads(row[-1])]
-    return Passage(*values)
+    spans = json.loads(row[-1])
+    values[-1] = [(start, end) for start, end, *_ in spans]
+    return Passage(*values, sentence_pages=[tuple(pages) for _, _, *pages in spans if pages])
 
 
 def _json(value: Any) -> str:

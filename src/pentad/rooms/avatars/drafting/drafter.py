@@ -100,7 +100,7 @@ def _material(persona: Persona, question: str, evidence: Sequence[Sentence], tur
         "sentences": [
             {
                 "name": sentence.name,
-                "from": place(sentence.passage),
+                "from": place(sentence.passage, sentence.start, sentence.end),
                 "kind": "by" if persona.is_own(sentence.passage) else "about",
                 "text": sentence.text,
             }

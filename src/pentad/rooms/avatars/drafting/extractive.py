@@ -26,6 +26,8 @@ _PRONOUNS: Final = frozenset(
 )
 _GAP: Final = 2
 """Characters between two sentences that follow each other; an empty line is two."""
+_WORTH_READING: Final = 3
+"""Sentences an answer has if its passage goes on that long."""
 _HEADING_WORDS: Final = 12
 _HEADING_LESS: Final = 1.5
 """What a heading loses: it has the words of a question and says nothing."""
@@ -50,8 +52,8 @@ async def best_sentences(
     """The sentences to quote, in the order of their documents; none only if there are no passages."""
     ranked = await ranked_sentences(question, passages, idf, likeness)
     chosen = [each.sentence for each in _diverse(ranked, likeness, most)]
-    if 0 < len(chosen) < most:
-        chosen += _going_on(chosen, [each.sentence for each in ranked])
+    if chosen:
+        chosen += _going_on(chosen, [each.sentence for each in ranked], most)
     chosen += _spoken_of(chosen, [each.sentence for each in ranked])
     ranks = {scored.passage.document: place for place, scored in reversed(list(enumerate(passages)))}
     return sorted(chosen, key=lambda sentence: (ranks.get(sentence.passage.document, 0), sentence.place))
@@ -139,18 +141,19 @@ def _diverse(ranked: Sequence[Chosen], likeness: Likeness, most: int) -> list[Ch
     return chosen
 
 
-def _going_on(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
-    """The sentence after the best one, or after those chosen that stand right behind it.
+def _going_on(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence], most: int) -> list[Sentence]:
+    """What follows the best one, past those chosen that stand right behind it: one sentence, or more where few are.
 
     Reasons, lists and figures mostly stand behind what announces them.
     """
     by_start = {sentence.place[:2]: sentence for sentence in all_of_them}
-    last = chosen[0]
-    while (following := _next_to(last, by_start)) is not None:
+    added: list[Sentence] = []
+    following = _next_to(chosen[0], by_start)
+    while following is not None and len(chosen) + len(added) < (_WORTH_READING if added else most):
         if following not in chosen:
-            return [following]
-        last = following
-    return []
+            added.append(following)
+        following = _next_to(following, by_start)
+    return added
 
 
 def _next_to(sentence: Sentence, by_start: Mapping[tuple[int, int], Sentence]) -> Sentence | None:

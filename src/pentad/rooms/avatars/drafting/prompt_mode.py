@@ -32,7 +32,11 @@ class Material:
     def listed(self) -> list[dict[str, str]]:
         """The sentences by name, with their places."""
         return [
-            {"name": sentence.name, "text": sentence.text, "from": place(sentence.passage)}
+            {
+                "name": sentence.name,
+                "text": sentence.text,
+                "from": place(sentence.passage, sentence.start, sentence.end),
+            }
             for sentence in self.evidence
         ]
 

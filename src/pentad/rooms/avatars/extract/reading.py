@@ -118,6 +118,7 @@ def _agree(head: Head, chunks: list[Chunk]) -> bool:
     return bool(chunks) and all(
         0 <= chunk.start < chunk.end <= len(head.text)
         and bool(chunk.sentences)
+        and len(chunk.pages) in (0, len(chunk.sentences))
         and all(chunk.start <= start < end <= chunk.end for start, end in chunk.sentences)
         for chunk in chunks
     )
