@@ -18,8 +18,8 @@ def report_lines(report: "IngestReport") -> Iterator[str]:
     for line in report.lines:
         if line.status == "unchanged":
             continue
-        size = f"{line.passages} passages" if line.passages else ""
-        pages = f"{line.pages} pages" if line.pages else ""
+        size = _counted(line.passages, "passage")
+        pages = _counted(line.pages or 0, "page")
         notes = "; ".join(part for part in (size, pages, line.note) if part)
         yield f"{line.status:9}  {line.path}{f'  ({notes})' if notes else ''}"
     for warning in report.warnings:
@@ -31,6 +31,10 @@ def report_lines(report: "IngestReport") -> Iterator[str]:
     )
     tail = "Nothing was written: this was a dry run." if report.dry_run else f"Generation {report.generation}."
     yield f"{report.avatar}: {counts}. {tail}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}" if number else ""
 
 
 def answer_lines(answer: "AnswerShown") -> Iterator[str]:

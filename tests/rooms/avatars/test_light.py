@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pentad.search.models.catalogue import PulledModel
 from tests.behaviour.avatars.folders import keeper
 from tests.cli.processes import REPOSITORY, child_environment, run
 
@@ -19,7 +20,7 @@ async def main() -> None:
     from pentad.app import open_app
     from pentad.mcp.memory import MemoryClient
     from pentad.settings.model import Settings
-    async with open_app(Settings(data=Path(sys.argv[1]), rooms=("avatars",))) as app:
+    async with open_app(Settings(data=Path(sys.argv[1]), rooms=("avatars",), models=Path(sys.argv[2]))) as app:
         opened = app.rooms[0]
         era = app.one_part(await opened.room.part(opened.service, "ida-brandt"))
         async with MemoryClient(lambda write: app.connection(write, transport="stdio", era=era)) as client:
@@ -31,11 +32,15 @@ print("\\n".join(sys.modules))
 
 
 @pytest.mark.requirement("avatars:connection:light")
-def test_an_avatar_says_who_it_is_without_loading_what_only_a_search_needs(tmp_path: Path) -> None:
-    made = run("avatars", "ingest", str(keeper(tmp_path)), "--data", "data", home=tmp_path)
+def test_an_avatar_says_who_it_is_without_loading_what_only_a_search_needs(
+    tmp_path: Path, pulled_model: PulledModel
+) -> None:
+    models = str(pulled_model.folder.parent)
+    folder = str(keeper(tmp_path))
+    made = run("avatars", "ingest", folder, "--data", "data", home=tmp_path, environ={"PENTAD_MODELS": models})
     assert made.returncode == 0, made.stderr
     done = subprocess.run(
-        [sys.executable, "-c", START, str(tmp_path / "data")],
+        [sys.executable, "-c", START, str(tmp_path / "data"), models],
         capture_output=True,
         encoding="utf-8",
         cwd=REPOSITORY,

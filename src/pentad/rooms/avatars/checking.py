@@ -4,7 +4,7 @@ Nothing is taken on trust: passages are looked up, quotes are cut from the sourc
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pentad.kernel.ports import Rows
@@ -14,10 +14,12 @@ from pentad.rooms.avatars.models import CorpusDocument, Passage
 from pentad.rooms.avatars.opened import OpenedAvatar
 from pentad.rooms.avatars.rendering import rendered
 from pentad.rooms.avatars.retrieval import check_given
-from pentad.rooms.avatars.verification.drafts import Draft, from_json, from_text
-from pentad.rooms.avatars.verification.evidence import numbered
+from pentad.rooms.avatars.verification.aboutness import coverage, rarity
+from pentad.rooms.avatars.verification.drafts import Draft, Statement, from_json, from_text
+from pentad.rooms.avatars.verification.evidence import Sentence, numbered
 from pentad.rooms.avatars.verification.verify import Checked, Verifier
 from pentad.rooms.avatars.verification.wording import find_run, normal_words
+from pentad.search.text import terms
 
 if TYPE_CHECKING:
     from pentad.rooms.avatars.likeness import Likeness
@@ -35,7 +37,7 @@ class CheckedDraft:
 
     response: str
     citations: Sequence[Citation]
-    statements: Sequence[tuple[str, Checked, tuple[int, ...]]]
+    statements: Sequence[tuple[Statement, Checked, tuple[int, ...]]]
     """Each as it was given, as it was found to be, and the numbers of its citations."""
     unverified: tuple[int, ...]
 
@@ -76,12 +78,12 @@ async def check_draft(
         held, unverified = list(given.passages), given.unverified
     else:
         held = await _looked_for(avatar, read)
-    verifier = Verifier(numbered(held), avatar.persona.name, likeness, avatar.calibration.thresholds)
-    checked = await verifier.check(read)
+    evidence = numbered(held)
+    verifier = Verifier(evidence, avatar.persona.name, likeness, avatar.calibration.thresholds)
+    checked = await verifier.check(_with_evidence(read, evidence))
     said, citations, _ = rendered(avatar.persona, checked)
     listed = [
-        (statement.text, each, _cited(each, citations))
-        for statement, each in zip(read.statements, checked, strict=True)
+        (statement, each, _cited(each, citations)) for statement, each in zip(read.statements, checked, strict=True)
     ]
     return CheckedDraft(" ".join(one.text for one in said), citations.all(), listed, unverified)
 
@@ -93,6 +95,19 @@ async def _looked_for(avatar: OpenedAvatar, draft: Draft) -> list[Passage]:
         ranking = await avatar.search(statement.text, _OF_EACH)
         ids.update(dict.fromkeys(hit.id for hit in ranking.hits))
     return list(await avatar.passages(list(ids)))
+
+
+def _with_evidence(draft: Draft, evidence: Sequence[Sentence]) -> Draft:
+    """The draft with the nearest sentence for each statement that cites nothing: it is held against that."""
+    weights = rarity(terms(sentence.text) for sentence in evidence)
+
+    def supported(statement: Statement) -> Statement:
+        if statement.support or not evidence:
+            return statement
+        nearest = max(evidence, key=lambda one: (coverage(statement.text, (one.text,), weights), -one.number))
+        return replace(statement, support=(nearest.name,))
+
+    return replace(draft, statements=tuple(supported(statement) for statement in draft.statements))
 
 
 def _cited(checked: Checked, citations: CitationList) -> tuple[int, ...]:

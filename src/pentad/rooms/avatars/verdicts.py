@@ -24,6 +24,7 @@ class StatementShown(Shown):
     given: str
     text: Annotated[str, Field(description="What may be said instead; empty when nothing may.")]
     verdict: str
+    cited: Annotated[bool, Field(description="Whether the draft named evidence for it.")]
     citations: list[int]
     problems: list[str] | None = Said
     repaired: bool
@@ -103,9 +104,10 @@ def draft_verdicts(avatar: OpenedAvatar, checked: CheckedDraft) -> CheckedDraftS
     """The verdict on each statement, and the text that is left."""
     statements = [
         StatementShown(
-            given=given,
+            given=given.text,
             text="" if each.verdict == "unsupported" else each.text,
             verdict=each.verdict,
+            cited=bool(given.support),
             citations=list(numbers),
             problems=list(each.problems),
             repaired=each.repaired,

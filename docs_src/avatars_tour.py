@@ -1,0 +1,51 @@
+"""The calls the page on avatars shows, in their order. The folders they speak of are in `avatars/` beside this file."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A call of a tool; `keep` names members of the answer that later calls refer to."""
+
+    tool: str
+    arguments: dict[str, Any]
+    keep: dict[str, str] = field(default_factory=dict)
+    shown: bool = True
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line; `file` is a file of the current folder it reads, with its content."""
+
+    line: str
+    file: tuple[str, str] | None = None
+
+
+IDA = {"avatar": "ida-brandt"}
+
+TOUR: dict[str, Ask | Command] = {
+    "ingest": Command("pentad avatars ingest ida-brandt"),
+    "again": Command("pentad avatars ingest ida-brandt"),
+    "other": Command("pentad avatars ingest tomas-orlik"),
+    "list": Command("pentad avatars list"),
+    "ask": Command('pentad avatars ask --avatar ida-brandt "Why is a dike lost?"'),
+    "info": Ask("get_avatar_info", dict(IDA)),
+    "query": Ask(
+        "query_corpus", {**IDA, "query": "how the water is shared between farms", "limit": 2, "threshold": 0.5}
+    ),
+    "answer": Ask("generate_response", {**IDA, "question": "How many sluices did the Lower Marsh have in 1931?"}),
+    "about": Command('pentad avatars ask --avatar ida-brandt "How many volumes do the registers fill?"'),
+    "silent": Command('pentad avatars ask --avatar ida-brandt "What honey does buckwheat give?"'),
+    "later": Command('pentad avatars ask --avatar ida-brandt "What do you say to the flood of 1995?"'),
+    "verify": Ask(
+        "verify_response",
+        {**IDA, "draft": "Salt is the true enemy of the marsh. The Lower Marsh had 28 sluices in 1931."},
+    ),
+    "citation": Ask(
+        "verify_citation",
+        {**IDA, "quote": "Salt is the worst enemy of the marsh.", "source": "Notes on the Lower Marsh"},
+    ),
+    "route": Ask("list_avatars", {"question": "What honey does buckwheat give?"}),
+    "eval": Command("pentad avatars eval --avatar ida-brandt"),
+}
