@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pentad.kernel.ports import Database
+from pentad.search import postings, segments
 from pentad.search.documents import Document
 from pentad.search.index import SearchIndex
 from tests.search.hashing import HashingEmbedder
@@ -13,7 +14,7 @@ from tests.search.opening import SENTENCES, found, put, remove
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
-TABLES = ("collections", "fields", "documents", "segments", "postings", "removed", "vectors", "pending")
+TABLES = ("collections", "fields", "documents", "segments", "lengths", "postings", "removed", "vectors", "pending")
 
 
 class Neighbours(HashingEmbedder):
@@ -75,7 +76,10 @@ async def test_documents_get_their_vectors_later(database: Database, index: Sear
     assert all(hit.cosine is not None for hit in ranking.hits)
 
 
-async def test_what_waits_is_embedded_and_merged_in_the_background(database: Database, index: SearchIndex):
+async def test_what_waits_is_embedded_and_merged_in_the_background(
+    database: Database, stores: Stores, embedder: HashingEmbedder
+):
+    index = SearchIndex(database, stores.data / "search", embedder, quiet_seconds=0.0)
     await put(database, index, {0: "left over"}, with_vectors=False)
     index.start()
     try:
@@ -88,6 +92,57 @@ async def test_what_waits_is_embedded_and_merged_in_the_background(database: Dat
                 await asyncio.sleep(0.01)
     finally:
         await index.stop()
+
+
+async def test_nothing_is_embedded_in_the_background_while_somebody_is_at_work(
+    database: Database, stores: Stores, embedder: HashingEmbedder
+):
+    index = SearchIndex(database, stores.data / "search", embedder, quiet_seconds=3_600.0)
+    index.start()
+    try:
+        for number in range(20):
+            await put(database, index, {number: f"ship {number}"}, with_vectors=False)
+        async with asyncio.timeout(30):
+            while await count(database, "segments") > 8:
+                await asyncio.sleep(0.01)
+        assert await count(database, "pending") == 20
+        assert embedder.asked == []
+    finally:
+        await index.stop()
+
+
+async def test_no_more_are_embedded_at_once_than_asked_for(
+    database: Database, index: SearchIndex, embedder: HashingEmbedder
+):
+    await put(database, index, SENTENCES, with_vectors=False)
+    assert await index.embed_pending(4) == 4
+    assert len(embedder.asked) == 4
+    assert await count(database, "pending") == 2
+
+
+async def test_many_documents_at_once_become_several_segments(
+    database: Database, index: SearchIndex, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(postings, "MOST_DOCUMENTS", 4)
+    await put(database, index, SENTENCES)
+    assert await count(database, "segments") == 2
+    assert set(await found(index, "lighthouse copper ships")) == set(SENTENCES)
+    assert (await found(index, "letters"))[0] == 6
+
+
+async def test_segments_that_fill_one_are_merged_however_few(
+    database: Database, index: SearchIndex, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(segments, "MOST_DOCUMENTS", 20)
+    for start in (0, 9, 18):
+        await put(
+            database, index, {number: f"ship number{number} " + "grain " * number for number in range(start, start + 9)}
+        )
+    before = await index.search("shore", "ship grain number12", limit=50)
+    await index.tidy()
+    sizes = "SELECT documents FROM search_segments ORDER BY first_document"
+    assert await database.read(lambda rows: rows.all(sizes)) == [(18,), (9,)]
+    assert await index.search("shore", "ship grain number12", limit=50) == before
 
 
 async def test_a_large_collection_is_searched_almost_exactly(database: Database, stores: Stores):

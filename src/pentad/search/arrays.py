@@ -1,4 +1,4 @@
-"""The arrays search computes with, and the two selections every part of it needs."""
+"""The arrays search computes with, and the selections every part of it needs."""
 
 from typing import Any, Final
 
@@ -17,20 +17,20 @@ _SAMPLE: Final = 4_096
 _SURPLUS: Final = 4
 
 
-def best(scores: Scores, count: int) -> NDArray[np.intp]:
-    """The places of the highest scores above zero: at least `count` of them if there are, and all that tie with the
-    last. In no order."""
-    places = _likely(scores, count) if scores.size > _SAMPLED else None
+def best(scores: Scores, count: int, within: float = 0.0) -> NDArray[np.intp]:
+    """The places of the highest scores above zero: at least `count` of them if there are, and all that are `within` so
+    much of the last. In no order."""
+    places = _likely(scores, count, within) if scores.size > _SAMPLED else None
     if places is None:
         places = np.flatnonzero(scores > 0)
     if places.size <= count:
         return places
     values = scores[places]
     last = np.partition(values, values.size - count)[values.size - count]
-    return places[values >= last]
+    return places[values >= last - np.float32(within)]
 
 
-def _likely(scores: Scores, count: int) -> NDArray[np.intp] | None:
+def _likely(scores: Scores, count: int, within: float) -> NDArray[np.intp] | None:
     """Places that hold the highest scores for certain, found by a bound guessed from a sample; None if it was wrong."""
     sample = scores[:: max(1, scores.size // _SAMPLE)]
     above = max(8, sample.size * count * _SURPLUS // scores.size)
@@ -39,8 +39,16 @@ def _likely(scores: Scores, count: int) -> NDArray[np.intp] | None:
     bound = np.partition(sample, sample.size - above)[sample.size - above]
     if bound <= 0:
         return None
-    places = np.flatnonzero(scores >= bound)
-    return places if places.size >= count else None
+    places = np.flatnonzero(scores >= bound - np.float32(within))
+    return places if np.count_nonzero(scores[places] >= bound) >= count else None
+
+
+def absent(wanted: NDArray[np.intp], known: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Those of the wanted numbers that are not among the known ones, which ascend."""
+    if not known.size:
+        return wanted
+    places = np.minimum(np.searchsorted(known, wanted), known.size - 1)
+    return wanted[known[places] != wanted]
 
 
 class Lookup:

@@ -1,14 +1,15 @@
 """BM25 over the inverted lists, the same arithmetic on both stores.
 
 Fields count as BM25F has it: their weighted, length-normalised frequencies are added before saturation, so a document
-of one field scores exactly as plain BM25 does. What a term gives each document is remembered until the collection
-changes; documents that are gone take no part in any statistic.
+of one field scores exactly as plain BM25 does. Lists that were read are remembered until the collection changes;
+documents that are gone take no part in any statistic.
 """
 
 import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import Final
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pentad.kernel.ports import Rows
-from pentad.search.arrays import Mask, Numbers, Scores, best
+from pentad.search.arrays import Mask, Matrix, Numbers, Scores, absent, best
 from pentad.search.collection import Collection, field_lengths
 from pentad.search.postings import Postings, read
 from pentad.search.roster import Members
@@ -24,26 +25,94 @@ from pentad.search.roster import Members
 K1: Final = 1.2
 B: Final = 0.75
 _REMEMBERED_BYTES: Final = 128 << 20
+_BYTES_EACH: Final = 9
+_WORTH_SPARING: Final = 16
+"""A term that more than one document in so many has is worth a look at whether the rarer ones have decided already."""
+_ROUNDING: Final = 1e-3
+"""More than sums of single precision can be off by."""
 
+Places = NDArray[np.intp]
 Weights = tuple[tuple[str, float], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
+class Field:
+    """The occurrences of a term in one field: how often, how long the documents are, what the field weighs."""
+
+    counts: NDArray[np.uint8]
+    lengths: NDArray[np.uint16]
+    average: float
+    weight: float
+
+    def frequencies(self, documents: Numbers, places: Places | slice) -> Scores:
+        """The weighted, length-normalised frequency at some places of the list."""
+        norms = self.lengths[documents[places]].astype(np.float32)
+        norms *= np.float32(B / self.average)
+        norms += np.float32(1 - B)
+        np.divide(np.float32(self.weight) * self.counts[places], norms, out=norms)
+        return norms
+
+
+@dataclass(frozen=True)
 class Term:
     """A term of a question: its weight, and what it gives to each document that has it."""
 
     text: str
     idf: float
     documents: Numbers
-    scores: Scores
+    frequencies: Field | Scores
+    """Those of the only field, worked out where they are needed; or sums over fields."""
 
-    def given_to(self, documents: NDArray[np.intp]) -> Scores:
+    @property
+    def most(self) -> float:
+        """More than it gives to any document."""
+        return self.idf * (K1 + 1)
+
+    @cached_property
+    def scores(self) -> Scores:
+        """What it gives to each of its documents."""
+        return self._saturated(slice(None))
+
+    def given_to(self, documents: Places) -> Scores:
         """What the term gives to these documents."""
-        if not self.documents.size:
-            return np.zeros(documents.size, np.float32)
-        wanted = documents.astype(np.int32)
-        places = np.minimum(np.searchsorted(self.documents, wanted), self.documents.size - 1)
-        return np.where(self.documents[places] == wanted, self.scores[places], np.float32(0))
+        given = np.zeros(documents.size, np.float32)
+        if self.documents.size:
+            wanted = documents.astype(np.int32)
+            places = np.minimum(np.searchsorted(self.documents, wanted), self.documents.size - 1)
+            having = np.flatnonzero(self.documents[places] == wanted)
+            given[having] = self._saturated(places[having])
+        return given
+
+    def _saturated(self, places: Places | slice) -> Scores:
+        known = self.frequencies
+        found = known.frequencies(self.documents, places) if isinstance(known, Field) else known[places]
+        return (np.float32(self.most) * found / (np.float32(K1) + found)).astype(np.float32, copy=False)
+
+
+class Given:
+    """What the terms of a question give to documents, each document looked up once."""
+
+    def __init__(self, terms: Sequence[Term]) -> None:
+        self._terms = terms
+        self._documents = np.empty(0, np.intp)
+        self._scores = np.empty((len(terms), 0), np.float32)
+
+    def to(self, documents: Places) -> Matrix:
+        """A row for each term."""
+        fresh = absent(documents, self._documents)
+        if fresh.size:
+            scores = np.empty((len(self._terms), fresh.size), np.float32)
+            for row, term in zip(scores, self._terms, strict=True):
+                row[:] = term.given_to(fresh)
+            both = np.concatenate((self._documents, fresh))
+            order = np.argsort(both)
+            self._documents = both[order]
+            self._scores = np.concatenate((self._scores, scores), axis=1)[:, order]
+        return self._scores[:, np.searchsorted(self._documents, documents)]
+
+    def sums(self, documents: Places) -> NDArray[np.float64]:
+        """The score of each document, added up in the order of the terms."""
+        return self.to(documents).sum(axis=0, dtype=np.float64)
 
 
 class Lexicon:
@@ -76,7 +145,7 @@ class Lexicon:
             return found
 
     def _remember(self, key: tuple[int, int, Weights, str], term: Term) -> None:
-        size = term.documents.nbytes + term.scores.nbytes + 512
+        size = _BYTES_EACH * term.documents.size + 512
         with self._lock:
             if key in self._remembered or size > _REMEMBERED_BYTES // 4:
                 return
@@ -84,7 +153,7 @@ class Lexicon:
             self._bytes += size
             while self._bytes > _REMEMBERED_BYTES:
                 _, old = self._remembered.popitem(last=False)
-                self._bytes -= old.documents.nbytes + old.scores.nbytes + 512
+                self._bytes -= _BYTES_EACH * old.documents.size + 512
 
 
 def inverse_frequency(documents: int, having: int) -> float:
@@ -92,14 +161,39 @@ def inverse_frequency(documents: int, having: int) -> float:
     return math.log(1 + (documents - having + 0.5) / (having + 0.5))
 
 
-def top(terms: Sequence[Term], members: Members, allowed: Mask | None, count: int) -> NDArray[np.intp]:
-    """At least the `count` best documents by these terms, if so many have one; with all that tie. In no order."""
+def top(terms: Sequence[Term], members: Members, allowed: Mask | None, count: int) -> Places:
+    """At least the `count` best documents by these terms, if so many have one; with all that tie. In no order.
+
+    Rare terms come first. As soon as `count` documents have more than all terms left could give together, no document
+    without a term so far can be among the best, and the frequent terms that are left are looked up for those that can.
+    """
     scores = np.zeros(members.ids.size, np.float32)
-    for term in terms:
+    rarest_first = sorted(terms, key=lambda term: term.documents.size)
+    for done, term in enumerate(rarest_first):
+        if done and term.documents.size * _WORTH_SPARING > scores.size:
+            if allowed is not None:
+                scores *= allowed
+            if (places := _decided(scores, rarest_first[done:], count)) is not None:
+                return places
         scores[term.documents] += term.scores
     if allowed is not None:
         scores *= allowed
-    return best(scores, count)
+    return best(scores, count, _ROUNDING)
+
+
+def _decided(scores: Scores, left: Sequence[Term], count: int) -> Places | None:
+    """What `top` finds, if it can be said without going through the lists of the terms left."""
+    leading = best(scores, count)
+    more = sum(term.most for term in left) + _ROUNDING
+    if leading.size < count or (least := float(scores[leading].min())) <= more:
+        return None
+    places = np.flatnonzero(scores >= np.float32(least - more))
+    if places.size * _WORTH_SPARING > scores.size:
+        return None
+    values = scores[places]
+    for term in left:
+        values += term.given_to(places)
+    return places[best(values, count, _ROUNDING)]
 
 
 def _scored(
@@ -107,25 +201,26 @@ def _scored(
     lists: Mapping[str, Postings],
     collection: Collection,
     members: Members,
-    lengths: Mapping[str, int],
+    totals: Mapping[str, int],
     weights: Mapping[str, float],
 ) -> Term:
-    documents, frequencies = np.empty(0, np.int32), np.empty(0, np.float32)
-    for field, postings in lists.items():
+    fields: list[tuple[Numbers, Field]] = []
+    for name, postings in lists.items():
         present = postings if members.present is None else postings.where(members.present[postings.documents])
-        average = max(lengths.get(field, 0) / max(collection.documents, 1), 1e-9)
-        norm = (1 - B) + (B / average) * present.lengths.astype(np.float32)
-        share = np.float32(weights.get(field, 1.0)) * present.counts / norm
-        documents, frequencies = _added(documents, frequencies, present.documents, share.astype(np.float32))
-    idf = inverse_frequency(collection.documents, documents.size)
-    scores = (np.float32(idf * (K1 + 1)) * frequencies / (np.float32(K1) + frequencies)).astype(np.float32)
-    return Term(text, idf, documents, scores)
+        average = max(totals.get(name, 0) / max(collection.documents, 1), 1e-9)
+        fields.append(
+            (present.documents, Field(present.counts, members.lengths[name], average, weights.get(name, 1.0)))
+        )
+    documents, frequencies = _summed(fields)
+    return Term(text, inverse_frequency(collection.documents, documents.size), documents, frequencies)
 
 
-def _added(documents: Numbers, values: Scores, more: Numbers, further: Scores) -> tuple[Numbers, Scores]:
-    """Two sparse columns as one; values of the same document are added."""
-    if not documents.size:
-        return more, further
-    both, places = np.unique(np.concatenate((documents, more)), return_inverse=True)
-    summed = np.bincount(places, np.concatenate((values, further)), both.size)
-    return both.astype(np.int32), summed.astype(np.float32)
+def _summed(fields: Sequence[tuple[Numbers, Field]]) -> tuple[Numbers, Field | Scores]:
+    """The documents of all fields with their frequencies, those of the same document added."""
+    if not fields:
+        return np.empty(0, np.int32), np.empty(0, np.float32)
+    if len(fields) == 1:
+        return fields[0]
+    each = [field.frequencies(documents, slice(None)) for documents, field in fields]
+    having, places = np.unique(np.concatenate([documents for documents, _ in fields]), return_inverse=True)
+    return having, np.bincount(places, np.concatenate(each), having.size).astype(np.float32)

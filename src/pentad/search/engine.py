@@ -75,19 +75,9 @@ class Engine:
         collections.hold(tx, collection)
         self._take_out(tx, collection, [document.id for document in latest])
         collection = _changed(collections.made(tx, name))
-        first, segment = collection.next_document, collection.next_segment
-        numbered = list(enumerate(latest, first))
-        by_field = [(number, _terms(document)) for number, document in numbered]
-        postings.write(tx, collection, segment, by_field)
-        _list_documents(
-            tx, collection, [(number, doc.id, each[1]) for (number, doc), each in zip(numbered, by_field, strict=True)]
-        )
-        collection = replace(
-            collection,
-            next_document=first + len(latest),
-            next_segment=segment + 1,
-            documents=collection.documents + len(latest),
-        )
+        numbered = list(enumerate(latest, collection.next_document))
+        for start in range(0, len(latest), postings.MOST_DOCUMENTS):
+            collection = _with_segment(tx, collection, latest[start : start + postings.MOST_DOCUMENTS])
         collections.save(tx, self._with_vectors(tx, collection, numbered, model))
 
     def remove(self, tx: Transaction, name: str, ids: Sequence[int]) -> None:
@@ -200,24 +190,30 @@ def _terms(document: Document) -> dict[str, list[str]]:
     return {field: found for field, text in fields.items() if (found := terms(text))}
 
 
-def _list_documents(
-    tx: Transaction, collection: Collection, documents: Sequence[tuple[int, int, Mapping[str, list[str]]]]
-) -> None:
-    """Note who the documents of a new segment are, and how long."""
+def _with_segment(tx: Transaction, collection: Collection, documents: Sequence[Document]) -> Collection:
+    """Write documents as a segment: their words, who they are, and how long."""
+    by_field = [_terms(document) for document in documents]
+    postings.write(tx, collection, collection.next_segment, by_field)
     totals: dict[str, int] = {}
     rows: list[tuple[int, int, int, str]] = []
-    for number, id_, fields in documents:
+    for number, (document, fields) in enumerate(zip(documents, by_field, strict=True), collection.next_document):
         lengths = {field: min(len(found), postings.LONGEST) for field, found in fields.items()}
-        rows.append((collection.number, id_, number, json.dumps(lengths)))
+        rows.append((collection.number, document.id, number, json.dumps(lengths)))
         for field, length in lengths.items():
             totals[field] = totals.get(field, 0) + length
     tx.run_many("INSERT INTO search_documents (collection, id, document, lengths) VALUES (?, ?, ?, ?)", rows)
     tx.run(
         "INSERT INTO search_segments (collection, segment, first_document, documents, ids) VALUES (?, ?, ?, ?, ?)",
         collection.number, collection.next_segment, collection.next_document, len(documents),
-        np.array([id_ for _, id_, _ in documents], "<i8").tobytes(),
+        np.array([document.id for document in documents], "<i8").tobytes(),
     )  # fmt: skip
     collections.add_lengths(tx, collection, totals)
+    return replace(
+        collection,
+        next_document=collection.next_document + len(documents),
+        next_segment=collection.next_segment + 1,
+        documents=collection.documents + len(documents),
+    )
 
 
 def _listed(tx: Transaction, collection: Collection, ids: Sequence[int]) -> list[tuple[int, int, str]]:

@@ -95,7 +95,7 @@ class VectorFiles:
         self, rows: Rows, collection: Collection, members: Members, query: Matrix, documents: NDArray[np.intp]
     ) -> Near:
         view = self._view(rows, collection, members)
-        places = view.lookup.places(documents)
+        places = view.lookup.places(documents) if documents.size else documents
         return best_windows(*_exactly(view, places, query), members, None)
 
     def prepare(self, rows: Rows, collection: Collection, members: Members) -> None:

@@ -6,12 +6,13 @@ not at all. This module is light; what computes is loaded with the first documen
 
 import asyncio
 import logging
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Database, Embedder, Transaction
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from pentad.search.engine import Allowed, Engine, Model, Question
     from pentad.search.upkeep import Upkeep
 
+T = TypeVar("T")
+
 log = logging.getLogger("pentad.search")
 
 CHANGED: Final = "search.changed"
@@ -29,7 +32,12 @@ CHANGED: Final = "search.changed"
 EXACT_UP_TO: Final = 50_000
 """Up to so many vectors of a collection, or left of it by a filter, every one is compared."""
 
+QUIET_SECONDS: Final = 2.0
+"""Documents that wait for their vectors go on waiting until nothing was written or asked for so long."""
+
 _SECONDS_BETWEEN: Final = 1.0
+_SLICE: Final = 8
+"""So many documents are embedded in the background before it is looked again whether somebody is at work."""
 _LEFT_OVER: Final = (
     "SELECT number FROM search_collections WHERE name IS NULL UNION ALL SELECT collection FROM search_pending LIMIT 1"
 )
@@ -48,11 +56,14 @@ class SearchIndex:
         folder: Path,
         embedder: Embedder | Callable[[], Embedder | None] | None = None,
         exact_up_to: int = EXACT_UP_TO,
+        quiet_seconds: float = QUIET_SECONDS,
     ) -> None:
         self._embedder = embedder
         self._database = database
         self._folder = folder
         self._exact_up_to = exact_up_to
+        self._quiet_seconds = quiet_seconds
+        self._last_used = 0.0
         self._questions: OrderedDict[str, bytes] = OrderedDict()
         self._has_vectors: bool | None = None
         self._task: asyncio.Task[None] | None = None
@@ -66,11 +77,13 @@ class SearchIndex:
 
     def put(self, tx: Transaction, collection: str, documents: Sequence[Document]) -> None:
         """Index documents in the caller's transaction; one with the same id is replaced."""
+        self._used()
         self._engine.put(tx, collection, documents, self._model)
         tx.signal(CHANGED, collection)
 
     def remove(self, tx: Transaction, collection: str, ids: Sequence[int]) -> None:
         """Take documents out in the caller's transaction."""
+        self._used()
         self._engine.remove(tx, collection, ids)
         tx.signal(CHANGED, collection)
 
@@ -91,8 +104,11 @@ class SearchIndex:
         field_weights: Mapping[str, float] | None = None,
     ) -> Ranking:
         """The best documents for a question; with `allowed`, only ids among these take part at all."""
+        self._used()
         question = await self._question(query, limit, allowed, field_weights)
-        return await self._database.read(lambda rows: self._engine.search(rows, collection, question))
+        ranking = await self._database.read(lambda rows: self._engine.search(rows, collection, question))
+        self._used()
+        return ranking
 
     async def embed_pending(self, most: int | None = None) -> int:
         """Make the vectors of documents that were put without; how many documents got theirs."""
@@ -105,7 +121,10 @@ class SearchIndex:
         await self._upkeep.tidy()
 
     def start(self) -> None:
-        """Keep the index in order in the background, whenever something changes in any process."""
+        """Keep the index in order in the background, whenever something changes in any process.
+
+        Vectors are made only while nobody is at work, so that loading much at once is not slowed down by it.
+        """
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._keep_in_order())
 
@@ -183,20 +202,51 @@ class SearchIndex:
                 self._has_vectors = await switched_on(self._database)
         return self._has_vectors
 
+    def _used(self) -> None:
+        self._last_used = time.monotonic()
+
+    def _quiet_in(self) -> float:
+        """Seconds until nobody was at work for long enough, if nobody comes."""
+        return max(0.0, self._last_used + self._quiet_seconds - time.monotonic())
+
     async def _keep_in_order(self) -> None:
         changed = asyncio.Event()
-        end = self._database.listen(CHANGED, lambda _: changed.set())
+
+        def heard(_: str) -> None:
+            self._used()
+            changed.set()
+
+        end = self._database.listen(CHANGED, heard)
         try:
-            if await self._database.lookup(_LEFT_OVER) is not None:
+            waiting = await self._database.lookup(_LEFT_OVER) is not None
+            if waiting:
                 changed.set()
             while True:
-                await changed.wait()
-                changed.clear()
-                try:
-                    await self.tidy()
-                    await self.embed_pending()
-                except PentadError as error:
-                    log.warning("The index could not be kept in order: %s", error.sentence())
-                await asyncio.sleep(_SECONDS_BETWEEN)
+                if changed.is_set():
+                    changed.clear()
+                    waiting = True
+                    await self._tried(self.tidy())
+                    await asyncio.sleep(_SECONDS_BETWEEN)
+                elif waiting and not self._quiet_in():
+                    waiting = bool(await self._tried(self._embed_slice()))
+                else:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(self._quiet_in() if waiting else None):
+                            await changed.wait()
         finally:
             end()
+
+    async def _embed_slice(self) -> int:
+        """Embed a few documents; the files and indexes are brought up to date after the last."""
+        done = await self.embed_pending(_SLICE)
+        if 0 < done < _SLICE:
+            await self.tidy()
+        return done
+
+    async def _tried(self, chore: Coroutine[None, None, T]) -> T | None:
+        """The outcome of a chore; None if it failed, which is no reason to stop."""
+        try:
+            return await chore
+        except PentadError as error:
+            log.warning("The index could not be kept in order: %s", error.sentence())
+            return None

@@ -84,11 +84,13 @@ class PgVectors:
     def compared(
         self, rows: Rows, collection: Collection, members: Members, query: Matrix, documents: NDArray[np.intp]
     ) -> Near:
-        found = rows.all(
-            "SELECT document, array_send(embedding) FROM search_vectors"
-            " WHERE collection = ? AND document = ANY (?::bigint[])",
-            collection.number, _array(documents.tolist()),
-        )  # fmt: skip
+        found: Sequence[tuple[Any, ...]] = ()
+        if documents.size:
+            found = rows.all(
+                "SELECT document, array_send(embedding) FROM search_vectors"
+                " WHERE collection = ? AND document = ANY (?::bigint[])",
+                collection.number, _array(documents.tolist()),
+            )  # fmt: skip
         return best_windows(*_unpacked(found, query), members, None)
 
     def _found(

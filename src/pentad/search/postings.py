@@ -1,8 +1,8 @@
 """Inverted lists as they lie in the store: a row for each segment, term and field, packed.
 
-A list holds, for every document with the term, its number (int32), the length of its field (uint16) and how often the
-term occurs (uint8): all a score needs, so no other table is read. Both dialects keep the same bytes. Lists are written
-once and never changed; merging replaces whole segments.
+A list holds, for every document with the term, its place in the segment (uint16) and how often the term occurs (uint8);
+how long each document's field is stands once in a segment (uint16), because every list needs it. Both dialects keep the
+same bytes. Lists are written once and never changed; merging replaces whole segments.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,63 +13,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pentad.kernel.ports import Rows, Transaction
-from pentad.search.arrays import Numbers
+from pentad.search.arrays import Mask, Numbers
 from pentad.search.collection import Collection
 
-BYTES_EACH: Final = 7
+MOST_DOCUMENTS: Final = 65_536
+"""No segment holds more: a place in it has two bytes."""
 LONGEST: Final = 65_535
+_BYTES_EACH: Final = 3
 _MOST_OFTEN: Final = 255
 _INSERT: Final = "INSERT INTO search_postings (collection, segment, term, field, postings) VALUES (?, ?, ?, ?, ?)"
+_INSERT_LENGTHS: Final = "INSERT INTO search_lengths (collection, segment, field, lengths) VALUES (?, ?, ?, ?)"
+
+Terms = Mapping[str, list[str]]
+"""The terms of a document by field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """One list, in the order of the documents' numbers."""
+    """The documents that have a term in a field, ascending, and how often each has it."""
 
     documents: Numbers
-    lengths: NDArray[np.uint16]
     counts: NDArray[np.uint8]
 
-    def packed(self) -> bytes:
-        return self.documents.tobytes() + self.lengths.tobytes() + self.counts.tobytes()
-
-    def where(self, keep: NDArray[np.bool_]) -> "Postings":
-        return Postings(self.documents[keep], self.lengths[keep], self.counts[keep])
+    def where(self, keep: Mask) -> "Postings":
+        return Postings(self.documents[keep], self.counts[keep])
 
 
-def unpacked(data: bytes) -> Postings:
-    """A list from its bytes."""
-    size = len(data) // BYTES_EACH
-    return Postings(
-        np.frombuffer(data, "<i4", size),
-        np.frombuffer(data, "<u2", size, 4 * size),
-        np.frombuffer(data, "u1", size, 6 * size),
-    )
+def halves(data: bytes) -> tuple[bytes, bytes]:
+    """The places and the counts of a list."""
+    middle = len(data) // _BYTES_EACH * 2
+    return data[:middle], data[middle:]
 
 
-def joined(parts: Sequence[Postings]) -> Postings:
-    """Lists over distinct ranges of documents as one."""
-    if len(parts) == 1:
-        return parts[0]
-    parts = sorted(parts, key=lambda part: int(part.documents[0]) if part.documents.size else -1)
-    return Postings(
-        np.concatenate([part.documents for part in parts]),
-        np.concatenate([part.lengths for part in parts]),
-        np.concatenate([part.counts for part in parts]),
-    )
-
-
-def write(
-    tx: Transaction, collection: Collection, segment: int, documents: Iterable[tuple[int, Mapping[str, list[str]]]]
-) -> None:
-    """Write the lists of a new segment: numbers of documents, ascending, with the terms of each field."""
+def write(tx: Transaction, collection: Collection, segment: int, documents: Sequence[Terms]) -> None:
+    """Write the lists of a new segment, and the lengths of its documents."""
     gathered: dict[str, _Gathered] = {}
-    for number, fields in documents:
+    for place, fields in enumerate(documents):
         for field, terms in fields.items():
-            gathered.setdefault(field, _Gathered()).add(number, terms)
+            gathered.setdefault(field, _Gathered()).add(place, terms)
     for field, lists in gathered.items():
-        rows = ((collection.number, segment, term, field, data) for term, data in lists.packed())
-        tx.run_many(_INSERT, rows)
+        lengths = np.array([min(len(fields.get(field, ())), LONGEST) for fields in documents], "<u2")
+        insert(tx, collection.number, segment, ((term, field, data) for term, data in lists.packed()))
+        insert_lengths(tx, collection.number, segment, field, lengths)
 
 
 def insert(tx: Transaction, collection: int, segment: int, lists: Iterable[tuple[str, str, bytes]]) -> None:
@@ -77,21 +62,39 @@ def insert(tx: Transaction, collection: int, segment: int, lists: Iterable[tuple
     tx.run_many(_INSERT, ((collection, segment, term, field, data) for term, field, data in lists))
 
 
+def insert_lengths(tx: Transaction, collection: int, segment: int, field: str, lengths: NDArray[np.uint16]) -> None:
+    """Write how long a field is in each document of a segment."""
+    tx.run(_INSERT_LENGTHS, collection, segment, field, lengths.tobytes())
+
+
 def read(rows: Rows, collection: Collection, terms: Sequence[str]) -> dict[str, dict[str, Postings]]:
-    """The lists of these terms over all segments, by term and field."""
+    """The lists of these terms over all segments, by term and field: one statement, however many there are."""
     found = rows.all(
-        "SELECT term, field, postings FROM search_postings WHERE collection = ?"  # noqa: S608  only marks
-        " AND segment IN (SELECT segment FROM search_segments WHERE collection = ?)"
-        f" AND term IN ({', '.join('?' * len(terms))})",
+        "SELECT s.first_document, p.term, p.field, p.postings FROM search_segments s"  # noqa: S608  only marks
+        " CROSS JOIN search_postings p WHERE s.collection = ? AND p.collection = ? AND p.segment = s.segment"
+        f" AND p.term IN ({', '.join('?' * len(terms))})",
         collection.number, collection.number, *terms,
     )  # fmt: skip
-    parts: dict[tuple[str, str], list[Postings]] = {}
-    for term, field, data in found:
-        parts.setdefault((term, field), []).append(unpacked(data))
+    parts: dict[tuple[str, str], list[tuple[int, bytes]]] = {}
+    for first, term, field, data in found:
+        parts.setdefault((term, field), []).append((first, data))
     lists: dict[str, dict[str, Postings]] = {}
     for (term, field), each in sorted(parts.items()):
-        lists.setdefault(term, {})[field] = joined(each)
+        lists.setdefault(term, {})[field] = _whole(sorted(each))
     return lists
+
+
+def _whole(parts: Sequence[tuple[int, bytes]]) -> Postings:
+    """The lists of all segments as one, places turned into numbers of documents."""
+    sizes = [len(data) // _BYTES_EACH for _, data in parts]
+    documents = np.empty(sum(sizes), np.int32)
+    counts = np.empty(documents.size, np.uint8)
+    end = 0
+    for (first, data), size in zip(parts, sizes, strict=True):
+        begin, end = end, end + size
+        np.add(np.frombuffer(data, "<u2", size), first, out=documents[begin:end], dtype=np.int32, casting="unsafe")
+        counts[begin:end] = np.frombuffer(data, "u1", size, 2 * size)
+    return Postings(documents, counts)
 
 
 class _Gathered:
@@ -100,28 +103,25 @@ class _Gathered:
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._terms: list[int] = []
-        self._documents: list[int] = []
-        self._lengths: list[int] = []
+        self._places: list[int] = []
         self._counts: list[int] = []
 
-    def add(self, document: int, terms: list[str]) -> None:
+    def add(self, place: int, terms: list[str]) -> None:
         counts: dict[str, int] = {}
         for term in terms:
             counts[term] = counts.get(term, 0) + 1
         numbers = self._numbers
         self._terms += [numbers.setdefault(term, len(numbers)) for term in counts]
         self._counts += counts.values()
-        self._documents += [document] * len(counts)
-        self._lengths += [min(len(terms), LONGEST)] * len(counts)
+        self._places += [place] * len(counts)
 
     def packed(self) -> Iterable[tuple[str, bytes]]:
         """Every term with the bytes of its list, in the order of the terms: the store inserts those fastest."""
         keys = np.array(self._terms, np.int32)
         order = np.argsort(keys, kind="stable")
-        documents = np.array(self._documents, "<i4")[order].tobytes()
-        lengths = np.array(self._lengths, "<u2")[order].tobytes()
+        places = np.array(self._places, "<u2")[order].tobytes()
         counts = np.minimum(np.array(self._counts, np.int64), _MOST_OFTEN).astype("u1")[order].tobytes()
         ends: list[int] = np.cumsum(np.bincount(keys, minlength=len(self._numbers))).tolist()
         for term, number in sorted(self._numbers.items()):
             first, last = (ends[number - 1] if number else 0), ends[number]
-            yield term, documents[4 * first : 4 * last] + lengths[2 * first : 2 * last] + counts[first:last]
+            yield term, places[2 * first : 2 * last] + counts[first:last]

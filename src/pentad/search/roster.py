@@ -1,4 +1,5 @@
-"""Which documents a collection has: the rooms' ids by number, and which of them are gone. Kept in memory, by process.
+"""Which documents a collection has: the rooms' ids by number, how long each field is, and who is gone. Kept in memory,
+by process.
 
 A search reads the collection's row and brings the roster up to that moment by what is new. A search whose moment is
 older than the roster sees the roster as it was then. Only committed state ever gets in here.
@@ -6,6 +7,7 @@ older than the roster sees the roster as it was then. Only committed state ever 
 
 from collections import OrderedDict
 from collections.abc import Collection as Several
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
@@ -21,6 +23,9 @@ from pentad.search.collection import Collection
 _NEVER: Final = np.iinfo(np.int64).max
 _KEPT: Final = 512
 
+Lengths = Mapping[str, NDArray[np.uint16]]
+"""How long each document is, by field."""
+
 
 @dataclass(frozen=True, slots=True)
 class Roster:
@@ -30,6 +35,7 @@ class Roster:
     ids: Ids
     gone: Ids
     any_gone: bool
+    lengths: Lengths
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,8 @@ class Members:
 
     ids: Ids
     present: Mask | None
+    lengths: Lengths
+    """May go on beyond this moment."""
 
     @cached_property
     def _lookup(self) -> Lookup:
@@ -88,9 +96,9 @@ class Rosters:
 def _at(roster: Roster, collection: Collection) -> Members:
     size = collection.next_document
     if not roster.any_gone:
-        return Members(roster.ids[:size], None)
+        return Members(roster.ids[:size], None, roster.lengths)
     present = roster.gone[:size] > collection.version
-    return Members(roster.ids[:size], None if present.all() else present)
+    return Members(roster.ids[:size], None if present.all() else present, roster.lengths)
 
 
 def _advanced(rows: Rows, collection: Collection, roster: Roster | None) -> Roster:
@@ -114,4 +122,26 @@ def _advanced(rows: Rows, collection: Collection, roster: Roster | None) -> Rost
         documents, versions = np.array(removed, np.int64).T
         gone[documents] = versions
     any_gone = bool(removed) or (roster is not None and roster.any_gone)
-    return Roster(collection.version, ids, gone, any_gone)
+    return Roster(collection.version, ids, gone, any_gone, _lengths(rows, collection, roster))
+
+
+def _lengths(rows: Rows, collection: Collection, roster: Roster | None) -> Lengths:
+    size = collection.next_document
+    lengths = {} if roster is None else {field: _longer(column, size) for field, column in roster.lengths.items()}
+    for first, field, data in rows.all(
+        "SELECT s.first_document, l.field, l.lengths FROM search_segments s"
+        " JOIN search_lengths l ON l.collection = s.collection AND l.segment = s.segment"
+        " WHERE s.collection = ? AND s.first_document + s.documents > ?",
+        collection.number, 0 if roster is None else roster.ids.size,
+    ):  # fmt: skip
+        part = np.frombuffer(data, "<u2")
+        if field not in lengths:
+            lengths[field] = np.zeros(size, np.uint16)
+        lengths[field][first : first + part.size] = part
+    return lengths
+
+
+def _longer(column: NDArray[np.uint16], size: int) -> NDArray[np.uint16]:
+    longer = np.zeros(size, np.uint16)
+    longer[: column.size] = column
+    return longer

@@ -5,26 +5,28 @@ small enough not to hold up other writers for long, and changes no result. The r
 away here too, some at a time.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pentad.kernel.ports import Rows, Transaction
 from pentad.search import collection as collections
 from pentad.search.arrays import Mask
-from pentad.search.postings import Postings, insert, joined, unpacked
+from pentad.search.postings import MOST_DOCUMENTS, halves, insert, insert_lengths
 
 _TOGETHER: Final = 8
-_TIERS: Final = (16, 128, 1_024, 8_192)
-"""Segments smaller than one of these are merged with neighbours that are as well."""
-_MOST_DOCUMENTS: Final = 32_768
+_TIERS: Final = (16, 128, 1_024, 8_192, 32_768)
+"""Segments smaller than one of these are merged with neighbours that are as well: when there are several, or as many as
+a segment can hold."""
 _MOST_SEGMENTS: Final = 1_000
 _CLEARED: Final = 2_000
 _TABLES: Final = (
     ("search_documents", "id"),
     ("search_segments", "segment"),
+    ("search_lengths", "segment"),
     ("search_removed", "version"),
     ("search_vectors", "document"),
     ("search_pending", "document"),
@@ -49,8 +51,8 @@ def due(rows: Rows, number: int) -> list[Segment]:
     )
     segments = [Segment(*row) for row in found]
     for tier in _TIERS:
-        for run in _runs(segments, tier):
-            if len(run) >= _TOGETHER:
+        for run, full in _runs(segments, tier):
+            if len(run) >= _TOGETHER or (full and len(run) > 1):
                 return run
     return []
 
@@ -63,19 +65,18 @@ def merge(tx: Transaction, number: int) -> bool:
         return False
     collections.hold(tx, collection)
     first, last = run[0].first, run[-1].first + run[-1].documents
-    present = _present(tx, number, first, last)
     fresh = collection.next_segment
     numbers = [segment.number for segment in run]
-    marks = ", ".join("?" * len(numbers))
-    found = tx.all(
-        f"SELECT term, field, postings FROM search_postings WHERE collection = ? AND segment IN ({marks})"  # noqa: S608  marks
-        " ORDER BY term, field",
-        number, *numbers,
-    )  # fmt: skip
+    offsets = {segment.number: segment.first - first for segment in run}
+    chosen = f"collection = ? AND segment IN ({', '.join('?' * len(numbers))})"
+    found = tx.all(f"SELECT term, field, segment, postings FROM search_postings WHERE {chosen}", number, *numbers)  # noqa: S608  marks
+    lengths = tx.all(f"SELECT field, segment, lengths FROM search_lengths WHERE {chosen}", number, *numbers)  # noqa: S608  marks
     ids = _ids(tx, number, run)
-    for table in ("search_postings", "search_segments"):
-        tx.run(f"DELETE FROM {table} WHERE collection = ? AND segment IN ({marks})", number, *numbers)  # noqa: S608  fixed names
-    insert(tx, number, fresh, _merged(found, present, first))
+    for table in ("search_postings", "search_lengths", "search_segments"):
+        tx.run(f"DELETE FROM {table} WHERE {chosen}", number, *numbers)  # noqa: S608  fixed names
+    insert(tx, number, fresh, _merged(found, offsets, _present(tx, number, first, last)))
+    for field, column in _joined(lengths, offsets, last - first).items():
+        insert_lengths(tx, number, fresh, field, column)
     tx.run(
         "INSERT INTO search_segments (collection, segment, first_document, documents, ids) VALUES (?, ?, ?, ?, ?)",
         number, fresh, first, last - first, ids,
@@ -111,18 +112,19 @@ def clear(tx: Transaction, number: int) -> bool:
     return False
 
 
-def _runs(segments: Sequence[Segment], tier: int) -> Iterator[list[Segment]]:
-    """Neighbours that are all below a size, no run larger than a merge may be."""
+def _runs(segments: Sequence[Segment], tier: int) -> Iterator[tuple[list[Segment], bool]]:
+    """Neighbours that are all below a size, and whether there is no room for the next one that is."""
     run: list[Segment] = []
     size = 0
     for segment in segments:
-        if segment.documents >= tier or size + segment.documents > _MOST_DOCUMENTS or len(run) == _MOST_SEGMENTS:
-            yield run
+        full = size + segment.documents > MOST_DOCUMENTS or len(run) == _MOST_SEGMENTS
+        if segment.documents >= tier or full:
+            yield run, full and segment.documents < tier
             run, size = [], 0
         if segment.documents < tier:
             run.append(segment)
             size += segment.documents
-    yield run
+    yield run, False
 
 
 def _present(tx: Transaction, number: int, first: int, last: int) -> Mask:
@@ -142,16 +144,39 @@ def _ids(tx: Transaction, number: int, run: Sequence[Segment]) -> bytes:
     )
 
 
-def _merged(found: Sequence[tuple[Any, ...]], present: Mask, first: int) -> Iterator[tuple[str, str, bytes]]:
-    """Each term's lists as one, without documents that are gone."""
-    key: tuple[str, str] | None = None
-    parts: list[Postings] = []
-    for term, field, data in [*found, ("", "", b"")]:
-        if key is not None and key != (term, field):
-            whole = joined(parts)
-            whole = whole if present.all() else whole.where(present[whole.documents - first])
-            if whole.documents.size:
-                yield *key, whole.packed()
-            parts = []
-        key = term, field
-        parts.append(unpacked(data))
+def _merged(
+    found: Sequence[tuple[Any, ...]], offsets: Mapping[int, int], present: Mask
+) -> Iterator[tuple[str, str, bytes]]:
+    """Each term's lists as one, without documents that are gone. All of them are one column while this works: there are
+    far too many to look at each."""
+    rows = sorted(found, key=lambda row: (row[0], row[1], offsets[row[2]]))
+    parts = [halves(data) for _, _, _, data in rows]
+    sizes = np.array([len(counts) for _, counts in parts], np.int64)
+    shifts = np.repeat(np.array([offsets[segment] for _, _, segment, _ in rows], np.int64), sizes)
+    places = np.frombuffer(b"".join(places for places, _ in parts), "<u2") + shifts
+    counts = np.frombuffer(b"".join(counts for _, counts in parts), "u1")
+    kept = np.concatenate(([0], np.cumsum(sizes)))
+    if not present.all():
+        keep = present[places]
+        kept = np.concatenate(([0], np.cumsum(keep)))[kept]
+        places, counts = places[keep], counts[keep]
+    packed, counted, ends = places.astype("<u2").tobytes(), counts.tobytes(), kept.tolist()
+    begin = 0
+    for row, (term, field, _, _) in enumerate(rows, 1):
+        if row < len(rows) and rows[row][:2] == (term, field):
+            continue
+        if (end := ends[row]) > begin:
+            yield term, field, packed[2 * begin : 2 * end] + counted[begin:end]
+        begin = end
+
+
+def _joined(
+    found: Iterable[tuple[Any, ...]], offsets: Mapping[int, int], size: int
+) -> Mapping[str, NDArray[np.uint16]]:
+    """The lengths of documents by field, of all segments."""
+    columns: dict[str, NDArray[np.uint16]] = {}
+    for field, segment, data in found:
+        part = np.frombuffer(data, "<u2")
+        column = columns.setdefault(field, np.zeros(size, "<u2"))
+        column[offsets[segment] : offsets[segment] + part.size] = part
+    return columns

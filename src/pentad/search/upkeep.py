@@ -12,6 +12,7 @@ from typing import Final
 from pentad.kernel.ports import Database, Embedder, Rows, Transaction
 from pentad.search import collection as collections
 from pentad.search import segments
+from pentad.search.arrays import Matrix
 from pentad.search.engine import Engine, Model
 from pentad.search.files import VectorFiles
 from pentad.search.vectors import checked
@@ -51,7 +52,8 @@ class Upkeep:
         model = Model(embedder.model, embedder.dimensions)
         done = 0
         while most is None or done < most:
-            waiting = await self._database.read(lambda rows: _waiting(rows, model))
+            size = _TOGETHER if most is None else min(_TOGETHER, most - done)
+            waiting = await self._database.read(lambda rows, size=size: _waiting(rows, model, size))
             if not waiting:
                 break
             windows = [window for _, _, each in waiting for window in each]
@@ -63,9 +65,11 @@ class Upkeep:
     def _store(self, tx: Transaction, waiting: list[tuple[int, int, list[str]]], data: bytes, model: Model) -> None:
         rows = checked(data, model.dimensions, sum(len(windows) for _, _, windows in waiting))
         first = 0
+        by_collection: dict[int, list[tuple[int, Matrix]]] = {}
         for number, document, windows in waiting:
-            ready = [(document, rows[first : first + len(windows)])]
+            by_collection.setdefault(number, []).append((document, rows[first : first + len(windows)]))
             first += len(windows)
+        for number, ready in by_collection.items():
             if (collection := collections.numbered(tx, number)) is not None:
                 self._engine.add_vectors(tx, collection, ready, model)
 
@@ -109,13 +113,13 @@ def _tokens(rows: Rows) -> set[str]:
     return {token for (token,) in rows.all("SELECT token FROM search_collections WHERE name IS NOT NULL")}
 
 
-def _waiting(rows: Rows, model: Model) -> list[tuple[int, int, list[str]]]:
+def _waiting(rows: Rows, model: Model, size: int) -> list[tuple[int, int, list[str]]]:
     """Some documents without vectors, of collections this model may add to."""
     found = rows.all(
         "SELECT p.collection, p.document, p.windows FROM search_pending p"
         " JOIN search_collections c ON c.number = p.collection"
         " WHERE c.name IS NOT NULL AND (c.model IS NULL OR (c.model = ? AND c.dimensions = ?))"
         " ORDER BY p.collection, p.document LIMIT ?",
-        model.name, model.dimensions, _TOGETHER,
+        model.name, model.dimensions, size,
     )  # fmt: skip
     return [(number, document, json.loads(windows)) for number, document, windows in found]

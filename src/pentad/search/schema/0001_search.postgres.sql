@@ -47,6 +47,15 @@ CREATE TABLE search_postings (
 
 ALTER TABLE search_postings ALTER COLUMN postings SET STORAGE EXTERNAL;
 
+-- How long a field is in each document of a segment.
+CREATE TABLE search_lengths (
+    collection BIGINT NOT NULL,
+    segment    BIGINT NOT NULL,
+    field      TEXT COLLATE "C" NOT NULL,
+    lengths    BYTEA NOT NULL,
+    PRIMARY KEY (collection, segment, field)
+);
+
 CREATE TABLE search_removed (
     collection BIGINT NOT NULL,
     version    BIGINT NOT NULL,

@@ -45,6 +45,15 @@ CREATE TABLE search_postings (
     PRIMARY KEY (collection, segment, term, field)
 ) STRICT, WITHOUT ROWID;
 
+-- How long a field is in each document of a segment.
+CREATE TABLE search_lengths (
+    collection INTEGER NOT NULL,
+    segment    INTEGER NOT NULL,
+    field      TEXT NOT NULL,
+    lengths    BLOB NOT NULL,
+    PRIMARY KEY (collection, segment, field)
+) STRICT;
+
 CREATE TABLE search_removed (
     collection INTEGER NOT NULL,
     version    INTEGER NOT NULL,
