@@ -1,5 +1,6 @@
 """A whole Pentad with the registers room over HTTP, without sockets: real guards, real credentials, real stores."""
 
+import asyncio
 import base64
 import contextlib
 import json
@@ -47,6 +48,17 @@ class Site:
     @property
     def registers(self) -> Registers:
         return self.app.rooms[0].service
+
+    async def settled(self) -> None:
+        """Wait until everything committed so far has been told: on PostgreSQL that takes a moment, and is in order."""
+        told = asyncio.Event()
+        end = self.app.database.listen("settled", lambda _: told.set())
+        try:
+            await self.app.database.write(lambda tx: tx.signal("settled"))
+            async with asyncio.timeout(30):
+                await told.wait()
+        finally:
+            end()
 
     def credentials(self, who: str) -> dict[str, str]:
         if ":" in who:

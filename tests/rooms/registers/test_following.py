@@ -76,6 +76,7 @@ async def test_a_right_that_is_taken_away_ends_the_news(site: Site, wire: Wire) 
     place, other = await site.pair({"n": {"type": "integer"}}), await site.pair({"n": {"type": "integer"}})
     made, marker = await site.made(place, {"n": 1}), await site.made(other, {"n": 1})
     uris = (uri_of(place), uri_of(place, made), uri_of(other, marker))
+    await site.settled()
     async with connected(site, wire, "reader") as client, client.following(uris=uris) as news:
         await site.send("PUT", f"/api{place}/{made['id']}", {"n": 2})
         assert {await next_update(news), await next_update(news)} == set(uris[:2])
@@ -95,6 +96,7 @@ async def test_a_revoked_key_hears_of_no_resource_any_more(site: Site, wire: Wir
     place = await site.pair({"n": {"type": "integer"}})
     made = await site.made(place, {"n": 1})
     key = await site.app.api_keys.create("short-lived", scopes=["registers:read"])
+    await site.settled()
     client = await connect_http(site.app, wire, authorization=f"Bearer {key.token}")
     async with client.following(("resources",), (uri_of(place, made),)) as news:
         await site.send("PUT", f"/api{place}/{made['id']}", {"n": 2})
@@ -114,6 +116,7 @@ async def test_a_follower_hears_that_an_object_and_a_query_are_gone(site: Site, 
     _, _, register, schema = place.split("/")
     saved = await site.made("/views", {"title": "All", "register": register, "schema": schema, "query": {}})
     uris = (uri_of(place, made), f"openregister://queries/{saved['id']}")
+    await site.settled()
     async with connected(site, wire, "admin") as client, client.following(uris=uris) as news:
         await site.send("DELETE", f"/api/views/{saved['id']}")
         assert await next_update(news) == uris[1]

@@ -102,6 +102,7 @@ async def test_subscribers_hear_of_an_object_its_pair_and_a_query(site: Site, wi
         f"openregister:/{place}",
         f"openregister://queries/{saved['id']}",
     )
+    await site.settled()
     async with connected_in_memory(site.app, wire, {}) as client, client.following(uris=uris) as news:
         await site.send("PUT", f"/api{place}/{made['id']}", {"level": 7})
         told = set[str]()
