@@ -1,6 +1,7 @@
 """Chooses skills and domains for an imported record: those the caller names, else those its own words suggest.
 
-The words are compared with the captions of the taxonomy, so the same record always gets the same classes.
+The words are compared with the taxonomy, so the same record always gets the same classes. A record needs a skill: where
+none is clear it gets the nearest one, told as a guess. It needs no domain, and gets none by guessing.
 """
 
 from collections.abc import Sequence
@@ -22,16 +23,25 @@ _NEAR: Final = {"skill": 0.5, "domain": 0.6}
 
 @dataclass(frozen=True, slots=True)
 class Suggested:
-    """A class that was chosen for a record, and the words that speak for it."""
+    """A class that was chosen for a record, and the words that speak for it. Not confident: a guess to be reviewed."""
 
     family: str
     id: int
     name: str
     score: float
     words: tuple[str, ...]
+    confident: bool = True
 
     def as_json(self) -> dict[str, Any]:
-        return {"id": self.id, "name": self.name, "score": self.score, "words": list(self.words)}
+        told: dict[str, Any] = {"id": self.id, "name": self.name, "score": self.score, "words": list(self.words)}
+        return told | {"confident": self.confident}
+
+    def advice(self) -> str:
+        """What to tell about a guess."""
+        why = (
+            f"only {', '.join(map(repr, self.words[:5]))} may speak for it" if self.words else "no word speaks for any"
+        )
+        return f"The {self.family} {self.name!r} is a guess to be reviewed: {why}."
 
 
 def enrich(
@@ -69,10 +79,11 @@ def _entry(name: str, family: Literal["skill", "domain"], version: str) -> Class
 
 def _suggested(text: str, family: Literal["skill", "domain"], version: str) -> list[tuple[ClassEntry, Suggested]]:
     found = suggest(text, version, family, limit=_MOST[family])
+    near = [one for one in found if one.confident and one.score >= found[0].score * _NEAR[family]]
+    taken = near or (found[:1] if family == "skill" else [])
     return [
-        (one.entry, Suggested(family, one.entry.id, one.entry.name, one.score, one.words))
-        for one in found
-        if one.score >= found[0].score * _NEAR[family]
+        (one.entry, Suggested(family, one.entry.id, one.entry.name, one.score, one.words, one.confident))
+        for one in taken
     ]
 
 

@@ -213,7 +213,7 @@ class Importer:
             suggested,
             repairs,
             errors,
-            [finding.line() for finding in report.warnings],
+            [finding.line() for finding in report.warnings] + [one.advice() for one in suggested if not one.confident],
         )
 
     async def _repaired(self, record: dict[str, Any], report: Report) -> tuple[dict[str, Any], Patch, Report]:
