@@ -19,9 +19,10 @@ from pentad.kernel.ports import Rows, Transaction
 from pentad.search import collection as collections
 from pentad.search import postings
 from pentad.search.arrays import Matrix
+from pentad.search.beside import Beside
 from pentad.search.bm25 import Lexicon
 from pentad.search.collection import Collection
-from pentad.search.documents import Document, Ranking
+from pentad.search.documents import Asked, Document, Ranking
 from pentad.search.files import VectorFiles
 from pentad.search.hybrid import Scope, hybrid, lexical
 from pentad.search.roster import Rosters
@@ -117,6 +118,15 @@ class Engine:
         query = checked(question.vector, collection.dimensions or 0, 1)[0]
         hits, features = hybrid(scope, self.vectors, query, question.limit)
         return Ranking(hits, "hybrid", features, idf)
+
+    def beside(self, rows: Rows, name: str, asked: Asked, up_to: int | None = None) -> Beside | None:
+        """A question put to the vectors of a collection alone; None where it has none that can be compared."""
+        collection = collections.found(rows, name)
+        if asked.vector is None or collection is None or not collection.vectors or collection.model != asked.model:
+            return None
+        query = checked(asked.vector, collection.dimensions or 0, 1)[0]
+        members = self._rosters.members(rows, collection)
+        return Beside(rows, self.vectors, collection, members, query, asked.floor, up_to)
 
     def prepare(self, rows: Rows, number: int) -> None:
         """Load what questions to a collection will need."""

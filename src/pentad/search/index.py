@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pentad.kernel.errors import PentadError
-from pentad.kernel.ports import Database, Embedder, Transaction
-from pentad.search.documents import Document, Ranking
+from pentad.kernel.ports import Database, Embedder, Rows, Transaction
+from pentad.search.documents import Asked, Document, Ranking, Readiness, Supply
 
 if TYPE_CHECKING:
+    from pentad.search.beside import Beside
     from pentad.search.engine import Allowed, Engine, Model, Question
     from pentad.search.upkeep import Upkeep
 
@@ -65,6 +66,8 @@ class SearchIndex:
         self._quiet_seconds = quiet_seconds
         self._last_used = 0.0
         self._questions: OrderedDict[str, bytes] = OrderedDict()
+        self._floors: dict[str, float] = {}
+        self._supplies: dict[str, Supply] = {}
         self._has_vectors: bool | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -110,11 +113,51 @@ class SearchIndex:
         self._used()
         return ranking
 
+    async def asked(self, query: str) -> Asked:
+        """A question with its vector, to be put to collections inside a room's own reading."""
+        self._used()
+        vector, why_not = await self._embedded(query)
+        if vector is None or self.embedder is None:
+            return Asked(query, lexical_because=why_not)
+        if self.embedder.model not in self._floors:
+            from pentad.search.floors import floor_of
+
+            try:
+                self._floors[self.embedder.model] = await floor_of(self.embedder)
+            except PentadError:
+                return Asked(query, lexical_because=_EMBEDDER_FAILED)
+        return Asked(query, vector, self.embedder.model, self._floors[self.embedder.model])
+
+    def beside(self, rows: Rows, collection: str, asked: Asked, up_to: int | None = None) -> "Beside | None":
+        """The vectors of a collection, for a room that has words of its own; None without any to compare."""
+        return None if asked.vector is None else self._engine.beside(rows, collection, asked, up_to)
+
+    def readiness(self, rows: Rows, collection: str) -> Readiness:
+        """How far the vectors of a collection have come."""
+        from pentad.search.collection import readiness
+
+        return readiness(rows, collection)
+
+    def supply(self, collection: str, supply: Supply) -> None:
+        """Have a collection filled in the background from what a room says it lacks, instead of by `put`."""
+        self._supplies[collection] = supply
+
+    def stir(self, tx: Transaction, collection: str) -> None:
+        """Say in a transaction that a supply has more; costs its writer nothing else."""
+        self._used()
+        tx.signal(CHANGED, collection)
+
     async def embed_pending(self, most: int | None = None) -> int:
-        """Make the vectors of documents that were put without; how many documents got theirs."""
-        if self.embedder is None:
-            return 0
-        return await self._upkeep.embed(self.embedder, most)
+        """Make the vectors of documents that were put without, or are supplied; how many documents got theirs."""
+        done = 0
+        while self.embedder is not None and self._model is not None and await self._vectors_work():
+            done += await self._upkeep.embed(self.embedder, None if most is None else most - done)
+            if most is not None and done >= most:
+                break
+            taken = [await self._upkeep.take_in(*one, self._model) for one in self._supplies.items()]
+            if not any(taken):
+                break
+        return done
 
     async def tidy(self) -> None:
         """Merge small segments, clear away what was dropped, make indexes that are due. Safe at any time."""
@@ -218,7 +261,7 @@ class SearchIndex:
 
         end = self._database.listen(CHANGED, heard)
         try:
-            waiting = await self._database.lookup(_LEFT_OVER) is not None
+            waiting = await self._database.lookup(_LEFT_OVER) is not None or await self._has_more()
             if waiting:
                 changed.set()
             while True:
@@ -235,6 +278,13 @@ class SearchIndex:
                             await changed.wait()
         finally:
             end()
+
+    async def _has_more(self) -> bool:
+        """Whether a supply has documents that could be embedded."""
+        from pentad.search.collection import lacks
+
+        more = await self._database.read(lambda rows: any(lacks(rows, *one) for one in self._supplies.items()))
+        return more and self.embedder is not None
 
     async def _embed_slice(self) -> int:
         """Embed a few documents; the files and indexes are brought up to date after the last."""

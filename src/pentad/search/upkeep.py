@@ -13,11 +13,13 @@ from pentad.kernel.ports import Database, Embedder, Rows, Transaction
 from pentad.search import collection as collections
 from pentad.search import segments
 from pentad.search.arrays import Matrix
+from pentad.search.documents import Supply
 from pentad.search.engine import Engine, Model
 from pentad.search.files import VectorFiles
 from pentad.search.vectors import checked
 
 _TOGETHER: Final = 32
+_TAKEN_IN: Final = 128
 _WORTH_PREPARING: Final = 5_000
 """Collections of so many vectors have their files written before somebody asks."""
 _ONE_AT_A_TIME: Final = 0x53454152_4348
@@ -61,6 +63,21 @@ class Upkeep:
             await self._database.write(lambda tx, waiting=waiting, data=data: self._store(tx, waiting, data, model))
             done += len(waiting)
         return done
+
+    async def take_in(self, name: str, supply: Supply, model: Model) -> int:
+        """Put some of the documents a collection lacks; one with vectors of another model is begun anew."""
+        if not await self._database.read(
+            lambda rows: _is_of_another(rows, name, model) or collections.lacks(rows, name, supply)
+        ):
+            return 0
+        return await self._database.write(lambda tx: self._take_in(tx, name, supply, model))
+
+    def _take_in(self, tx: Transaction, name: str, supply: Supply, model: Model) -> int:
+        if _is_of_another(tx, name, model):
+            collections.drop(tx, name)
+        documents = supply(tx, collections.newest(tx, name), _TAKEN_IN)
+        self._engine.put(tx, name, documents, model)
+        return len(documents)
 
     def _store(self, tx: Transaction, waiting: list[tuple[int, int, list[str]]], data: bytes, model: Model) -> None:
         rows = checked(data, model.dimensions, sum(len(windows) for _, _, windows in waiting))
@@ -111,6 +128,15 @@ def _sizes(rows: Rows) -> list[tuple[int, int]]:
 
 def _tokens(rows: Rows) -> set[str]:
     return {token for (token,) in rows.all("SELECT token FROM search_collections WHERE name IS NOT NULL")}
+
+
+def _is_of_another(rows: Rows, name: str, model: Model) -> bool:
+    collection = collections.found(rows, name)
+    return (
+        collection is not None
+        and collection.model is not None
+        and (collection.model, collection.dimensions) != (model.name, model.dimensions)
+    )
 
 
 def _waiting(rows: Rows, model: Model, size: int) -> list[tuple[int, int, list[str]]]:
