@@ -14,7 +14,7 @@ from pentad.rooms.avatars.models import CorpusDocument
 from pentad.rooms.avatars.report import FileLine
 from pentad.rooms.avatars.sources import Source, SourceBook, slug
 
-PIPELINE: Final = 1
+PIPELINE: Final = 2
 """Goes up when the same bytes would give other passages."""
 
 Origin = Literal["folder", "file"]

@@ -31,15 +31,16 @@ class Trap:
 
 @dataclass(frozen=True)
 class Battery:
-    """All questions to one avatar."""
+    """All questions to one avatar. `nearby` are those the corpus has the words for, but no answer."""
 
     avatar: str
     covered: tuple[Covered, ...]
     elsewhere: tuple[str, ...]
+    nearby: tuple[str, ...]
     afterwards: tuple[str, ...]
     traps: tuple[Trap, ...]
     follow_ups: tuple[FollowUp, ...]
 
     @property
     def size(self) -> int:
-        return sum(map(len, (self.covered, self.elsewhere, self.afterwards, self.traps, self.follow_ups)))
+        return sum(map(len, (self.covered, self.elsewhere, self.nearby, self.afterwards, self.traps, self.follow_ups)))

@@ -59,9 +59,9 @@ class Examiner:
             mark.note(holds(answer, each), each.question, answer)
         return mark
 
-    async def elsewhere(self, battery: Battery) -> Mark:
+    async def elsewhere(self, questions: Sequence[str]) -> Mark:
         mark = Mark()
-        for question in battery.elsewhere:
+        for question in questions:
             answer = await self.ask(question)
             silent = answer.abstained and answer.reason in ("corpus_miss", "out_of_scope")
             mark.note(silent, question, answer)

@@ -22,11 +22,13 @@ BATTERIES = pytest.mark.parametrize(
 )
 MODES = pytest.mark.parametrize("mode", ["by_meaning", "by_words"])
 
-ANSWERED = {"by_meaning": 0.95, "by_words": 0.8}
+ANSWERED = {"by_meaning": 0.95, "by_words": 0.85}
 """Of all covered questions to both."""
-ANSWERED_BY_EACH = {"by_meaning": 0.9, "by_words": 0.75}
+ANSWERED_BY_EACH = {"by_meaning": 0.9, "by_words": 0.8}
 FOLLOWED = {"by_meaning": 0.8, "by_words": 0.8}
 SILENT_ELSEWHERE = 0.97
+SILENT_NEARBY = 0.8
+"""Where the corpus has the words of a question and no answer, how it is found tells little; quotes stay true."""
 
 
 async def examiner(avatars: Avatars, battery: Battery) -> Examiner:
@@ -40,7 +42,7 @@ def avatars(mode: str, request: pytest.FixtureRequest) -> Avatars:
 
 @BATTERIES
 def test_a_battery_is_large_and_asks_nothing_twice(battery: Battery):
-    questions = [one.question for one in battery.covered] + [*battery.elsewhere, *battery.afterwards]
+    questions = [one.question for one in battery.covered] + [*battery.elsewhere, *battery.nearby, *battery.afterwards]
     assert battery.size >= 60
     assert len(set(questions)) == len(questions)
 
@@ -61,8 +63,17 @@ async def test_what_the_corpus_covers_is_answered_from_the_right_place(avatars: 
 @MODES
 async def test_what_is_not_in_the_corpus_gets_no_answer(avatars: Avatars, battery: Battery):
     here = await examiner(avatars, battery)
-    mark = await here.elsewhere(battery)
+    mark = await here.elsewhere(battery.elsewhere)
     assert mark.share >= SILENT_ELSEWHERE, mark.wrong
+    assert here.unsupported == []
+
+
+@BATTERIES
+@MODES
+async def test_most_of_what_only_sounds_like_the_corpus_gets_no_answer(avatars: Avatars, battery: Battery):
+    here = await examiner(avatars, battery)
+    mark = await here.elsewhere(battery.nearby)
+    assert mark.share >= SILENT_NEARBY, mark.wrong
     assert here.unsupported == []
 
 
