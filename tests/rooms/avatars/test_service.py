@@ -1,12 +1,12 @@
 """The service over both stores: an ingest, what is learnt from it, answers, and the score card."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from pentad.app import open_app
-from pentad.kernel.errors import InvalidInput, NotFound
+from pentad.kernel.errors import InvalidInput, NotFound, Unavailable
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.evaluation import evaluate
 from pentad.rooms.avatars.ingest import IngestOptions
@@ -137,3 +137,21 @@ async def test_a_corpus_too_small_to_ask_about_has_an_empty_card(avatars: Avatar
     card = await evaluate(await avatars.open(), [], avatars.likeness)
     assert card.lines == []
     assert card.notes
+
+
+class Failing:
+    """An embedder whose endpoint is gone."""
+
+    model = "gone"
+    dimensions = 4
+
+    async def embed(self, texts: Sequence[str]) -> bytes:
+        raise Unavailable("The embedding model did not answer.")
+
+
+async def test_a_model_that_fails_leaves_answers_to_words(avatars: Avatars, tmp_path: Path) -> None:
+    await avatars.ingest(keeper(tmp_path))
+    avatar = await avatars.open()
+    expected = await avatars.answering(avatar).answer(QUESTIONS[0])
+    avatars.likeness.embedder = Failing()
+    assert await avatars.answering(avatar).answer(QUESTIONS[0]) == expected

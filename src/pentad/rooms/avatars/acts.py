@@ -23,20 +23,20 @@ from pentad.rooms.avatars.shown import (
 from pentad.rooms.avatars.verdicts import CheckedCitationShown, CheckedDraftShown, citation_verdict, draft_verdicts
 
 QUERY: Final = (
-    "Retrieve relevant passages from the avatar's corpus using semantic search. `score` is the probability that a"
+    "Retrieve relevant passages from the avatar's corpus using semantic search.\n\n`score` is the probability that a"
     " passage bears on the query, so the default threshold leaves out what probably does not; threshold 0 returns the"
     " whole ranking. `limit` is 1 to 100. Also understood: `roles`, `year_from`, `year_to`, `sources` to leave sources"
     " out, `max_results` for `limit`, `context` for what was said before."
 )
 RESPONSE: Final = (
-    "Generate a grounded response based on retrieved passages and conversation context. Every statement cites a passage"
-    " and was checked against it; where the corpus is silent the avatar says so, with the reason. Passages that are"
-    " handed in are checked against the corpus first. Also understood: `mode` (auto, extractive, endpoint, client,"
+    "Generate a grounded response based on retrieved passages and conversation context.\n\nEvery statement cites a"
+    " passage and was checked against it; where the corpus is silent the avatar says so, with the reason. Passages that"
+    " are handed in are checked against the corpus first. Also understood: `mode` (auto, extractive, endpoint, client,"
     " prompt), `conversation_context` or `conversation` for `context`."
 )
 INFO: Final = "Return metadata about the avatar."
 CHECK_DRAFT: Final = (
-    "Check a text somebody drafted in the avatar's name: each statement gets a verdict (quoted, supported, unsure,"
+    "Check a text somebody drafted in the avatar's name.\n\nEach statement gets a verdict (quoted, supported, unsure,"
     " unsupported), wrong quotes and citations are mended from the source, and `response` is what may be said."
 )
 CHECK_CITATION: Final = (

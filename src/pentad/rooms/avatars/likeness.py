@@ -3,15 +3,19 @@
 Sentences met before are not embedded twice: the same passages are asked for again and again.
 """
 
+import logging
 from collections import OrderedDict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Embedder
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+log = logging.getLogger("pentad.rooms.avatars")
 
 _REMEMBERED: Final = 8_192
 
@@ -33,12 +37,21 @@ class Likeness:
                 self._vectors.move_to_end(text)
         fresh = [text for text in wanted if text not in self._vectors]
         if fresh:
-            import numpy as np
-
-            rows = np.frombuffer(await self.embedder.embed(fresh), "<f4").reshape(len(fresh), -1)
-            self._vectors.update(zip(fresh, rows, strict=True))
+            await self._embed(self.embedder, fresh)
         while len(self._vectors) > max(_REMEMBERED, len(wanted)):
             self._vectors.popitem(last=False)
+
+    async def _embed(self, embedder: Embedder, texts: list[str]) -> None:
+        """A model that does not answer leaves the cosines unknown: words then decide alone, as without a model."""
+        import numpy as np
+
+        try:
+            made = await embedder.embed(texts)
+        except PentadError as error:
+            log.warning("Sentences were not embedded: %s", error.sentence())
+            return
+        rows = np.frombuffer(made, "<f4").reshape(len(texts), -1)
+        self._vectors.update(zip(texts, rows, strict=True))
 
     def cosine(self, one: str, other: str) -> float | None:
         """The cosine of two texts that were learnt."""

@@ -100,8 +100,11 @@ async def verify_citation(arguments: CitationOf, call: Call[Avatars]) -> Checked
 
 @tool("ask_panel", title="Ask several avatars", read_only=True, omit_none=False)
 async def ask_panel(arguments: AskPanel, call: Call[Avatars]) -> PanelShown:
-    """Put one question to several avatars: each answers from its own corpus, and where their quotes speak of the same
-    thing they are paired, as an agreement or, where there is a sign of it, as a difference."""
+    """Put one question to several avatars and pair their quotes.
+
+    Each answers from its own corpus. Where two quotes speak of the same thing they are paired: as an agreement or,
+    where there is a sign of it, as a difference.
+    """
     question = asked(arguments.question, "question")
     found = await call.service.panel(question, listed(arguments.avatars, MOST_ASKED), turns_of(arguments.context))
     return panel_shown(found)
