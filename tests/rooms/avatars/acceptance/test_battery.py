@@ -9,11 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from pentad.rooms.avatars.demo import write_avatar
+from pentad.app import open_app
+from pentad.rooms.avatars.demo import fill_demo, write_avatar
 from pentad.rooms.avatars.service import Avatars
+from pentad.search.models.catalogue import PulledModel
+from pentad.settings.model import Settings
 from tests.rooms.avatars.acceptance import babbage, nightingale
 from tests.rooms.avatars.acceptance.asking import Battery
 from tests.rooms.avatars.acceptance.marking import Examiner, Mark, holds
+from tests.stores import PostgresServer
 
 pytestmark = pytest.mark.anyio
 
@@ -135,6 +139,23 @@ async def test_a_retelling_is_never_given_as_the_words_of_the_person(avatars: Av
             assert said.text.startswith("A summary of what " if own else "A source "), said.text
             retold += own
     assert retold >= 10
+
+
+async def test_both_stores_give_the_same_answers(
+    by_meaning: Avatars, pulled_model: PulledModel, postgres_server: PostgresServer, tmp_path: Path
+):
+    settings = Settings(
+        data=tmp_path, rooms=("avatars",), models=pulled_model.folder.parent, database=postgres_server.fresh_database()
+    )
+    async with open_app(settings) as app:
+        other: Avatars = app.rooms[0].service
+        await fill_demo(other)
+        for battery in (babbage.BATTERY, nightingale.BATTERY):
+            here, there = await examiner(by_meaning, battery), await examiner(other, battery)
+            for question in [*(one.question for one in battery.covered[:16]), *battery.nearby[:6]]:
+                one, two = await here.ask(question), await there.ask(question)
+                assert (one.response, one.reason) == (two.response, two.reason)
+            assert there.unsupported == []
 
 
 async def test_orders_in_a_document_are_quoted_at_most(by_words: Avatars, tmp_path: Path):
