@@ -137,6 +137,17 @@ def test_the_previous_record_is_remembered_where_a_version_has_no_place_for_it()
     assert migrate(up, "0.8.0").record["previous_record_cid"] == source["previous_record_cid"]
 
 
+def test_an_empty_address_stays_an_address():
+    connection = {"type": "stdio", "url": ""}
+    module = {"name": "integration/mcp", "data": {"name": "files", "connections": [connection]}}
+
+    migrated = migrate(sample("1.0.0") | {"modules": [module]}, "0.7.0")
+
+    (moved,) = migrated.record["modules"]
+    assert moved["data"]["servers"][0]["url"] == ""
+    assert not [line for line in migrated.problems if "url" in str(line)]
+
+
 def test_null_is_a_value_like_any_other():
     acp = {"capabilities": {}, "config": None, "input": None, "output": None}
     options = [{"type": "docker", "image": "x"}]

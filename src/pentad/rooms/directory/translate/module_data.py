@@ -65,10 +65,10 @@ def _served(given: dict[str, Any], losses: list[Loss], path: str) -> dict[str, A
             "type": _DOWN.get(str(connection.get("type")), "local"),
             "capabilities": [CAPABILITY],
             "description": given.get("description"),
-            **{key: connection[key] for key in _CONNECTION if key in connection},
             **({key: given.get(key) for key in _OFFERED} if index == 0 else {}),
         }
-        servers.append(without_nothing(server))
+        said = {key: connection[key] for key in _CONNECTION if key in connection}
+        servers.append(without_nothing(server) | said)
     reason = f"the record does not say it, so {CAPABILITY!r} is assumed"
     losses.extend(Loss(f"{path}.servers[{index}].capabilities", reason) for index, _ in enumerate(servers))
     rest = given.keys() - {"name", "description", "connections", *_OFFERED}
