@@ -2,7 +2,8 @@
 
 One store grows from size to size. The vector part is asked for ten and compared with what an exact scan in memory finds
 and takes; both take turns. The rivals scan exactly, too, each in a process of its own. The whole question has its words
-looked up and its text embedded (by the real model, if it is here) as well. Times are medians of what a caller waits.
+looked up and its text embedded (by the real model, if it is here) as well; words are asked alone, too. Times are
+medians of what a caller waits.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ from benchmarks.table import Figure, Goal
 from pentad.kernel.ports import Database, Embedder, Rows
 from pentad.net.fetch import HttpFetcher
 from pentad.search import collection as collections
-from pentad.search.documents import Document
+from pentad.search.documents import Document, Retrieval
 from pentad.search.embedders import open_embedder
 from pentad.search.files import VectorFiles
 from pentad.search.index import EXACT_UP_TO, SearchIndex
@@ -54,6 +55,7 @@ class Lane:
     exact: float = 0.0
     recall: float = 0.0
     whole: float = 0.0
+    words: float = 0.0
 
 
 class Asked:
@@ -103,7 +105,9 @@ async def _grown(sizes: Sequence[int], rows: Vectors, asked: Vectors, effort: Ef
                 lanes.append(Lane(size, (size - before) / await _fill(database, index, rows, before, size)))
                 await index.tidy()
                 await _vector_part(lanes[-1], database, Path(folder), rows, asked)
-                await _whole(lanes[-1], index, effort)
+                lanes[-1].whole = await _asked(index, "hybrid", size, effort)
+                by_words = SearchIndex(database, Path(folder) / "search")
+                lanes[-1].words = await _asked(by_words, "lexical", size, effort)
         finally:
             await database.close()
             await fetcher.close()
@@ -155,18 +159,19 @@ async def _vector_part(lane: Lane, database: Database, folder: Path, rows: Vecto
     lane.recall = right / (10 * len(asked))
 
 
-async def _whole(lane: Lane, index: SearchIndex, effort: Effort) -> None:
+async def _asked(index: SearchIndex, retrieval: Retrieval, size: int, effort: Effort) -> float:
+    """The median of whole questions, in milliseconds; no question comes twice."""
     words = Words()
     times: list[float] = []
-    await index.search("bench", words.question(lane.size), limit=10)
+    await index.search("bench", words.question(size), limit=10)
     for turn in range(effort.rounds * _PER_ROUND):
-        text = words.question(lane.size + turn + 1)
+        text = words.question(size + turn + 1)
         start = time.perf_counter()
         found = await index.search("bench", text, limit=10)
         times.append((time.perf_counter() - start) * 1e3)
-        if found.retrieval != "hybrid" or len(found.hits) != 10:
-            raise SystemExit("A question under measurement was not answered by words and vectors.")
-    lane.whole = median(times)
+        if found.retrieval != retrieval or len(found.hits) != 10:
+            raise SystemExit(f"A question under measurement was not answered as it should: {retrieval}.")
+    return median(times)
 
 
 def _rivals(python: Path, file: Path, asked: Vectors, size: int) -> dict[str, float]:
@@ -196,6 +201,7 @@ def _figures(lane: Lane, rivals: dict[str, float]) -> Iterator[Figure]:
         Goal("at most", 15.0, "figure"),
         against=_NUMPY,
     )
+    yield Figure(group, "words alone", "ms", lane.words, None, Goal("at most", 10.0, "figure"), against=_NUMPY)
     yield Figure(group, "indexing, vectors given", "documents/s", lane.documents_per_second, None, against=_NUMPY)
     for name, theirs in rivals.items():
         group = f"Search, {lane.size:,} vectors, beside {name}"

@@ -1,16 +1,13 @@
 """BM25 over the inverted lists, the same arithmetic on both stores.
 
 Fields count as BM25F has it: their weighted, length-normalised frequencies are added before saturation, so a document
-of one field scores exactly as plain BM25 does. Lists that were read are remembered until the collection changes;
-documents that are gone take no part in any statistic.
+of one field scores exactly as plain BM25 does. Documents that are gone take no part in any statistic.
 """
 
 import math
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from threading import Lock
 from typing import Final
 
 import numpy as np
@@ -19,20 +16,22 @@ from numpy.typing import NDArray
 from pentad.kernel.ports import Rows
 from pentad.search.arrays import Mask, Matrix, Numbers, Scores, absent, best
 from pentad.search.collection import Collection, field_lengths
-from pentad.search.postings import Postings, read
+from pentad.search.lists import Lists
+from pentad.search.postings import Postings
 from pentad.search.roster import Members
 
 K1: Final = 1.2
 B: Final = 0.75
-_REMEMBERED_BYTES: Final = 128 << 20
-_BYTES_EACH: Final = 9
-_WORTH_SPARING: Final = 16
-"""A term that more than one document in so many has is worth a look at whether the rarer ones have decided already."""
+_FREQUENT: Final = 16
+"""Before a term that more than one document in so many has, it is looked whether rarer ones have decided already;"""
+_WORTH_SPARING: Final = 4
+"""if all lists left are together longer than one document in so many: looking takes time, too."""
+_DEARER: Final = 16
+"""Looking a document up in a list takes as long as going through so many."""
 _ROUNDING: Final = 1e-3
 """More than sums of single precision can be off by."""
 
 Places = NDArray[np.intp]
-Weights = tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Field:
 
     def frequencies(self, documents: Numbers, places: Places | slice) -> Scores:
         """The weighted, length-normalised frequency at some places of the list."""
-        norms = self.lengths[documents[places]].astype(np.float32)
+        norms = self.lengths.take(documents[places].astype(np.intp), mode="clip").astype(np.float32)
         norms *= np.float32(B / self.average)
         norms += np.float32(1 - B)
         np.divide(np.float32(self.weight) * self.counts[places], norms, out=norms)
@@ -116,44 +115,20 @@ class Given:
 
 
 class Lexicon:
-    """Looks terms up, and remembers what it made of them."""
+    """Looks terms up."""
 
     def __init__(self) -> None:
-        self._remembered: OrderedDict[tuple[int, int, Weights, str], Term] = OrderedDict()
-        self._bytes = 0
-        self._lock = Lock()
+        self._lists = Lists()
 
     def terms(
         self, rows: Rows, collection: Collection, members: Members, asked: Sequence[str], weights: Mapping[str, float]
     ) -> list[Term]:
         """The terms of a question, in its order; a field without a weight has 1."""
-        chosen = tuple(sorted(weights.items()))
-        known = {term: self._recall((collection.number, collection.version, chosen, term)) for term in asked}
-        if fresh := [term for term, found in known.items() if found is None]:
-            lengths = field_lengths(rows, collection)
-            lists = read(rows, collection, fresh)
-            for text in fresh:
-                term = _scored(text, lists.get(text, {}), collection, members, lengths, weights)
-                known[text] = term
-                self._remember((collection.number, collection.version, chosen, text), term)
-        return [term for term in known.values() if term is not None]
-
-    def _recall(self, key: tuple[int, int, Weights, str]) -> Term | None:
-        with self._lock:
-            if (found := self._remembered.get(key)) is not None:
-                self._remembered.move_to_end(key)
-            return found
-
-    def _remember(self, key: tuple[int, int, Weights, str], term: Term) -> None:
-        size = _BYTES_EACH * term.documents.size + 512
-        with self._lock:
-            if key in self._remembered or size > _REMEMBERED_BYTES // 4:
-                return
-            self._remembered[key] = term
-            self._bytes += size
-            while self._bytes > _REMEMBERED_BYTES:
-                _, old = self._remembered.popitem(last=False)
-                self._bytes -= _BYTES_EACH * old.documents.size + 512
+        if not asked:
+            return []
+        totals = field_lengths(rows, collection)
+        lists = self._lists.read(rows, collection, asked)
+        return [_scored(text, lists[text], collection, members, totals, weights) for text in asked]
 
 
 def inverse_frequency(documents: int, having: int) -> float:
@@ -169,13 +144,15 @@ def top(terms: Sequence[Term], members: Members, allowed: Mask | None, count: in
     """
     scores = np.zeros(members.ids.size, np.float32)
     rarest_first = sorted(terms, key=lambda term: term.documents.size)
+    left = sum(term.documents.size for term in terms)
     for done, term in enumerate(rarest_first):
-        if done and term.documents.size * _WORTH_SPARING > scores.size:
+        if done and term.documents.size * _FREQUENT > scores.size and left * _WORTH_SPARING > scores.size:
             if allowed is not None:
                 scores *= allowed
             if (places := _decided(scores, rarest_first[done:], count)) is not None:
                 return places
-        scores[term.documents] += term.scores
+        scores[term.documents.astype(np.intp)] += term.scores
+        left -= term.documents.size
     if allowed is not None:
         scores *= allowed
     return best(scores, count, _ROUNDING)
@@ -188,7 +165,7 @@ def _decided(scores: Scores, left: Sequence[Term], count: int) -> Places | None:
     if leading.size < count or (least := float(scores[leading].min())) <= more:
         return None
     places = np.flatnonzero(scores >= np.float32(least - more))
-    if places.size * _WORTH_SPARING > scores.size:
+    if places.size * _DEARER > sum(term.documents.size for term in left):
         return None
     values = scores[places]
     for term in left:

@@ -4,6 +4,7 @@
 row. Numbers of documents and segments only grow; they are never given twice.
 """
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -12,6 +13,7 @@ from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Rows, Transaction
 from pentad.search.documents import Readiness, Supply
 
+_LARGEST_STEP: Final = 1 << 20
 _COLUMNS: Final = "number, token, version, next_document, next_segment, documents, vectors, model, dimensions"
 
 
@@ -101,6 +103,12 @@ def readiness(rows: Rows, name: str) -> Readiness:
         collection.number,
     ) or (0, None)
     return Readiness(collection.documents - waiting, newest(rows, name) if first is None else first - 1)
+
+
+def new_segment(collection: Collection) -> int:
+    """A number for a new segment. Steps are random, so that two histories of one collection (a restored backup) do not
+    call two segments the same."""
+    return collection.next_segment + secrets.randbelow(_LARGEST_STEP)
 
 
 def drop(tx: Transaction, name: str) -> bool:

@@ -202,8 +202,9 @@ def _terms(document: Document) -> dict[str, list[str]]:
 
 def _with_segment(tx: Transaction, collection: Collection, documents: Sequence[Document]) -> Collection:
     """Write documents as a segment: their words, who they are, and how long."""
+    segment = collections.new_segment(collection)
     by_field = [_terms(document) for document in documents]
-    postings.write(tx, collection, collection.next_segment, by_field)
+    postings.write(tx, collection, segment, by_field)
     totals: dict[str, int] = {}
     rows: list[tuple[int, int, int, str]] = []
     for number, (document, fields) in enumerate(zip(documents, by_field, strict=True), collection.next_document):
@@ -214,14 +215,14 @@ def _with_segment(tx: Transaction, collection: Collection, documents: Sequence[D
     tx.run_many("INSERT INTO search_documents (collection, id, document, lengths) VALUES (?, ?, ?, ?)", rows)
     tx.run(
         "INSERT INTO search_segments (collection, segment, first_document, documents, ids) VALUES (?, ?, ?, ?, ?)",
-        collection.number, collection.next_segment, collection.next_document, len(documents),
+        collection.number, segment, collection.next_document, len(documents),
         np.array([document.id for document in documents], "<i8").tobytes(),
     )  # fmt: skip
     collections.add_lengths(tx, collection, totals)
     return replace(
         collection,
         next_document=collection.next_document + len(documents),
-        next_segment=collection.next_segment + 1,
+        next_segment=segment + 1,
         documents=collection.documents + len(documents),
     )
 

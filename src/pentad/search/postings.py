@@ -12,14 +12,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pentad.kernel.ports import Rows, Transaction
+from pentad.kernel.ports import Transaction
 from pentad.search.arrays import Mask, Numbers
 from pentad.search.collection import Collection
 
 MOST_DOCUMENTS: Final = 65_536
 """No segment holds more: a place in it has two bytes."""
 LONGEST: Final = 65_535
-_BYTES_EACH: Final = 3
+BYTES_EACH: Final = 3
 _MOST_OFTEN: Final = 255
 _INSERT: Final = "INSERT INTO search_postings (collection, segment, term, field, postings) VALUES (?, ?, ?, ?, ?)"
 _INSERT_LENGTHS: Final = "INSERT INTO search_lengths (collection, segment, field, lengths) VALUES (?, ?, ?, ?)"
@@ -41,7 +41,7 @@ class Postings:
 
 def halves(data: bytes) -> tuple[bytes, bytes]:
     """The places and the counts of a list."""
-    middle = len(data) // _BYTES_EACH * 2
+    middle = len(data) // BYTES_EACH * 2
     return data[:middle], data[middle:]
 
 
@@ -65,36 +65,6 @@ def insert(tx: Transaction, collection: int, segment: int, lists: Iterable[tuple
 def insert_lengths(tx: Transaction, collection: int, segment: int, field: str, lengths: NDArray[np.uint16]) -> None:
     """Write how long a field is in each document of a segment."""
     tx.run(_INSERT_LENGTHS, collection, segment, field, lengths.tobytes())
-
-
-def read(rows: Rows, collection: Collection, terms: Sequence[str]) -> dict[str, dict[str, Postings]]:
-    """The lists of these terms over all segments, by term and field: one statement, however many there are."""
-    found = rows.all(
-        "SELECT s.first_document, p.term, p.field, p.postings FROM search_segments s"  # noqa: S608  only marks
-        " CROSS JOIN search_postings p WHERE s.collection = ? AND p.collection = ? AND p.segment = s.segment"
-        f" AND p.term IN ({', '.join('?' * len(terms))})",
-        collection.number, collection.number, *terms,
-    )  # fmt: skip
-    parts: dict[tuple[str, str], list[tuple[int, bytes]]] = {}
-    for first, term, field, data in found:
-        parts.setdefault((term, field), []).append((first, data))
-    lists: dict[str, dict[str, Postings]] = {}
-    for (term, field), each in sorted(parts.items()):
-        lists.setdefault(term, {})[field] = _whole(sorted(each))
-    return lists
-
-
-def _whole(parts: Sequence[tuple[int, bytes]]) -> Postings:
-    """The lists of all segments as one, places turned into numbers of documents."""
-    sizes = [len(data) // _BYTES_EACH for _, data in parts]
-    documents = np.empty(sum(sizes), np.int32)
-    counts = np.empty(documents.size, np.uint8)
-    end = 0
-    for (first, data), size in zip(parts, sizes, strict=True):
-        begin, end = end, end + size
-        np.add(np.frombuffer(data, "<u2", size), first, out=documents[begin:end], dtype=np.int32, casting="unsafe")
-        counts[begin:end] = np.frombuffer(data, "u1", size, 2 * size)
-    return Postings(documents, counts)
 
 
 class _Gathered:

@@ -65,7 +65,7 @@ def merge(tx: Transaction, number: int) -> bool:
         return False
     collections.hold(tx, collection)
     first, last = run[0].first, run[-1].first + run[-1].documents
-    fresh = collection.next_segment
+    fresh = collections.new_segment(collection)
     numbers = [segment.number for segment in run]
     offsets = {segment.number: segment.first - first for segment in run}
     chosen = f"collection = ? AND segment IN ({', '.join('?' * len(numbers))})"
