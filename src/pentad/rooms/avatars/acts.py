@@ -8,7 +8,6 @@ from pentad.mcp.call import Call
 from pentad.rooms.avatars.arguments import GenerateResponse, QueryCorpus, VerifyCitation, VerifyResponse, asked
 from pentad.rooms.avatars.context import Turn, rewritten
 from pentad.rooms.avatars.opened import OpenedAvatar
-from pentad.rooms.avatars.retrieval import retrieve
 from pentad.rooms.avatars.service import Avatars
 from pentad.rooms.avatars.shown import (
     AnswerShown,
@@ -47,6 +46,8 @@ CHECK_CITATION: Final = (
 
 async def query_corpus(call: Call[Avatars], arguments: QueryCorpus, avatar_id: str | None) -> FoundPassages:
     """Search an avatar's passages."""
+    from pentad.rooms.avatars.retrieval import retrieve
+
     query = asked(arguments.query, "query")
     avatar = await call.service.open(avatar_id)
     allowed = await avatar.allowed(arguments.filters)

@@ -6,15 +6,18 @@ Whatever answers works on this. An ingest that ends meanwhile is seen by the nex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from pentad.kernel.ports import Database, Rows
 from pentad.rooms.avatars import store
-from pentad.rooms.avatars.calibration import Calibration
 from pentad.rooms.avatars.models import Avatar, CorpusDocument, Passage
 from pentad.rooms.avatars.persona import Persona, persona_of
 from pentad.rooms.avatars.store import Filters
 from pentad.search.documents import Ranking
 from pentad.search.index import SearchIndex
+
+if TYPE_CHECKING:
+    from pentad.rooms.avatars.calibration import Calibration
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class OpenedAvatar:
     """An avatar with its corpus (`retrieval.Corpus`)."""
 
     avatar: Avatar
-    calibration: Calibration
+    calibration: "Calibration"
     database: Database
     index: SearchIndex
 

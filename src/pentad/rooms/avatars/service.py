@@ -10,7 +10,6 @@ from pentad.kernel.errors import InvalidInput, NotFound
 from pentad.kernel.ports import Row, Rows
 from pentad.platform import OpenRoom, Platform
 from pentad.rooms.avatars import store
-from pentad.rooms.avatars.calibration import read_calibration
 from pentad.rooms.avatars.corpus import Corpora, found
 from pentad.rooms.avatars.models import AvatarInfo
 from pentad.rooms.avatars.opened import OpenedAvatar
@@ -76,6 +75,8 @@ class Avatars:
         """An avatar as it is now. Which one need not be said where there is only one."""
         if self.only is not None and avatar_id not in (None, self.only):
             raise NotFound(f"There is no avatar {avatar_id[:60]!r} here.", hint=f"This server is {self.only}.")
+        from pentad.rooms.avatars.calibration import read_calibration
+
         model, wanted = self.model, self.only or avatar_id
 
         def work(rows: Rows) -> OpenedAvatar:

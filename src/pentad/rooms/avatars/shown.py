@@ -4,14 +4,15 @@
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pentad.rooms.avatars.answers import Answer
-from pentad.rooms.avatars.gate import Retrieved, Scored
-from pentad.rooms.avatars.models import Passage
-from pentad.rooms.avatars.opened import OpenedAvatar
+if TYPE_CHECKING:
+    from pentad.rooms.avatars.answers import Answer
+    from pentad.rooms.avatars.gate import Retrieved, Scored
+    from pentad.rooms.avatars.models import Passage
+    from pentad.rooms.avatars.opened import OpenedAvatar
 
 
 def _says_nothing(value: Any) -> bool:
@@ -164,7 +165,7 @@ class InfoShown(Shown):
     ai_label: str
 
 
-def passages_shown(avatar: OpenedAvatar, found: Retrieved, limit: int, threshold: float) -> FoundPassages:
+def passages_shown(avatar: "OpenedAvatar", found: "Retrieved", limit: int, threshold: float) -> FoundPassages:
     """The passages a search found, without those under the threshold."""
     every = found.passages[:limit]
     kept = [scored for scored in every if scored.score >= threshold]
@@ -181,7 +182,7 @@ def passages_shown(avatar: OpenedAvatar, found: Retrieved, limit: int, threshold
     )
 
 
-def passage_shown(avatar_id: str, scored: Scored) -> PassageShown:
+def passage_shown(avatar_id: str, scored: "Scored") -> PassageShown:
     """A passage with its scores."""
     cosine = None if scored.cosine is None else round(scored.cosine, 4)
     return PassageShown(
@@ -193,7 +194,7 @@ def passage_shown(avatar_id: str, scored: Scored) -> PassageShown:
     )
 
 
-def placed(avatar_id: str, passage: Passage) -> dict[str, Any]:
+def placed(avatar_id: str, passage: "Passage") -> dict[str, Any]:
     """A passage and where it stands."""
     return {
         "content": passage.content,
@@ -214,7 +215,7 @@ def placed(avatar_id: str, passage: Passage) -> dict[str, Any]:
 
 
 def answer_shown(
-    avatar_id: str, answer: Answer, mode: str | None = None, prompt: PromptShown | None = None
+    avatar_id: str, answer: "Answer", mode: str | None = None, prompt: PromptShown | None = None
 ) -> AnswerShown:
     """An answer."""
     fields = {name: getattr(answer, name) for name in AnswerShown.model_fields if hasattr(answer, name)}
@@ -222,7 +223,7 @@ def answer_shown(
     return AnswerShown.model_validate(fields)
 
 
-def info_shown(avatar: OpenedAvatar, model: str | None) -> InfoShown:
+def info_shown(avatar: "OpenedAvatar", model: str | None) -> InfoShown:
     """What an avatar is."""
     one, persona = avatar.avatar, avatar.persona
     config = one.config

@@ -1,14 +1,9 @@
 """What callers are told of a draft, a citation or a panel that was looked at."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from pentad.rooms.avatars.answers import Citation
-from pentad.rooms.avatars.checking import CheckedCitation, CheckedDraft
-from pentad.rooms.avatars.opened import OpenedAvatar
-from pentad.rooms.avatars.panel import Pair, Panel
-from pentad.rooms.avatars.routing import Route
 from pentad.rooms.avatars.shown import (
     AnswerShown,
     CitationShown,
@@ -18,6 +13,13 @@ from pentad.rooms.avatars.shown import (
     answer_shown,
     citations_shown,
 )
+
+if TYPE_CHECKING:
+    from pentad.rooms.avatars.answers import Citation
+    from pentad.rooms.avatars.checking import CheckedCitation, CheckedDraft
+    from pentad.rooms.avatars.opened import OpenedAvatar
+    from pentad.rooms.avatars.panel import Pair, Panel
+    from pentad.rooms.avatars.routing import Route
 
 
 class StatementShown(Shown):
@@ -100,7 +102,7 @@ class AvatarsListed(Shown):
     avatars: list[AvatarListed]
 
 
-def draft_verdicts(avatar: OpenedAvatar, checked: CheckedDraft) -> CheckedDraftShown:
+def draft_verdicts(avatar: "OpenedAvatar", checked: "CheckedDraft") -> CheckedDraftShown:
     """The verdict on each statement, and the text that is left."""
     statements = [
         StatementShown(
@@ -126,7 +128,7 @@ def draft_verdicts(avatar: OpenedAvatar, checked: CheckedDraft) -> CheckedDraftS
     )
 
 
-def citation_verdict(avatar: OpenedAvatar, checked: CheckedCitation) -> CheckedCitationShown:
+def citation_verdict(avatar: "OpenedAvatar", checked: "CheckedCitation") -> CheckedCitationShown:
     """Whether a citation holds, and where its words stand."""
     passage = checked.passage
     place: dict[str, Any] = {"page": None}
@@ -151,7 +153,7 @@ def citation_verdict(avatar: OpenedAvatar, checked: CheckedCitation) -> CheckedC
     )
 
 
-def panel_shown(panel: Panel) -> PanelShown:
+def panel_shown(panel: "Panel") -> PanelShown:
     """All answers, and where they meet."""
     return PanelShown(
         question=panel.question,
@@ -165,7 +167,7 @@ def panel_shown(panel: Panel) -> PanelShown:
     )
 
 
-def routes_shown(avatars: list[AvatarListed], routes: list[Route]) -> AvatarsListed:
+def routes_shown(avatars: list[AvatarListed], routes: "list[Route]") -> AvatarsListed:
     """The avatars in the order of the routes."""
     by_id = {one.id: one for one in avatars}
     found = [
@@ -176,7 +178,7 @@ def routes_shown(avatars: list[AvatarListed], routes: list[Route]) -> AvatarsLis
     return AvatarsListed(avatars=found)
 
 
-def _pair(pair: Pair) -> PairShown:
+def _pair(pair: "Pair") -> PairShown:
     return PairShown(
         left=_quoted(pair.left, pair.left_citation),
         right=_quoted(pair.right, pair.right_citation),
@@ -185,5 +187,5 @@ def _pair(pair: Pair) -> PairShown:
     )
 
 
-def _quoted(avatar_id: str, citation: Citation) -> QuotedShown:
+def _quoted(avatar_id: str, citation: "Citation") -> QuotedShown:
     return QuotedShown(avatar=avatar_id, source=citation.source, page=citation.page, quote=citation.quote, n=citation.n)
