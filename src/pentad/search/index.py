@@ -254,9 +254,11 @@ class SearchIndex:
 
     async def _keep_in_order(self) -> None:
         changed = asyncio.Event()
+        named: set[str] = set()
 
-        def heard(_: str) -> None:
+        def heard(collection: str) -> None:
             self._used()
+            named.add(collection)
             changed.set()
 
         end = self._database.listen(CHANGED, heard)
@@ -268,7 +270,9 @@ class SearchIndex:
                 if changed.is_set():
                     changed.clear()
                     waiting = True
-                    await self._tried(self.tidy())
+                    if not named or named - self._supplies.keys():  # where only a supply has more, nothing is untidy
+                        await self._tried(self.tidy())
+                    named.clear()
                     await asyncio.sleep(_SECONDS_BETWEEN)
                 elif waiting and not self._quiet_in():
                     waiting = bool(await self._tried(self._embed_slice()))
