@@ -97,7 +97,8 @@ async def _found(room: "Directory", query: "Query") -> dict[str, Any]:
         for hit in found.hits
         if hit.cid in records
     ]
-    return {"records": listed, "total": found.total, "has_more": found.has_more}
+    shown = {"records": listed, "total": found.total, "has_more": found.has_more}
+    return shown if found.retrieval is None else {**shown, "retrieval": found.retrieval}
 
 
 @directory.command()

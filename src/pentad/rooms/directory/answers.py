@@ -4,7 +4,7 @@ A failure of business is a field of the answer, not an error of the tool. Which 
 an answer shows exactly those that were set, null included.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
@@ -75,6 +75,8 @@ class FoundRecords(BaseModel):
     error_message: str | None = None
     total_count: int | None = None
     cursor: str | None = None
+    retrieval: Literal["hybrid", "lexical"] | None = None
+    waiting: int | None = None
     hits: list[dict[str, Any]] | None = None
     records: list[dict[str, Any]] | None = None
 

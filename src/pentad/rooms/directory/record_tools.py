@@ -60,7 +60,7 @@ def _search_schema() -> dict[str, Any]:
             "limit": {"type": "integer", "description": "How many to return: 100 if not given, 1000 at most."},
             "offset": {"type": "integer", "description": "How many to skip."},
             **arrays,
-            "query": {"type": "string", "description": "What you look for, in words; ranks the answer."},
+            "query": {"type": "string", "description": "What you look for, in words; ranks by words and meaning."},
             "match": {
                 "type": "string",
                 "enum": ["all", "any"],
@@ -202,6 +202,10 @@ async def search_local(arguments: SearchArguments, call: Call[Directory]) -> Too
             fields["total_count"] = found.total
         if found.cursor is not None:
             fields["cursor"] = found.cursor
+        if found.retrieval is not None:
+            fields["retrieval"] = found.retrieval
+        if found.waiting:
+            fields["waiting"] = found.waiting
         if arguments.return_ == "hits" or query.words:
             fields["hits"] = [hit.as_json() for hit in found.hits]
         if arguments.return_ == "records":

@@ -19,11 +19,12 @@ from pentad.rooms.directory.records.events import Events
 from pentad.rooms.directory.records.naming import Naming
 from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.records.publications import Publications
-from pentad.rooms.directory.records.records import Records
+from pentad.rooms.directory.records.records import COLLECTION, Records
 from pentad.rooms.directory.records.referrers import Referrers
 from pentad.rooms.directory.records.routing import Routing
 from pentad.rooms.directory.records.sync_targets import Peer, PeerGuard
 from pentad.rooms.directory.records.syncs import Remote, Syncs
+from pentad.rooms.directory.search.closeness import supply
 from pentad.rooms.directory.search.query import Filter, Query
 from pentad.rooms.directory.search.service import RecordSearch
 from pentad.rooms.directory.trust.service import Trust
@@ -46,8 +47,9 @@ class Directory:
         self.schemas = schemas_of(platform)
         self.events = Events(database, clock)
         self.popularity = Popularity(database, self.events)
-        self.records = Records(database, clock, self.events, self.popularity)
-        self.search = RecordSearch(database)
+        self.records = Records(database, clock, self.events, self.popularity, platform.search)
+        self.search = RecordSearch(database, platform.search)
+        platform.search.supply(COLLECTION, supply)
         self.referrers = Referrers(database, clock)
         self.naming = Naming(database)
         self.trust = Trust(database, clock, platform.fetcher, self.referrers, self.naming, self.events)

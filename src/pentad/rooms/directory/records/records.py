@@ -23,7 +23,10 @@ from pentad.rooms.directory.records.facts import annotations_of, facts_of
 from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.records.store import Draft
 from pentad.rooms.directory.records.together import Together
+from pentad.search.index import SearchIndex
 
+COLLECTION: Final = "directory"
+"""What the shared search calls the records' vectors."""
 LARGEST_RECORD: Final = 4 * MIB
 LONGEST_CID: Final = 128
 MOST_NAMES_TOLD: Final = 20
@@ -36,8 +39,11 @@ _BEHIND_ALL: Final = 2**63 - 1
 class Records:
     """The records of one store."""
 
-    def __init__(self, database: Database, clock: Clock, events: Events, popularity: Popularity) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, events: Events, popularity: Popularity, index: SearchIndex | None = None
+    ) -> None:
         self._database = database
+        self._index = index
         self._clock = clock
         self._events = events
         self._popularity = popularity
@@ -71,6 +77,8 @@ class Records:
         new = store.insert(tx, self._database.dialect, drafts, who.id, self._clock.now())
         if new:
             list_changed(tx, "resources")
+            if self._index is not None:
+                self._index.stir(tx, COLLECTION)
             names = {draft.facts.name for draft in drafts if draft.cid in new}
             for name in names if len(names) <= MOST_NAMES_TOLD else ():
                 _name_changed(tx, name)
@@ -150,6 +158,8 @@ class Records:
             return False
         name = tx.value("SELECT name FROM directory_records WHERE id = ?", record)
         store.remove(tx, self._database.dialect, record)
+        if self._index is not None:
+            self._index.remove(tx, COLLECTION, [record])
         list_changed(tx, "resources")
         _name_changed(tx, name)
         resource_updated(tx, uri_of(cid))

@@ -131,6 +131,27 @@ def count(rows: Rows, plan: Plan, source: Source, more: Sequence[Sql] = ()) -> i
     return rows.value(statement.text, *statement.params)
 
 
+def matching(rows: Rows, plan: Plan, most: int) -> list[int]:
+    """The records the plan finds, so many at most, in no order."""
+    source = plan.source()
+    where = joined("AND", (source.link(with_row=plan.of_row), *plan.checks(source.record)))
+    statement = composed(
+        "SELECT ", source.record, " FROM ", source.tables(with_row=plan.of_row), " WHERE ", where,
+        Sql(" LIMIT ?", (most,)),
+    )  # fmt: skip
+    return [record for (record,) in rows.all(statement.text, *statement.params)]
+
+
+def ids_among(rows: Rows, plan: Plan, records: Sequence[int]) -> set[int]:
+    """Which of some records the plan finds."""
+    if not records:
+        return set()
+    checks = [clause.holds("r.id") for clause in ([plan.driver] if plan.driver else [])] + plan.checks("r.id")
+    where = joined("AND", (among(plan.dialect, "r.id", records), *checks))
+    statement = composed("SELECT r.id FROM directory_records AS r WHERE ", where)
+    return {record for (record,) in rows.all(statement.text, *statement.params)}
+
+
 def page(
     rows: Rows, plan: Plan, source: Source, *, order: Order, after: tuple[int, ...] | None, limit: int, offset: int
 ) -> list[Row]:

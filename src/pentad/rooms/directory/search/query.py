@@ -10,6 +10,7 @@ from enum import IntEnum
 from typing import Any, Final, Literal
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
+from pentad.search.documents import Retrieval
 
 LARGEST_LIMIT: Final = 1_000
 DEFAULT_LIMIT: Final = 100
@@ -117,26 +118,35 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A record that was found; `score` is the sum of its reasons and only there when words were asked for."""
+    """A record that was found; `score` is the sum of its reasons and only there when words were asked for. `meaning` is
+    the cosine of question and record, where both have a vector."""
 
     cid: str
     score: float | None = None
     why: tuple[Reason, ...] = ()
+    meaning: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         if self.score is None:
             return {"cid": self.cid}
-        return {"cid": self.cid, "score": self.score, "why": [reason.as_json() for reason in self.why]}
+        shown = {"cid": self.cid, "score": self.score, "why": [reason.as_json() for reason in self.why]}
+        return shown if self.meaning is None else {**shown, "meaning": self.meaning}
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One page. `total` counts all pages; a remote directory may not tell it. `cursor` goes on behind this page."""
+    """One page. `total` counts all pages; a remote directory may not tell it. `cursor` goes on behind this page.
+
+    `retrieval` says by what a ranking was made; `waiting` how many records have no vector yet and so are only found by
+    their words.
+    """
 
     hits: list[Hit] = field(default_factory=list[Hit])
     total: int | None = 0
     has_more: bool = False
     cursor: str | None = None
+    retrieval: Retrieval | None = None
+    waiting: int | None = None
 
 
 def filters_of(arrays: Mapping[str, Sequence[str]], *, negate: bool = False) -> list[Filter]:

@@ -2,10 +2,10 @@
 
 A word that most records or very many have is no reason to be found, it only adds to the score; unless no asked word is
 rarer, then a record must have them all and the newest come first. Candidates are taken in windows of a fixed size, so
-that the order does not depend on how it is paged. What ranks is only `Ranking.window`: another engine can be put beside
-it.
+that the order does not depend on how it is paged. `closeness.py` puts meaning beside the first window.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +17,7 @@ from pentad.rooms.directory.records.facts import facts_of
 from pentad.rooms.directory.search.plan import Plan, Source
 from pentad.rooms.directory.search.query import Hit
 from pentad.rooms.directory.search.scoring import points, rarity, score
-from pentad.rooms.directory.search.sql import FALSE, Sql, among, composed, joined
+from pentad.rooms.directory.search.sql import FALSE, TRUE, Sql, among, composed, joined, negated
 from pentad.rooms.directory.search.words import Word, expression, having, pointed
 
 WINDOW: Final = 300
@@ -74,14 +74,21 @@ class Ranking:
         """Only records that were there when the statistics were made."""
         return Sql("d.record <= ?", (self._newest,)) if self._possible else FALSE
 
-    def window(self, rows: Rows, plan: Plan, first: int, size: int) -> list[tuple[int, Hit]]:
+    def others(self, without: Sequence[int]) -> Sql:
+        """Only records that are none of these."""
+        return negated(among(self._dialect, "d.record", without)) if without else TRUE
+
+    def window(
+        self, rows: Rows, plan: Plan, first: int, size: int, without: Sequence[int] = ()
+    ) -> list[tuple[int, Hit]]:
         """Some windows of candidates, each in the order of its scores, then the newest first."""
         source, order = self.source(), "d.record DESC"
         if self._possible and self._rare:
             worth = {word: points(rare) for word, rare in self._scored}
             source = Source(pointed(self._dialect, tuple((word, worth[word]) for word in self._rare)))
             order = "d.points DESC, d.record DESC"
-        where = joined("AND", (source.link(with_row=plan.of_row), self.known_at(), *plan.checks(source.record)))
+        conditions = [source.link(with_row=plan.of_row), self.known_at(), self.others(without)]
+        where = joined("AND", (*conditions, *plan.checks(source.record)))
         statement = composed(
             "SELECT d.record FROM ", source.tables(with_row=plan.of_row), " WHERE ", where, f" ORDER BY {order}",
             Sql(" LIMIT ? OFFSET ?", (size, first)),

@@ -6,33 +6,60 @@ from dataclasses import dataclass, replace
 from pentad.kernel.ports import Database, Dialect, Rows
 from pentad.rooms.directory.models import Record
 from pentad.rooms.directory.records import store
+from pentad.rooms.directory.records.records import COLLECTION
+from pentad.rooms.directory.search.closeness import Closeness, Head, scaled
 from pentad.rooms.directory.search.cursors import read_cursor, write_cursor
 from pentad.rooms.directory.search.plan import ALL, GATHERED, Order, Plan, Source, count, page, planned
 from pentad.rooms.directory.search.query import Found, Hit, Query
 from pentad.rooms.directory.search.ranking import COMMON, WINDOW, Ranking, Statistics, statistics
 from pentad.rooms.directory.search.words import Word, asked_words
+from pentad.search.documents import Asked, Readiness
+from pentad.search.index import SearchIndex
 
 
 class RecordSearch:
-    """Finds records by filters, by words, or both."""
+    """Finds records by filters, by words and what they mean, or both."""
 
-    def __init__(self, database: Database, *, common: int = COMMON) -> None:
+    def __init__(self, database: Database, index: SearchIndex | None = None, *, common: int = COMMON) -> None:
         self._database = database
+        self._index = index
         self._common = common
 
     async def find(self, query: Query) -> Found:
         """One page of what a query finds; InvalidInput for a filter that cannot be read."""
-        dialect, common = self._database.dialect, self._common
-        return await self._database.read(lambda rows: found(rows, dialect, query, common))
+        dialect, common, index = self._database.dialect, self._common, self._index
+        question = None
+        if index is not None and query.words and query.order == "relevance":
+            question = _Question(index, await index.asked(query.words))
+        return await self._database.read(lambda rows: found(rows, dialect, query, common, question))
 
     async def records(self, cids: Sequence[str]) -> list[Record]:
         """The records of hits, in the same order; those that have gone meanwhile are left out."""
         return await self._database.read(lambda rows: _records(rows, cids))
 
 
-def found(rows: Rows, dialect: Dialect, query: Query, common: int = COMMON) -> Found:
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """The words of a query with their vector, if they have one."""
+
+    index: SearchIndex
+    asked: Asked
+
+    def closeness(self, rows: Rows, up_to: int) -> Closeness | None:
+        """The vectors to compare it with, of the records up to one; None where words alone decide."""
+        beside = self.index.beside(rows, COLLECTION, self.asked, up_to) if up_to else None
+        return None if beside is None else Closeness(rows, beside)
+
+    def waiting(self, rows: Rows) -> int | None:
+        """How many records lack a vector; None where none is ever made."""
+        if self.asked.vector is None:
+            return None
+        return max(0, store.count(rows) - self.index.readiness(rows, COLLECTION).ready)
+
+
+def found(rows: Rows, dialect: Dialect, query: Query, common: int = COMMON, question: _Question | None = None) -> Found:
     """One page, within a reading of the caller's."""
-    return _Search(rows, dialect, query, common).found()
+    return _Search(rows, dialect, query, common, question).found()
 
 
 def _records(rows: Rows, cids: Sequence[str]) -> list[Record]:
@@ -48,6 +75,7 @@ class _Search:
     dialect: Dialect
     query: Query
     common: int
+    question: _Question | None
 
     def found(self) -> Found:
         plan = planned(self.rows, self.dialect, self.query)
@@ -56,10 +84,10 @@ class _Search:
             return self._listed(plan, plan.source(), None)
         undriven = replace(plan, driver=None, clauses=(*([plan.driver] if plan.driver else []), *plan.clauses))
         if self.query.order == "relevance":
-            return self._ranked(undriven, asked)
+            return self._by_relevance(plan, undriven, asked)
         known = statistics(self.rows, self.dialect, asked, self.common)
         ranking = Ranking(self.dialect, asked, known, self.common)
-        return self._listed(undriven, ranking.source(), ranking)
+        return replace(self._listed(undriven, ranking.source(), ranking), retrieval="lexical")
 
     def _listed(self, plan: Plan, source: Source, ranking: Ranking | None) -> Found:
         """In the order of insertion or popularity."""
@@ -88,25 +116,60 @@ class _Search:
             counted = plan.known_total(self.rows)
         return Found(hits, count(self.rows, plan, source) if counted is None else counted, has_more, cursor)
 
-    def _ranked(self, plan: Plan, asked: tuple[Word, ...]) -> Found:
-        """In the order of relevance."""
+    def _by_relevance(self, plan: Plan, undriven: Plan, asked: tuple[Word, ...]) -> Found:
+        """In the order of relevance. A cursor carries all that the order depends on, so that it is the same on every
+        page: also up to which record vectors take part."""
         query = self.query
-        position = read_cursor(query, 3 + len(asked), 3 + len(asked))
+        position = read_cursor(query, 4 + len(asked), 4 + len(asked))
         if position is None:
             start, known = query.offset, statistics(self.rows, self.dialect, asked, self.common)
+            ready = self.question.index.readiness(self.rows, COLLECTION) if self.question is not None else Readiness()
+            up_to = min(ready.up_to, known.newest)
         else:
-            start, known = position[0], Statistics(position[1], position[2], position[3:])
+            start, known = position[0], Statistics(position[1], position[2], position[4:])
+            up_to = position[3]
         ranking = Ranking(self.dialect, asked, known, self.common)
-        first = start // WINDOW * WINDOW
-        size = ((start - first + query.limit) // WINDOW + 1) * WINDOW if query.limit else ALL
-        ordered = ranking.window(self.rows, plan, first, size)
-        end = start - first + (query.limit or len(ordered))
-        hits = [hit for _, hit in ordered[start - first : end]]
-        has_more = len(ordered) > end
+        closeness = None if self.question is None else self.question.closeness(self.rows, up_to)
+        head = None if closeness is None else Head.of(self.rows, plan, undriven, ranking, closeness)
+        wanted = query.limit or ALL
+        shown, total = _Pages(self.rows, undriven, ranking, head).page(start, wanted)
+        has_more = start + len(shown) < total and len(shown) == wanted
         cursor = None
         if has_more:
-            cursor = write_cursor(query, (first + end, known.newest, known.records, *known.having))
+            going_on = (start + len(shown), known.newest, known.records, 0 if head is None else up_to, *known.having)
+            cursor = write_cursor(query, going_on)
+        waiting = None if self.question is None else self.question.waiting(self.rows)
+        return Found(shown, total, has_more, cursor, "lexical" if head is None else "hybrid", waiting)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pages:
+    """A ranking, page by page: the head that was fused, if there is one, then windows of what the words found."""
+
+    rows: Rows
+    plan: Plan
+    ranking: Ranking
+    head: Head | None
+
+    def page(self, start: int, wanted: int) -> tuple[list[Hit], int]:
+        """Hits from a place on, and how many there are in all."""
+        head = self.head
+        if head is None:
+            return self._of_words(start, wanted, ())
+        shown = head.hits[start : start + wanted]
+        if head.complete:
+            return shown, len(head.hits)
+        skipped = max(0, start - len(head.hits))
+        left = wanted - len(shown)
+        more, total = self._of_words(WINDOW + skipped, left, head.only_near)
+        return [*shown, *(scaled(hit, head.strongest) for hit in more)], total + len(head.only_near)
+
+    def _of_words(self, start: int, wanted: int, without: Sequence[int]) -> tuple[list[Hit], int]:
+        first = start // WINDOW * WINDOW
+        size = ALL if wanted >= ALL - start else ((start - first + wanted) // WINDOW + 1) * WINDOW
+        ordered = self.ranking.window(self.rows, self.plan, first, size, without)
+        hits = [hit for _, hit in ordered[start - first : start - first + wanted]]
         if len(ordered) < size and (ordered or not first):
-            return Found(hits, first + len(ordered), has_more, cursor)
-        total = count(self.rows, plan, ranking.source(), (ranking.known_at(),))
-        return Found(hits, total, has_more, cursor)
+            return hits, first + len(ordered)
+        conditions = (self.ranking.known_at(), self.ranking.others(without))
+        return hits, count(self.rows, self.plan, self.ranking.source(), conditions)

@@ -1,0 +1,210 @@
+"""Search by words and meaning together: what is found, why, what filters and cursors do, and what happens without."""
+
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from pentad.kernel.clock import SystemClock
+from pentad.kernel.ports import Database, Embedder
+from pentad.kernel.principal import LOCAL
+from pentad.rooms.directory.records.events import Events
+from pentad.rooms.directory.records.popularity import Popularity
+from pentad.rooms.directory.records.records import COLLECTION, Records
+from pentad.rooms.directory.search import closeness
+from pentad.rooms.directory.search.closeness import supply
+from pentad.rooms.directory.search.query import Found, asked
+from pentad.rooms.directory.search.service import RecordSearch
+from pentad.search.index import SearchIndex
+from pentad.search.minilm import MiniLM
+from pentad.search.models.catalogue import PulledModel
+from pentad.storage.migration_files import MigrationSet
+from tests.rooms.directory.search.seeding import SETS, agent
+from tests.search.hashing import HashingEmbedder
+from tests.stores import Stores
+
+pytestmark = pytest.mark.anyio
+STORY = [
+    agent("example.org/scribe", description="turn speech into written notes"),
+    agent("example.org/gallery", description="keeps pictures of old boats"),
+    agent("example.org/clerk", description="sorts letters by street"),
+    agent("example.org/pilot", description="steers boats through fog", authors=["Harbour"]),
+]
+
+
+class Room:
+    """The records and the search of a directory, over one index."""
+
+    def __init__(self, database: Database, stores: Stores, embedder: Embedder | None) -> None:
+        self.database = database
+        self.index = SearchIndex(database, stores.data / "search", embedder)
+        self.index.supply(COLLECTION, supply)
+        events = Events(database, SystemClock())
+        self.popularity = Popularity(database, events)
+        self.records = Records(database, SystemClock(), events, self.popularity, self.index)
+        self.search = RecordSearch(database, self.index)
+
+    async def find(self, words: str, *, limit: int = 100, cursor: str = "", **filters: list[str]) -> Found:
+        return await self.search.find(asked(filters, words=words, limit=limit, cursor=cursor))
+
+    async def names(self, found: Found) -> list[str]:
+        records = await self.search.records([hit.cid for hit in found.hits])
+        return [record.data["name"].partition("/")[2] for record in records]
+
+
+@pytest.fixture
+async def database(stores: Stores) -> Database:
+    return await stores.open((*SETS, MigrationSet("search", "pentad.search.schema")))
+
+
+@pytest.fixture
+async def room(database: Database, stores: Stores) -> AsyncIterator[Room]:
+    room = Room(database, stores, HashingEmbedder())
+    await room.records.push_many(LOCAL, STORY)
+    yield room
+    await room.records.stop()
+    await room.popularity.stop()
+
+
+def check_sums(found: Found) -> None:
+    for hit in found.hits:
+        assert hit.score == pytest.approx(sum(reason.contribution for reason in hit.why), abs=1e-9)
+    scores = [hit.score or 0.0 for hit in found.hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+async def test_records_without_vectors_are_found_by_words_and_it_is_said_how_many_wait(room: Room) -> None:
+    found = await room.find("boats")
+    assert (found.retrieval, found.waiting) == ("lexical", 4)
+    assert set(await room.names(found)) == {"gallery", "pilot"}
+
+
+async def test_with_vectors_both_arms_rank_and_each_hit_says_what_it_owes_to_which(room: Room) -> None:
+    assert await room.index.embed_pending() == 4
+    found = await room.find("steers boats through fog")
+    assert (found.retrieval, found.waiting) == ("hybrid", 0)
+    best = found.hits[0]
+    assert (await room.names(found))[0] == "pilot"
+    assert best.meaning is not None
+    assert best.meaning > 0.6
+    assert {"meaning", "description"} <= {reason.field for reason in best.why}
+    assert best.as_json()["meaning"] == best.meaning
+    check_sums(found)
+
+
+async def test_filters_hold_for_what_is_near_too(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    await room.index.embed_pending()
+    for many in (20_000, 0):
+        monkeypatch.setattr(closeness, "MANY", many)
+        found = await room.find("turn speech into written notes", authors=["Harbour"])
+        assert await room.names(found) == [], many
+        found = await room.find("steers boats through fog", authors=["Harbour"])
+        assert (await room.names(found), found.total) == (["pilot"], 1), many
+
+
+async def test_a_deleted_record_is_near_no_more(room: Room) -> None:
+    await room.index.embed_pending()
+    found = await room.find("sorts letters by street")
+    await room.records.delete(LOCAL, found.hits[0].cid)
+    assert "clerk" not in await room.names(await room.find("sorts letters by street"))
+    assert (await room.find("boats")).waiting == 0
+    assert await room.index.embed_pending() == 0
+
+
+async def test_records_pushed_later_get_their_vectors_too(room: Room) -> None:
+    await room.index.embed_pending()
+    await room.records.push_many(LOCAL, [agent("example.org/late", description="counts bees at noon")])
+    assert (await room.find("boats")).waiting == 1
+    assert await room.index.embed_pending() == 1
+    found = await room.find("counts bees at noon")
+    assert (await room.names(found))[0] == "late"
+    assert found.hits[0].meaning is not None
+
+
+async def test_another_model_begins_anew(room: Room, database: Database, stores: Stores) -> None:
+    await room.index.embed_pending()
+    other = Room(database, stores, HashingEmbedder("other", 32))
+    assert (await other.find("boats")).retrieval == "lexical"
+    assert await other.index.embed_pending() == 4
+    assert (await other.find("boats")).retrieval == "hybrid"
+
+
+async def _walked(room: Room, words: str, limit: int) -> tuple[list[str], list[int | None]]:
+    cids: list[str] = []
+    totals: list[int | None] = []
+    cursor = ""
+    while True:
+        found = await room.find(words, limit=limit, cursor=cursor)
+        cids += [hit.cid for hit in found.hits]
+        totals.append(found.total)
+        if not found.has_more:
+            return cids, totals
+        assert found.cursor is not None
+        cursor = found.cursor
+
+
+async def test_pages_follow_each_other_without_gap_or_repetition(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pentad.rooms.directory.search import ranking, service
+
+    for module in (ranking, service, closeness):
+        monkeypatch.setattr(module, "WINDOW", 5)
+    fleet = [agent(f"example.org/b{n}", description=f"boats {'fog ' * (n % 3)} number{n}") for n in range(24)]
+    fleet += [agent(f"example.org/n{n}", description=f"steers through fog lamp{n}") for n in range(3)]
+    await room.records.push_many(LOCAL, fleet)
+    await room.index.embed_pending()
+    whole = await room.find("steers boats through fog")
+    assert whole.retrieval == "hybrid"
+    everything = [hit.cid for hit in whole.hits]
+    assert len(set(everything)) == len(everything) == whole.total
+    for limit in (1, 4, 7):
+        cids, totals = await _walked(room, "steers boats through fog", limit)
+        assert cids == everything
+        assert set(totals) == {whole.total}
+
+
+async def test_vectors_made_between_two_pages_do_not_change_the_order(room: Room) -> None:
+    await room.index.embed_pending()
+    first = await room.find("steers boats through fog", limit=1)
+    rest = await room.find("steers boats through fog", limit=10, cursor=first.cursor or "")
+    await room.records.push_many(LOCAL, [agent("example.org/new", description="steers boats through fog")])
+    await room.index.embed_pending()
+    again = await room.find("steers boats through fog", limit=10, cursor=first.cursor or "")
+    assert [hit.cid for hit in again.hits] == [hit.cid for hit in rest.hits]
+
+
+async def test_without_a_model_words_alone_decide_and_it_is_said(database: Database, stores: Stores) -> None:
+    room = Room(database, stores, None)
+    await room.records.push_many(LOCAL, STORY)
+    assert await room.index.embed_pending() == 0
+    found = await room.find("boats")
+    assert (found.retrieval, found.waiting) == ("lexical", None)
+    assert set(await room.names(found)) == {"gallery", "pilot"}
+
+
+async def test_a_model_that_is_away_leaves_words(room: Room) -> None:
+    await room.index.embed_pending()
+    embedder = room.index.embedder
+    assert isinstance(embedder, HashingEmbedder)
+    embedder.broken = True
+    found = await room.find("pictures")
+    assert found.retrieval == "lexical"
+    assert await room.names(found) == ["gallery"]
+
+
+async def _near(room: Room, questions: Sequence[str]) -> list[str]:
+    return [((await room.names(await room.find(question))) or [""])[0] for question in questions]
+
+
+async def test_the_real_model_finds_what_shares_no_word(
+    database: Database, stores: Stores, pulled_model: PulledModel
+) -> None:
+    embedder = MiniLM(pulled_model)
+    try:
+        room = Room(database, stores, embedder)
+        await room.records.push_many(LOCAL, STORY)
+        await room.index.embed_pending()
+        assert await _near(room, ["audio transcription", "ship navigation", "mail delivery"]) == [
+            "scribe", "pilot", "clerk",
+        ]  # fmt: skip
+        assert await _near(room, ["recipe for soup"]) == [""]
+    finally:
+        embedder.close()
