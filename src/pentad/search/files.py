@@ -92,10 +92,18 @@ class VectorFiles:
             wanted *= 4
 
     def compared(
-        self, rows: Rows, collection: Collection, members: Members, query: Matrix, documents: NDArray[np.intp]
+        self,
+        rows: Rows,
+        collection: Collection,
+        members: Members,
+        query: Matrix,
+        documents: NDArray[np.intp],
+        likely: int | None = None,
     ) -> Near:
         view = self._view(rows, collection, members)
         places = view.lookup.places(documents) if documents.size else documents
+        if likely is not None:
+            places = _nearest_of(view, places, query, likely)
         return best_windows(*_exactly(view, places, query), members, None)
 
     def prepare(self, rows: Rows, collection: Collection, members: Members) -> None:
@@ -233,7 +241,8 @@ def _nearest_of(view: View, places: NDArray[np.intp], query: Matrix, count: int)
     """Those of some rows that are nearest."""
     if places.size <= count:
         return places
-    return places[_highest(view.slots.vectors[places] @ query, count)]
+    # Not by a matrix product: for so few rows its threads wait for each other longer than they work.
+    return places[_highest(np.einsum("ij,j->i", view.slots.vectors[places], query), count)]
 
 
 def _highest(cosines: NDArray[np.float32], count: int) -> NDArray[np.intp]:

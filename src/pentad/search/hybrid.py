@@ -92,7 +92,7 @@ def _asked_again(scope: Scope, vectors: VectorStore, query: Matrix, count: int, 
     """The nearest to a question that was moved a little."""
     if first.pool is None:
         return _asked(scope, vectors, query, count)
-    near = vectors.compared(scope.rows, scope.collection, scope.members, query, first.pool)
+    near = vectors.compared(scope.rows, scope.collection, scope.members, query, first.pool, 2 * count)
     return Near(near.documents[:count], near.cosines[:count], near.vectors[:count])
 
 

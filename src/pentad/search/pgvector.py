@@ -82,7 +82,13 @@ class PgVectors:
             wanted *= 4
 
     def compared(
-        self, rows: Rows, collection: Collection, members: Members, query: Matrix, documents: NDArray[np.intp]
+        self,
+        rows: Rows,
+        collection: Collection,
+        members: Members,
+        query: Matrix,
+        documents: NDArray[np.intp],
+        likely: int | None = None,
     ) -> Near:
         found: Sequence[tuple[Any, ...]] = ()
         if documents.size:

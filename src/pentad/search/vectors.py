@@ -53,9 +53,16 @@ class VectorStore(Protocol):
         ...
 
     def compared(
-        self, rows: Rows, collection: Collection, members: Members, query: Matrix, documents: NDArray[np.intp]
+        self,
+        rows: Rows,
+        collection: Collection,
+        members: Members,
+        query: Matrix,
+        documents: NDArray[np.intp],
+        likely: int | None = None,
     ) -> Near:
-        """The best cosine of each of these documents, for those that have a vector."""
+        """The best cosine of each of these documents, for those that have a vector; with `likely`, the store may leave
+        out all but so many of the nearest windows."""
         ...
 
 
