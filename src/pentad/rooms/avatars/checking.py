@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pentad.kernel.ports import Rows
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.answers import Citation, CitationList, runs
-from pentad.rooms.avatars.models import CorpusDocument, Passage
+from pentad.rooms.avatars.models import CorpusDocument, Pages, Passage
 from pentad.rooms.avatars.opened import OpenedAvatar
 from pentad.rooms.avatars.rendering import rendered
 from pentad.rooms.avatars.retrieval import check_given
@@ -52,6 +52,13 @@ class CheckedCitation:
     quote: str | None = None
     char_start: int | None = None
     char_end: int | None = None
+
+    @property
+    def pages(self) -> Pages | None:
+        """The pages of the words themselves; their passage may go over more."""
+        if self.passage is None or self.char_start is None or self.char_end is None:
+            return None
+        return self.passage.pages(self.char_start - self.passage.char_start, self.char_end - self.passage.char_start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,14 +228,11 @@ def _near(passage: Passage, words: list[str], match: Match) -> CheckedCitation:
 
 
 def _page_problem(found: CheckedCitation, cited: Cited) -> tuple[str, ...]:
-    passage = found.passage
-    if cited.page is None or passage is None:
+    pages = found.pages
+    if cited.page is None or pages is None:
         return ()
-    if passage.page is None:
+    if pages.first is None:
         return ("the source has no pages",)
-    last = passage.page if passage.page_end is None else passage.page_end
-    pages = {str(number) for number in range(passage.page, last + 1)}
-    pages |= {page for page in (passage.printed_page, passage.printed_page_end) if page is not None}
-    if str(cited.page) in pages:
+    if pages.has(cited.page):
         return ()
-    return (f"it is on page {passage.cited_page}, not on {str(cited.page)[:20]}",)
+    return (f"it is on page {pages.first}, not on {str(cited.page)[:20]}",)

@@ -124,21 +124,33 @@ class Passage:
             if begin < end and start < stop
         ]
         if not inside:
-            return Pages(self.cited_page, self.cited_page_end, self.page)
+            return Pages(self.cited_page, self.cited_page_end, self.page, self.page_end)
         (page, _, printed, _), (_, page_end, _, printed_end) = inside[0], inside[-1]
-        return Pages(_cited(printed, page), _cited(printed_end, page_end), page)
+        return Pages(_cited(printed, page), _cited(printed_end, page_end), page, page_end)
 
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Where a part of a passage stands: pages as a reader looks them up, and the page of the file it begins on."""
+    """Where a part of a passage stands: pages as a reader looks them up, and the pages of the file."""
 
     first: int | str | None
     last: int | str | None
     physical: int | None
+    physical_end: int | None
+
+    def has(self, page: int | str) -> bool:
+        """Whether a page somebody names, by what is printed on it or by its place in the file, is one of them."""
+        return any(_between(page, *ends) for ends in ((self.first, self.last), (self.physical, self.physical_end)))
 
 
 def _cited(printed: str | None, page: int | None) -> int | str | None:
     if printed is None:
         return page
     return int(printed) if printed.isdecimal() else printed
+
+
+def _between(page: int | str, first: int | str | None, last: int | str | None) -> bool:
+    named, last = str(page).strip(), first if last is None else last
+    if isinstance(first, int) and isinstance(last, int) and named.isdecimal():
+        return first <= int(named) <= last
+    return named in (str(end) for end in (first, last) if end is not None)

@@ -130,12 +130,12 @@ def draft_verdicts(avatar: "OpenedAvatar", checked: "CheckedDraft") -> CheckedDr
 
 def citation_verdict(avatar: "OpenedAvatar", checked: "CheckedCitation") -> CheckedCitationShown:
     """Whether a citation holds, and where its words stand."""
-    passage = checked.passage
+    passage, pages = checked.passage, checked.pages
     place: dict[str, Any] = {"page": None}
     if passage is not None:
         place = {
             "source": passage.source,
-            "page": passage.cited_page,
+            "page": None if pages is None else pages.first,
             "source_id": passage.source_id,
             "chunk_id": passage.id,
             "section": passage.section,
