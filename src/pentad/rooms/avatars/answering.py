@@ -17,6 +17,7 @@ from pentad.rooms.avatars.drafting.extractive import best_sentences, ranked_sent
 from pentad.rooms.avatars.gate import Decision, Reason, Retrieved, Scored, decide
 from pentad.rooms.avatars.likeness import Likeness
 from pentad.rooms.avatars.persona import closest, quoted, silent
+from pentad.rooms.avatars.pertinence import shows_answer
 from pentad.rooms.avatars.rendering import rendered
 from pentad.rooms.avatars.retrieval import Corpus, Given, check_given, retrieve
 from pentad.rooms.avatars.verification.drafts import from_reply
@@ -150,7 +151,7 @@ class Answering:
                 agreement=plan.found.ranking.features.agreement or plan.found.retrieval == "lexical",
                 sources=len({sentence.passage.document for sentence in draft.sentences}),
                 quoted=exact,
-                direct=not draft.lead,
+                direct=not draft.lead and self._is_shown(plan, draft),
                 judged=draft.judged,
             )
         )
@@ -199,6 +200,13 @@ class Answering:
     def _is_direct(self, plan: Plan, sentences: Sequence[Sentence]) -> bool:
         """Whether quotes may stand as the answer, or only as the nearest thing there is."""
         return plan.decision.probability >= _DIRECT_PROBABILITY and self._covered(plan, sentences) >= _DIRECT_COVERAGE
+
+    def _is_shown(self, plan: Plan, draft: Draft) -> bool:
+        """Whether quotes that were chosen by their nearness show that they answer; a model chose for what it read."""
+        if draft.mode != "extractive":
+            return True
+        idf = plan.found.ranking.idf
+        return shows_answer(plan.question, runs(draft.sentences), idf, self.corpus.persona.name)
 
     @staticmethod
     def _covered(plan: Plan, sentences: Sequence[Sentence]) -> float:

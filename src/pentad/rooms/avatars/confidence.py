@@ -32,6 +32,7 @@ class Grounds:
     quoted: float
     """The share of statements that are word for word."""
     direct: bool = True
+    """Whether the quotes themselves show that they answer; however well they were found, that does not."""
     judged: bool = False
 
 

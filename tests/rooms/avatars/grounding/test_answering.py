@@ -277,3 +277,9 @@ async def test_a_panel_pairs_what_is_said_on_the_same_thing(keeper: HeldCorpus, 
     rival = replace(keeper.speaking_as(id="rival"), held=changed)
     apart = await panel(SLUICES, [mine, Answering(rival, likeness)], likeness)
     assert any(pair.sign == "'27' against '31'" for pair in apart.differences)
+
+
+async def test_quotes_on_the_subject_without_the_answer_are_never_sure(avatar: Answering):
+    answer = await avatar.answer("Who inspected the sluices of the Lower Marsh in 1934?")
+    assert not answer.abstained
+    assert answer.confidence in ("low", "medium")

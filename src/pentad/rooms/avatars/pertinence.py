@@ -1,0 +1,104 @@
+"""Whether quotes show by their own words that they answer a question, and are not just about the same thing.
+
+How well passages were found says nothing on that: a near miss is found as well as an answer. So one quote has to hold
+practically all that the question is about, each of its numbers and names, and something of the kind that is asked for.
+This shows no truth, and words can still meet by chance; what fails it may be an answer, but nobody should be sure.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from pentad.rooms.avatars.verification.evidence import Sentence
+from pentad.rooms.avatars.verification.facts import check_facts, names_in
+from pentad.rooms.avatars.verification.numbers import numbers_in
+from pentad.search.text import STOP_WORDS, query_terms, stem, terms, words
+
+PRACTICALLY_ALL: Final = 0.95
+_ASKING_WORDS: Final = (
+    "whom whose many much often long far old tell say said think thought mean means about describe explain please"
+)
+_ASKING: Final = frozenset(map(stem, _ASKING_WORDS.split()))
+"""They say what is wanted; an answer does without them."""
+_POINTING_WORDS: Final = "he she it they him her them his hers its their theirs this that these those"
+_POINTING: Final = frozenset(_POINTING_WORDS.split())
+"""They stand for what is not said: one telling word beside them is too little to know what they mean."""
+_PERSON: Final = frozenset(("who", "whom", "whose"))
+_NUMBERED: Final = frozenset(("when", "many", "much"))
+_HOW_MANY: Final = re.compile(r"\bhow many (\w+)", re.IGNORECASE)
+_PASSIVE_QUESTION: Final = re.compile(
+    r"\s*(?:when|where|why|how)(?: and \w+)? (?:is|are|was|were) (?P<object>.+)"
+    r" (?P<verb>\w+ed|built|made|born|kept|held|found|written|sent|sold|lost|taken)\b",
+    re.IGNORECASE,
+)
+_PASSIVE: Final = frozenset(("is", "are", "was", "were", "be", "been", "being"))
+_PASSIVE_GAP: Final = 2
+
+
+def shows_answer(
+    question: str, quotes: Sequence[Sequence[Sentence]], weights: Mapping[str, float], speaker: str
+) -> bool:
+    """Whether one of the quotes does, each a run of sentences. `weights` are of the stems that were searched for."""
+    if len(_telling(weights, speaker)) < (2 if _POINTING & set(words(question)) else 1):
+        return False
+    return any(_shows(question, quote, weights, speaker) for quote in quotes)
+
+
+def _shows(question: str, quote: Sequence[Sentence], weights: Mapping[str, float], speaker: str) -> bool:
+    text = " ".join(sentence.text for sentence in quote)
+    place = [part for part in (quote[0].passage.source, quote[0].passage.section) if part]
+    if _held(weights, (text, *place), speaker) < PRACTICALLY_ALL:
+        return False
+    facts = check_facts(question, (text, *place), (speaker, *speaker.split()))
+    if facts.numbers or facts.names:
+        return False
+    return _has_kind(question, text) and _is_done_to(question, [sentence.text for sentence in quote])
+
+
+def _telling(weights: Mapping[str, float], speaker: str) -> dict[str, float]:
+    aside = _ASKING | _POINTING | set(terms(speaker))
+    return {term: weight for term, weight in weights.items() if term not in aside}
+
+
+def _held(weights: Mapping[str, float], texts: Sequence[str], speaker: str) -> float:
+    """The share of what is asked about, by weight, that the texts have. Whose corpus it is need not be said in it."""
+    telling = _telling(weights, speaker)
+    total = sum(telling.values())
+    theirs = {term for text in texts for term in terms(text)}
+    return sum(weight for term, weight in telling.items() if term in theirs) / total if total else 0.0
+
+
+def _has_kind(question: str, text: str) -> bool:
+    """Whether a person, a number of things or a time that is asked for is there, besides those in the question."""
+    asked = words(question)
+    if _PERSON & set(asked) and not any(set(words(name.written)) - set(asked) for name in names_in(text)):
+        return False
+    known = {number.value for number in numbers_in(question)}
+    fresh = [number for number in numbers_in(text) if number.value not in known]
+    if (counted := _HOW_MANY.search(question)) is not None:
+        return any(number.counts == stem(counted[1].lower()) for number in fresh)
+    return bool(fresh) or not _NUMBERED & set(asked)
+
+
+def _is_done_to(question: str, sentences: Sequence[str]) -> bool:
+    """Whether what the question has something done to (`who founded the club?`) has it done to it in a sentence.
+
+    In `the club founded a prize` it is the club that does. A question of another form passes.
+    """
+    asked = words(question)
+    if len(asked) > 1 and asked[0] == "who" and asked[1] not in STOP_WORDS:
+        verb, objects = asked[1], asked[2:]
+    elif (passive := _PASSIVE_QUESTION.match(question)) is not None:
+        verb, objects = passive["verb"].lower(), words(passive["object"])
+    else:
+        return True
+    stems = set(query_terms(" ".join(objects)))
+    return any(_undergoes(verb, stems, words(sentence)) for sentence in sentences)
+
+
+def _undergoes(verb: str, objects: set[str], sentence: Sequence[str]) -> bool:
+    for at in (place for place, word in enumerate(sentence) if word == verb):
+        passive = _PASSIVE & set(sentence[max(0, at - _PASSIVE_GAP) : at]) or "by" in sentence[at + 1 : at + 2]
+        if passive or objects & {stem(word) for word in sentence[at + 1 :]}:
+            return True
+    return False
