@@ -18,5 +18,6 @@ def steady(text: str) -> str:
 
 @pytest.mark.requirement("dir:docs:page")
 def test_the_page_shows_what_the_room_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PENTAD_SEARCH_EMBEDDER", "none")  # what the page shows must not depend on a pulled model
     tour = tour_named(monkeypatch, "directory_tour")
     check_page(ROOT / "docs" / "directory.md", tour, "directory", tmp_path, steady)
