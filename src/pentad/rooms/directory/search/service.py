@@ -165,11 +165,13 @@ class _Pages:
         return [*shown, *(scaled(hit, head.strongest) for hit in more)], total + len(head.only_near)
 
     def _of_words(self, start: int, wanted: int, without: Sequence[int]) -> tuple[list[Hit], int]:
-        first = start // WINDOW * WINDOW
-        size = ALL if wanted >= ALL - start else ((start - first + wanted) // WINDOW + 1) * WINDOW
-        ordered = self.ranking.window(self.rows, self.plan, first, size, without)
-        hits = [hit for _, hit in ordered[start - first : start - first + wanted]]
-        if len(ordered) < size and (ordered or not first):
-            return hits, first + len(ordered)
+        hits: list[Hit] = []
+        if wanted:
+            first = start // WINDOW * WINDOW
+            size = ALL if wanted >= ALL - start else ((start - first + wanted) // WINDOW + 1) * WINDOW
+            ordered = self.ranking.window(self.rows, self.plan, first, size, without)
+            hits = [hit for _, hit in ordered[start - first : start - first + wanted]]
+            if len(ordered) < size and (ordered or not first):
+                return hits, first + len(ordered)
         conditions = (self.ranking.known_at(), self.ranking.others(without))
         return hits, count(self.rows, self.plan, self.ranking.source(), conditions)
