@@ -1,8 +1,8 @@
 """What keeping objects costs: Pentad beside a server written for the purpose, and beside Kinto.
 
 One client asks one thing after the other over one connection, so a time is what a caller waits; only the load comes
-over four connections at once. Servers take turns in short rounds, medians are shown, and every answer is checked. CPU
-time is that of the server's process.
+over four connections at once (Kinto, which refuses that, over one). Servers take turns in short rounds, medians are
+shown, and every answer is checked. CPU time is that of the server's process.
 """
 
 from collections.abc import Callable, Iterator, Sequence
