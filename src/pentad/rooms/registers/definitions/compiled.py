@@ -36,6 +36,7 @@ from pentad.rooms.registers.definitions.writing_back import check_write_back
 
 BOUNDS: Final = SchemaBounds()
 LONGEST_SEARCH_TEXT: Final = 100_000
+_NESTED: Final = frozenset({dict, list})
 _NO_FACTS: Final[Mapping[str, Any]] = {}
 
 
@@ -161,7 +162,7 @@ class CompiledSchema:
         values: Iterable[Any] = data.values()
         if self.unsearched:
             values = [value for name, value in data.items() if name not in self.unsearched]
-        return "\n".join(_collect(values, []))[:LONGEST_SEARCH_TEXT]
+        return "\n".join(_texts(values))[:LONGEST_SEARCH_TEXT]
 
     def targets(self, data: Mapping[str, Any]) -> list[tuple[Reference, str]]:
         """Every other object this one points at, with the relation by which it does."""
@@ -255,13 +256,9 @@ def _values(node: Any, path: tuple[str, ...]) -> Iterator[Any]:
     yield node
 
 
-def _collect(values: Iterable[Any], into: list[str]) -> list[str]:
-    for value in values:
-        kind: type[object] = value.__class__
-        if kind is str:
-            into.append(value)
-        elif kind is dict:
-            _collect(value.values(), into)
-        elif kind is list:
-            _collect(value, into)
-    return into
+def _texts(values: Iterable[Any]) -> list[str]:
+    """The texts among some values first, then those inside of the others."""
+    found = [value for value in values if value.__class__ is str]
+    for value in [value for value in values if value.__class__ in _NESTED]:
+        found += _texts(value.values() if value.__class__ is dict else value)
+    return found

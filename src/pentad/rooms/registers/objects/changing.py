@@ -13,7 +13,7 @@ from pentad.rooms.registers.models import Pair, StoredObject
 from pentad.rooms.registers.objects import integrity, locks
 from pentad.rooms.registers.objects.drafts import Draft, Held, after
 from pentad.rooms.registers.objects.making import caller_facts
-from pentad.rooms.registers.objects.refusals import SHORT, check_version, missing, refuse_long
+from pentad.rooms.registers.objects.refusals import check_version, may_be_long, missing, refuse_long
 from pentad.rooms.registers.objects.reports import ChangeAction
 from pentad.rooms.registers.objects.steps import Task
 
@@ -80,5 +80,5 @@ class ChangedObjects:
         )
 
     def _refuse_long(self, pair: Pair, stored: StoredObject) -> None:
-        if len(stored.text) > SHORT:
+        if may_be_long(stored.text):
             refuse_long(self._definitions.facts(pair.definition).indexes.texts, stored.data)

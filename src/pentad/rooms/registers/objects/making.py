@@ -13,7 +13,7 @@ from pentad.rooms.registers.models import Operation, StoredObject
 from pentad.rooms.registers.objects import integrity
 from pentad.rooms.registers.objects.carrying import carried_off
 from pentad.rooms.registers.objects.drafts import Carried, Draft
-from pentad.rooms.registers.objects.refusals import SHORT, chosen_uuid, refuse_long
+from pentad.rooms.registers.objects.refusals import chosen_uuid, may_be_long, refuse_long
 from pentad.rooms.registers.objects.steps import Task
 
 
@@ -57,7 +57,7 @@ class NewObjects:
         carried: Mapping[str, Carried] | None = None
         if self._carried:
             data, text, carried = carried_off(definition, data, {})
-        if len(text) > SHORT:
+        if may_be_long(text):
             refuse_long(self._long, data)
         stored = StoredObject(
             0, fresh if operation.uuid is None else chosen_uuid(operation.uuid), pair.register.id, pair.schema.id, 1,

@@ -10,8 +10,8 @@ from pentad.rooms.registers.objects.integrity import values_at
 from pentad.rooms.registers.query.expressions import LONGEST_INDEXED_TEXT
 from pentad.rooms.registers.query.tree import Path
 
-SHORT: Final = LONGEST_INDEXED_TEXT // 4
-"""Characters of an object's text that cannot hold a text too long for an index."""
+_SHORT: Final = LONGEST_INDEXED_TEXT // 4
+"""Characters that are never more bytes than an index takes."""
 
 
 def missing(pair: Pair, ref: int | str | None) -> NotFound:
@@ -47,12 +47,17 @@ def chosen_uuid(uuid: str) -> str:
     return canonical
 
 
+def may_be_long(text: str) -> bool:
+    """Whether the JSON text of an object has room for a text too long for an index."""
+    return len(text) > (LONGEST_INDEXED_TEXT if text.isascii() else _SHORT)
+
+
 def refuse_long(paths: Sequence[Path], data: Mapping[str, Any]) -> None:
     """A text in an indexed property has to fit into the index."""
     for path in paths:
         values = [data.get(str(path[0]))] if len(path) == 1 else values_at(data, [str(step) for step in path])
         for value in values:
-            if isinstance(value, str) and len(value) > SHORT and len(value.encode()) > LONGEST_INDEXED_TEXT:
+            if isinstance(value, str) and len(value) > _SHORT and len(value.encode()) > LONGEST_INDEXED_TEXT:
                 where = "/" + "/".join(map(str, path))
                 raise InvalidInput(
                     f"{where} is indexed and has more than {LONGEST_INDEXED_TEXT} bytes.",
