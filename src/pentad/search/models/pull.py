@@ -76,14 +76,21 @@ def _put(models: Path, model: CatalogueModel, files: Mapping[str, bytes]) -> Non
             _write(building / name, content)
         _write(building / MANIFEST_FILE, json.dumps(_manifest(model, files), indent=2).encode() + b"\n")
         _flush_folder(building)
-        _swap(building, models / model.id)
+        _swap(building, models, model)
         _flush_folder(models)
     finally:
         shutil.rmtree(building, ignore_errors=True)
 
 
-def _swap(building: Path, final: Path) -> None:
-    """Rename; what lies there already, damaged, is put aside first. Whoever was quicker has made the same."""
+def _swap(building: Path, models: Path, model: CatalogueModel) -> None:
+    """Rename into place. Whoever was quicker has made the same; what lies there damaged is put aside first."""
+    final = models / model.id
+    with contextlib.suppress(OSError):
+        building.rename(final)
+        return
+    there = find_model([models], model)
+    if there is not None and there.is_whole():
+        return
     replaced = Path(tempfile.mkdtemp(dir=final.parent, prefix=_REPLACED))
     try:
         with contextlib.suppress(FileNotFoundError):

@@ -127,7 +127,7 @@ class Publications:
 
     async def list(self, limit: int = 0, offset: int = 0) -> "list[Publication]":
         """The latest first; a limit of 0 is none."""
-        sql = f"SELECT {_COLUMNS} FROM directory_publications ORDER BY id DESC LIMIT ? OFFSET ?"  # noqa: S608  own columns
+        sql = f"SELECT {_COLUMNS} FROM directory_publications ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?"  # noqa: S608  own columns
         found = await self._database.read(lambda rows: rows.all(sql, limit or 2**62, offset))
         return [_publication(row) for row in found]
 

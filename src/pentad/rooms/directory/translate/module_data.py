@@ -51,8 +51,8 @@ def _connected(server: dict[str, Any], losses: list[Loss], path: str) -> dict[st
     losses.extend(Loss(f"{path}.{name}", "a module of 1.x has no place for it") for name in lost)
     kind = str(server.get("type"))
     connection = {"type": _UP.get(kind, "stdio")} | {name: server[name] for name in _CONNECTION if name in server}
-    made = {"name": server.get("name"), "description": server.get("description"), "connections": [connection]}
-    return without_nothing(made | {name: server.get(name) for name in _OFFERED})
+    said = {name: server[name] for name in ("name", "description", *_OFFERED) if name in server}
+    return said | {"connections": [connection]}
 
 
 def _served(given: dict[str, Any], losses: list[Loss], path: str) -> dict[str, Any]:
