@@ -117,7 +117,14 @@ def opened_node(directory: "Parts") -> Node:
     if not directory.platform.settings.get("client_server_address"):
         return LocalNode(directory)
     from pentad.rooms.directory.wire.client_settings import client_settings
+    from pentad.rooms.directory.wire.oidc import OidcTokens
     from pentad.rooms.directory.wire.remote import RemoteNode
 
-    settings = client_settings(directory.platform.settings)
-    return LocalNode(directory) if settings is None else RemoteNode(settings)
+    platform = directory.platform
+    settings = client_settings(platform.settings)
+    if settings is None:
+        return LocalNode(directory)
+    is_oidc = settings.mode == "oidc"
+    return RemoteNode(
+        settings, OidcTokens(settings, platform.fetcher, platform.data, platform.clock) if is_oidc else None
+    )

@@ -14,6 +14,7 @@ from grpc import aio
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import Misconfigured, Unavailable
 from pentad.rooms.directory.wire.client_settings import ClientSettings, file_bytes
+from pentad.rooms.directory.wire.oidc import OidcTokens
 from pentad.rooms.directory.wire.workload import Identity, fetched_identity, fetched_token, identity_of_token
 
 IDENTITY_SECONDS: Final = 600.0
@@ -32,8 +33,11 @@ _OPTIONS: Final[list[tuple[str, Any]]] = [
 class Channel:
     """One connection, kept for many calls."""
 
-    def __init__(self, settings: ClientSettings, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self, settings: ClientSettings, *, tokens: OidcTokens | None = None, clock: Clock | None = None
+    ) -> None:
         self._settings = settings
+        self._tokens = tokens
         self._clock = clock or SystemClock()
         self._open: aio.Channel | None = None
         self._open_until = 0.0
@@ -46,7 +50,7 @@ class Channel:
         async with self._making:
             if self._open is None or self._clock.monotonic() >= self._open_until:
                 made = await self._made()
-                await self.close()
+                await self._drop()
                 self._open = made
                 renewed = self._settings.mode in ("x509", "jwt")
                 self._open_until = self._clock.monotonic() + IDENTITY_SECONDS if renewed else float("inf")
@@ -55,12 +59,25 @@ class Channel:
     async def metadata(self) -> list[tuple[str, str]]:
         """What goes with each call."""
         settings = self._settings
+        if self._tokens is not None:
+            return [("authorization", f"Bearer {await self._tokens.token()}")]
         if settings.mode in ("jwt", "jwt-tls") and self._clock.monotonic() >= self._token_until:
             self._token = await fetched_token(settings.spiffe_socket, settings.audience, settings.deadline)
             self._token_until = self._clock.monotonic() + TOKEN_SECONDS
         return [("authorization", f"Bearer {self._token}")] if self._token else []
 
+    def refused(self) -> None:
+        """The other side did not accept what went with a call."""
+        if self._tokens is not None:
+            self._tokens.refused()
+
     async def close(self) -> None:
+        """End the connection, and a login that is waited for."""
+        await self._drop()
+        if self._tokens is not None:
+            await self._tokens.close()
+
+    async def _drop(self) -> None:
         """Calls under way get a moment to end."""
         opened, self._open = self._open, None
         if opened is not None:

@@ -6,9 +6,10 @@ from typing import Any, Final, TypeVar
 from google.protobuf.message import Message
 from grpc import StatusCode, aio
 
-from pentad.kernel.errors import Unavailable
+from pentad.kernel.errors import PentadError, Unavailable
 from pentad.rooms.directory.wire.channels import Channel
 from pentad.rooms.directory.wire.client_settings import ClientSettings
+from pentad.rooms.directory.wire.oidc import OidcTokens
 from pentad.rooms.directory.wire.statuses import error_of
 
 M = TypeVar("M", bound=Message)
@@ -25,10 +26,10 @@ class BrokenStream(Unavailable):
 class WireClient:
     """Speaks to the directory at an address."""
 
-    def __init__(self, settings: ClientSettings) -> None:
+    def __init__(self, settings: ClientSettings, tokens: OidcTokens | None = None) -> None:
         self.address = settings.address
         self._deadline = settings.deadline
-        self._channel = Channel(settings)
+        self._channel = Channel(settings, tokens=tokens)
 
     async def close(self) -> None:
         await self._channel.close()
@@ -40,7 +41,7 @@ class WireClient:
         try:
             return await ask(request, timeout=self._deadline, metadata=await self._channel.metadata())
         except aio.AioRpcError as error:
-            raise error_of(error.code(), error.details() or "", self.address) from None
+            raise self._failure(error) from None
 
     async def many(self, method: str, request: Message, answer: type[M]) -> AsyncIterator[M]:
         """One request, a stream of answers."""
@@ -74,9 +75,14 @@ class WireClient:
         except aio.AioRpcError as error:
             if error.code() is StatusCode.INTERNAL and error.details() == LOST_STATUS:
                 raise BrokenStream(f"The directory at {self.address} ended the stream.") from None
-            raise error_of(error.code(), error.details() or "", self.address) from None
+            raise self._failure(error) from None
         finally:
             call.cancel()
+
+    def _failure(self, error: aio.AioRpcError) -> PentadError:
+        if error.code() is StatusCode.UNAUTHENTICATED:
+            self._channel.refused()
+        return error_of(error.code(), error.details() or "", self.address)
 
 
 def _serialized(message: Message) -> bytes:

@@ -5,16 +5,33 @@ whoever has those set has Pentad set. A wrong mode or a missing file is told whe
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from pentad.kernel.errors import Misconfigured
 from pentad.settings.model import is_loopback
 
 MODES: Final = ("none", "insecure", "tls", "x509", "jwt", "jwt-tls", "token", "oidc")
 DEADLINE_SECONDS: Final = 10.0
+CALLBACK_PORT: Final = 8484
+AUTH_SECONDS: Final = 300.0
 _VARIABLE: Final = "DIRECTORY_CLIENT_"
+
+
+@dataclass(frozen=True, slots=True)
+class OidcSettings:
+    """Who gives out tokens for the other directory, and to whom."""
+
+    issuer: str = ""
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    scopes: str = ""
+    audience: str = ""
+    redirect_uri: str = f"http://localhost:{CALLBACK_PORT}/callback"
+    callback_port: int = CALLBACK_PORT
+    auth_timeout: float = AUTH_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +40,7 @@ class ClientSettings:
 
     address: str
     mode: str = "insecure"
-    token: str = ""
+    token: str = field(default="", repr=False)
     audience: str = ""
     spiffe_socket: str = ""
     spiffe_token: str = ""
@@ -33,6 +50,7 @@ class ClientSettings:
     server_name: str = ""
     skip_verify: bool = False
     deadline: float = DEADLINE_SECONDS
+    oidc: OidcSettings = field(default_factory=OidcSettings)
 
     @property
     def host_and_port(self) -> tuple[str, int]:
@@ -57,7 +75,8 @@ def client_settings(settings: Mapping[str, Any]) -> ClientSettings | None:
         key_file=given["tls_key_file"],
         server_name=given["tls_server_name"],
         skip_verify=given["tls_skip_verify"].lower() in ("true", "1", "yes", "t"),
-        deadline=_seconds(given["timeout"]),
+        deadline=_seconds(given["timeout"], "client_timeout", DEADLINE_SECONDS, 600),
+        oidc=_oidc(given),
     )
     _check(made)
     return made
@@ -74,6 +93,8 @@ def file_bytes(path: str, variable: str) -> bytes:
 _KEYS: Final = (
     "server_address", "auth_mode", "auth_token", "jwt_audience", "spiffe_socket_path", "spiffe_token",
     "tls_ca_file", "tls_cert_file", "tls_key_file", "tls_server_name", "tls_skip_verify", "timeout",
+    "oidc_issuer", "oidc_client_id", "oidc_client_secret", "oidc_scopes", "oidc_audience", "oidc_redirect_uri",
+    "oidc_callback_port", "oidc_auth_timeout",
 )  # fmt: skip
 
 
@@ -88,7 +109,7 @@ def _address(text: str) -> str:
 def _mode(given: Mapping[str, str]) -> str:
     mode = given["auth_mode"].lower()
     if not mode:
-        return "oidc" if given["auth_token"] else "insecure"
+        return "oidc" if given["auth_token"] or given["oidc_issuer"] or given["oidc_client_id"] else "insecure"
     if mode not in MODES:
         raise Misconfigured(
             f"{_VARIABLE}AUTH_MODE is {mode!r}, which is unsupported.",
@@ -97,14 +118,30 @@ def _mode(given: Mapping[str, str]) -> str:
     return mode
 
 
-def _seconds(text: str) -> float:
+def _seconds(text: str, name: str, usual: float, most: int) -> float:
     try:
-        seconds = float(text or DEADLINE_SECONDS)
+        seconds = float(text or usual)
     except ValueError:
         seconds = 0.0
-    if not 0 < seconds <= 600:
-        raise Misconfigured(f"client_timeout is {text!r}.", hint="It is a number of seconds, up to 600.")
+    if not 0 < seconds <= most:
+        raise Misconfigured(f"{name} is {text!r}.", hint=f"It is a number of seconds, up to {most}.")
     return seconds
+
+
+def _oidc(given: Mapping[str, str]) -> OidcSettings:
+    port = given["oidc_callback_port"] or str(CALLBACK_PORT)
+    if not port.isdecimal() or not 0 < int(port) <= 65_535:
+        raise Misconfigured(f"{_VARIABLE}OIDC_CALLBACK_PORT is {port!r}.", hint="It is a number up to 65535.")
+    return OidcSettings(
+        issuer=given["oidc_issuer"].rstrip("/"),
+        client_id=given["oidc_client_id"],
+        client_secret=given["oidc_client_secret"],
+        scopes=" ".join(given["oidc_scopes"].replace(",", " ").split()),
+        audience=given["oidc_audience"],
+        redirect_uri=given["oidc_redirect_uri"] or f"http://localhost:{int(port)}/callback",
+        callback_port=int(port),
+        auth_timeout=_seconds(given["oidc_auth_timeout"], f"{_VARIABLE}OIDC_AUTH_TIMEOUT", AUTH_SECONDS, 3_600),
+    )
 
 
 def _check(made: ClientSettings) -> None:
@@ -113,10 +150,11 @@ def _check(made: ClientSettings) -> None:
         "jwt": [("SPIFFE_SOCKET_PATH", made.spiffe_socket), ("JWT_AUDIENCE", made.audience)],
         "jwt-tls": [("SPIFFE_SOCKET_PATH", made.spiffe_socket), ("JWT_AUDIENCE", made.audience)],
         "token": [("SPIFFE_TOKEN", made.spiffe_token)],
-        "oidc": [("AUTH_TOKEN", made.token)],
     }.get(made.mode, [])
     if missing := [_VARIABLE + name for name, value in wanted if not value]:
         raise Misconfigured(f"The auth mode {made.mode} needs {' and '.join(missing)}.", hint="Set what is missing.")
+    if made.mode == "oidc" and not made.token:
+        _check_oidc(made.oidc)
     if bool(made.cert_file) != bool(made.key_file):
         raise Misconfigured(f"{_VARIABLE}TLS_CERT_FILE and _TLS_KEY_FILE belong together.", hint="Set both or neither.")
     files = {"TLS_CA_FILE": made.ca_file, "TLS_CERT_FILE": made.cert_file, "TLS_KEY_FILE": made.key_file}
@@ -127,4 +165,28 @@ def _check(made: ClientSettings) -> None:
         raise Misconfigured(
             f"{_VARIABLE}AUTH_TOKEN would travel as plain text to {made.address}.",
             hint="Use the auth mode oidc, which sends it over TLS.",
+        )
+
+
+def _check_oidc(oidc: OidcSettings) -> None:
+    if not oidc.issuer or not oidc.client_id:
+        raise Misconfigured(
+            f"The auth mode oidc needs {_VARIABLE}AUTH_TOKEN, or {_VARIABLE}OIDC_ISSUER and {_VARIABLE}OIDC_CLIENT_ID.",
+            hint="Set what is missing.",
+        )
+    try:
+        issuer, redirect = urlsplit(oidc.issuer), urlsplit(oidc.redirect_uri)
+    except ValueError:
+        raise Misconfigured(
+            f"{_VARIABLE}OIDC_ISSUER or _OIDC_REDIRECT_URI is not a URL.", hint="Check the brackets."
+        ) from None
+    if issuer.scheme not in ("http", "https") or not issuer.hostname or issuer.query or issuer.fragment:
+        raise Misconfigured(f"{_VARIABLE}OIDC_ISSUER is not a URL.", hint="Write it as in https://login.example.org.")
+    if issuer.scheme == "http" and not is_loopback(issuer.hostname):
+        raise Misconfigured(
+            f"{_VARIABLE}OIDC_ISSUER would get secrets as plain text at {issuer.hostname}.", hint="Use its https URL."
+        )
+    if redirect.scheme not in ("http", "https") or not redirect.hostname:
+        raise Misconfigured(
+            f"{_VARIABLE}OIDC_REDIRECT_URI is not a URL.", hint="Write it as in http://localhost:8484/callback."
         )

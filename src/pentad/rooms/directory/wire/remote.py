@@ -15,6 +15,7 @@ from pentad.rooms.directory.models import Pushed, Record
 from pentad.rooms.directory.search.query import Found, Hit, Query
 from pentad.rooms.directory.wire.client import BrokenStream, WireClient
 from pentad.rooms.directory.wire.client_settings import ClientSettings
+from pentad.rooms.directory.wire.oidc import OidcTokens
 from pentad.rooms.directory.wire.protos import core_pb2, naming_pb2, search_pb2, sign_pb2
 from pentad.rooms.directory.wire.statuses import NotOffered
 from pentad.rooms.directory.wire.structs import decoded_record, encoded_struct, length_delimited
@@ -60,9 +61,9 @@ class RemoteNameVerdict:
 class RemoteNode:
     """The directory at an address."""
 
-    def __init__(self, settings: ClientSettings) -> None:
+    def __init__(self, settings: ClientSettings, tokens: OidcTokens | None = None) -> None:
         self.address = settings.address
-        self._client = WireClient(settings)
+        self._client = WireClient(settings, tokens)
 
     async def close(self) -> None:
         await self._client.close()
