@@ -167,7 +167,8 @@ async def test_a_secret_goes_into_the_header_unless_the_issuer_takes_forms(issue
 async def test_another_client_or_audience_has_a_token_of_its_own(issuer: LocalIssuer, tmp_path: Path) -> None:
     differing: list[dict[str, Any]] = [{}, {"audience": "other"}, {"client_id": "x"}]
     for number, settings in enumerate(differing, start=1):
-        oidc = OidcSettings(**{"issuer": issuer.url, "client_id": "pentad", "client_secret": SECRET, **settings})
+        whole: dict[str, Any] = {"issuer": issuer.url, "client_id": "pentad", "client_secret": SECRET, **settings}
+        oidc = OidcSettings(**whole)
         fetcher = HttpFetcher()
         tokens = OidcTokens(ClientSettings("127.0.0.1:1", "oidc", oidc=oidc), fetcher, tmp_path, Clock())
         assert await tokens.token() == f"token-{number}"
