@@ -144,7 +144,7 @@ async def test_a_token_that_is_given_asks_nobody(tmp_path: Path) -> None:
 
 
 async def test_the_clients_secret_gets_a_token_that_is_kept(issuer: LocalIssuer, tmp_path: Path) -> None:
-    asked = {"client_secret": SECRET, "scopes": "dir read", "audience": "dir.example.org"}
+    asked: dict[str, Any] = {"client_secret": SECRET, "scopes": "dir read", "audience": "dir.example.org"}
     async with tokens_of(issuer.url, tmp_path, **asked) as tokens:
         assert [await tokens.token(), await tokens.token()] == ["token-1", "token-1"]
     async with tokens_of(issuer.url, tmp_path, **asked) as tokens:
