@@ -151,7 +151,8 @@ class Syncs:
 
     async def list(self, limit: int = 0, offset: int = 0) -> "list[Sync]":
         """The latest first, without deleted ones; a limit of 0 is none."""
-        sql = f"SELECT {_COLUMNS} FROM directory_syncs WHERE status <> ? ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?"  # noqa: S608  own columns
+        latest = "ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?"
+        sql = f"SELECT {_COLUMNS} FROM directory_syncs WHERE status <> ? {latest}"  # noqa: S608  own columns
         found = await self._database.read(
             lambda rows: rows.all(sql, int(SyncStatus.DELETED), limit or 2**62, offset)
         )  # fmt: skip
