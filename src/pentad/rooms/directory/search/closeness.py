@@ -13,7 +13,7 @@ import msgspec
 
 from pentad.kernel.ports import Rows
 from pentad.rooms.directory.records.facts import classes_of
-from pentad.rooms.directory.search.plan import ALL, Plan, ids_among, matching
+from pentad.rooms.directory.search.plan import Plan, ids_among, matching
 from pentad.rooms.directory.search.query import Hit, Reason
 from pentad.rooms.directory.search.ranking import WINDOW, Ranking
 from pentad.search.documents import Document
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 MANY: Final = 20_000
 """Records that filters leave: up to so many only these are compared; beyond, the nearest of all are checked first."""
 _NEAR: Final = 200
-_WIDE: Final = 2_000
 _LONGEST_DESCRIPTION: Final = 900
 _DIGITS: Final = 4
 _AFTER: Final = "SELECT record, data FROM directory_texts WHERE record > ? ORDER BY record LIMIT ?"
@@ -55,15 +54,12 @@ class Closeness:
         """The records nearest to the question among those the filters leave, with their cosines."""
         if plan.driver is None and not plan.clauses and not plan.excluded:
             return self.beside.nearest(_NEAR)
-        allowed = matching(self.rows, plan, MANY + 1)
-        if len(allowed) > MANY:
-            wide = self.beside.nearest(_WIDE)
-            left = ids_among(self.rows, plan, list(wide))
-            near = {record: cosine for record, cosine in wide.items() if record in left}
-            if len(wide) < _WIDE or len(near) >= _NEAR:  # all that are near were seen, or enough of them
-                return dict(list(near.items())[:_NEAR])
-            allowed = matching(self.rows, plan, ALL)
-        return self.beside.nearest(_NEAR, allowed)
+        return self.beside.nearest_left(
+            _NEAR,
+            MANY,
+            lambda most: matching(self.rows, plan, most),
+            lambda records: ids_among(self.rows, plan, records),
+        )
 
     def ranked(self, hits: Mapping[int, Hit], near: Mapping[int, float]) -> list[tuple[int, Hit]]:
         """Hits of both arms, best first, the newest first among equals; each says what it owes to which."""
