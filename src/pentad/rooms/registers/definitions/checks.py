@@ -20,6 +20,8 @@ from pentad.rooms.registers.definitions.translation import LINK_TYPES, TYPES, is
 MOST_PROPERTIES: Final = 2_000
 LARGEST_FILE: Final = 100 * 1024 * 1024
 LONGEST_TAG: Final = 50
+SEARCHES: Final = ("words", "hybrid")
+"""How the objects of a schema are searched: by words alone, or by what they mean too."""
 _METADATA: Final = "@self"
 _UNTYPED: Final = ("oneOf", "anyOf", "allOf", "$ref", "$dynamicRef", "enum", "not", "if")
 _FLAGS: Final = (
@@ -56,6 +58,7 @@ def check_body(body: Mapping[str, Any]) -> list[Finding]:
         found.append(
             finding(("properties", _METADATA), "name", "is where an object's metadata is; choose another name")
         )
+    found.extend(_check_search(body))
     count = 0
     for path, node in _definitions(body):
         count += 1
@@ -94,6 +97,15 @@ def unique_sets(body: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return [
         tuple(map(str, cast("list[Any]", entry))) if isinstance(entry, list) else (str(entry),) for entry in entries
     ]
+
+
+def _check_search(body: Mapping[str, Any]) -> Iterator[Finding]:
+    configuration = body.get("configuration")
+    wanted = cast("Mapping[str, Any]", configuration).get("search") if isinstance(configuration, Mapping) else None
+    if wanted is not None and wanted not in SEARCHES:
+        guess = did_you_mean(str(wanted)[:200], SEARCHES) or ""
+        message = f"must be one of {', '.join(SEARCHES)}. {guess}".strip().removesuffix(".")
+        yield finding(("configuration", "search"), "search", message)
 
 
 def finding(path: Path, rule: str, message: str) -> Finding:

@@ -73,6 +73,7 @@ class CompiledSchema:
         self.indexed = tuple(_indexed(properties, self.unique))
         self.soft = body.get("hardValidation") is False
         self.searchable = body.get("searchable") is not False
+        self.hybrid = self.searchable and mapping(body.get("configuration")).get("search") == "hybrid"
         self.unsearched = frozenset(
             name for name, found in properties.items() if found.authorization and "read" in found.authorization
         )
