@@ -36,7 +36,6 @@ from pentad.rooms.registers.definitions.writing_back import check_write_back
 
 BOUNDS: Final = SchemaBounds()
 LONGEST_SEARCH_TEXT: Final = 100_000
-_NESTED: Final = frozenset({dict, list})
 _NO_FACTS: Final[Mapping[str, Any]] = {}
 
 
@@ -258,8 +257,16 @@ def _values(node: Any, path: tuple[str, ...]) -> Iterator[Any]:
 
 
 def _texts(values: Iterable[Any]) -> list[str]:
-    """The texts among some values first, then those inside of the others."""
-    found = [value for value in values if value.__class__ is str]
-    for value in [value for value in values if value.__class__ in _NESTED]:
-        found += _texts(value.values() if value.__class__ is dict else value)
+    """The texts among some values first, then those inside of the others, level by level."""
+    found: list[str] = []
+    levels: list[Iterable[Any]] = [values]
+    for level in levels:
+        for value in level:
+            kind = value.__class__
+            if kind is str:
+                found.append(value)
+            elif kind is list:
+                levels.append(value)
+            elif kind is dict:
+                levels.append(value.values())
     return found

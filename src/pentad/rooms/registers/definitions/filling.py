@@ -5,7 +5,7 @@ Everything works on copies made only where something changes, so that an object 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from pentad.rooms.registers.definitions.computed import Computed, in_order
 from pentad.rooms.registers.definitions.defaults import Default, read_default
@@ -15,6 +15,8 @@ from pentad.rooms.registers.definitions.formats import date_of
 from pentad.rooms.registers.definitions.problems import Problem
 from pentad.rooms.registers.definitions.properties import Property
 from pentad.rooms.registers.definitions.shapes import mapping, members
+
+_DATE: Final = len("2020-01-01")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +52,14 @@ def _is_date(node: Any) -> bool:
 class Filling:
     """The steps of one schema, laid out once."""
 
-    __slots__ = ("_computed", "_root", "_shown")
+    __slots__ = ("_computed", "_dates_only", "_root", "_shown")
 
     def __init__(self, body: Mapping[str, Any], properties: Mapping[str, Property]) -> None:
         rules = {name: found.computed for name, found in properties.items() if found.computed is not None}
         self._root = _level(body)
         self._computed = [(name, rule) for name, rule in in_order(rules) if rule.on == "save"]
         self._shown = [(name, rule) for name, rule in in_order(rules) if rule.on == "read"]
+        self._dates_only = not (self._computed or self._root.defaults or self._root.inside or self._root.listed)
 
     @property
     def needed(self) -> bool:
@@ -66,6 +69,8 @@ class Filling:
         self, data: dict[str, Any], *, now: float, facts: Mapping[str, Any]
     ) -> tuple[dict[str, Any], list[Problem]]:
         """The object with what follows from its schema, and what could not be made to follow."""
+        if self._dates_only and not any(_may_be_cut(data.get(name)) for name in self._root.dates):
+            return data, []
         run = _Filler(data, now, facts)
         filled = run.level(data, self._root, ()) if self._root else data
         return run.compute(filled, self._computed), run.problems
@@ -132,6 +137,11 @@ class _Filler:
         except ExpressionError as error:
             self.problems.append(Problem(path, "default", f"has a default that fails: {error.message.rstrip('.')}"))
             return None
+
+
+def _may_be_cut(value: Any) -> bool:
+    """False for what is no longer than a date, as nearly all dates are."""
+    return value is not None and (value.__class__ is not str or len(value) > _DATE)
 
 
 def _cut(value: Any) -> Any:
