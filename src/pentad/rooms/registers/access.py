@@ -9,7 +9,7 @@ own organisation only.
 What a caller may not see does not exist for it: NotFound, never Forbidden. No I/O here: memberships are in memory.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from pentad.kernel.errors import Forbidden, NotFound, Unauthenticated
@@ -207,8 +207,13 @@ class AccessRules:
         data: dict[str, Any],
         previous: Mapping[str, Any] | None = None,
         owner: str | None = None,
+        named: Collection[str] = (),
     ) -> dict[str, Any]:
-        """The data to store: refused where a protected property would change, with what is hidden carried over."""
+        """The data to store: refused where a protected property would change, with what is hidden carried over.
+
+        `named` are the properties the caller itself gave. What it may not read it could not have known: giving the
+        value it has already is a guess, and refused like any other.
+        """
         guarded = self._guarded_properties(pair)
         principal = caller.principal
         if not guarded or is_admin(principal) or (owner is not None and owner == principal.id):
@@ -217,9 +222,11 @@ class AccessRules:
         before: Mapping[str, Any] = previous or {}
         kept = dict(data)
         for name, block in guarded.items():
-            if name in before and name not in data and not self._allows(principal, block, "read", before):
+            unread = not self._allows(principal, block, "read", before)
+            if unread and name in before and name not in data:
                 kept[name] = before[name]
-            if kept.get(name) != before.get(name) and not self._allows(principal, block, right, before or data):
+            asked = kept.get(name) != before.get(name) or (unread and name in named)
+            if asked and not self._allows(principal, block, right, before or data):
                 raise Forbidden(
                     f"{principal.name!r} may not set the property {name!r} of {pair.schema.slug!r}.",
                     hint="Leave it out of the change.",

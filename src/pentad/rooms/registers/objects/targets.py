@@ -1,6 +1,6 @@
 """Which object each row of a batch is about: by its name, or, for an upsert, by the values of a key."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Dialect, Rows
@@ -13,16 +13,16 @@ from pentad.rooms.registers.objects.steps import Step
 
 
 def find_targets(
-    rows: Rows, dialect: Dialect, pair: Pair, organisation: str, steps: Sequence[Step]
+    rows: Rows, dialect: Dialect, pair: Pair, organisation: str, steps: Sequence[Step], hidden: Collection[str] = ()
 ) -> list[Held | None]:
-    """The objects as the store has them now; an upsert without a usable key fails here."""
+    """The objects as the store has them now; an upsert without a usable key fails here. What is hidden is no key."""
     uuids: list[str | None] = [None] * len(steps)
     found: dict[int, Held | None] = {}
     by_key: dict[tuple[str, ...], list[int]] = {}
     for place, step in enumerate(steps):
         operation = step.operation
         if operation.action == "upsert":
-            if _has_key(pair, step):
+            if _has_key(pair, step, hidden):
                 by_key.setdefault(operation.key, []).append(place)
         elif isinstance(operation.ref, str) and (uuid := as_uuid(operation.ref)):
             uuids[place] = uuid
@@ -59,12 +59,13 @@ def distinct(steps: Sequence[Step], found: Sequence[Held | None]) -> int:
     return len(steps)
 
 
-def _has_key(pair: Pair, step: Step) -> bool:
+def _has_key(pair: Pair, step: Step, hidden: Collection[str]) -> bool:
     names, data = step.operation.key, step.operation.data or {}
-    known = pair.definition.properties
-    if not names or any(name not in known for name in names):
+    declared = pair.definition.properties
+    if not names or any(name not in declared or name in hidden for name in names):
+        known = [name for name in declared if name not in hidden]
         what = f"{', '.join(names)[:80]!r} is no key" if names else "An upsert needs a key"
-        step.fail(InvalidInput(f"{what}.", hint=f"Name properties of the schema: {', '.join(list(known)[:20])}."))
+        step.fail(InvalidInput(f"{what}.", hint=f"Name properties of the schema: {', '.join(known[:20])}."))
         return False
     if any(data.get(name) is None for name in names):
         step.fail(InvalidInput(f"The key ({', '.join(names)}) is not filled.", hint="Give every part of it."))

@@ -98,7 +98,8 @@ class ObjectWriter(ChangedObjects):
         together = 1 if task.pair.definition.written_back else len(steps)
         while steps:
             some = steps[:together]
-            found = find_targets(tx, self._dialect, task.pair, self._access.organisation(task.caller), some)
+            organisation, hidden = self._access.organisation(task.caller), self._access.hidden(task.caller, task.pair)
+            found = find_targets(tx, self._dialect, task.pair, organisation, some, hidden)
             count = distinct(some, found)
             for step, held in zip(steps[:count], found, strict=False):
                 if step.error is not None:
@@ -120,8 +121,7 @@ class ObjectWriter(ChangedObjects):
             self._change_carrying(rows, task, step, held)
             return
         old = held.stored
-        data = self._access.writable(task.caller, task.pair, _wanted(operation, old.data), old.data, old.owner)
-        prepared = self.prepared(task, data, old.data)
+        prepared = self.prepared(task, self._allowed(task, operation, old.data, old.owner), old.data)
         if same_json(prepared.data, old.data):
             step.succeed("unchanged", old)
             return
@@ -132,14 +132,24 @@ class ObjectWriter(ChangedObjects):
         definition, old = task.pair.definition, held.stored
         named = named_until_now(rows, definition, old)
         known = as_read(definition, old.data, named)
-        data = self._access.writable(task.caller, task.pair, _wanted(step.operation, known), known, old.owner)
-        prepared = self.prepared(task, data, known)
+        prepared = self.prepared(task, self._allowed(task, step.operation, known, old.owner), known)
         data, text, carried = carried_off(definition, prepared.data, named)
         if same_json(data, old.data) and all(set(one.old) == set(one.new) for one in carried.values()):
             step.succeed("unchanged", old)
             return
         draft = self.drafted(task, "update", held, data, text)
         step.draft = msgspec.structs.replace(draft, carried=carried)
+
+    def _allowed(self, task: Task, operation: Operation, old: dict[str, Any], owner: str | None) -> dict[str, Any]:
+        """The data an operation asks for, if the caller may. A JSON Patch can copy and compare, so it meets only what
+        the caller may read.
+        """
+        access, caller, pair = self._access, task.caller, task.pair
+        if operation.action == "json_patch":
+            wanted = named = _wanted(operation, access.readable(caller, pair, old, owner))
+        else:
+            wanted, named = _wanted(operation, old), operation.data or {}
+        return access.writable(caller, pair, wanted, old, owner, named)
 
     # the end of all of them
 

@@ -1,0 +1,93 @@
+"""A property that a caller may not read stays unknown to it, whatever it writes: no copy, comparison or guess tells."""
+
+from typing import Any
+
+import pytest
+
+from pentad.kernel.errors import Forbidden, InvalidInput
+from pentad.rooms.registers.models import Operation, Pair
+from pentad.rooms.registers.service import Registers
+from tests.rooms.registers.objects.making import pair_of
+from tests.rooms.registers.opening import ADMIN, WRITER
+
+pytestmark = pytest.mark.anyio
+
+ONLY_ADMINS = {"read": ["admin"], "update": ["admin"]}
+
+
+async def people(registers: Registers) -> Pair:
+    return await pair_of(
+        registers,
+        "person",
+        {
+            "name": {"type": "string"},
+            "note": {"type": ["string", "integer", "null"]},
+            "salary": {"type": "integer", "authorization": ONLY_ADMINS},
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "copy", "from": "/salary", "path": "/note"},
+        {"op": "move", "from": "/salary", "path": "/note"},
+        {"op": "test", "path": "/salary", "value": 5000},
+        {"op": "test", "path": "/salary", "value": 1},
+        {"op": "remove", "path": "/salary"},
+        {"op": "replace", "path": "/salary", "value": 5000},
+    ],
+)
+async def test_for_a_json_patch_hidden_properties_are_not_there(registers: Registers, operation: dict[str, Any]):
+    pair = await people(registers)
+    made = await registers.objects.create(ADMIN, pair, {"name": "Ada", "salary": 5000})
+    with pytest.raises(InvalidInput, match="points at /salary, which does not exist"):
+        await registers.objects.json_patch(WRITER, pair, made.uuid, [operation])
+
+
+async def test_a_json_patch_of_the_whole_neither_shows_nor_loses_what_is_hidden(registers: Registers):
+    pair = await people(registers)
+    made = await registers.objects.create(ADMIN, pair, {"name": "Ada", "salary": 5000})
+    with pytest.raises(InvalidInput) as refused:
+        await registers.objects.json_patch(WRITER, pair, made.uuid, [{"op": "copy", "from": "", "path": "/note"}])
+    assert "5000" not in str(refused.value.details)
+    patch = [
+        {"op": "test", "path": "", "value": {"name": "Ada"}},
+        {"op": "replace", "path": "", "value": {"name": "Eva"}},
+    ]
+    await registers.objects.json_patch(WRITER, pair, made.uuid, patch)
+    assert (await registers.objects.get(ADMIN, pair, made.uuid)).data == {"name": "Eva", "salary": 5000}
+
+
+@pytest.mark.parametrize("guess", [5000, 1])
+async def test_a_json_patch_cannot_guess_either(registers: Registers, guess: int):
+    pair = await people(registers)
+    made = await registers.objects.create(ADMIN, pair, {"name": "Ada", "salary": 5000})
+    with pytest.raises(Forbidden, match="may not set the property 'salary'"):
+        await registers.objects.json_patch(WRITER, pair, made.uuid, [{"op": "add", "path": "/salary", "value": guess}])
+
+
+@pytest.mark.parametrize("guess", [5000, 1, None])
+@pytest.mark.parametrize("action", ["update", "patch"])
+async def test_a_guess_at_a_hidden_value_is_refused_right_or_wrong(
+    registers: Registers, action: Any, guess: int | None
+):
+    pair = await people(registers)
+    made = await registers.objects.create(ADMIN, pair, {"name": "Ada", "salary": 5000})
+    with pytest.raises(Forbidden, match="may not set the property 'salary'"):
+        await registers.objects.bulk(
+            WRITER, pair, [Operation(action, {"name": "Ada", "salary": guess}, made.uuid)], atomic=True
+        )
+
+
+@pytest.mark.parametrize("guess", [5000, 1])
+async def test_a_hidden_property_is_no_key_of_an_upsert(registers: Registers, guess: int):
+    pair = await people(registers)
+    await registers.objects.create(ADMIN, pair, {"name": "Ada", "salary": 5000})
+    [outcome] = await registers.objects.bulk(
+        WRITER, pair, [Operation("upsert", {"salary": guess}, key=("salary",))], atomic=False
+    )
+    assert outcome.error is not None
+    assert (outcome.error["message"], outcome.error["hint"]) == (
+        "'salary' is no key.", "Name properties of the schema: name, note.",
+    )  # fmt: skip
