@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from starlette.routing import BaseRoute
 
+    from pentad.kernel.pages import Pages
     from pentad.mcp.dispatcher import Record
     from pentad.mcp.exchange import Endpoint
     from pentad.mcp.registry import Guard
@@ -70,7 +71,8 @@ class Room(Generic[S]):
 
     `open` gives the service every `call.service` of the room will be, and closes it at the end. `schema` names the
     package that holds the room's migrations. `routes` are ordinary HTTP routes (Starlette), `endpoints` further MCP
-    endpoints by path, with a profile of their own; both are asked for only by an HTTP server.
+    endpoints by path, with a profile of their own, `pages` what people see in a browser; all three are asked for only
+    by an HTTP server.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Room(Generic[S]):
     schema: str | None = None
     routes: "Callable[[S], Sequence[BaseRoute]] | None" = None
     endpoints: "Callable[[S, Record], Mapping[str, Endpoint]] | None" = None
+    pages: "Callable[[], Pages[S]] | None" = None
     part: "Callable[[S, str], Awaitable[OpenRoom]] | None" = None
     """A part of the room that is served alone, by its name: over HTTP at `/rooms/<room>/<name>/mcp`. It gives the same
     object for as long as the part is the same, and NotFound for a name that is none."""

@@ -19,7 +19,8 @@ from pentad.gateway.replies import error_headers
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.platform import OpenRoom
 from pentad.storage.probe import probe_store
-from pentad.web.home import home_page, llms_text
+from pentad.web.console import Console
+from pentad.web.home import llms_text
 
 
 class _Site(Starlette):
@@ -31,12 +32,15 @@ class _Site(Starlette):
 
 def ordinary_routes(app: App) -> Starlette:
     """A Starlette application with the server's own routes and those of its rooms."""
-    routes: list[BaseRoute] = _own_routes(app)
+    console = Console(app)
+    routes: list[BaseRoute] = [*console.own_routes(), *_own_routes(app)]
     for opened in app.rooms:
+        served = console.room_routes(opened)
         if opened.room.routes is not None:
-            served = opened.room.routes(opened.service)
-            note_calls(served, opened.room.name, app.record)
-            routes.extend(served)
+            served.extend(opened.room.routes(opened.service))
+        note_calls(served, opened.room.name, app.record)
+        routes.extend(served)
+    routes.append(console.last_route())
     handlers = {PentadError: _refuse, 404: _no_such_path, 405: _no_such_method, HTTPException: _refuse_plainly}
     site = _Site(routes=routes, exception_handlers=handlers)  # pyright: ignore[reportArgumentType]  narrower handlers
     site.router.redirect_slashes = False
@@ -78,16 +82,11 @@ def _own_routes(app: App) -> list[BaseRoute]:
         )
         return JSONResponse(document)
 
-    async def home(_request: Request) -> Response:
-        """The page for people."""
-        return Response(home_page(app), media_type="text/html", headers=_PAGE_HEADERS)
-
     async def llms(_request: Request) -> Response:
         """The page for models."""
         return PlainTextResponse(llms_text(app))
 
     return [
-        Route("/", home),
         Route("/healthz", healthz),
         Route("/readyz", readyz),
         Route("/metrics", metrics),
@@ -96,13 +95,6 @@ def _own_routes(app: App) -> list[BaseRoute]:
         Route("/.well-known/oauth-protected-resource", resource_metadata),
         Route("/.well-known/oauth-protected-resource/{path:path}", resource_metadata),
     ]
-
-
-_PAGE_HEADERS = {
-    "content-security-policy": "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-}
 
 
 async def _health(opened: OpenRoom) -> dict[str, Any]:

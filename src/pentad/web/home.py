@@ -1,48 +1,65 @@
-"""The first page a person sees, and its twin for models. Plain HTML without scripts; every foreign text is escaped."""
+"""The first page a person sees, and its twin for models: what is served here and how to reach it."""
 
-from html import escape
-from typing import Final
+from collections.abc import Mapping
+from typing import Any
 
-from pentad import __version__
 from pentad.app import App
-
-_STYLE: Final = """
-:root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent); --soft: color-mix(in srgb, currentColor 65%, transparent) }
-body { font: 16px/1.55 system-ui, sans-serif; max-width: 60rem; margin: 3rem auto; padding: 0 1.25rem }
-h1 { font-size: 1.9rem; margin: 0 } h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem }
-p.lead, small, td.note { color: var(--soft) }
-table { border-collapse: collapse; width: 100% } td { border-top: 1px solid var(--line); padding: .5rem .75rem .5rem 0; vertical-align: top }
-td:first-child { white-space: nowrap } code, pre { font: 14px/1.5 ui-monospace, monospace }
-pre { border: 1px solid var(--line); border-radius: .5rem; padding: .8rem 1rem; overflow-x: auto }
-"""  # noqa: E501  style sheets read better in long lines
+from pentad.kernel.pages import Card, Cards, Cell, Code, Pages, Place, Section, Sheet, Table, Visit
+from pentad.platform import OpenRoom
 
 
-def home_page(app: App) -> str:
-    """What is served here and how to reach it."""
-    url = app.settings.url("")
-    rooms = "".join(_room(app, index) for index in range(len(app.rooms))) or "<p>No rooms are open.</p>"
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Pentad</title>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{_STYLE}</style></head><body><h1>Pentad</h1>"
-        f'<p class="lead">One MCP server for a team\'s AI agents. Version {escape(__version__)}.</p>'
-        "<h2>Connect</h2>"
-        f"<pre>claude mcp add --transport http pentad {escape(url)}/mcp</pre>"
-        f'{rooms}<h2>For programs</h2><p><a href="/openapi.json">/openapi.json</a> · <a href="/llms.txt">/llms.txt</a>'
-        ' · <a href="/healthz">/healthz</a> · <a href="/readyz">/readyz</a> · <a href="/metrics">/metrics</a></p>'
-        "</body></html>"
+async def home_sheet(app: App, visit: Visit, shown: Mapping[str, Pages[Any]]) -> Sheet:
+    """The rooms with what is in them, how to connect, and every tool."""
+    cards = [await _card(opened, visit, shown.get(opened.room.name)) for opened in app.rooms]
+    tools = [
+        Section(
+            f"{opened.room.title}: {len(opened.room.tools)} tools",
+            [
+                Code(app.settings.url(f"/rooms/{opened.room.name}/mcp")),
+                Table(("Tool", "What it does"), [(tool.name, _first(tool.description)) for tool in opened.room.tools]),
+            ],
+            folded=True,
+        )
+        for opened in app.rooms
+    ]
+    return Sheet(
+        "Pentad",
+        [
+            Cards(cards, empty="No rooms are open."),
+            Section("Connect", [Code(_snippets(app.settings.url("/mcp")))]),
+            Section("Tools for agents", tools),
+        ],
+        lead="One MCP server for a team's AI agents.",
     )
 
 
-def _room(app: App, index: int) -> str:
-    room = app.rooms[index].room
-    rows = "".join(
-        f"<tr><td><code>{escape(tool.name)}</code></td>"
-        f"<td class=note>{escape(tool.description.splitlines()[0])}</td></tr>"
-        for tool in room.tools
+async def _card(opened: OpenRoom, visit: Visit, pages: Pages[Any] | None) -> Card:
+    room = opened.room
+    if not visit.principal.may(room.name, "read"):
+        return Card(room.title, f"You may not read this room. It takes the scope {room.name}:read.")
+    figures = await pages.figures(opened.service, visit) if pages is not None and pages.figures is not None else ()
+    title = room.title if pages is None else Cell(room.title, Place(room=room.name))
+    return Card(title, room.instructions.partition(". ")[0].rstrip(".") + ".", figures)
+
+
+def _snippets(url: str) -> str:
+    return "\n".join(
+        (
+            "# Claude Code; pentad install knows cursor, vscode, codex and gemini too",
+            f"claude mcp add --transport http pentad {url}",
+            "",
+            "# any MCP client that starts its servers",
+            "pentad mcp serve",
+            "",
+            "# a look from the shell",
+            f'curl -u NAME {url} -H "Content-Type: application/json" \\',
+            """  -d '{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'""",
+        )
     )
-    path = f"/rooms/{escape(room.name)}/mcp"
-    return f"<h2>{escape(room.name)}</h2><p><small><code>{path}</code></small></p><table>{rows}</table>"
+
+
+def _first(text: str) -> str:
+    return text.partition("\n")[0]
 
 
 def llms_text(app: App) -> str:
@@ -57,5 +74,5 @@ def llms_text(app: App) -> str:
     for opened in app.rooms:
         room = opened.room
         lines += ["", f"## {room.name}", "", room.instructions, ""]
-        lines += [f"- {tool.name}: {tool.description.splitlines()[0]}" for tool in room.tools]
+        lines += [f"- {tool.name}: {_first(tool.description)}" for tool in room.tools]
     return "\n".join(lines) + "\n"

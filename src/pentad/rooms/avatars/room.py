@@ -2,13 +2,16 @@
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pentad.platform import OpenRoom, Platform, Room
 from pentad.rooms.avatars.prompts import PROMPTS
 from pentad.rooms.avatars.resources import RESOURCES, listing
 from pentad.rooms.avatars.service import Avatars
 from pentad.rooms.avatars.tools import TOOLS
+
+if TYPE_CHECKING:
+    from pentad.kernel.pages import Pages
 
 
 @asynccontextmanager
@@ -26,6 +29,12 @@ async def part(avatars: Avatars, name: str) -> OpenRoom:
 async def health(avatars: Avatars) -> Mapping[str, Any]:
     """How many avatars there are, and how much they hold."""
     return await avatars.health()
+
+
+def pages() -> "Pages[Avatars]":
+    from pentad.rooms.avatars.pages import PAGES
+
+    return PAGES
 
 
 async def fill(avatars: Avatars) -> None:
@@ -48,6 +57,7 @@ ROOM: Room[Avatars] = Room(
     prompts=PROMPTS,
     listing=listing,
     schema="pentad.rooms.avatars.schema",
+    pages=pages,
     part=part,
     health=health,
     demo=fill,

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pentad.platform import Doorway, Platform, Room
 from pentad.rooms.directory.history_tools import HISTORY_TOOLS
@@ -14,6 +14,9 @@ from pentad.rooms.directory.resources import RESOURCES, listing
 from pentad.rooms.directory.schema_tools import SCHEMA_TOOLS
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.translation_tools import TRANSLATION_TOOLS
+
+if TYPE_CHECKING:
+    from pentad.kernel.pages import Pages
 
 
 @asynccontextmanager
@@ -30,6 +33,12 @@ def server(directory: Directory, doorway: Doorway) -> AbstractAsyncContextManage
     from pentad.rooms.directory.wire.server import open_grpc
 
     return open_grpc(directory, doorway)
+
+
+def pages() -> "Pages[Directory]":
+    from pentad.rooms.directory.pages import PAGES
+
+    return PAGES
 
 
 async def fill(directory: Directory) -> None:
@@ -56,6 +65,7 @@ ROOM = Room(
     prompts=PROMPTS,
     listing=listing,
     schema="pentad.rooms.directory.schema",
+    pages=pages,
     server=server,
     identity=("dir-mcp-server", "v0.1.0"),
     health=health,

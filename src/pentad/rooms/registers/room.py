@@ -13,6 +13,7 @@ from pentad.rooms.registers.tools import TOOLS
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
+    from pentad.kernel.pages import Pages
     from pentad.mcp.dispatcher import Record
     from pentad.mcp.exchange import Endpoint
 
@@ -40,6 +41,12 @@ def endpoints(registers: Registers, record: "Record") -> "Mapping[str, Endpoint]
     return {f"{prefix}/mcp": endpoint for prefix in PREFIXES}
 
 
+def pages() -> "Pages[Registers]":
+    from pentad.rooms.registers.pages import PAGES
+
+    return PAGES
+
+
 async def fill(registers: Registers) -> None:
     from pentad.rooms.registers.demo import fill_demo
 
@@ -59,6 +66,7 @@ ROOM = Room(
     listing=listing,
     guards=GUARDS,
     schema="pentad.rooms.registers.schema",
+    pages=pages,
     routes=routes,
     endpoints=endpoints,
     any_origin=("/api/mcp", "/index.php/apps/openregister/api/mcp"),

@@ -91,7 +91,7 @@ def facts_of(data: Mapping[str, Any]) -> Facts:
     skills = list(classes_of(data, "skill"))
     domains = list(classes_of(data, "domain"))
     modules = list(classes_of(data, "module"))
-    locators = list(_locators(data))
+    locators = list(locators_of(data))
     authors = [clean(author) for author in _list(data, "authors") if isinstance(author, str)]
     annotations = annotations_of(data)
     key = _version_key(version)
@@ -133,7 +133,7 @@ def facts_of(data: Mapping[str, Any]) -> Facts:
 def labels_of(data: Mapping[str, Any]) -> tuple[str, ...]:
     """The labels a record is routed by: `/skills/...`, `/domains/...`, `/modules/...`, `/locators/<type>`."""
     families = (classes_of(data, "skill"), classes_of(data, "domain"), classes_of(data, "module"))
-    return _labels(*families, _locators(data))
+    return _labels(*families, locators_of(data))
 
 
 def classes_of(data: Mapping[str, Any], family: Family) -> Iterator[ClassTerm]:
@@ -188,7 +188,7 @@ def _completed(version: str, family: Family, number: int, name: str, by_number: 
     return ClassTerm(entry.name, number if number != NO_NUMBER else entry.id, entry.caption)
 
 
-def _locators(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def locators_of(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Type and address of every locator; one without an address has an empty one."""
     for item in _objects(data, "locators"):
         kind = _text(item, "type")

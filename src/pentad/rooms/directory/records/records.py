@@ -18,6 +18,7 @@ from pentad.kernel.principal import Principal
 from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.directory.models import NamedRef, Pushed, Record, RecordMeta
 from pentad.rooms.directory.records import store
+from pentad.rooms.directory.records.briefs import Brief, briefs_of
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.facts import annotations_of, facts_of
 from pentad.rooms.directory.records.popularity import Popularity
@@ -105,6 +106,10 @@ class Records:
         data = msgspec.json.decode(await self._text(cid), type=dict[str, Any])
         self._popularity.looked_up(cid)
         return meta_of(cid, data)
+
+    async def briefs(self, cids: Sequence[str]) -> list[Brief]:
+        """Records in a few words, in the order asked for; those that are not there are left out."""
+        return await self._database.read(lambda rows: briefs_of(rows, cids))
 
     async def delete(self, who: Principal, cid: str) -> bool:
         """Erase a record with its referrers; False when it was not there."""

@@ -1,0 +1,79 @@
+"""The one place where text becomes markup: `element` escapes every text it is given, and only what it made itself is
+taken as it is. Nothing else in Pentad writes HTML.
+
+Characters that nobody sees but that change what is seen (those that turn the direction of writing, zero-width ones,
+control characters, invisible tags) are shown by their numbers, so that a text reads as what it is.
+"""
+
+import re
+from collections.abc import Iterable
+from html import escape
+from typing import Final
+from urllib.parse import quote, urlencode, urlsplit
+
+from pentad.kernel.pages import Place
+
+_HIDDEN: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_VOID: Final = frozenset({"meta", "link", "input"})
+_UNSAFE: Final = re.compile(r"[\x00-\x20\x7f-\xa0\\]")
+_NOWHERE: Final = frozenset({"", ".", ".."})
+_LONGEST_ADDRESS: Final = 2_000
+
+
+class Html(str):
+    """Markup that `element` made."""
+
+    __slots__ = ()
+
+
+def element(name: str, /, *children: str, **attributes: str | None) -> Html:
+    """An element. Children are escaped unless they are elements themselves; an attribute that is None is left out.
+
+    Names of attributes are written as Python allows: `class_` for class, `aria_label` for aria-label.
+    """
+    opening = name + "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(seen(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Html(f"<{opening}>" if name in _VOID else f"<{opening}>{joined(children)}</{name}>")
+
+
+def joined(parts: Iterable[str]) -> Html:
+    """Elements and texts one after another."""
+    return Html("".join(part if isinstance(part, Html) else escape(seen(part)) for part in parts))
+
+
+def seen(text: str) -> str:
+    """The text with what is hidden in it made visible."""
+    return _HIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text.replace("\r\n", "\n"))
+
+
+def address(place: Place, room: str | None) -> str | None:
+    """Where a page of the console is; None for a place that no address can name."""
+    parts = [str(part) for part in place.parts]
+    if any(part in _NOWHERE or "/" in part for part in parts):
+        return None
+    where = place.room or room
+    path = "/" if where is None else "/".join(["/console", *(_quoted(part) for part in (where, *parts))])
+    query = urlencode({name: value for name, value in place.query.items() if value}, errors="replace")
+    return f"{path}?{query}" if query else path
+
+
+def foreign(url: str) -> str | None:
+    """A foreign address if it may be a live link: an absolute http or https one without tricks."""
+    if len(url) > _LONGEST_ADDRESS or _UNSAFE.search(url) or _HIDDEN.search(url):
+        return None
+    try:
+        parts = urlsplit(url)
+        named = parts.scheme in ("http", "https") and parts.hostname and parts.username is None
+    except ValueError:
+        return None
+    return url if named else None
+
+
+def _quoted(part: str) -> str:
+    return quote(part, safe="", errors="replace")
