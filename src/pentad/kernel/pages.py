@@ -42,10 +42,11 @@ Text = str | Cell
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The head of a column; numbers stand at the right, under one another."""
+    """The head of a column. Numbers stand at the right, under one another; short texts, such as dates, on one line."""
 
     name: str
     numeric: bool = False
+    short: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +170,8 @@ Block = Table | Facts | Prose | Code | Links | Quote | Note | SearchBox | Pager 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """What one visit of a page shows. `trail` leads from the room's first page to here; `refresh` is after how many
-    seconds the page is worth another look, for figures that move."""
+    """What one visit of a page shows. `trail` are the pages between the room's first and this one; `refresh` is after
+    how many seconds the page is worth another look, for figures that move."""
 
     title: str
     blocks: Sequence[Block]

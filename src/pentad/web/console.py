@@ -72,14 +72,14 @@ class Console:
 
         async def show(request: Request) -> Response:
             """A page of a room."""
-            return await self._answer(request, opened.room.name, load)
+            return await self._answer(request, opened.room.name, load, below=bool(page.path))
 
         return Route(f"/console/{opened.room.name}/{page.path}".rstrip("/"), show, include_in_schema=False)
 
     async def _home(self, visit: Visit) -> Sheet:
         return await home_sheet(self._app, visit, self._shown)
 
-    async def _answer(self, request: Request, room: str | None, load: Load) -> Response:
+    async def _answer(self, request: Request, room: str | None, load: Load, *, below: bool = False) -> Response:
         principal: Principal = request.state.principal
         status, more = 200, dict[str, str]()
         try:
@@ -88,7 +88,7 @@ class Console:
         except PentadError as error:
             sheet, status = _refusal(error), error.http_status
             more = {"www-authenticate": _CHALLENGE} if isinstance(error, Unauthenticated) else {}
-        page = document(sheet, Surroundings(self._rooms(principal), room, _name(principal)))
+        page = document(sheet, Surroundings(self._rooms(principal), room, below, _name(principal)))
         return Response(page, status, {**headers(sheet), **more}, media_type="text/html")
 
     async def _in_time(self, load: Load, visit: Visit) -> Sheet:

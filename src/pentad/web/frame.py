@@ -26,10 +26,12 @@ _FOR_PROGRAMS: Final = ("/openapi.json", "/llms.txt", "/healthz", "/readyz", "/m
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a page shows beside its sheet: the rooms the visitor may go to, the one it is in, and who the visitor is."""
+    """What a page shows beside its sheet: the rooms the visitor may go to, the one it is in, whether it is below that
+    room's first page, and who the visitor is."""
 
     rooms: Sequence[tuple[str, str]] = ()
     room: str | None = None
+    below: bool = False
     who: str | None = None
 
 
@@ -93,7 +95,7 @@ def _top(around: Surroundings) -> Html:
 
 def _trail(sheet: Sheet, around: Surroundings) -> Html:
     """The way here; a room's first page needs none."""
-    if around.room is None or not sheet.trail:
+    if around.room is None or not around.below:
         return Html()
     title = dict(around.rooms).get(around.room, around.room)
     steps = [Cell(title, Place()), *sheet.trail]

@@ -93,16 +93,17 @@ class Renderer:
         if not table.rows:
             return _empty(table.empty)
         columns = [one if isinstance(one, Column) else Column(one) for one in table.columns][:MOST_COLUMNS]
-        head = [element("th", one.name, scope="col", class_=_side(one)) for one in columns]
+        head = [element("th", cut(one.name, LONGEST_CELL), scope="col", class_=_side(one)) for one in columns]
         rows = [
-            element(
-                "tr",
-                *(element("td", self.text(cell), class_=_side(at)) for at, cell in zip(columns, row, strict=False)),
-            )
+            element("tr", *(self._cell(at, cell) for at, cell in zip(columns, row, strict=False)))
             for row in table.rows[:MOST_ROWS]
         ]
         whole = element("table", element("thead", element("tr", *head)), element("tbody", *rows))
         return joined([element("div", whole, class_="scroll", tabindex="0"), _rest(len(table.rows), MOST_ROWS)])
+
+    def _cell(self, column: Column, cell: Text) -> Html:
+        """The label is for narrow screens, where each row is a list."""
+        return element("td", self.text(cell), class_=_side(column), data_label=cut(column.name, LONGEST_CELL))
 
     def _facts(self, facts: Facts) -> Html:
         rows: list[Html] = []
@@ -160,7 +161,7 @@ def _empty(text: str) -> Html:
 
 
 def _side(column: Column) -> str | None:
-    return "number" if column.numeric else None
+    return "number" if column.numeric else "short" if column.short else None
 
 
 def _search_box(box: SearchBox) -> Html:

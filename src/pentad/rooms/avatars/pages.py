@@ -58,10 +58,18 @@ async def one_avatar(avatars: Avatars, visit: Visit) -> Sheet:
     if question:
         blocks += _answered(avatar.id, await avatars.answering(avatar).answer(question))
     blocks.append(Section("About", [Facts(_facts(avatar, info)), Links(info.expertise)]))
-    columns = ("Source", "Kind", "Year", "By", Column("Pages", True), Column("Passages", True), "License")
+    columns = (
+        "Source",
+        Column("Kind", short=True),
+        Column("Year", short=True),
+        "By",
+        Column("Pages", True),
+        Column("Passages", True),
+        "License",
+    )
     rows = [_source(one) for one in await avatar.sources()]
     blocks.append(Section("Sources", [Table(columns, rows, "Its corpus is empty.")]))
-    return Sheet(info.name or avatar.id, blocks, lead=info.description, trail=[Cell("Everybody", Place())])
+    return Sheet(info.name or avatar.id, blocks, lead=info.description)
 
 
 async def one_passage(avatars: Avatars, visit: Visit) -> Sheet:

@@ -9,6 +9,7 @@ from pentad.kernel.pages import (
     Block,
     Cell,
     Code,
+    Column,
     Facts,
     Links,
     Note,
@@ -33,6 +34,7 @@ from pentad.rooms.directory.search.query import Filter, FilterKind, Query
 from pentad.rooms.directory.service import Directory
 
 _AT_ONCE: Final = 25
+_COLUMNS: Final = ("Agent", Column("Version", short=True), "What it does", Column("Created", short=True), "Trust")
 _FILTERS: Final[Mapping[str, FilterKind]] = {"skill": FilterKind.SKILL_NAME, "domain": FilterKind.DOMAIN_NAME}
 _REFERRERS: Final = {SIGNATURE: "signature", PUBLIC_KEY: "public key", SCAN_REPORT: "scan report"}
 
@@ -50,7 +52,7 @@ async def records(directory: Directory, visit: Visit) -> Sheet:
     if filters:
         blocks.append(Links([f"{name}: {kept[name]}" for name in _FILTERS if kept[name]]))
     empty = "Nothing was found." if words or filters else "No record has been pushed yet."
-    blocks.append(Table(("Agent", "Version", "What it does", "Created", "Trust"), rows, empty))
+    blocks.append(Table(_COLUMNS, rows, empty))
     if rows:
         blocks.append(
             Pager(
@@ -66,7 +68,7 @@ async def one_record(directory: Directory, visit: Visit) -> Sheet:
     """A record: what it says, what came before it, who signed it, and its text."""
     record = await directory.records.pull(visit.path["cid"])
     data = record.data
-    blocks: list[Block] = [Facts(_facts(record, data))]
+    blocks: list[Block] = [Prose(_text(data, "description")), Facts(_facts(record, data))]
     for title, family in (("Skills", "skill"), ("Domains", "domain")):
         if classes := _classes(data, cast("Family", family)):
             blocks.append(Section(title, [Links(classes)]))
@@ -75,7 +77,7 @@ async def one_record(directory: Directory, visit: Visit) -> Sheet:
     blocks += await _statements(directory, record)
     pretty = msgspec.json.format(record.text.encode(), indent=2).decode()
     blocks.append(Section("The record as JSON", [Code(pretty)], folded=True))
-    return Sheet(_text(data, "name") or record.cid, blocks, trail=[Cell("Records", Place())])
+    return Sheet(_text(data, "name") or record.cid, blocks)
 
 
 async def figures(directory: Directory, _visit: Visit) -> Sequence[tuple[str, str]]:
@@ -94,7 +96,6 @@ def _facts(record: Record, data: Mapping[str, Any]) -> list[tuple[str, str | Cel
     previous = _text(data, "previous_record_cid")
     authors = data.get("authors")
     return [
-        ("Description", _text(data, "description")),
         ("Version", _text(data, "version")),
         ("OASF", _text(data, "schema_version")),
         ("Created", _text(data, "created_at")),
@@ -113,7 +114,7 @@ def _classes(data: Mapping[str, Any], family: Family) -> list[str | Cell]:
 def _carried(data: Mapping[str, Any]) -> Iterator[Section]:
     """Locators, modules and annotations."""
     if locators := [(kind, Cell(url, url)) for kind, url in locators_of(data)]:
-        yield Section("Locators", [Table(("Type", "Address"), locators)])
+        yield Section("Locators", [Table((Column("Type", short=True), "Address"), locators)])
     for item in [*_list(data.get("modules")), *_list(data.get("extensions"))][:50]:
         if isinstance(item, dict):
             module = cast("dict[str, Any]", item)
@@ -137,7 +138,9 @@ async def _lineage(directory: Directory, record: Record) -> list[Block]:
         )
         for one in reversed(steps)
     ]
-    return [Section("Lineage", [Table(("Version", "Name", "Created", ""), rows)])]
+    return [
+        Section("Lineage", [Table((Column("Version", short=True), "Name", Column("Created", short=True), ""), rows)])
+    ]
 
 
 async def _statements(directory: Directory, record: Record) -> list[Block]:
@@ -151,7 +154,11 @@ async def _statements(directory: Directory, record: Record) -> list[Block]:
         blocks.append(Note(f"Signatures: {verdict.message}.", "good" if verdict.success else "bad"))
         blocks += [Prose(f"Signed with {one.issuer}\n{one.identity}") for one in verdict.signers[:20]]
         blocks += [Note(problem, "bad") for problem in verdict.problems[:20]]
-    blocks.append(Table(("Statement", "Made", "CID"), [_statement(one) for one in referrers]))
+    blocks.append(
+        Table(
+            (Column("Statement", short=True), Column("Made", short=True), "CID"), [_statement(one) for one in referrers]
+        )
+    )
     return [Section("What others say of it", blocks)]
 
 

@@ -48,7 +48,7 @@ async def all_registers(registers: Registers, visit: Visit) -> Sheet:
         (Cell(one.title or one.slug, Place((one.id,))), _described(one), str(len(one.schemas)), when(one.updated_at))
         for one in found
     ]
-    columns = ("Register", "What it holds", Column("Schemas", True), "Changed")
+    columns = ("Register", "What it holds", Column("Schemas", True), _CHANGED)
     blocks: list[Block] = [
         Table(columns, rows, "There is no register yet, or none for you."),
         _listed(len(rows), found.total, "register"),
@@ -65,9 +65,11 @@ async def all_schemas(registers: Registers, visit: Visit) -> Sheet:
         for one in found
     ]
     table = Table(
-        ("Schema", "What it describes", "Version", "Changed"), rows, "There is no schema yet, or none for you."
+        ("Schema", "What it describes", Column("Version", short=True), _CHANGED),
+        rows,
+        "There is no schema yet, or none for you.",
     )
-    return Sheet("Schemas", [table, _listed(len(rows), found.total, "schema")], trail=[_HOME])
+    return Sheet("Schemas", [table, _listed(len(rows), found.total, "schema")])
 
 
 async def one_schema(registers: Registers, visit: Visit) -> Sheet:
@@ -75,7 +77,7 @@ async def one_schema(registers: Registers, visit: Visit) -> Sheet:
     schema = await registers.catalogue.get_schema(_caller(visit), visit.path["schema"])
     facts = Facts([("Slug", schema.slug), ("Version", schema.version), ("Changed", when(schema.updated_at))])
     written = Code(json_shown(prune(schema.wire())))
-    trail = [_HOME, Cell("Schemas", Place(("schemas",)))]
+    trail = [Cell("Schemas", Place(("schemas",)))]
     return Sheet(schema.title or schema.slug, [facts, written], lead=_described(schema), trail=trail)
 
 
@@ -106,7 +108,6 @@ async def one_register(registers: Registers, visit: Visit) -> Sheet:
         register.title or register.slug,
         [Table(columns, rows, "It has no schema yet, or none for you."), facts],
         lead=_described(register),
-        trail=[_HOME],
     )
 
 
@@ -122,7 +123,7 @@ async def objects_of(registers: Registers, visit: Visit) -> Sheet:
     rows = [_row(registers, caller, pair, StoredObject(*row), main) for row in found.rows]
     here, title = (pair.register.id, pair.schema.id), pair.schema.title or pair.schema.slug
     table = Table(
-        ("Object", *(Column(one.title or one.name, one.kind == "number") for one in main), "Changed"),
+        ("Object", *(Column(one.title or one.name, one.kind == "number") for one in main), _CHANGED),
         rows,
         "Nothing was found." if words else "There are no objects yet.",
     )
@@ -133,7 +134,7 @@ async def objects_of(registers: Registers, visit: Visit) -> Sheet:
     )
     about = Section("Its schema", [*_schema_blocks(pair.schema, _seen(registers, caller, pair))], folded=True)
     blocks: list[Block] = [SearchBox(f"Search {title}", words), table, pager, about]
-    return Sheet(title, blocks, lead=_described(pair.schema), trail=[_HOME, _register_cell(pair.register)])
+    return Sheet(title, blocks, lead=_described(pair.schema), trail=[_register_cell(pair.register)])
 
 
 async def one_object(registers: Registers, visit: Visit) -> Sheet:
@@ -172,7 +173,7 @@ PAGES: Final[Pages[Registers]] = Pages(
     ],
     figures,
 )
-_HOME: Final = Cell("All registers", Place())
+_CHANGED: Final = Column("Changed", short=True)
 
 
 async def _object_sheet(registers: Registers, caller: Caller, pair: Pair, stored: StoredObject) -> Sheet:
@@ -192,7 +193,15 @@ async def _object_sheet(registers: Registers, caller: Caller, pair: Pair, stored
     ]
     changes = await registers.history.of(caller, pair, stored.uuid, _MOST_CHANGES)
     rows = [await _change(registers, caller, pair, one) for one in changes]
-    columns = (Column("Version", True), "What", "When", "Who", "With", "Reason", "Changes")
+    columns = (
+        Column("Version", True),
+        Column("What", short=True),
+        Column("When", short=True),
+        "Who",
+        "With",
+        "Reason",
+        "Changes",
+    )
     return Sheet(
         str(metadata.get("name") or stored.uuid),
         [
@@ -202,7 +211,6 @@ async def _object_sheet(registers: Registers, caller: Caller, pair: Pair, stored
             Section("The object as JSON", [Code(json_shown(wire))], folded=True),
         ],
         trail=[
-            _HOME,
             _register_cell(pair.register),
             Cell(pair.schema.title or pair.schema.slug, Place((pair.register.id, pair.schema.id))),
         ],
@@ -247,7 +255,12 @@ def _seen(registers: Registers, caller: Caller, pair: Pair) -> list[Property]:
 
 def _main(registers: Registers, caller: Caller, pair: Pair) -> list[Property]:
     """The properties a list shows: plain values, those that are required first."""
-    plain = [one for one in _seen(registers, caller, pair) if one.kind and one.visible and not one.hide_on_collection]
+    named = pair.definition.headings.get("name")
+    plain = [
+        one
+        for one in _seen(registers, caller, pair)
+        if one.kind and one.visible and not one.hide_on_collection and one.name != named
+    ]
     return sorted(plain, key=lambda one: not one.required)[:_MOST_COLUMNS]
 
 
