@@ -1,4 +1,4 @@
-"""The quick yes for the data of modules: whatever it takes is right, and it takes what is usual."""
+"""The quick yes for records and modules: whatever it takes is right, and it takes what is usual."""
 
 from copy import deepcopy
 from functools import cache
@@ -35,7 +35,7 @@ def by_schema(version: str, name: str) -> Any:
 
 @cache
 def quick(version: str, name: str) -> Any:
-    return surely_right(objects(version), name)
+    return surely_right(objects(version), objects(version).object(name))
 
 
 def without_recommended(shape: Shape, value: dict[str, Any]) -> bool:
@@ -82,7 +82,7 @@ def test_it_takes_the_modules_of_a_usual_record(version: str):
     facts = objects(version)
     for module in sample(version)["modules"]:
         shape = facts.shapes["module", module["name"].rsplit("/", 1)[-1]]
-        assert surely_right(facts, shape.attributes["data"].type)(module["data"])
+        assert surely_right(facts, shape)(module)
 
 
 def _server(**changes: Any) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def _server(**changes: Any) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_it_takes_nothing_the_rules_would_remark_upon(value: Any):
-    assert not surely_right(objects("0.7.0"), "mcp_data")(value)
+    assert not quick("0.7.0", "mcp_data")(value)
     record = sample("0.7.0")
     record["modules"][0]["data"] = value
     assert validate(record).lines()
@@ -120,3 +120,48 @@ def test_a_missing_recommendation_is_still_told():
     record = sample("0.7.0")
     del record["modules"][0]["data"]["servers"][0]["tools"]
     assert [finding.path for finding in validate(record).warnings] == ["modules[0].data.servers[0].tools"]
+
+
+@pytest.mark.parametrize("version", ["0.3.1", *VERSIONS])
+def test_it_takes_a_usual_record_whatever_the_attributes_left_to_the_rules_are(version: str):
+    root = objects(version).root
+    left = [name for name, attribute in root.attributes.items() if attribute.is_class()]
+    test = surely_right(objects(version), root, left)
+    record = sample(version)
+    assert test(record)
+    assert test({**record, "skills": "none"})
+    assert test({name: value for name, value in record.items() if name != "skills"})
+    assert not test({name: value for name, value in record.items() if name != "authors"})
+    assert not test({**record, "authors": ["A", "A"]})
+    assert not test({**record, "colour": "green"})
+
+
+def descriptor(**changes: Any) -> dict[str, Any]:
+    return {"media_type": "text/plain", "size": 1, "digest": "sha256:00", **changes}
+
+
+@pytest.mark.parametrize(
+    ("value", "right"),
+    [
+        (descriptor(urls=["https://example.org/a"]), False),
+        (descriptor(urls=["https://example.org/a"], data="YQ=="), True),
+        (descriptor(data="YQ=="), True),
+        (descriptor(json=None), True),
+        (descriptor(data="YQ==", json={}), False),
+        (descriptor(), False),
+    ],
+)
+def test_attributes_that_go_together_are_counted_whether_texts_or_lists(value: dict[str, Any], right: bool):
+    assert quick("1.1.0", "descriptor")(value) is right
+    assert by_schema("1.1.0", "descriptor").is_valid(value) is right
+
+
+def test_findings_come_in_the_order_of_the_record_with_and_without_the_quick_yes():
+    record = sample("0.7.0")
+    record["signature"] = {"signature": "c2ln", "signed_at": "yesterday"}
+    record["skills"] = [{"name": "retrieval_augmented_generation/document_or_database_question_answering"}]
+    del record["domains"]
+    usual = [finding.path for finding in validate(record).warnings]
+    assert usual == ["skills[0].id", "signature.signed_at", "domains"]
+    record["name"] = 5
+    assert [finding.path for finding in validate(record).warnings] == usual

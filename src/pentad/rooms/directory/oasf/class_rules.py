@@ -10,7 +10,7 @@ from typing import Any
 from pentad.rooms.directory.oasf.findings import Finding, Place, Report, finding, pointer
 from pentad.rooms.directory.oasf.objects import Shape
 from pentad.rooms.directory.oasf.problems import Rule, Rules, is_integer, replacing, shown, wrong_type
-from pentad.rooms.directory.oasf.remedies import folded, misspelled
+from pentad.rooms.directory.oasf.remedies import folded, folded_name, misspelled
 from pentad.rooms.directory.oasf.rules import Check, anything, object_check, refuse_list, report_duplicates
 from pentad.rooms.directory.oasf.taxonomy import ClassEntry, Taxonomy
 
@@ -133,7 +133,7 @@ def near_classes(classes: Taxonomy, called: str) -> tuple[list[ClassEntry], bool
     last = called.rstrip("/").rsplit("/", 1)[-1]
     usable = [entry for entry in classes.all if not entry.grouping]
     whole, end = folded(called), folded(last)
-    same = [e for e in usable if end in (folded(e.short), folded(e.caption)) or whole == folded(e.name)]
+    same = [e for e in usable if end in (folded_name(e.short), folded_name(e.caption)) or whole == folded_name(e.name)]
     if same:
         return same[:3], len(same) == 1
     shorts = {entry.short: entry for entry in usable}

@@ -114,10 +114,16 @@ def steps(place: Place) -> list[str | int]:
 
 
 def path(place: Place) -> str:
+    return _path_of([step if isinstance(step, int) else _short(step) for step in steps(place)])
+
+
+def _path_of(keys: Sequence[str | int]) -> str:
     text = ""
-    for step in steps(place):
-        key = f"[{step}]" if isinstance(step, int) else _short(step)
-        text += f".{key}" if text and not isinstance(step, int) else key
+    for key in keys:
+        if isinstance(key, int):
+            text += f"[{key}]"
+        else:
+            text += f".{key}" if text else key
     return text
 
 
@@ -131,7 +137,10 @@ def pointer(place: Place) -> str:
 
 
 def pointer_of(keys: Sequence[str | int]) -> str:
-    return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in keys)
+    text = ""
+    for key in keys:
+        text += f"/{key}" if isinstance(key, int) else "/" + key.replace("~", "~0").replace("/", "~1")
+    return text
 
 
 def finding(code: str, message: str, place: Place, **facts: Any) -> Finding:
@@ -140,4 +149,4 @@ def finding(code: str, message: str, place: Place, **facts: Any) -> Finding:
     shortened = [key if isinstance(key, int) else _short(key) for key in keys]
     if shortened != keys:
         facts |= {"patch": (), "certain": False}
-    return Finding(code, message, path(place), pointer_of(shortened), **facts)
+    return Finding(code, message, _path_of(shortened), pointer_of(shortened), **facts)

@@ -11,6 +11,7 @@ from pentad.rooms.directory.oasf.findings import Place, Report, finding
 from pentad.rooms.directory.oasf.objects import Objects, Shape
 from pentad.rooms.directory.oasf.problems import Rules, wrong_type
 from pentad.rooms.directory.oasf.rules import ANY_LENGTH, Check, anything, object_check
+from pentad.rooms.directory.oasf.surely import unless_surely_right
 from pentad.rooms.directory.oasf.taxonomy import Taxonomy
 
 OLD_NAMES: Final = {
@@ -27,6 +28,8 @@ RESERVED: Final = {
     "schema.oasf.agntcy.org/features//evaluation": "evaluation",
 }
 """The names 0.3.1 keeps for its own features."""
+
+_IDENTITY: Final = ("id", "name")
 
 
 def names_of_modules(version: str, classes: Taxonomy) -> dict[str, str]:
@@ -45,7 +48,9 @@ def module_check(classes: Taxonomy, facts: Objects, rules: Mapping[str, tuple[Ru
     canonical = OLD_NAMES if classes.version == "0.7.0" else {}
     usable = {entry.name: entry.id for entry in classes.all if not entry.grouping and not entry.deprecated}
     checks = {
-        name: _one_module(facts.shapes["module", short], *rules[short])
+        name: unless_surely_right(
+            _one_module(shape := facts.shapes["module", short], *rules[short]), facts, shape, _IDENTITY
+        )
         for name, short in names_of_modules(classes.version, classes).items()
     }
     unnamed = _one_module(facts.shapes["module", "base_module"], *rules["base_module"])
@@ -79,7 +84,9 @@ def module_check(classes: Taxonomy, facts: Objects, rules: Mapping[str, tuple[Ru
 def feature_check(facts: Objects, rules: Mapping[str, tuple[Rules, Mapping[str, int]]]) -> Check:
     """The check of one extension of 0.3.1: three names are reserved, any other is free."""
     checks = {
-        name: object_check(shape := facts.shapes["module", short], *rules[short], shape.required())
+        name: unless_surely_right(
+            object_check(shape := facts.shapes["module", short], *rules[short], shape.required()), facts, shape
+        )
         for name, short in RESERVED.items()
     }
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from pentad.rooms.directory.oasf.findings import Place, Report, finding
 from pentad.rooms.directory.oasf.objects import Attribute, Shape, ValueType
 from pentad.rooms.directory.oasf.problems import Rule, is_integer, replacing
-from pentad.rooms.directory.oasf.remedies import folded
+from pentad.rooms.directory.oasf.remedies import folded, folded_name
 from pentad.rooms.directory.oasf.rules import list_of_objects, map_rule, object_check, scalar_rule
 from pentad.rooms.directory.oasf.taxonomy import ClassEntry, Taxonomy
 
@@ -86,7 +86,7 @@ def _check_numbers(classes: Taxonomy, item: dict[str, Any], place: Place, out: R
 def _check_sibling(name: str, given: Any, meant: ClassEntry, place: Place, out: Report) -> None:
     if not isinstance(given, str) or given == meant.caption:
         return
-    if folded(given) not in (folded(meant.caption), folded(meant.short), folded(meant.name)):
+    if folded(given) not in (folded_name(meant.caption), folded_name(meant.short), folded_name(meant.name)):
         out.warning(
             finding(
                 "attribute_enum_sibling_incorrect",

@@ -32,6 +32,10 @@ class Attribute:
     map_of: str | None
     one_of: bool
 
+    def is_class(self) -> bool:
+        """Whether it is of a class of the taxonomy, or a list of such."""
+        return self.type.startswith("class_t:")
+
 
 @dataclass(frozen=True, slots=True)
 class Constraint:

@@ -3,7 +3,7 @@
 The rules only say yes or no, as fast as they can; the words, the nearest names and the patch are found here.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, TypeGuard
 
@@ -157,15 +157,12 @@ def is_integer(value: Any) -> TypeGuard[float]:
     return value.__class__ is int or (value.__class__ is float and value.is_integer())
 
 
-def missing(shape: Shape, value: Mapping[str, Any], required: Collection[str], place: Place, out: Report) -> None:
-    """Attributes that are not there, in the order of the table."""
-    for name in shape.attributes:
-        if name in value:
-            continue
-        if name in required:
-            out.error(_missing("required", name, place))
-        elif shape.attributes[name].requirement == "recommended":
-            out.warning(_missing("recommended", name, place))
+def missing(name: str, required: bool, holder: Mapping[str, Any], place: Place, out: Report) -> None:
+    """An attribute that is not there, and must or should be."""
+    if required:
+        out.error(_missing("required", name, place))
+    else:
+        out.warning(_missing("recommended", name, place))
 
 
 def _missing(requirement: str, name: str, place: Place) -> Finding:
@@ -182,7 +179,7 @@ def _missing_in_record(requirement: str, name: str) -> Finding:
     return Finding(f"attribute_{requirement}_missing", message, name, f"/{name}")
 
 
-def unknown(name: str, holder: Mapping[str, Any], shape: Shape, rules: Rules, place: Place, out: Report) -> None:
+def unknown(name: str, shape: Shape, rules: Rules, holder: Mapping[str, Any], place: Place, out: Report) -> None:
     """An attribute the object does not have. It is surely a misspelling when its value fits the name it is near to."""
     if out.is_full():
         return
@@ -211,7 +208,7 @@ def fits_rule(rule: Rule, value: Any, name: str) -> bool:
     return all(found.certain for found in trial.errors)
 
 
-def constraint_failed(shape: Shape, rule: Constraint, place: Place, out: Report) -> None:
+def constraint_failed(shape: Shape, rule: Constraint, holder: Mapping[str, Any], place: Place, out: Report) -> None:
     words = {"at_least_one": "at least one", "just_one": "exactly one"}[rule.kind]
     out.error(
         finding(

@@ -7,6 +7,7 @@ another spelling: case, hyphens, a number in quotes, a time with a space. Nothin
 import re
 from collections.abc import Iterable
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import Any, Final
 
 from pentad.kernel.names import nearest
@@ -24,6 +25,7 @@ _RENAMED: Final = {
 """Values one version calls so and another otherwise."""
 
 _SURE: Final = 0.88
+_SPACING: Final = re.compile(r"[\s_\-]+")
 _INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,15})?")
 _TIME: Final = re.compile(
@@ -33,7 +35,13 @@ _TIME: Final = re.compile(
 
 def folded(text: str) -> str:
     """The text without what spellings differ in: case, hyphens, underscores and spaces."""
-    return re.sub(r"[\s_\-]+", "", text).casefold()
+    return _SPACING.sub("", text).casefold()
+
+
+@lru_cache(maxsize=8192)
+def folded_name(name: str) -> str:
+    """The same for a name of the tables: those are compared again and again."""
+    return folded(name)
 
 
 def converted(value: Any, kind: str) -> Any:
@@ -55,7 +63,8 @@ def converted(value: Any, kind: str) -> Any:
 def spelled(value: str, known: Iterable[str]) -> str | None:
     """The known value that is the same but for its spelling, or was renamed to."""
     allowed = list(known)
-    same = [candidate for candidate in allowed if folded(candidate) == folded(value)]
+    whole = folded(value)
+    same = [candidate for candidate in allowed if folded_name(candidate) == whole]
     if len(same) == 1:
         return same[0]
     renamed = _RENAMED.get(value.replace("-", "_").lower())

@@ -5,7 +5,8 @@ A rule for a valid value is one test and a return. What is wrong with a refused 
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, cast
 
 from pentad.rooms.directory.oasf.findings import Place, Report
@@ -34,9 +35,12 @@ _FEW: Final = 8
 _PLANS: Final = 64
 """How many sets of attributes are remembered for an object: callers choose them."""
 
-_Plan = tuple[tuple[tuple[int, Rule, str], ...], bool]
+_Flaw = Callable[[Mapping[str, Any], Place, Report], None]
+"""Says one thing that is wrong with the attributes of an object as a set."""
+
+_Plan = tuple[tuple[tuple[int, Rule, str], ...], tuple[_Flaw, ...]]
 """What to check of an object that has certain attributes, in their order: the most characters of a plain text, the rule
-for anything else, and the name; and whether the attributes are right as a set."""
+for anything else, and the name; and what is wrong with just these attributes."""
 
 
 def text_limit(attribute: Attribute, kind: ValueType | None) -> int | None:
@@ -197,7 +201,7 @@ def object_check(shape: Shape, rules: Rules, texts: Mapping[str, int], required:
         if value.__class__ is not dict:
             wrong_type(value, place, shape.name, shape.name, "object", out)
             return
-        plan, whole = plan_of(tuple(value)) or attributes.plan(value)
+        plan, flaws = plan_of(tuple(value)) or attributes.plan(value)
         for limit, rule, name in plan:
             item = value[name]
             if item.__class__ is str and len(item) <= limit:
@@ -206,8 +210,8 @@ def object_check(shape: Shape, rules: Rules, texts: Mapping[str, int], required:
                 nothing(name, name in required, rule, place, out)
             else:
                 rule(item, place, name, out)
-        if not whole:
-            attributes.judge(value, place, out)
+        for tell in flaws:
+            tell(value, place, out)
 
     return check
 
@@ -218,30 +222,30 @@ class _Attributes:
     def __init__(self, shape: Shape, rules: Rules, texts: Mapping[str, int], required: Sequence[str]) -> None:
         self.plans: dict[tuple[str, ...], _Plan] = {}
         self._shape, self._rules, self._required = shape, rules, required
-        self._expected = frozenset((*required, *shape.recommended()))
+        expected = {*required, *shape.recommended()}
+        self._expected = [name for name in shape.attributes if name in expected]
         self._constraints = tuple((holding(constraint), constraint) for constraint in shape.constraints)
         self._steps = {name: (texts.get(name, -1), rule, name) for name, rule in rules.items()}
 
     def plan(self, value: Mapping[str, Any]) -> _Plan:
         """What to check of an object with these attributes."""
         known = [self._steps[name] for name in value if name in self._steps]
-        whole = len(known) == len(value) and value.keys() >= self._expected
-        whole = whole and all(holds(value) for holds, _ in self._constraints)
-        plan = tuple(step for step in known if step[1] is not anything), whole
+        plan = tuple(step for step in known if step[1] is not anything), tuple(self._flaws(value))
         if len(self.plans) < _PLANS and len(known) == len(value):
             self.plans[tuple(value)] = plan
         return plan
 
-    def judge(self, value: Mapping[str, Any], place: Place, out: Report) -> None:
-        """Say what is wrong with them as a set."""
+    def _flaws(self, value: Mapping[str, Any]) -> Iterator[_Flaw]:
+        """What is not defined, then what is not there in the order of the table, then what does not go together."""
         for name in value:
             if name not in self._steps:
-                unknown(name, value, self._shape, self._rules, place, out)
-        if not value.keys() >= self._expected:
-            missing(self._shape, value, self._required, place, out)
+                yield partial(unknown, name, self._shape, self._rules)
+        for name in self._expected:
+            if name not in value:
+                yield partial(missing, name, name in self._required)
         for holds, constraint in self._constraints:
             if not holds(value):
-                constraint_failed(self._shape, constraint, place, out)
+                yield partial(constraint_failed, self._shape, constraint)
 
 
 def holding(constraint: Constraint) -> Callable[[Mapping[str, Any]], bool]:

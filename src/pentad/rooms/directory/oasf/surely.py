@@ -1,37 +1,48 @@
-"""A quick yes for the data of modules, which is most of a large record.
+"""A quick yes for a record and for its modules, which are most of a large record.
 
 The objects of a table become types of `msgspec`, which looks through a whole tree of values in one call. It is stricter
 than the rules: what it takes has every attribute that is required or recommended and nothing to remark upon. What it
-does not take is left to the rules, which say what is wrong, if anything is. A type is made at the first module that
-needs it.
+does not take is left to the rules, which say what is wrong, if anything is. A type is made when it is first needed.
 """
 
 import keyword
 import sys
-from collections.abc import Callable
-from operator import attrgetter
+from collections.abc import Callable, Collection
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from pentad.rooms.directory.oasf.findings import Place, Report
 from pentad.rooms.directory.oasf.objects import Attribute, Objects, Shape, ValueType
-from pentad.rooms.directory.oasf.rules import pattern
+from pentad.rooms.directory.oasf.rules import Check, pattern
 
 _FEW: Final = 16
+
+
+def unless_surely_right(check: Check, facts: Objects, shape: Shape, left: Collection[str] = ()) -> Check:
+    """A check of objects that are not surely right."""
+    test = surely_right(facts, shape, left)
+
+    def check_in_doubt(value: Any, place: Place, out: Report) -> None:
+        if not test(value):
+            check(value, place, out)
+
+    return check_in_doubt
 
 
 class _NoTypeFor(Exception):
     """What has no such type: an object that holds itself, or is one of several."""
 
 
-def surely_right(facts: Objects, name: str) -> Callable[[Any], bool]:
-    """Whether a value is an object of this name beyond doubt; False is no verdict."""
+def surely_right(facts: Objects, shape: Shape, left: Collection[str] = ()) -> Callable[[Any], bool]:
+    """Whether a value is such an object beyond doubt; False is no verdict. The attributes that are `left` to the rules
+    may be anything, or not be there."""
     made: list[Any] = []
 
     def test(value: Any) -> bool:
         if not made:
-            made.append(_made(facts, name))
+            made.append(_made(facts, shape, left))
         if made[0] is None or value.__class__ is not dict:
             return False
         try:
@@ -43,9 +54,9 @@ def surely_right(facts: Objects, name: str) -> Callable[[Any], bool]:
     return test
 
 
-def _made(facts: Objects, name: str) -> Any:
+def _made(facts: Objects, shape: Shape, left: Collection[str]) -> Any:
     try:
-        return _Types(facts).object(name)
+        return _Types(facts).made(shape, left)
     except _NoTypeFor:
         return None
 
@@ -58,26 +69,27 @@ class _Types:
     def object(self, name: str) -> Any:
         if name not in self._made:
             self._made[name] = None
-            shape = self._facts.object(name)
-            self._made[name] = dict[str, Any] if shape.open else self._struct(shape)
+            self._made[name] = self.made(self._facts.object(name))
         if self._made[name] is None:
             raise _NoTypeFor(name)
         return self._made[name]
 
-    def _struct(self, shape: Shape) -> type[msgspec.Struct]:
-        expected = {*shape.required(), *shape.recommended()}
-        joined = {name for rule in shape.constraints for name in rule.attributes}
+    def made(self, shape: Shape, left: Collection[str] = ()) -> Any:
+        return dict[str, Any] if shape.open else self._struct(shape, left)
+
+    def _struct(self, shape: Shape, left: Collection[str]) -> type[msgspec.Struct]:
+        expected = {*shape.required(), *shape.recommended()}.difference(left)
         fields: list[Any] = []
         for name, attribute in shape.attributes.items():
-            if keyword.iskeyword(name) or (attribute.array and name in joined):
+            if keyword.iskeyword(name):
                 raise _NoTypeFor(name)
-            kind = self._attribute(attribute)
+            kind = Any if name in left else self._attribute(attribute)
             absent = () if attribute.array else UNSET
             fields.append((name, kind) if name in expected else (name, kind | UnsetType, absent))
         return msgspec.defstruct(
             shape.name,
             fields,
-            namespace=_afterwards(shape, expected),
+            namespace=_afterwards(shape, left),
             kw_only=True,
             forbid_unknown_fields=True,
             gc=False,
@@ -85,7 +97,7 @@ class _Types:
 
     def _attribute(self, attribute: Attribute) -> Any:
         kind = self._facts.types.get(attribute.type)
-        if attribute.one_of or attribute.type.startswith("class_t:"):
+        if attribute.one_of or attribute.is_class():
             raise _NoTypeFor(attribute.name)
         if kind is None:
             item = self.object(attribute.type)
@@ -117,32 +129,28 @@ def _value(kind: ValueType) -> Any:
             raise _NoTypeFor(kind.name)
 
 
-def _afterwards(shape: Shape, expected: set[str]) -> dict[str, Any]:
-    """What types cannot say: that no item comes twice, and which attributes go together."""
-    lists = [attribute.name for attribute in shape.attributes.values() if attribute.array]
-    constraints = [
-        (attrgetter(*rule.attributes), len(rule.attributes) - 1, rule.kind == "just_one")
-        for rule in shape.constraints
-        if rule.kind == "just_one" or expected.isdisjoint(rule.attributes)
+def _afterwards(shape: Shape, left: Collection[str]) -> dict[str, Any]:
+    """What types cannot say: that no item comes twice, and which attributes go together.
+
+    It runs for every object of a record, so each type gets a function of its own, written out: the attributes are then
+    read without a call.
+    """
+    absent = {name: "== ()" if attribute.array else "is UNSET" for name, attribute in shape.attributes.items()}
+    faults = [
+        f"len(made.{name}) > 1 and repeats(made.{name})"
+        for name, attribute in shape.attributes.items()
+        if attribute.array and name not in left
     ]
-    single = attrgetter(lists[0]) if lists else None
-    several = attrgetter(*lists) if len(lists) > 1 else None
-
-    def look(made: Any) -> None:
-        if several is not None:
-            for items in several(made):
-                if len(items) > 1 and _repeats(items):
-                    raise ValueError
-        elif single is not None:
-            items = single(made)
-            if len(items) > 1 and _repeats(items):
-                raise ValueError
-        for values_of, most, just_one in constraints:
-            absent = values_of(made).count(UNSET)
-            if absent > most or (just_one and absent < most):
-                raise ValueError
-
-    return {"__post_init__": look} if lists or constraints else {}
+    for rule in shape.constraints:
+        count = " + ".join(f"(made.{name} {absent[name]})" for name in rule.attributes)
+        wrong = "!=" if rule.kind == "just_one" else ">"
+        faults.append(f"{count} {wrong} {len(rule.attributes) - 1}")
+    if not faults:
+        return {}
+    text = f"def look(made):\n    if {' or '.join(faults)}:\n        raise ValueError"
+    names: dict[str, Any] = {"UNSET": UNSET, "repeats": _repeats}
+    exec(text, names)  # noqa: S102  the names in the text are those of the embedded tables, never a caller's
+    return {"__post_init__": names["look"]}
 
 
 def _repeats(items: list[Any]) -> bool:

@@ -16,6 +16,7 @@ from pentad.rooms.directory.oasf.objects import Attribute, Objects, Shape, Value
 from pentad.rooms.directory.oasf.problems import Rule, wrong_type
 from pentad.rooms.directory.oasf.rules import (
     Check,
+    anything,
     list_of_objects,
     list_rule,
     map_rule,
@@ -90,7 +91,28 @@ class _Compiler:
         self._checks: dict[str, Check] = {}
 
     def record(self) -> Check:
-        return self._object(self._facts.root)
+        """A record that is surely right is only checked for what the quick yes leaves to the rules."""
+        root = self._facts.root
+        rules, texts = self._rules(root)
+        left = {name for name, attribute in root.attributes.items() if self._left_to_rules(attribute)}
+        rules_left = {name: rule if name in left else anything for name, rule in rules.items()}
+        if self._version != "0.3.1":
+            rules["locators"] = _unique_types(rules["locators"])
+            rules_left["locators"] = _unique_types(anything)
+        check = object_check(root, rules, texts, root.required())
+        check_left = object_check(root, rules_left, {}, root.required())
+        test = surely_right(self._facts, root, left)
+
+        def check_record(value: Any, place: Place, out: Report) -> None:
+            (check_left if test(value) else check)(value, place, out)
+
+        return check_record
+
+    def _left_to_rules(self, attribute: Attribute) -> bool:
+        """Classes need more than a type, what is recommended is often not there, and rules match a pattern faster."""
+        kind = self._facts.types.get(attribute.type)
+        patterned = kind is not None and kind.regex is not None
+        return attribute.is_class() or attribute.requirement == "recommended" or patterned
 
     def _object(self, shape: Shape) -> Check:
         if shape.open:
@@ -100,16 +122,11 @@ class _Compiler:
     def _rules(self, shape: Shape) -> tuple[dict[str, Rule], dict[str, int]]:
         rules = {name: self._rule(attribute) for name, attribute in shape.attributes.items()}
         limits = {name: text_limit(a, self._facts.types.get(a.type)) for name, a in shape.attributes.items()}
-        large = shape.attributes.get("locators" if shape is self._facts.root else "data")
-        if large is not None and (shape is self._facts.root or shape.family == "module") and self._is_object(large):
-            rules[large.name] = self._objects(large, self._unless_surely_right(large.type))
-        if shape is self._facts.root and self._version != "0.3.1":
-            rules["locators"] = _unique_types(rules["locators"])
         return rules, {name: limit for name, limit in limits.items() if limit is not None}
 
     def _rule(self, attribute: Attribute) -> Rule:
         kind = self._facts.types.get(attribute.type)
-        if attribute.type.startswith("class_t:"):
+        if attribute.is_class():
             return self._classes(attribute)
         if kind is None:
             return self._objects(attribute)
@@ -133,9 +150,8 @@ class _Compiler:
         check = module_check(taxonomy(self._version, "module"), self._facts, rules)
         return list_of_objects(check, required=required)
 
-    def _objects(self, attribute: Attribute, check: Check | None = None) -> Rule:
-        if check is None:
-            check = self._choice(attribute.type) if attribute.one_of else self._later(attribute.type)
+    def _objects(self, attribute: Attribute) -> Rule:
+        check = self._choice(attribute.type) if attribute.one_of else self._later(attribute.type)
         if attribute.array:
             return list_of_objects(check, required=attribute.requirement == "required")
 
@@ -143,18 +159,6 @@ class _Compiler:
             check(value, (place, name), out)
 
         return rule
-
-    def _is_object(self, attribute: Attribute) -> bool:
-        return ("object", attribute.type) in self._facts.shapes and not attribute.one_of
-
-    def _unless_surely_right(self, name: str) -> Check:
-        test, check = surely_right(self._facts, name), self._later(name)
-
-        def check_in_doubt(value: Any, place: Place, out: Report) -> None:
-            if not test(value):
-                check(value, place, out)
-
-        return check_in_doubt
 
     def _later(self, name: str) -> Check:
         if name not in self._checks:
