@@ -1,12 +1,14 @@
 """What rooms rely on: updates in their transaction, filters before ranking, models never mixed, honest fallbacks."""
 
 import asyncio
+from typing import cast
 
 import pytest
 
 from pentad.kernel.errors import Conflict, InvalidInput
 from pentad.kernel.ports import Database
 from pentad.search.documents import Document
+from pentad.search.hybrid import Scope
 from pentad.search.index import SearchIndex
 from tests.search.hashing import HashingEmbedder
 from tests.search.opening import SENTENCES, SETS, document, found, put, remove
@@ -161,3 +163,34 @@ async def test_a_document_longer_than_any_list_can_say_is_found(database: Databa
     await remove(database, index, [1])
     totals = await database.read(lambda rows: rows.all("SELECT total_length FROM search_fields"))
     assert totals == [(2,)]
+
+
+async def test_what_is_written_while_a_question_is_embedded_is_found(database: Database, stores: Stores):
+    looked_up = asyncio.Event()
+
+    class Watched:
+        """The store; it says when the words of a question were looked up."""
+
+        dialect, write = database.dialect, database.write
+
+        async def read(self, work):
+            found = await database.read(work)
+            if isinstance(found, Scope):
+                looked_up.set()
+            return found
+
+    class Slow(HashingEmbedder):
+        """Somebody writes while it works, after the words were looked up."""
+
+        async def embed(self, texts):
+            await asyncio.wait_for(looked_up.wait(), 30)
+            await put(database, plain, {7: "Ships wait for the tide.", 2: "Nothing floats here any more."})
+            return await super().embed(texts)
+
+    plain = SearchIndex(database, stores.data / "search", HashingEmbedder())
+    await put(database, plain, SENTENCES)
+    index = SearchIndex(cast("Database", Watched()), stores.data / "search", Slow())
+    ranking = await index.search("shore", "ships", limit=10)
+    expected = await plain.search("shore", "ships", limit=10)
+    assert ranking == expected
+    assert [hit.id for hit in ranking.hits if hit.lexical > 0] == [7, 1]

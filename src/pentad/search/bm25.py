@@ -14,18 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pentad.kernel.ports import Rows
-from pentad.search.arrays import Mask, Matrix, Numbers, Scores, absent, best
+from pentad.search.arrays import Mask, Matrix, Numbers, Scores, absent, best, few
 from pentad.search.collection import Collection, field_lengths
 from pentad.search.lists import Lists
-from pentad.search.postings import Postings
+from pentad.search.postings import LONGEST, Postings
 from pentad.search.roster import Members
 
 K1: Final = 1.2
 B: Final = 0.75
 _FREQUENT: Final = 16
 """Before a term that more than one document in so many has, it is looked whether rarer ones have decided already;"""
-_WORTH_SPARING: Final = 4
+_WORTH_SPARING: Final = 8
 """if all lists left are together longer than one document in so many: looking takes time, too."""
+_FEW: Final = 4
+"""Until the lists gone through are together as long as one document in so many, documents are picked out one by one."""
 _DEARER: Final = 16
 """Looking a document up in a list takes as long as going through so many."""
 _ROUNDING: Final = 1e-3
@@ -42,6 +44,12 @@ class Field:
     lengths: NDArray[np.uint16]
     average: float
     weight: float
+
+    @property
+    def most(self) -> float:
+        """No frequency is higher: the most occurrences, as if in the shortest document."""
+        shortest = int(self.lengths.min(initial=LONGEST))
+        return self.weight * int(self.counts.max(initial=0)) / (1 - B + B * shortest / self.average)
 
     def frequencies(self, documents: Numbers, places: Places | slice) -> Scores:
         """The weighted, length-normalised frequency at some places of the list."""
@@ -62,10 +70,12 @@ class Term:
     frequencies: Field | Scores
     """Those of the only field, worked out where they are needed; or sums over fields."""
 
-    @property
+    @cached_property
     def most(self) -> float:
-        """More than it gives to any document."""
-        return self.idf * (K1 + 1)
+        """It gives no document more."""
+        known = self.frequencies
+        frequency = known.most if isinstance(known, Field) else float(known.max(initial=0))
+        return self.idf * (K1 + 1) * frequency / (K1 + frequency)
 
     @cached_property
     def scores(self) -> Scores:
@@ -85,7 +95,7 @@ class Term:
     def _saturated(self, places: Places | slice) -> Scores:
         known = self.frequencies
         found = known.frequencies(self.documents, places) if isinstance(known, Field) else known[places]
-        return (np.float32(self.most) * found / (np.float32(K1) + found)).astype(np.float32, copy=False)
+        return (np.float32(self.idf * (K1 + 1)) * found / (np.float32(K1) + found)).astype(np.float32, copy=False)
 
 
 class Given:
@@ -142,32 +152,61 @@ def top(terms: Sequence[Term], members: Members, allowed: Mask | None, count: in
     Rare terms come first. As soon as `count` documents have more than all terms left could give together, no document
     without a term so far can be among the best, and the frequent terms that are left are looked up for those that can.
     """
-    scores = np.zeros(members.ids.size, np.float32)
+    sums = _Sums(members.ids.size, allowed)
     rarest_first = sorted(terms, key=lambda term: term.documents.size)
     left = sum(term.documents.size for term in terms)
     for done, term in enumerate(rarest_first):
-        if done and term.documents.size * _FREQUENT > scores.size and left * _WORTH_SPARING > scores.size:
-            if allowed is not None:
-                scores *= allowed
-            if (places := _decided(scores, rarest_first[done:], count)) is not None:
-                return places
-        scores[term.documents.astype(np.intp)] += term.scores
+        frequent = term.documents.size * _FREQUENT > sums.size and left * _WORTH_SPARING > sums.size
+        if done and frequent and (places := _decided(sums, rarest_first[done:], count)) is not None:
+            return places
+        sums.add(term)
         left -= term.documents.size
-    if allowed is not None:
-        scores *= allowed
-    return best(scores, count, _ROUNDING)
+    places, scores = sums.so_far()
+    chosen = best(scores, count, _ROUNDING)
+    return chosen if places is None else places[chosen]
 
 
-def _decided(scores: Scores, left: Sequence[Term], count: int) -> Places | None:
+class _Sums:
+    """Scores of documents on their way. While few have any, only those are looked at."""
+
+    def __init__(self, size: int, allowed: Mask | None) -> None:
+        self.size = size
+        self._scores = np.zeros(size, np.float32)
+        self._allowed = allowed
+        self._met: list[Places] | None = []
+        self._most_met = size // _FEW
+
+    def add(self, term: Term) -> None:
+        """Go through the list of a term."""
+        documents, given = term.documents.astype(np.intp), term.scores
+        if self._allowed is not None:
+            kept = self._allowed[documents]
+            documents, given = documents[kept], given[kept]
+        held = self._scores[documents]
+        self._scores[documents] = held + given
+        self._most_met -= documents.size
+        if self._met is not None:
+            self._met = [*self._met, documents[held == 0]] if self._most_met >= 0 else None
+
+    def so_far(self) -> tuple[Places | None, Scores]:
+        """Documents, each once unless its score is 0, and their scores; None for all in the order of their numbers."""
+        if self._met is None:
+            return None, self._scores
+        documents = np.concatenate(self._met) if self._met else np.empty(0, np.intp)
+        return documents, self._scores[documents]
+
+
+def _decided(sums: _Sums, left: Sequence[Term], count: int) -> Places | None:
     """What `top` finds, if it can be said without going through the lists of the terms left."""
+    places, scores = sums.so_far()
     leading = best(scores, count)
     more = sum(term.most for term in left) + _ROUNDING
     if leading.size < count or (least := float(scores[leading].min())) <= more:
         return None
-    places = np.flatnonzero(scores >= np.float32(least - more))
-    if places.size * _DEARER > sum(term.documents.size for term in left):
+    close = few(scores >= np.float32(least - more))
+    if close.size * _DEARER > sum(term.documents.size for term in left):
         return None
-    values = scores[places]
+    values, places = scores[close], close if places is None else places[close]
     for term in left:
         values += term.given_to(places)
     return places[best(values, count, _ROUNDING)]

@@ -24,7 +24,7 @@ from pentad.search.bm25 import Lexicon
 from pentad.search.collection import Collection
 from pentad.search.documents import Asked, Document, Ranking
 from pentad.search.files import VectorFiles
-from pentad.search.hybrid import Scope, hybrid, lexical
+from pentad.search.hybrid import Scope, Vectors, hybrid, lexical
 from pentad.search.roster import Rosters
 from pentad.search.text import query_terms, terms
 from pentad.search.vectors import VectorStore, check_model, checked
@@ -101,22 +101,30 @@ class Engine:
             total = collection.vectors + sum(rows.shape[0] for _, rows in kept)
             collections.save(tx, replace(collection, vectors=total, model=model.name, dimensions=model.dimensions))
 
-    def search(self, rows: Rows, name: str, question: Question) -> Ranking:
-        """Answer a question from one moment of the store."""
+    def by_words(self, rows: Rows, name: str, question: Question) -> Scope | None:
+        """What words say to a question, worked out before it has its vector; None where vectors take no part."""
+        collection = collections.found(rows, name)
+        if collection is None or not collection.vectors or question.limit < 1:
+            return None
+        scope = self._scope(rows, collection, question)
+        _ = scope.by_words  # from now on it is there
+        return scope
+
+    def search(self, rows: Rows, name: str, question: Question, before: Scope | None = None) -> Ranking:
+        """Answer a question from one moment of the store. What words said before is taken if it still holds."""
         collection = collections.found(rows, name)
         if collection is None or not collection.documents or question.limit < 1:
             return Ranking([], "lexical", lexical_because=question.why_no_vector or _NO_VECTORS)
-        members = self._rosters.members(rows, collection)
-        weights = question.weights or {}
-        found = self._lexicon.terms(rows, collection, members, query_terms(question.text), weights)
-        scope = Scope(rows, collection, members, members.mask(question.allowed), found)
-        idf = {term.text: term.idf for term in found}
+        scope = before
+        if scope is None or scope.collection != collection:
+            scope = self._scope(rows, collection, question)
+        idf = {term.text: term.idf for term in scope.terms}
         why_not = _why_lexical(collection, question)
         if why_not is not None or question.vector is None:
-            hits, features = lexical(scope, question.limit)
+            hits, features = lexical(scope)
             return Ranking(hits, "lexical", features, idf, why_not)
         query = checked(question.vector, collection.dimensions or 0, 1)[0]
-        hits, features = hybrid(scope, self.vectors, query, question.limit)
+        hits, features = hybrid(scope, Vectors(rows, self.vectors), query)
         return Ranking(hits, "hybrid", features, idf)
 
     def beside(self, rows: Rows, name: str, asked: Asked, up_to: int | None = None) -> Beside | None:
@@ -133,6 +141,12 @@ class Engine:
         collection = collections.numbered(rows, number)
         if collection is not None and collection.vectors and isinstance(self.vectors, VectorFiles):
             self.vectors.prepare(rows, collection, self._rosters.members(rows, collection))
+
+    def _scope(self, rows: Rows, collection: Collection, question: Question) -> Scope:
+        members = self._rosters.members(rows, collection)
+        asked = query_terms(question.text)
+        found = self._lexicon.terms(rows, collection, members, asked, question.weights or {})
+        return Scope(collection, members, members.mask(question.allowed), found, question.limit)
 
     def _with_vectors(
         self, tx: Transaction, collection: Collection, numbered: Sequence[tuple[int, Document]], model: Model | None

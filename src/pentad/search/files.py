@@ -8,7 +8,7 @@ after a change.
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -51,6 +51,27 @@ class View:
         return int(self.slots.documents.max(initial=-1))
 
 
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """Some rows of a view, taken out of it: the document of each, and its vector."""
+
+    documents: NDArray[np.intp]
+    vectors: Matrix
+
+    def nearest(self, query: Matrix, count: int) -> "Picked":
+        """The `count` nearest of them and all that tie."""
+        if self.documents.size <= count:
+            return self
+        # Not by a matrix product: for so few rows its threads wait for each other longer than they work.
+        chosen = _highest(np.einsum("ij,j->i", self.vectors, query), count)
+        return Picked(self.documents[chosen], self.vectors[chosen])
+
+    def compared(self, query: Matrix, members: Members, count: int | None) -> Near:
+        """Their documents, by cosines: the same row always gives the same number, wherever it stands."""
+        cosines = np.einsum("ij,j->i", self.vectors.astype(np.float64), query.astype(np.float64))
+        return best_windows(self.documents, cosines, self.vectors, members, count)
+
+
 class VectorFiles:
     """The port `VectorStore` over SQLite."""
 
@@ -84,11 +105,11 @@ class VectorFiles:
         mask = _slot_mask(view, members, allowed)
         wanted = count
         while True:
-            places, pool = self._likely(view, mask, query, wanted)
-            near = best_windows(*_exactly(view, places, query), members, count)
+            likely, pool = self._likely(view, mask, query, wanted)
+            near = likely.compared(query, members, count)
             # Several windows of one document may crowd others out; look further until there are enough documents.
-            if near.documents.size >= count or places.size < wanted or wanted >= view.head.rows:
-                return near if pool is None else replace(near, pool=np.unique(view.slots.documents[pool]))
+            if near.documents.size >= count or likely.documents.size < wanted or wanted >= view.head.rows:
+                return near if pool is None else replace(near, again=partial(_again, view, members, pool))
             wanted *= 4
 
     def compared(
@@ -98,13 +119,10 @@ class VectorFiles:
         members: Members,
         query: Matrix,
         documents: NDArray[np.intp],
-        likely: int | None = None,
     ) -> Near:
         view = self._view(rows, collection, members)
         places = view.lookup.places(documents) if documents.size else documents
-        if likely is not None:
-            places = _nearest_of(view, places, query, likely)
-        return best_windows(*_exactly(view, places, query), members, None)
+        return _picked(view, places).compared(query, members, None)
 
     def prepare(self, rows: Rows, collection: Collection, members: Members) -> None:
         """Bring the files up to date before somebody has to wait for it."""
@@ -118,22 +136,21 @@ class VectorFiles:
                 with self._lock:
                     self._views.pop(path.name, None)
 
-    def _likely(
-        self, view: View, mask: Mask | None, query: Matrix, count: int
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp] | None]:
+    def _likely(self, view: View, mask: Mask | None, query: Matrix, count: int) -> tuple[Picked, Picked | None]:
         """The rows that hold the `count` nearest and all that tie; and, if not all were compared, those that were."""
         size = view.head.rows if mask is None else int(np.count_nonzero(mask))
         if size <= count:
-            return (np.arange(view.head.rows) if mask is None else np.flatnonzero(mask)), None
+            return _picked(view, np.arange(view.head.rows) if mask is None else np.flatnonzero(mask)), None
         if view.sieve is not None and size > self.exact_up_to:
-            pool = view.sieve.passing(query, mask, max(_LEAST_RESCORED, _RESCORED_EACH * count))
-            return _nearest_of(view, pool, query, count), pool
+            passing = view.sieve.passing(query, mask, max(_LEAST_RESCORED, _RESCORED_EACH * count))
+            pool = _picked(view, passing)
+            return pool.nearest(query, count), pool
         if mask is not None and size * _GATHER_SHARE < view.head.rows:
-            return _nearest_of(view, np.flatnonzero(mask), query, count), None
+            return _picked(view, np.flatnonzero(mask)).nearest(query, count), None
         cosines = view.slots.vectors @ query
         if mask is not None:
             cosines[~mask] = -2.0
-        return _highest(cosines, count), None
+        return _picked(view, _highest(cosines, count)), None
 
     def _view(self, rows: Rows, collection: Collection, members: Members) -> View:
         with self._lock:
@@ -237,24 +254,18 @@ def _slot_mask(view: View, members: Members, allowed: Mask | None) -> Mask | Non
     return inside
 
 
-def _nearest_of(view: View, places: NDArray[np.intp], query: Matrix, count: int) -> NDArray[np.intp]:
-    """Those of some rows that are nearest."""
-    if places.size <= count:
-        return places
-    # Not by a matrix product: for so few rows its threads wait for each other longer than they work.
-    return places[_highest(np.einsum("ij,j->i", view.slots.vectors[places], query), count)]
+def _picked(view: View, places: NDArray[np.intp]) -> Picked:
+    return Picked(view.slots.documents[places].astype(np.intp), view.slots.vectors[places])
+
+
+def _again(view: View, members: Members, pool: Picked, query: Matrix, count: int) -> Near:
+    """The nearest of documents that were picked out before; all windows of each take part."""
+    if not view.lookup.each_once:
+        pool = _picked(view, view.lookup.places(pool.documents))
+    return pool.nearest(query, 2 * count).compared(query, members, count)
 
 
 def _highest(cosines: NDArray[np.float32], count: int) -> NDArray[np.intp]:
     """The places of the highest values and of all within rounding of the last of them."""
     last = np.partition(cosines, cosines.size - count)[cosines.size - count]
     return np.flatnonzero(cosines >= last - np.float32(1e-6))
-
-
-def _exactly(
-    view: View, places: NDArray[np.intp], query: Matrix
-) -> tuple[NDArray[np.intp], NDArray[np.float64], Matrix]:
-    """Documents, cosines and vectors of rows; the same row always gives the same number, wherever it stands."""
-    vectors = view.slots.vectors[places]
-    cosines = np.einsum("ij,j->i", vectors.astype(np.float64), query.astype(np.float64))
-    return view.slots.documents[places].astype(np.intp), cosines, vectors

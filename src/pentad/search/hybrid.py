@@ -35,17 +35,49 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Scope:
-    """What is searched: a collection at one moment, the documents that may be found, and the terms of the question."""
+    """What is searched: a collection at one moment, the documents that may be found, and the terms of the question.
 
-    rows: Rows
+    All that words say comes from here. It needs neither the store nor the question's vector any more, so it can be made
+    while the question is embedded.
+    """
+
     collection: Collection
     members: Members
     allowed: Mask | None
     terms: Sequence[Term]
+    limit: int
 
     @cached_property
     def given(self) -> Given:
         return Given(self.terms)
+
+    @property
+    def candidates(self) -> int:
+        """How many each arm puts forward."""
+        return max(CANDIDATES, self.limit)
+
+    @cached_property
+    def by_words(self) -> Places:
+        """The best by words, ties by the rooms' ids, in the order of their numbers."""
+        documents = bm25.top(self.terms, self.members, self.allowed, self.candidates)
+        order = np.lexsort((self.members.ids[documents], -np.round(self.given.sums(documents), _DIGITS)))
+        return np.sort(documents[order[: self.candidates]])
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """The vectors of a collection, as a moment of the store shows them."""
+
+    rows: Rows
+    store: VectorStore
+
+    def nearest(self, scope: Scope, query: Matrix) -> Near:
+        return self.store.nearest(self.rows, scope.collection, scope.members, scope.allowed, query, scope.candidates)
+
+    def others(self, scope: Scope, query: Matrix, listed: Places, *known: Near) -> Near:
+        """The vectors of listed documents, but for those that are known already."""
+        there = np.sort(np.concatenate([near.documents for near in known]))
+        return self.store.compared(self.rows, scope.collection, scope.members, query, absent(listed, there))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,52 +90,31 @@ class Candidates:
     cosines: Floats
 
 
-def lexical(scope: Scope, limit: int) -> tuple[list[Hit], Features]:
+def lexical(scope: Scope) -> tuple[list[Hit], Features]:
     """The best documents by their words."""
-    documents = bm25.top(scope.terms, scope.members, scope.allowed, limit)
+    documents = bm25.top(scope.terms, scope.members, scope.allowed, scope.limit)
     scores = scope.given.sums(documents)
     shown = scores / scores.max() if scores.size and scores.max() > 0 else scores
     ranked = _ranked(scope, Candidates(documents, shown, scores, np.full(documents.size, np.nan)))
-    return _hits(scope, ranked, limit), _features(scope, ranked, None)
+    return _hits(scope, ranked), _features(scope, ranked, None)
 
 
-def hybrid(scope: Scope, vectors: VectorStore, query: Matrix, limit: int) -> tuple[list[Hit], Features]:
+def hybrid(scope: Scope, vectors: Vectors, query: Matrix) -> tuple[list[Hit], Features]:
     """The best documents by words and vectors."""
-    count = max(CANDIDATES, limit)
-    by_words = bm25.top(scope.terms, scope.members, scope.allowed, count)
-    by_words = _cut(scope, by_words, count)
-    first = _asked(scope, vectors, query, count)
-    known = first, _others(scope, vectors, query, by_words, first)
-    fused = _fused(scope, by_words, known)
+    first = vectors.nearest(scope, query)
+    known = first, vectors.others(scope, query, scope.by_words, first)
+    fused = _fused(scope, known)
     if not first.documents.size:
-        return _hits(scope, fused, limit), _features(scope, fused, None)
+        return _hits(scope, fused), _features(scope, fused, None)
     pulled = _pulled(query, fused, known)
-    second = _asked_again(scope, vectors, pulled, count, first)
-    ranked = _fused(scope, by_words, (second, _others(scope, vectors, pulled, by_words, second)))
-    shown = _with_true_cosines(scope, vectors, query, ranked, known, limit)
-    return _hits(scope, shown, limit), _features(scope, ranked, first)
+    second = vectors.nearest(scope, pulled) if first.again is None else first.again(pulled, scope.candidates)
+    ranked = _fused(scope, (second, vectors.others(scope, pulled, scope.by_words, second)))
+    shown = _with_true_cosines(scope, vectors, query, ranked, known)
+    return _hits(scope, shown), _features(scope, ranked, first)
 
 
-def _asked(scope: Scope, vectors: VectorStore, query: Matrix, count: int) -> Near:
-    return vectors.nearest(scope.rows, scope.collection, scope.members, scope.allowed, query, count)
-
-
-def _asked_again(scope: Scope, vectors: VectorStore, query: Matrix, count: int, first: Near) -> Near:
-    """The nearest to a question that was moved a little."""
-    if first.pool is None:
-        return _asked(scope, vectors, query, count)
-    near = vectors.compared(scope.rows, scope.collection, scope.members, query, first.pool, 2 * count)
-    return Near(near.documents[:count], near.cosines[:count], near.vectors[:count])
-
-
-def _others(scope: Scope, vectors: VectorStore, query: Matrix, listed: Places, *known: Near) -> Near:
-    """The vectors of listed documents, but for those that are known already."""
-    there = np.sort(np.concatenate([near.documents for near in known]))
-    return vectors.compared(scope.rows, scope.collection, scope.members, query, absent(listed, there))
-
-
-def _fused(scope: Scope, listed: Places, known: Sequence[Near]) -> Candidates:
-    documents = np.unique(np.concatenate([listed, *(near.documents for near in known)]))
+def _fused(scope: Scope, known: Sequence[Near]) -> Candidates:
+    documents = np.unique(np.concatenate([scope.by_words, *(near.documents for near in known)]))
     cosines = np.full(documents.size, np.nan)
     for near in known:
         cosines[np.searchsorted(documents, near.documents)] = near.cosines
@@ -137,24 +148,17 @@ def moved(query: Matrix, towards: Near) -> Matrix:
 
 
 def _with_true_cosines(
-    scope: Scope, vectors: VectorStore, query: Matrix, ranked: Candidates, known: Sequence[Near], limit: int
+    scope: Scope, vectors: Vectors, query: Matrix, ranked: Candidates, known: Sequence[Near]
 ) -> Candidates:
     """The best of a ranking with the cosines of the question as it was asked: those are what a caller is told."""
-    shown = ranked.documents[:limit]
+    shown = ranked.documents[: scope.limit]
     order = np.argsort(shown)
     told = np.full(shown.size, np.nan)
-    for near in (*known, _others(scope, vectors, query, shown, *known)):
+    for near in (*known, vectors.others(scope, query, shown, *known)):
         places = np.minimum(np.searchsorted(shown, near.documents, sorter=order), shown.size - 1)
         there = shown[order[places]] == near.documents
         told[order[places[there]]] = near.cosines[there]
-    return Candidates(shown, ranked.scores[:limit], ranked.lexical[:limit], told)
-
-
-def _cut(scope: Scope, documents: Places, count: int) -> Places:
-    """The best by words, ties by the rooms' ids, in the order of their numbers."""
-    scores = scope.given.sums(documents)
-    order = np.lexsort((scope.members.ids[documents], -np.round(scores, _DIGITS)))
-    return np.sort(documents[order[:count]])
+    return Candidates(shown, ranked.scores[: scope.limit], ranked.lexical[: scope.limit], told)
 
 
 def _stretched(values: Floats) -> Floats:
@@ -173,8 +177,8 @@ def _ranked(scope: Scope, found: Candidates) -> Candidates:
     return Candidates(found.documents[order], found.scores[order], found.lexical[order], found.cosines[order])
 
 
-def _hits(scope: Scope, ranked: Candidates, limit: int) -> list[Hit]:
-    documents = ranked.documents[:limit]
+def _hits(scope: Scope, ranked: Candidates) -> list[Hit]:
+    documents = ranked.documents[: scope.limit]
     given = dict(zip((term.text for term in scope.terms), scope.given.to(documents), strict=True))
     return [
         Hit(

@@ -20,7 +20,8 @@ from pentad.search.documents import Asked, Document, Ranking, Readiness, Supply
 
 if TYPE_CHECKING:
     from pentad.search.beside import Beside
-    from pentad.search.engine import Allowed, Engine, Model, Question
+    from pentad.search.engine import Allowed, Engine, Model
+    from pentad.search.hybrid import Scope
     from pentad.search.upkeep import Upkeep
 
 T = TypeVar("T")
@@ -107,9 +108,21 @@ class SearchIndex:
         field_weights: Mapping[str, float] | None = None,
     ) -> Ranking:
         """The best documents for a question; with `allowed`, only ids among these take part at all."""
+        from pentad.search.engine import Question
+
         self._used()
-        question = await self._question(query, limit, allowed, field_weights)
-        ranking = await self._database.read(lambda rows: self._engine.search(rows, collection, question))
+        words = Question(query, limit, allowed, field_weights)
+        before: Scope | None = None
+        if self._to_be_embedded(query):
+            # A processor each: the question is embedded while its words are looked up.
+            (vector, why_not), before = await asyncio.gather(
+                self._embedded(query),
+                self._database.read(lambda rows: self._engine.by_words(rows, collection, words)),
+            )
+        else:
+            vector, why_not = await self._embedded(query)
+        question = Question(query, limit, allowed, field_weights, vector, self._model, why_not)
+        ranking = await self._database.read(lambda rows: self._engine.search(rows, collection, question, before))
         self._used()
         return ranking
 
@@ -205,13 +218,14 @@ class SearchIndex:
 
         return Upkeep(self._database, self._engine)
 
-    async def _question(
-        self, query: str, limit: int, allowed: "Allowed | None", weights: Mapping[str, float] | None
-    ) -> "Question":
-        from pentad.search.engine import Question
+    def _to_be_embedded(self, query: str) -> bool:
+        """Whether the vector of a question is still to be made, which takes a while."""
+        return (
+            self.embedder is not None and bool(query.strip()) and self._key(self.embedder, query) not in self._questions
+        )
 
-        vector, why_not = await self._embedded(query)
-        return Question(query, limit, allowed, weights, vector, self._model, why_not)
+    def _key(self, embedder: Embedder, query: str) -> str:
+        return f"{embedder.model}\n{query}"
 
     async def _embedded(self, query: str) -> tuple[bytes | None, str | None]:
         """The vector of a question, or why there is none."""
@@ -221,7 +235,7 @@ class SearchIndex:
             return None, _NO_PGVECTOR
         if not query.strip():
             return None, None
-        key = f"{self.embedder.model}\n{query}"
+        key = _key(self.embedder, query)
         if (known := self._questions.get(key)) is None:
             try:
                 known = await self.embedder.embed([query])
@@ -304,3 +318,8 @@ class SearchIndex:
         except PentadError as error:
             log.warning("The index could not be kept in order: %s", error.sentence())
             return None
+
+
+def _key(embedder: Embedder, query: str) -> str:
+    """What the vector of a question is remembered under."""
+    return f"{embedder.model}\n{query}"

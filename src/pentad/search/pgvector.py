@@ -88,7 +88,6 @@ class PgVectors:
         members: Members,
         query: Matrix,
         documents: NDArray[np.intp],
-        likely: int | None = None,
     ) -> Near:
         found: Sequence[tuple[Any, ...]] = ()
         if documents.size:

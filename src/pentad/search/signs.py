@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pentad.search.arrays import Mask, Matrix
+from pentad.search.arrays import Mask, Matrix, few
 
 Words = NDArray[np.uint64]
 
@@ -63,10 +63,10 @@ class Sieve:
             distances[~allowed] = _FAR
         sample = np.sort(distances[::_EVERY])
         bound = sample[min(sample.size - 1, count // _EVERY * 3 // 2 + 1)]
-        places = np.flatnonzero(distances <= min(bound, _FAR - 1))
+        places = few(distances <= min(bound, _FAR - 1))
         if places.size < count:
             near = np.partition(distances, min(count, distances.size - 1))[min(count, distances.size - 1)]
-            places = np.flatnonzero(distances <= min(near, _FAR - 1))
+            places = few(distances <= min(near, _FAR - 1))
         return _least(places, distances, count)
 
     def _distances(self, query: Words) -> NDArray[np.uint16]:

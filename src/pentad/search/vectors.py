@@ -5,7 +5,7 @@ windows; its cosine is the best of them. Vectors of two models have nothing to d
 refused.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -28,8 +28,9 @@ class Near:
     documents: NDArray[np.intp]
     cosines: NDArray[np.float64]
     vectors: Matrix
-    pool: NDArray[np.intp] | None = None
-    """Where not every document was compared: those that were. A question close to this one need look no further."""
+    again: "Callable[[Matrix, int], Near] | None" = None
+    """Where not every document was compared: asks those that were for the nearest so many to another question. One that
+    is close to this one need look no further."""
 
 
 class VectorStore(Protocol):
@@ -59,10 +60,8 @@ class VectorStore(Protocol):
         members: Members,
         query: Matrix,
         documents: NDArray[np.intp],
-        likely: int | None = None,
     ) -> Near:
-        """The best cosine of each of these documents, for those that have a vector; with `likely`, the store may leave
-        out all but so many of the nearest windows."""
+        """The best cosine of each of these documents, for those that have a vector."""
         ...
 
 
