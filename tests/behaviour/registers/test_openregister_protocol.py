@@ -3,6 +3,7 @@
 import asyncio
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -260,6 +261,19 @@ async def test_there_is_no_stream_here(endpoint: OpenRegister) -> None:
 @pytest.mark.requirement("openregister:invalid-params")
 async def test_a_wrong_type_is_an_error_of_the_protocol(endpoint: OpenRegister, method: str, params: object) -> None:
     assert (await endpoint.error(method, params))["code"] == -32602
+
+
+@pytest.mark.requirement("openregister:limit-offset")
+@pytest.mark.parametrize("tool", ["registers", "schemas", "objects"])
+async def test_an_enormous_limit_or_offset_is_as_good_as_a_large_one(endpoint: OpenRegister, tool: str) -> None:
+    place: dict[str, Any] = {}
+    if tool == "objects":
+        schema = await endpoint.call("schemas", action="create", data={"title": "Thing"})
+        register = await endpoint.call("registers", action="create", data={"title": "Things"})
+        place = {"register": register["id"], "schema": schema["id"]}
+    everything = await endpoint.call(tool, action="list", limit=1000, **place)
+    assert await endpoint.call(tool, action="list", limit=10**30, **place) == everything
+    assert await endpoint.call(tool, action="list", offset=10**30, **place) == []
 
 
 async def test_hostile_json_is_refused_in_the_protocols_own_words(endpoint: OpenRegister) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from pentad.rooms.registers.definitions.compiled import compile_schema
 from pentad.rooms.registers.models import Register, StoredObject, projected, prune
+from pentad.rooms.registers.query.metadata import SHOWN
 
 PERSON = compile_schema(
     {"properties": {"name": {"type": "string"}, "id": {"type": "string"}}}, parents=lambda _ref: None
@@ -29,6 +30,7 @@ def test_a_pruned_object_says_nothing_that_is_empty():
 def test_a_whole_object_has_every_key_of_its_metadata():
     metadata = stored("{}").wire(PERSON, prune=False)["@self"]
     assert len(metadata) == 36
+    assert set(metadata) == set(SHOWN)
     assert metadata["name"] == "u-1"
     assert metadata["size"] == 2
 

@@ -395,3 +395,96 @@ async def test_hidden_properties_stay_hidden_on_every_action(site: Site, shelf: 
     assert (await writer(action="list", search="two"))["structuredContent"]["total"] == 1
     kept = await rpc(site, "admin", "objects", action="get", id=uuid, **place)
     assert kept["structuredContent"]["secret"] == "ruby", "what a writer cannot see it cannot lose"
+
+
+async def test_a_patch_is_one_kind_of_patch(shelf: Shelf):
+    made = await shelf.book("One")
+    text, _ = await shelf.refusal(
+        "patch", id=made["id"], data={"pages": 1}, json_patch=[{"op": "add", "path": "/pages", "value": 2}]
+    )
+    assert text == "A patch is given as data or as json_patch, not as both. Leave one of them out."
+
+
+async def test_a_revert_of_a_version_that_moved_on_is_refused(shelf: Shelf):
+    made = await shelf.book("One", pages=1)
+    await shelf.objects("patch", id=made["id"], data={"pages": 2})
+    text, error = await shelf.refusal("revert", id=made["id"], version=1, if_version=1)
+    assert (error["code"], text.partition(" is at ")[2]) == (
+        "version_mismatch", "version 2, not 1. Read it again and repeat the change on what you find.",
+    )  # fmt: skip
+    assert (await shelf.objects("revert", id=made["id"], version=1, if_version=2))["pages"] == 1
+
+
+async def test_what_is_not_deleted_is_not_purged_and_the_error_says_so(shelf: Shelf):
+    made = await shelf.book("One")
+    text, error = await shelf.refusal("purge", id=made["id"])
+    assert error["code"] == "conflict"
+    assert text == f"Object {made['id']} is not deleted. Delete it first; purging cannot be undone."
+
+
+async def test_an_object_may_come_back_with_its_id_and_without_its_metadata(shelf: Shelf):
+    made = await shelf.book("One", pages=1)
+    seen = await shelf.objects("get", id=made["id"], fields=["title", "pages"])
+    assert set(seen) == {"id", "title", "pages"}
+    for action in ("update", "patch"):
+        same = await shelf.objects(action, id=made["id"], data=seen)
+        assert same["@self"]["version"] == "1"
+    row = {"action": "update", "id": made["id"], "data": seen}
+    assert (await shelf.objects("bulk", operations=[row]))["unchanged"] == 1
+    other = await shelf.objects("patch", id=made["id"], data={"id": "a number of its own"})
+    assert other["id"] == "a number of its own"
+
+
+async def test_groups_are_as_many_as_asked_for_and_what_a_budget_cuts_is_said(shelf: Shelf):
+    for number in range(30):
+        await shelf.book(f"Book {number}", author=f"An author with a long name {number:02}")
+    groups = {"group_by": ["author"]}
+    few = await shelf.objects("list", aggregate=groups, limit=2)
+    assert (len(few["results"]), few["more"]) == (2, True)
+    assert len((await shelf.objects("list", aggregate={**groups, "limit": 3}, limit=2))["results"]) == 3
+    cut = await shelf.objects("list", aggregate=groups, max_tokens=200)
+    assert cut["more"] is True
+    assert cut["cut"] == {"max_tokens": 200, "rows_left_out": 30 - len(cut["results"])}
+
+
+async def test_a_long_bulk_answer_fits_its_budget_and_begins_with_what_failed(shelf: Shelf):
+    rows = [{"data": {"title": f"Book {number}"}} for number in range(50)] + [{"data": {"pages": 5}}]
+    answer = await shelf.objects("bulk", operations=rows, atomic=False, max_tokens=300)
+    assert (answer["created"], answer["failed"]) == (50, 1)
+    assert answer["results"][0]["index"] == 50
+    assert answer["cut"] == {"max_tokens": 300, "rows_left_out": 51 - len(answer["results"])}
+    assert len(json.dumps(answer)) < 300 * 4 + 200
+
+
+async def test_a_cut_history_says_so(shelf: Shelf):
+    made = await shelf.book("One")
+    for pages in range(1, 10):
+        await shelf.objects("patch", id=made["id"], data={"pages": pages})
+    for action in ("history", "changes"):
+        cut = await shelf.objects(action, id=made["id"], max_tokens=300)
+        assert cut["cut"]["rows_left_out"] == 10 - len(cut["results"])
+        rest = await shelf.objects(action, id=made["id"], cursor=cut["cursor"])
+        assert len(rest["results"]) == cut["cut"]["rows_left_out"]
+        assert "cut" not in rest
+
+
+async def test_a_field_nobody_knows_is_refused_before_anything_is_written(shelf: Shelf):
+    text, _ = await shelf.refusal("create", data={"title": "One"}, fields=["titel"])
+    assert text.startswith("The schema has no property 'titel'. Did you mean 'title'?")
+    assert (await shelf.objects("list"))["total"] == 0
+
+
+async def test_metadata_nobody_knows_is_refused_as_a_field(shelf: Shelf):
+    await shelf.book("One")
+    text, _ = await shelf.refusal("list", fields=["title", "@self.versoin"])
+    assert text.startswith("There is no metadata '@self.versoin'. Did you mean '@self.version'? There is @self.id,")
+    text, _ = await shelf.refusal("list", fields=["@selfish"])
+    assert text.startswith("The schema has no property '@selfish'.")
+    whole = await shelf.objects("list", fields=["@self", "@self.locked"])
+    assert whole["results"][0]["@self"]["version"] == "1"
+
+
+@pytest.mark.parametrize("name", ["id", "uuid", "created", "owner"])
+async def test_metadata_named_like_a_property_is_found_under_self(shelf: Shelf, name: str):
+    text, _ = await shelf.refusal("list", filter={name: "x"})
+    assert text.startswith(f"The schema has no property '{name}'. Did you mean '@self.{name}'")

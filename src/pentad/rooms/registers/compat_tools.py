@@ -13,7 +13,7 @@ from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError, unforeseen
 from pentad.rooms.registers.models import Caller, Page, Register, Schema, StoredObject
 from pentad.rooms.registers.query.tree import LARGEST_LIMIT, Query
-from pentad.rooms.registers.sent_back import without_metadata
+from pentad.rooms.registers.sent_back import without_metadata, without_own_id
 from pentad.rooms.registers.showing import shown
 
 if TYPE_CHECKING:
@@ -110,6 +110,8 @@ def _failure(error: PentadError) -> dict[str, Any]:
     return {"content": [_text(said)], "isError": True}
 
 
+_FURTHEST: Final = 2**62
+"""Past every list, and still a number each store can take."""
 _KINDS: Final[dict[str, tuple[tuple[type, ...], str]]] = {
     "action": ((str,), "a string"),
     "id": ((int, str), "an integer or a string"),
@@ -127,7 +129,7 @@ def _check_types(arguments: Mapping[str, Any]) -> None:
         if value is not None and (not isinstance(value, kinds) or isinstance(value, bool)):
             raise ProtocolError(INVALID_PARAMS, f"Invalid parameter: {name} must be {words}")
     for name in ("limit", "offset"):
-        if (number := arguments.get(name)) is not None and not 0 <= number < 2**63:
+        if (number := arguments.get(name)) is not None and number < 0:
             raise ProtocolError(INVALID_PARAMS, f"Invalid parameter: {name} must not be negative")
 
 
@@ -161,8 +163,8 @@ class _Tools:
 
     def _window(self) -> tuple[int, int]:
         """The limit and offset of a list: at most so many rows, however many are asked for."""
-        limit = self._arguments.get("limit")
-        return min(LIST_LIMIT if limit is None else limit, LARGEST_LIMIT), self._arguments.get("offset") or 0
+        limit, offset = self._arguments.get("limit"), self._arguments.get("offset") or 0
+        return min(LIST_LIMIT if limit is None else limit, LARGEST_LIMIT), min(offset, _FURTHEST)
 
     async def _registers_tool(self, action: str) -> Answered:
         catalogue, caller = self._registers.catalogue, self._caller
@@ -213,7 +215,9 @@ class _Tools:
         if action == "get":
             stored = await objects.get(caller, pair, ref)
         else:
-            stored = await objects.replace(caller, pair, ref, without_metadata(self._required("data")))
+            stored = await objects.replace(
+                caller, pair, ref, without_own_id(pair, ref, without_metadata(self._required("data")))
+            )
         return shown(self._registers.access, caller, pair, stored), None
 
     async def _list_objects(self, pair: Any) -> Answered:

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from pentad.kernel.errors import InvalidInput
 from pentad.mcp.arguments import Arguments
-from pentad.rooms.registers.models import Operation
-from pentad.rooms.registers.sent_back import without_metadata
+from pentad.rooms.registers.models import Operation, Pair
+from pentad.rooms.registers.sent_back import without_metadata, without_own_id
 
 Action = Literal[
     "list", "get", "create", "update", "delete", "patch", "bulk", "plan", "commit", "undo", "history", "diff",
@@ -24,8 +24,8 @@ class Row(Arguments):
     key: list[str] = Field(default_factory=list[str])
     if_version: int | None = None
 
-    def operation(self) -> Operation:
-        data = None if self.data is None else without_metadata(self.data)
+    def operation(self, pair: Pair) -> Operation:
+        data = None if self.data is None else without_own_id(pair, self.id, without_metadata(self.data))
         return Operation(self.action, data, self.id, tuple(self.key), self.if_version)
 
 
@@ -75,17 +75,23 @@ class ObjectsArguments(Arguments):
             raise InvalidInput("Missing required parameter: id", hint="Give the object's uuid or slug.")
         return self.id
 
-    def content(self) -> dict[str, Any]:
+    def content(self, pair: Pair) -> dict[str, Any]:
         if self.data is None:
             raise InvalidInput("Missing required parameter: data", hint='Give data {"property": value, ...}.')
-        return without_metadata(self.data)
+        return without_own_id(pair, self.id, without_metadata(self.data))
 
-    def rows(self) -> list[Operation]:
+    def patch(self) -> list[dict[str, Any]] | None:
+        """The JSON Patch; None for a merge patch, which is the data."""
+        if self.json_patch is not None and self.data is not None:
+            raise InvalidInput("A patch is given as data or as json_patch, not as both.", hint="Leave one of them out.")
+        return self.json_patch
+
+    def rows(self, pair: Pair) -> list[Operation]:
         if self.operations is None:
             raise InvalidInput(
                 "Missing required parameter: operations", hint='Give [{"action": "create", "data": {...}}, ...].'
             )
-        return [row.operation() for row in self.operations]
+        return [row.operation(pair) for row in self.operations]
 
     def plan_id(self) -> str:
         if self.plan is None:

@@ -5,15 +5,16 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.budget import fit
+from pentad.rooms.registers.budget import Fitted, fit
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.object_arguments import ObjectsArguments
 from pentad.rooms.registers.query.moments import parse_as_of
+from pentad.rooms.registers.query.parse import parse_fields
 from pentad.rooms.registers.query.tree import Found, Query
 from pentad.rooms.registers.sent_back import refuse_metadata
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.showing import outcomes_wire, shown
-from pentad.rooms.registers.visible import aggregate_of, query_of
+from pentad.rooms.registers.visible import aggregate_of, query_of, visible
 
 Answer = dict[str, Any]
 _QUERY: Final = ("filter", "search", "sort", "cursor", "page", "facets", "as_of")
@@ -53,6 +54,7 @@ class ObjectActions:
     async def run(self) -> Answer:
         register, schema = self._given.place()
         pair = await self._registers.catalogue.pair(self._caller, register, schema)
+        parse_fields(visible(self._registers.access, self._caller, pair), self._given.fields_)  # before any write
         return await self._actions[self._given.action](pair)
 
     # reading
@@ -77,9 +79,7 @@ class ObjectActions:
             body["cursor"] = cursor
         if found.facets:
             body["facets"] = found.facets
-        if given.max_tokens is not None and (note := fitted.note(given.max_tokens)) is not None:
-            body["cut"] = note
-        return body
+        return self._with_note(body, fitted)
 
     async def _cursor(self, pair: Pair, query: Query, found: Found, shown_rows: int) -> str | None:
         """Where to go on: after the last row shown, also when the budget cut the page short."""
@@ -90,12 +90,14 @@ class ObjectActions:
 
     async def _aggregate(self, pair: Pair) -> Answer:
         given = self._given
-        members: dict[str, Any] = {"filter": given.filter, "search": given.search, "as_of": given.as_of}
+        members: dict[str, Any] = {
+            "filter": given.filter, "search": given.search, "as_of": given.as_of, "limit": given.limit,
+        }  # fmt: skip
         raw = {**{name: value for name, value in members.items() if value is not None}, **(given.aggregate or {})}
         wanted = aggregate_of(self._registers.access, self._caller, pair, raw)
         found = await self._registers.objects.aggregate(self._caller, pair, wanted)
         fitted = fit(found.groups, given.max_tokens)
-        body: Answer = {"results": fitted.rows}
+        body = self._with_note({"results": fitted.rows}, fitted)
         if found.more or fitted.rows_cut:
             body["more"] = True
         return body
@@ -114,7 +116,7 @@ class ObjectActions:
         body: Answer = {"results": fitted.rows}
         if fitted.rows and (fitted.rows_cut or len(changes) == limit):
             body["cursor"] = str(fitted.rows[-1]["id"])
-        return body
+        return self._with_note(body, fitted)
 
     async def _diff(self, pair: Pair) -> Answer:
         given = self._given
@@ -132,7 +134,8 @@ class ObjectActions:
             self._caller, given.cursor, register=pair.register.id, schema=pair.schema.id, limit=limit
         )
         fitted = fit([change.wire() for change in changes], given.max_tokens)
-        return {"results": fitted.rows, "cursor": fitted.rows[-1]["cursor"] if fitted.rows_cut else cursor}
+        body: Answer = {"results": fitted.rows, "cursor": fitted.rows[-1]["cursor"] if fitted.rows_cut else cursor}
+        return self._with_note(body, fitted)
 
     async def _can_delete(self, pair: Pair) -> Answer:
         return (await self._registers.objects.can_delete(self._caller, pair, self._given.ref())).wire()
@@ -141,7 +144,7 @@ class ObjectActions:
 
     async def _create(self, pair: Pair) -> Answer:
         stored = await self._registers.objects.create(
-            self._caller, pair, self._given.content(), idempotency_key=self._given.idempotency_key
+            self._caller, pair, self._given.content(pair), idempotency_key=self._given.idempotency_key
         )
         return self._one(pair, stored)
 
@@ -151,7 +154,7 @@ class ObjectActions:
             self._caller,
             pair,
             given.ref(),
-            given.content(),
+            given.content(pair),
             if_version=given.if_version,
             idempotency_key=given.idempotency_key,
         )
@@ -160,11 +163,11 @@ class ObjectActions:
     async def _patch(self, pair: Pair) -> Answer:
         given, objects = self._given, self._registers.objects
         options: dict[str, Any] = {"if_version": given.if_version, "idempotency_key": given.idempotency_key}
-        if given.json_patch is not None:
-            refuse_metadata(given.json_patch)
-            stored = await objects.json_patch(self._caller, pair, given.ref(), given.json_patch, **options)
+        if (patch := given.patch()) is not None:
+            refuse_metadata(patch)
+            stored = await objects.json_patch(self._caller, pair, given.ref(), patch, **options)
         else:
-            stored = await objects.merge_patch(self._caller, pair, given.ref(), given.content(), **options)
+            stored = await objects.merge_patch(self._caller, pair, given.ref(), given.content(pair), **options)
         return self._one(pair, stored)
 
     async def _delete(self, pair: Pair) -> Answer:
@@ -174,12 +177,16 @@ class ObjectActions:
     async def _bulk(self, pair: Pair) -> Answer:
         given = self._given
         outcomes = await self._registers.objects.bulk(
-            self._caller, pair, given.rows(), atomic=given.atomic, idempotency_key=given.idempotency_key
+            self._caller, pair, given.rows(pair), atomic=given.atomic, idempotency_key=given.idempotency_key
         )
-        return outcomes_wire(outcomes)
+        body = outcomes_wire(outcomes)
+        if given.max_tokens is None:
+            return body
+        fitted = fit(sorted(body["results"], key=lambda row: row["status"] != "failed"), given.max_tokens)
+        return self._with_note({**body, "results": fitted.rows}, fitted)
 
     async def _plan(self, pair: Pair) -> Answer:
-        return (await self._registers.plans.make(self._caller, pair, self._given.rows())).wire()
+        return (await self._registers.plans.make(self._caller, pair, self._given.rows(pair))).wire()
 
     async def _commit(self, _pair: Pair) -> Answer:
         return (await self._registers.plans.commit(self._caller, self._given.plan_id())).wire()
@@ -192,7 +199,7 @@ class ObjectActions:
         if (given.version is None) == (given.as_of is None):
             raise InvalidInput("Say where to go back to.", hint="Give version, or as_of with a time.")
         stored = await self._registers.history.revert(
-            self._caller, pair, given.ref(), version=given.version, at=given.as_of
+            self._caller, pair, given.ref(), version=given.version, at=given.as_of, if_version=given.if_version
         )
         return self._one(pair, stored)
 
@@ -209,8 +216,7 @@ class ObjectActions:
         return self._one(pair, await self._registers.objects.restore(self._caller, pair, self._given.ref()))
 
     async def _purge(self, pair: Pair) -> Answer:
-        _, gone = await self._registers.objects.find_deleted(self._caller, str(self._given.ref()))
-        await self._registers.objects.purge(self._caller, pair, gone.uuid)
+        await self._registers.objects.purge(self._caller, pair, self._given.ref())
         return {"purged": True, "id": self._given.id}
 
     # showing
@@ -223,9 +229,13 @@ class ObjectActions:
         fields = self._given.fields_
         wire = self._shown(pair, stored, tuple(fields) if fields is not None else None)
         fitted = fit([wire], self._given.max_tokens)
-        if self._given.max_tokens is not None and (note := fitted.note(self._given.max_tokens)) is not None:
-            return {**fitted.rows[0], "cut": note}
-        return wire
+        return self._with_note(fitted.rows[0], fitted)
+
+    def _with_note(self, body: Answer, fitted: Fitted) -> Answer:
+        """The answer with what the budget cut from it."""
+        budget = self._given.max_tokens
+        note = None if budget is None else fitted.note(budget)
+        return body if note is None else {**body, "cut": note}
 
 
 def _number(cursor: str) -> int:

@@ -135,7 +135,9 @@ async def test_an_object_goes_back_and_shows_its_differences(site: Site) -> None
     await site.send("PUT", item, {"name": "two", "level": 5})
     compared = (await site.send("GET", item + "/diff?from=1")).json
     assert {step["path"] for step in compared["patch"]} == {"/name", "/level"}
-    back = await site.send("POST", item + "/revert", {"version": 1})
+    stale = await site.send("POST", item + "/revert", {"version": 1}, headers={"if-match": '"1"'})
+    assert (stale.status, stale.json["error"]) == (412, "version_mismatch")
+    back = await site.send("POST", item + "/revert", {"version": 1}, headers={"if-match": '"2"'})
     assert (back.status, back.json["name"]) == (200, "one")
     assert "level" not in back.json, "what was added is gone again"
     assert (await site.send("POST", item + "/revert", {})).status == 400

@@ -16,7 +16,7 @@ from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.objects import chronicle, store
 from pentad.rooms.registers.objects.drafts import Draft, Held
 from pentad.rooms.registers.objects.objects import Objects
-from pentad.rooms.registers.objects.refusals import missing
+from pentad.rooms.registers.objects.refusals import check_version, missing
 from pentad.rooms.registers.objects.reports import Change
 from pentad.rooms.registers.objects.steps import Task
 from pentad.rooms.registers.objects.verification import Verification, verified
@@ -105,6 +105,7 @@ class History:
         version: int | None = None,
         at: float | str | None = None,
         change: int | None = None,
+        if_version: int | None = None,
     ) -> StoredObject:
         """Give an object exactly the data it had: at a version, at a time, or after a change."""
         if sum(one is not None for one in (version, at, change)) != 1:
@@ -117,6 +118,7 @@ class History:
             def revert(tx: Transaction) -> StoredObject:
                 check_current(tx, pair)
                 held = self._held(tx, caller, pair, ref)
+                check_version(held.stored, if_version)
                 if version is not None:
                     past = self._version(tx, held.stored, version)
                 else:

@@ -32,6 +32,14 @@ COLUMNS: Final = {
     "deleted": Column("objects.deleted", "text", nullable=True),
 }
 
+SHOWN: Final = (
+    "id", "slug", "name", "version", "register", "schema", "locked", "owner", "organisation", "updated", "created",
+    "deleted", "description", "summary", "image", "uri", "schemaVersion", "relations", "size", "files", "groups",
+    "authorization", "folder", "application", "validation", "geo", "retention", "tmlo", "source", "mail", "contacts",
+    "notes", "todos", "calendar", "talk", "deck",
+)  # fmt: skip
+"""Every name `@self` can have in an answer, those that say something first."""
+
 HEADINGS: Final = ("name", "description", "summary", "image")
 """Metadata that is taken from a property, which the schema's configuration names."""
 

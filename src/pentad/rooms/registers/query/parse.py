@@ -7,9 +7,8 @@ from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.registers.query.comparisons import scalar, truth
 from pentad.rooms.registers.query.filters import parse_filter
-from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.moments import parse_as_of
-from pentad.rooms.registers.query.targets import Known, Target, target
+from pentad.rooms.registers.query.targets import Known, Target, is_metadata, target
 from pentad.rooms.registers.query.tree import (
     DEFAULT_LIMIT,
     LARGEST_LIMIT,
@@ -157,7 +156,7 @@ def parse_fields(known: Known, raw: Any) -> tuple[str, ...] | None:
     names = cast("list[str]", raw)
     bounded(names, _MOST_FIELDS, "fields")
     for name in names:
-        if name != "id" and name.partition(".")[0] != SELF:
+        if name != "id" and not is_metadata(name):
             target(known, name)
     return tuple(dict.fromkeys(names))
 

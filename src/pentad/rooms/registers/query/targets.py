@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
 from pentad.kernel.errors import InvalidInput
-from pentad.kernel.names import nearest
-from pentad.rooms.registers.query.metadata import COLUMNS, HEADINGS, SELF
+from pentad.kernel.names import did_you_mean, nearest
+from pentad.rooms.registers.query.metadata import COLUMNS, HEADINGS, SELF, SHOWN
 from pentad.rooms.registers.query.tree import Kind, Path
 
 _MOST_SHOWN: Final = 30
@@ -87,6 +87,19 @@ def target(known: Known, name: str) -> Target:
     return found
 
 
+def is_metadata(name: str) -> bool:
+    """Whether a name to show is one of the metadata; InvalidInput for one below `@self` that is none."""
+    first, _, rest = name.partition(".")
+    if first == SELF and rest and rest.partition(".")[0] not in SHOWN:
+        names = [f"{SELF}.{one}" for one in SHOWN]
+        guess = did_you_mean(name, names)
+        raise InvalidInput(
+            f"There is no metadata {name[:80]!r}.{' ' + guess if guess else ''}",
+            hint=f"There is {', '.join(names[:12])} and more.",
+        )
+    return first == SELF
+
+
 def _metadata(known: Known, name: str) -> Target:
     asked = name.removeprefix(SELF).removeprefix(".")
     if asked in HEADINGS:
@@ -145,7 +158,7 @@ def _kind(declared: DeclaredKind | None) -> Kind | None:
 
 def _unknown(name: str, known: Known) -> InvalidInput:
     names = _names(known.properties)
-    close = nearest(name, names, limit=3)
+    close = [f"{SELF}.{name}"] if name in COLUMNS or name in HEADINGS else nearest(name, names, limit=3)
     shown = ", ".join(names[:_MOST_SHOWN]) + (f" and {len(names) - _MOST_SHOWN} more" if names[_MOST_SHOWN:] else "")
     guess = f" Did you mean {' or '.join(repr(one) for one in close)}?" if close else ""
     return InvalidInput(

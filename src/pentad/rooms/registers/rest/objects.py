@@ -166,7 +166,13 @@ async def revert_object(ask: Ask) -> Response:
     if len(given) != 1:
         raise InvalidInput("Say where to go back to.", hint="Give one of version, datetime and auditTrailId.")
     stored = await ask.registers.history.revert(
-        ask.caller, pair, ask.path("id"), version=wanted.version, at=wanted.datetime, change=wanted.audit_trail_id
+        ask.caller,
+        pair,
+        ask.path("id"),
+        version=wanted.version,
+        at=wanted.datetime,
+        change=wanted.audit_trail_id,
+        if_version=ask.matched_version(),
     )
     return show(ask, pair, stored)
 
@@ -181,5 +187,5 @@ ITEM_ROUTES: Final = (
     RestRoute("POST", ITEM + "/lock", "objects", lock_object, body=LockData, answer=ObjectAnswer),
     RestRoute("POST", ITEM + "/unlock", "objects", unlock_object, answer=ObjectAnswer),
     RestRoute("GET", ITEM + "/can-delete", "objects", can_delete_object),
-    RestRoute("POST", ITEM + "/revert", "objects", revert_object, body=RevertData, answer=ObjectAnswer),
+    RestRoute("POST", ITEM + "/revert", "objects", revert_object, [IF_MATCH], body=RevertData, answer=ObjectAnswer),
 )
