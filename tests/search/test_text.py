@@ -33,6 +33,19 @@ def test_a_question_of_function_words_alone_keeps_them():
     assert query_terms("to be or not to be") == ["to", "be", "or", "not"]
 
 
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("How long is the anchor chain?", "anchor chain"),
+        ("how many ships are in the harbour", "ships harbour"),
+        ("Which ship is old?", "ship old"),
+        ("How old?", "old"),
+    ],
+)
+def test_a_question_loses_the_measure_it_asks_for_unless_nothing_else_is_left(question: str, expected: str):
+    assert query_terms(question) == terms(expected)
+
+
 def test_there_are_some_fifty_function_words():
     assert 40 <= len(STOP_WORDS) <= 80
 

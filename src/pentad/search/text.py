@@ -1,7 +1,8 @@
 """The words of a text, as documents and questions share them: NFKC, lower case, stemmed.
 
-Documents keep every word; a question loses its function words, unless nothing else is left of it. Chinese and Japanese
-are written without spaces, so each of their characters counts as a word.
+Documents keep every word; a question loses its function words, unless nothing else is left of it, and the measure it
+asks for: what answers `how many?` is a number, and seldom the word `many`. Chinese and Japanese are written
+without spaces, so each of their characters counts as a word.
 """
 
 import re
@@ -19,11 +20,12 @@ _REMEMBERED: Final = 1 << 18
 _OWN: Final = threading.local()
 
 _FUNCTION_WORDS: Final = (
-    "a an and are as at be been but by can could did do does for from had has have how i if in into is it its me my no"
-    " not of on or s should so such t than that the their them then there these they this to was we were what when"
-    " where which who why will with would you your"
+    "a an and are as at be been but by can could did do does for from had has have he her him his how i if in into is"
+    " it its me my no not of on or s she should so such t than that the their them then there these they this to was"
+    " we were what when where which who whom whose why will with would you your"
 )
 STOP_WORDS: Final = frozenset(_FUNCTION_WORDS.split())
+_MEASURES: Final = frozenset(("far", "long", "many", "much", "often", "old"))
 
 
 def words(text: str) -> list[str]:
@@ -39,7 +41,12 @@ def terms(text: str) -> list[str]:
 def query_terms(text: str) -> list[str]:
     """The stems a question is asked with, each once, in order."""
     found = words(text)
-    telling = [word for word in found if word not in STOP_WORDS] or found
+    asked = [
+        word
+        for place, word in enumerate(found)
+        if word not in STOP_WORDS and not (word in _MEASURES and place and found[place - 1] == "how")
+    ]
+    telling = asked or [word for word in found if word not in STOP_WORDS] or found
     return list(dict.fromkeys(stem(word) for word in telling))[:_MOST_QUERY_WORDS]
 
 

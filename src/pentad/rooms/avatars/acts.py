@@ -51,7 +51,8 @@ async def query_corpus(call: Call[Avatars], arguments: QueryCorpus, avatar_id: s
     query = asked(arguments.query, "query")
     avatar = await call.service.open(avatar_id)
     allowed = await avatar.allowed(arguments.filters)
-    found = await retrieve(avatar, rewritten(query, arguments.turns).query, arguments.most, allowed)
+    asked_for = rewritten(query, arguments.turns).query
+    found = await retrieve(avatar, asked_for, arguments.most, call.service.likeness, allowed)
     return passages_shown(avatar, found, arguments.most, arguments.least)
 
 

@@ -88,9 +88,9 @@ class Answering:
         search = rewritten(question, turns)
         given = await check_given(self.corpus, passages) if passages else None
         allowed = None if given is None or not given.passages else [passage.id for passage in given.passages]
-        found = await retrieve(self.corpus, search.query, PASSAGES, allowed)
+        found = await retrieve(self.corpus, search.query, PASSAGES, self.likeness, allowed)
         if search.carried and len(search.own) >= _OWN_WORDS:
-            alone = await retrieve(self.corpus, question, PASSAGES, allowed)
+            alone = await retrieve(self.corpus, question, PASSAGES, self.likeness, allowed)
             found = Retrieved(found.query, found.passages, min(found.probability, alone.probability), found.ranking)
         return Plan(question, turns, search, found, given, decide(question, found, self.corpus.persona))
 

@@ -81,15 +81,14 @@ class Calibration:
         """That the corpus covers the question; 0 when nothing was found."""
         return self.of(ranking).probability(ranking.features) if ranking.hits else 0.0
 
-    def scores(self, ranking: Ranking) -> list[float]:
+    def scores(self, ranking: Ranking, probability: float) -> list[float]:
         """The score of each hit: a probability that never rises down the ranking; the first has the question's own."""
         if not ranking.hits:
             return []
         chosen = self.of(ranking)
         alone = [chosen.probability(_features_of(hit, ranking)) for hit in ranking.hits]
         level = _never_rising(alone)
-        top = self.probability(ranking)
-        return [round(top * (value / level[0] if level[0] > 0 else 0.0), 4) for value in level]
+        return [round(probability * (value / level[0] if level[0] > 0 else 0.0), 4) for value in level]
 
 
 def read_calibration(text: str | None, model: str | None) -> Calibration:

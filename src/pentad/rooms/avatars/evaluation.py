@@ -102,8 +102,8 @@ async def evaluate(
     if not asked:
         card.notes.append("The corpus is too small to make questions of it.")
         return card
-    covered = await _find(card, avatar, asked, step)
-    foreign = await _foreign(card, avatar, others, step)
+    covered = await _find(card, avatar, asked, likeness, step)
+    foreign = await _foreign(card, avatar, others, likeness, step)
     _abstain(card, covered, foreign)
     await _catch(card, avatar, passages, likeness, step)
     return card
@@ -119,13 +119,15 @@ def _unseen(sentences: Sequence[str]) -> list[str]:
     return [*ranked[MOST_EXAMPLES:], *ranked[:MOST_EXAMPLES]]
 
 
-async def _find(card: ScoreCard, avatar: OpenedAvatar, asked: Sequence[tuple[str, str]], step: Step) -> list[_Asked]:
+async def _find(
+    card: ScoreCard, avatar: OpenedAvatar, asked: Sequence[tuple[str, str]], likeness: "Likeness", step: Step
+) -> list[_Asked]:
     """Questions made of sentences: is the passage found that holds the sentence?"""
     first = five = 0
     ranks = 0.0
     tried: list[_Asked] = []
     for done, (text, question) in enumerate(asked, start=1):
-        found = await retrieve(avatar, question, _PASSAGES)
+        found = await retrieve(avatar, question, _PASSAGES, likeness)
         places = [place for place, scored in enumerate(found.passages, start=1) if text in scored.passage.content]
         place = places[0] if places else None
         first += place == 1
@@ -142,7 +144,9 @@ async def _find(card: ScoreCard, avatar: OpenedAvatar, asked: Sequence[tuple[str
     return tried
 
 
-async def _foreign(card: ScoreCard, avatar: OpenedAvatar, others: Sequence[OpenedAvatar], step: Step) -> list[_Asked]:
+async def _foreign(
+    card: ScoreCard, avatar: OpenedAvatar, others: Sequence[OpenedAvatar], likeness: "Likeness", step: Step
+) -> list[_Asked]:
     """Questions the corpus cannot answer. A field whose questions mostly look covered may be the corpus' own."""
     by_field: dict[str, list[str]] = {}
     for name, question in questions():
@@ -155,7 +159,7 @@ async def _foreign(card: ScoreCard, avatar: OpenedAvatar, others: Sequence[Opene
         fields[f"avatar {other.id}"] = [question for question in made if question is not None]
     tried: list[_Asked] = []
     for done, (name, listed) in enumerate(fields.items(), start=1):
-        found = [await _ask(avatar, question) for question in listed]
+        found = [await _ask(avatar, question, likeness) for question in listed]
         if sum(one.answers for one in found) * 2 > len(found):
             card.notes.append(f"Left out, for it may be the corpus' own field: {name}.")
         else:
@@ -164,8 +168,8 @@ async def _foreign(card: ScoreCard, avatar: OpenedAvatar, others: Sequence[Opene
     return tried
 
 
-async def _ask(avatar: OpenedAvatar, question: str) -> _Asked:
-    found = await retrieve(avatar, question, _PASSAGES)
+async def _ask(avatar: OpenedAvatar, question: str, likeness: "Likeness") -> _Asked:
+    found = await retrieve(avatar, question, _PASSAGES, likeness)
     return _Asked(found.probability, decide(question, found, avatar.persona).answers)
 
 

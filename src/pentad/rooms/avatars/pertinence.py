@@ -31,6 +31,10 @@ _PASSIVE_QUESTION: Final = re.compile(
     r" (?P<verb>\w+ed|built|made|born|kept|held|found|written|sent|sold|lost|taken)\b",
     re.IGNORECASE,
 )
+_ASKS_A_WAY: Final = re.compile(r"\s*how (?:to|is|are|(?:do|can|should|would) (?:i|we|one))\b", re.IGNORECASE)
+_WAY_WORDS: Final = "by with through using until then thus so if must should ought means method way"
+_WAY: Final = frozenset(_WAY_WORDS.split())
+"""How something is done is hardly told without one of them; in `he was given smoked eel` it is not told."""
 _PASSIVE: Final = frozenset(("is", "are", "was", "were", "be", "been", "being"))
 _PASSIVE_GAP: Final = 2
 
@@ -52,7 +56,8 @@ def _shows(question: str, quote: Sequence[Sentence], weights: Mapping[str, float
     facts = check_facts(question, (text, *place), (speaker, *speaker.split()))
     if facts.numbers or facts.names:
         return False
-    return _has_kind(question, text) and _is_done_to(question, [sentence.text for sentence in quote])
+    sentences = [sentence.text for sentence in quote]
+    return _has_kind(question, text) and _is_done_to(question, sentences) and _has_way(question, sentences)
 
 
 def _telling(weights: Mapping[str, float], speaker: str) -> dict[str, float]:
@@ -78,6 +83,14 @@ def _has_kind(question: str, text: str) -> bool:
     if (counted := _HOW_MANY.search(question)) is not None:
         return any(number.counts == stem(counted[1].lower()) for number in fresh)
     return bool(fresh) or not _NUMBERED & set(asked)
+
+
+def _has_way(question: str, sentences: Sequence[str]) -> bool:
+    """Whether a sentence that has something of what is asked about tells a way, where the question is for one."""
+    if _ASKS_A_WAY.match(question) is None:
+        return True
+    asked = set(query_terms(question))
+    return any(asked & set(terms(sentence)) and _WAY & set(words(sentence)) for sentence in sentences)
 
 
 def _is_done_to(question: str, sentences: Sequence[str]) -> bool:

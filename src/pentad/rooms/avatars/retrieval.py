@@ -7,7 +7,9 @@ from typing import Any, Final, Protocol, cast
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.avatars.calibration import Calibration
 from pentad.rooms.avatars.gate import Retrieved, Scored
+from pentad.rooms.avatars.likeness import Likeness
 from pentad.rooms.avatars.models import Passage
+from pentad.rooms.avatars.nearness import refined
 from pentad.rooms.avatars.persona import Persona
 from pentad.rooms.avatars.verification.wording import find_run, normal_words
 from pentad.search.documents import Ranking
@@ -44,21 +46,25 @@ class Given:
     unverified: tuple[int, ...]
 
 
-async def retrieve(corpus: Corpus, query: str, limit: int, allowed: Sequence[int] | None = None) -> Retrieved:
+async def retrieve(
+    corpus: Corpus, query: str, limit: int, likeness: Likeness, allowed: Sequence[int] | None = None
+) -> Retrieved:
     """The best passages for a question, each with its probability."""
     if not query.strip():
         raise InvalidInput("The question is empty.", hint="Ask something; a few words are enough.")
     if len(query) > LONGEST_QUESTION:
         raise InvalidInput(f"The question has {len(query)} characters; at most {LONGEST_QUESTION} are read.")
     ranking = await corpus.search(query, limit, allowed)
-    scores = corpus.calibration.scores(ranking)
-    held = {passage.id: passage for passage in await corpus.passages([hit.id for hit in ranking.hits])}
-    found = [
+    found = await corpus.passages([hit.id for hit in ranking.hits])
+    probability = await refined(corpus.calibration.probability(ranking), query, found, likeness)
+    scores = corpus.calibration.scores(ranking, probability)
+    held = {passage.id: passage for passage in found}
+    scored = [
         Scored(held[hit.id], score, hit.score, hit.cosine)
         for hit, score in zip(ranking.hits, scores, strict=True)
         if hit.id in held
     ]
-    return Retrieved(query, found, corpus.calibration.probability(ranking), ranking)
+    return Retrieved(query, scored, probability, ranking)
 
 
 async def check_given(corpus: Corpus, given: Sequence[Any]) -> Given:

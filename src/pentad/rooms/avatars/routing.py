@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pentad.rooms.avatars.gate import ANSWER_FROM, decide
+from pentad.rooms.avatars.likeness import Likeness
 from pentad.rooms.avatars.retrieval import Corpus, retrieve
 from pentad.search.text import query_terms
 
@@ -26,21 +27,21 @@ class Route:
     expertise: tuple[str, ...]
 
 
-async def routes(question: str, corpora: Sequence[Corpus]) -> list[Route]:
+async def routes(question: str, corpora: Sequence[Corpus], likeness: Likeness) -> list[Route]:
     """All avatars, the likeliest first; one whose period the question is after is never first for it."""
-    found = await asyncio.gather(*(_route(question, corpus) for corpus in corpora))
+    found = await asyncio.gather(*(_route(question, corpus, likeness) for corpus in corpora))
     return sorted(found, key=lambda route: (not route.knows, -_rank(route), route.avatar))
 
 
-async def redirect(question: str, corpora: Sequence[Corpus]) -> Route | None:
+async def redirect(question: str, corpora: Sequence[Corpus], likeness: Likeness) -> Route | None:
     """The avatar to ask instead, if there is one who knows."""
-    best = next(iter(await routes(question, corpora)), None)
+    best = next(iter(await routes(question, corpora, likeness)), None)
     return best if best is not None and best.knows else None
 
 
-async def _route(question: str, corpus: Corpus) -> Route:
+async def _route(question: str, corpus: Corpus, likeness: Likeness) -> Route:
     persona = corpus.persona
-    found = await retrieve(corpus, question, _PASSAGES)
+    found = await retrieve(corpus, question, _PASSAGES, likeness)
     decision = decide(question, found, persona, ANSWER_FROM)
     asked = set(query_terms(question))
     named = tuple(field for field in persona.expertise if asked & set(query_terms(field)))

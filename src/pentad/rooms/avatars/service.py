@@ -137,7 +137,7 @@ class Avatars:
         """The avatars, the one most likely to know first."""
         from pentad.rooms.avatars.routing import routes
 
-        return await routes(question, await self.open_all())
+        return await routes(question, await self.open_all(), self.likeness)
 
     def endpoint_drafter(self) -> "Drafter | None":
         """The model behind the endpoint of the settings, if there is one."""
@@ -152,7 +152,7 @@ class Avatars:
 
         ids = [one.id for one in await self.corpora.list() if one.id != besides][:MOST_ASKED]
         everybody = self if self.only is None else self._everybody()
-        route = await redirect(question, await everybody.open_all(ids))
+        route = await redirect(question, await everybody.open_all(ids), self.likeness)
         return None if route is None else route.avatar
 
     def _everybody(self) -> "Avatars":

@@ -248,19 +248,19 @@ async def test_material_for_a_callers_model_names_every_sentence(keeper: HeldCor
 
 
 async def test_a_full_ranking_has_a_score_for_every_passage(keeper: HeldCorpus):
-    found = await retrieve(keeper, "the water of the marsh", 100)
+    found = await retrieve(keeper, "the water of the marsh", 100, Likeness(None))
     scores = [scored.score for scored in found.passages]
     assert len(scores) >= 5
     assert scores == sorted(scores, reverse=True)
 
 
 async def test_the_avatar_who_knows_is_named(keeper: HeldCorpus, beekeeper: HeldCorpus):
-    ranked = await routes("Which way should a hive face?", [keeper, beekeeper])
+    ranked = await routes("Which way should a hive face?", [keeper, beekeeper], Likeness(None))
     assert [(route.avatar, route.knows) for route in ranked] == [("tomas-orlik", True), ("ida-brandt", False)]
-    best = await redirect(SLUICES, [keeper, beekeeper])
+    best = await redirect(SLUICES, [keeper, beekeeper], Likeness(None))
     assert best is not None
     assert best.avatar == "ida-brandt"
-    assert await redirect("What is the mass of an electron?", [keeper, beekeeper]) is None
+    assert await redirect("What is the mass of an electron?", [keeper, beekeeper], Likeness(None)) is None
 
 
 async def test_a_panel_pairs_what_is_said_on_the_same_thing(keeper: HeldCorpus, beekeeper: HeldCorpus):

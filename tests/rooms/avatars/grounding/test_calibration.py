@@ -54,16 +54,17 @@ def test_scores_never_rise_down_a_ranking_and_the_first_is_the_questions_own(
 ):
     hits = [Hit(n, 1.0, words, cosine, dict.fromkeys(terms, 1.0)) for n, (words, cosine, terms) in enumerate(found)]
     given = ranking(hits, {"a": 3.0, "b": 1.0, "c": 2.0})
-    scores = Calibration().scores(given)
+    probability = Calibration().probability(given)
+    scores = Calibration().scores(given, probability)
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
-    assert scores[0] == round(Calibration().probability(given), 4)
+    assert scores[0] == round(probability, 4)
 
 
 def test_nothing_found_has_no_probability():
     empty = Ranking([], "hybrid")
     assert Calibration().probability(empty) == 0.0
-    assert Calibration().scores(empty) == []
+    assert Calibration().scores(empty, 0.0) == []
 
 
 def test_a_calibration_survives_the_store_and_another_model_does_not_take_it():

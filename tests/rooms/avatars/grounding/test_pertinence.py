@@ -33,6 +33,8 @@ def shown(question: str, *texts: str, section: str | None = None) -> bool:
         ("When was the Harbour League founded?", "In 1911 Greta Lohse founded the Harbour League."),
         ("When was the northern gate rebuilt?", "The northern gate was rebuilt in 1926."),
         ("Who kept the tide tables?", "My assistant Greta Lohse kept the tide tables."),
+        ("How is eel smoked?", "Eel is smoked by hanging it over alder wood."),
+        ("How do I mend a sluice?", "A sluice must be drained; then we mend it."),
     ],
 )
 def test_a_quote_with_all_that_is_asked_about_and_what_is_asked_for_shows_an_answer(question: str, text: str):
@@ -51,6 +53,8 @@ def test_a_quote_with_all_that_is_asked_about_and_what_is_asked_for_shows_an_ans
         ("When did the marsh have sluices?", "The marsh did have sluices, and they were opened by hand."),
         ("Who kept the tide tables?", "The tide tables were kept beside the sluice."),
         ("What did Wilhelm Lohse write of tides?", "Wilhelm Harms and Greta Lohse write of tides."),
+        ("How is eel smoked?", "He gave her smoked eel, and they listened to the ice."),
+        ("How do I mend a sluice?", "They mend a sluice in March. With luck it rains."),
         ("Where was she buried?", "They buried the old bell under the dike; she was a good bell."),
     ],
 )

@@ -53,7 +53,7 @@ async def best_sentences(
     ranked = await ranked_sentences(question, passages, idf, likeness)
     chosen = [each.sentence for each in _diverse(ranked, likeness, most)]
     if chosen:
-        chosen += _going_on(chosen, [each.sentence for each in ranked], most)
+        chosen += _going_on(chosen, [each.sentence for each in ranked])
     chosen += _spoken_of(chosen, [each.sentence for each in ranked])
     ranks = {scored.passage.document: place for place, scored in reversed(list(enumerate(passages)))}
     return sorted(chosen, key=lambda sentence: (ranks.get(sentence.passage.document, 0), sentence.place))
@@ -141,15 +141,15 @@ def _diverse(ranked: Sequence[Chosen], likeness: Likeness, most: int) -> list[Ch
     return chosen
 
 
-def _going_on(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence], most: int) -> list[Sentence]:
+def _going_on(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
     """What follows the best one, past those chosen that stand right behind it: one sentence, or more where few are.
 
-    Reasons, lists and figures mostly stand behind what announces them.
+    Reasons, lists and figures mostly stand behind what announces them, so one is added in any case.
     """
     by_start = {sentence.place[:2]: sentence for sentence in all_of_them}
     added: list[Sentence] = []
     following = _next_to(chosen[0], by_start)
-    while following is not None and len(chosen) + len(added) < (_WORTH_READING if added else most):
+    while following is not None and (not added or len(chosen) + len(added) < _WORTH_READING):
         if following not in chosen:
             added.append(following)
         following = _next_to(following, by_start)
