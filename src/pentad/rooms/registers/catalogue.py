@@ -31,6 +31,8 @@ from pentad.rooms.registers.catalogue_store import Ref
 from pentad.rooms.registers.models import Caller, Page, Pair, Register, Schema
 from pentad.rooms.registers.objects.drafts import moment
 from pentad.rooms.registers.objects.indexes import are_missing, synchronise
+from pentad.rooms.registers.objects.meanings import Meanings
+from pentad.search.index import SearchIndex
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.evolution import EvolutionReport
@@ -46,12 +48,13 @@ _REMEMBERED: Final = 10_000
 class Catalogue:
     """Everything about registers and schemas; objects are elsewhere."""
 
-    def __init__(self, database: Database, clock: Clock, access: AccessRules) -> None:
+    def __init__(self, database: Database, clock: Clock, access: AccessRules, index: SearchIndex) -> None:
         self.definitions = Definitions()
+        self.meanings = Meanings(index, self.definitions)
         self._database = database
         self._clock = clock
         self._access = access
-        self._evolution = Evolution(database.dialect, self.definitions)
+        self._evolution = Evolution(database.dialect, self.definitions, self.meanings)
         self._pairs: dict[tuple[Ref, Ref], Pair] = {}
         self._epoch = 0
         self._read_at = 0.0
@@ -217,6 +220,7 @@ class Catalogue:
                     rest = tuple(key for key in register.schemas if key != schema.id)
                     store.update_register(tx, replace(register, schemas=rest))
             synchronise(tx, self._database.dialect, schema.id, None)
+            self.meanings.drop(tx, schema.id)
             store.delete_entity(tx, "schema", schema.id)
             return self._changed(tx, schema)
 

@@ -18,6 +18,7 @@ from pentad.rooms.registers.models import Caller, Schema
 from pentad.rooms.registers.objects import integrity, store
 from pentad.rooms.registers.objects.drafts import Draft, Held, after, provenance
 from pentad.rooms.registers.objects.indexes import are_missing, plan_of, synchronise
+from pentad.rooms.registers.objects.meanings import Meanings
 from pentad.rooms.registers.objects.refusals import refuse_long
 
 if TYPE_CHECKING:
@@ -32,9 +33,10 @@ Migration = Sequence[Mapping[str, Any]] | None
 class Evolution:
     """Begins, changes and watches over definitions."""
 
-    def __init__(self, dialect: Dialect, definitions: Definitions) -> None:
+    def __init__(self, dialect: Dialect, definitions: Definitions, meanings: Meanings) -> None:
         self._dialect: Dialect = dialect
         self._definitions = definitions
+        self._meanings = meanings
 
     def begin(self, tx: Transaction, schema: Schema) -> None:
         """A new schema: it must compile, and gets its indexes."""
@@ -59,14 +61,13 @@ class Evolution:
         """Store a changed schema with everything that follows from it."""
         old = self._definitions.of(tx, current)
         new = self._definitions.try_out(tx, wanted)
+        made_of_old = {user.id: self._definitions.of(tx, user) for user in self.dependents(tx, current)}
         catalogue_store.update_schema(tx, wanted)
         if not new.soft:
             _refuse_misfits(wanted, _preflight(new, _data(tx, wanted.id, _steps(migration))), migrated=bool(migration))
         for user in self.dependents(tx, wanted):
-            self._follow(tx, user, now)
-        steps = _steps(migration)
-        if steps or _reads_otherwise(old, new):
-            self._carry_over(tx, caller, wanted, new, steps, now)
+            self._follow(tx, caller, user, made_of_old.get(user.id), now)
+        self._carry_over(tx, caller, wanted, (old, new), _steps(migration), now)
         synchronise(tx, self._dialect, wanted.id, plan_of(new))
 
     def dependents(self, rows: Rows, schema: Schema) -> list[Schema]:
@@ -78,21 +79,34 @@ class Evolution:
             reached |= more
         return [one for one in everyone if one.id in reached and one.id != schema.id]
 
-    def _follow(self, tx: Transaction, user: Schema, now: float) -> None:
+    def _follow(self, tx: Transaction, caller: Caller, user: Schema, old: "CompiledSchema | None", now: float) -> None:
         """A schema made of a changed one is another one too."""
         compiled = self._definitions.try_out(tx, user)
         if not compiled.soft:
             _refuse_misfits(user, _preflight(compiled, _data(tx, user.id, [])), migrated=False)
         changed = replace(user, changes=user.changes + 1, updated_at=max(now, user.updated_at))
         catalogue_store.update_schema(tx, changed)
+        if old is not None:
+            self._carry_over(tx, caller, changed, (old, compiled), [], now)
         synchronise(tx, self._dialect, user.id, plan_of(compiled))
 
     def _carry_over(
-        self, tx: Transaction, caller: Caller, schema: Schema, new: "CompiledSchema", steps: "list[Step]", now: float
+        self,
+        tx: Transaction,
+        caller: Caller,
+        schema: Schema,
+        change: "tuple[CompiledSchema, CompiledSchema]",
+        steps: "list[Step]",
+        now: float,
     ) -> None:
-        """Migrate every object, and note anew what it points at and which words it has."""
+        """Migrate every object, and note anew what it points at, which words it has and what it means."""
         from pentad.rooms.registers.definitions.migration import migrate
 
+        old, new = change
+        if old.hybrid and not new.hybrid:
+            self._meanings.drop(tx, schema.id)
+        if not steps and not _reads_otherwise(old, new):
+            return
         who = provenance(caller)
         long = plan_of(new).texts
         for portion in store.stream(tx, schema.id):
@@ -104,6 +118,8 @@ class Evolution:
             changed = [draft for draft in drafts if draft.after.version != draft.before_version]
             store.write(tx, self._dialect, changed, who)
             store.note(tx, self._dialect, [draft for draft in drafts if draft.after.version == draft.before_version])
+            if new.hybrid:
+                self._meanings.keep(tx, schema.id, drafts, old.texts if old.hybrid else None)
 
 
 def _migrated(definition: "CompiledSchema", held: Held, data: dict[str, Any], now: float) -> Draft:

@@ -71,8 +71,10 @@ class ObjectActions:
         if found.relevance:
             for row, relevance in zip(rows, found.relevance, strict=True):
                 row["@relevance"] = round(relevance, 4)
+        for row, why in zip(rows, found.why, strict=False):
+            row["@why"] = why.wire()
         fitted = fit(rows, given.max_tokens)
-        body: Answer = {"results": fitted.rows}
+        body: Answer = {"results": fitted.rows, **found.told()}
         if found.total is not None:
             body["total"] = found.total
         if (cursor := await self._cursor(pair, query, found, len(fitted.rows))) is not None:
@@ -100,6 +102,8 @@ class ObjectActions:
         body = self._with_note({"results": fitted.rows}, fitted)
         if found.more or fitted.rows_cut:
             body["more"] = True
+        if found.retrieval is not None:
+            body["retrieval"] = found.retrieval
         return body
 
     async def _get(self, pair: Pair) -> Answer:

@@ -26,8 +26,8 @@ class Registers:
         self.platform = platform
         self.organisations = Organisations(database, clock)
         self.access = AccessRules(self.organisations)
-        self.catalogue = Catalogue(database, clock, self.access)
-        self.objects = Objects(database, clock, self.catalogue, self.access)
+        self.catalogue = Catalogue(database, clock, self.access, platform.search)
+        self.objects = Objects(database, clock, self.catalogue, self.access, platform.search)
         self.history = History(database, self.catalogue, self.access, self.objects)
         self.plans = Plans(database, clock, self.catalogue, self.access, self.objects, self.history)
         self.saved = SavedQueries(database, clock, self.catalogue, self.objects, self.access)

@@ -69,7 +69,7 @@ OBJECTS: Final = _schema(
         '{"status":"open","price":{"gte":5},"address.city":{"in":["a","b"]},"or":[...]}; eq ne gt gte lt lte in nin'
         " like exists contains; and or not; @self.created etc.",
     ),
-    search=_about(_TEXT, "full text"),
+    search=_about(_TEXT, "full text, by meaning too where configuration.search is hybrid"),
     sort=_about(_NAMES, '["-price","name"]'),
     cursor=_about(_TEXT, "from the last answer, to go on"),
     page=_INT,

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from pentad.kernel.limits import Limits
-from pentad.kernel.ports import Database, Transaction
+from pentad.kernel.ports import Database, Embedder, Transaction
 from pentad.net.fetch import HttpFetcher
 from pentad.platform import Platform
 from pentad.rooms.registers.models import Pair
@@ -45,6 +45,21 @@ class Shared:
             tx.run(f"TRUNCATE {', '.join(TABLES)} RESTART IDENTITY CASCADE")
         for (name,) in indexes:
             tx.run(f"DROP INDEX {name}")
+        tx.run("UPDATE search_collections SET name = NULL")
+
+
+@contextlib.asynccontextmanager
+async def opened_over(shared: Shared, clock: TurnedClock, embedder: Embedder | None = None) -> AsyncIterator[Registers]:
+    """The room over an emptied store."""
+    await shared.database.write(shared.empty)
+    fetcher = HttpFetcher()
+    index = SearchIndex(shared.database, shared.stores.data / "search", embedder)
+    platform = Platform(shared.database, clock, fetcher, shared.stores.data, Limits(), {}, index)
+    try:
+        async with open_registers(platform) as registers:
+            yield registers
+    finally:
+        await fetcher.close()
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
@@ -76,15 +91,8 @@ async def stores(shared: Shared) -> Stores:
 
 @pytest.fixture
 async def registers(shared: Shared, clock: TurnedClock) -> AsyncIterator[Registers]:
-    await shared.database.write(shared.empty)
-    fetcher = HttpFetcher()
-    index = SearchIndex(shared.database, shared.stores.data / "search")
-    platform = Platform(shared.database, clock, fetcher, shared.stores.data, Limits(), {}, index)
-    try:
-        async with open_registers(platform) as registers:
-            yield registers
-    finally:
-        await fetcher.close()
+    async with opened_over(shared, clock) as registers:
+        yield registers
 
 
 @pytest.fixture

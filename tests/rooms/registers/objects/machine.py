@@ -8,7 +8,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import pytest
 from hypothesis import strategies as st
@@ -42,7 +42,7 @@ NODE: dict[str, Any] = {
     },
 }
 NUMBERS = st.integers(0, 9) | st.integers(20, 22)
-NOTES = st.sampled_from(["", "a", "b", "☃", "it's"])
+NOTES = st.sampled_from(["", "a", "b", "☃", "it's", "a lime in bloom"])
 
 
 @dataclass
@@ -78,6 +78,7 @@ class Objects(RuleBasedStateMachine):
     """Every example has a register of its own."""
 
     uuids = Bundle("uuids")
+    node: ClassVar = NODE
 
     def __init__(self, rooms: Rooms, tally: Tally) -> None:
         super().__init__()
@@ -92,7 +93,7 @@ class Objects(RuleBasedStateMachine):
 
         async def work() -> Pair:
             with contextlib.suppress(PentadError):
-                await self.room.catalogue.create_schema(ADMIN, {**NODE, "slug": "node"})
+                await self.room.catalogue.create_schema(ADMIN, {**self.node, "slug": "node"})
             register = await self.room.catalogue.create_register(ADMIN, {"title": "R"})
             return await self.room.catalogue.pair(ADMIN, register.id, "node", "create")
 

@@ -5,14 +5,17 @@ import contextlib
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from pentad.rooms.registers.service import Registers
-from tests.rooms.registers.objects.machine import Objects, Rooms, Tally
+from tests.rooms.registers.objects.machine import NODE, Objects, Rooms, Tally
+from tests.rooms.registers.objects.test_meanings import Hints
 from tests.rooms.registers.opening import opened
+from tests.search.hashing import HashingEmbedder
 from tests.stores import PostgresServer, Stores
 
 
@@ -38,9 +41,11 @@ def rooms(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rooms]:
         yield Rooms(runner, request.param, first, second)
 
 
-def held_against_the_model(rooms: Rooms, tally: Tally, examples: int, steps: int) -> None:
+def held_against_the_model(
+    rooms: Rooms, tally: Tally, examples: int, steps: int, machine: type[Objects] = Objects
+) -> None:
     run_state_machine_as_test(
-        lambda: Objects(rooms, tally),
+        lambda: machine(rooms, tally),
         settings=settings(
             max_examples=examples,
             stateful_step_count=steps,
@@ -70,3 +75,20 @@ def test_the_service_does_what_the_model_does_for_five_thousand_steps(rooms: Roo
         sys.stdout.write(f"\n{rooms.dialect}: {tally}\n")
     assert min(tally.steps[name] for name in ("race", "count up", "bulk", "revert")) >= 100, str(tally)
     assert tally.pasts >= 2_500, str(tally)
+
+
+class Meant(Objects):
+    """The same histories for a schema that is searched by meaning too: the index has what lives, and nothing else."""
+
+    node: ClassVar = {**NODE, "configuration": {"search": "hybrid"}}
+
+    async def compare(self) -> None:
+        for room in self.rooms.both:
+            await Hints(room, self.pair, HashingEmbedder()).check()
+
+
+@pytest.mark.requirement("registers:search:hybrid")
+def test_the_index_has_the_living_objects_after_any_history(rooms: Rooms):
+    tally = Tally()
+    while tally.steps.total() < 100:
+        held_against_the_model(rooms, tally, examples=4, steps=40, machine=Meant)

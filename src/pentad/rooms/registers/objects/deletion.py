@@ -22,6 +22,7 @@ class Deletion:
     def __init__(self, dialect: Dialect, catalogue: Catalogue, access: AccessRules) -> None:
         self._dialect: Dialect = dialect
         self._catalogue = catalogue
+        self._meanings = catalogue.meanings
         self._access = access
 
     def plan(self, rows: Rows, task: Task, root: Held) -> DeletionPlan:
@@ -87,6 +88,8 @@ class Deletion:
         drafts = [draft for step in steps for draft in step.drafts]
         if drafts:
             store.write(tx, self._dialect, drafts, task.who)
+            if task.pair.definition.hybrid or len(drafts) > len(steps):
+                self._meanings.follow(tx, drafts)
         for step in steps:
             step.succeed("deleted", step.drafts[0].after)
 

@@ -22,6 +22,7 @@ from pentad.rooms.registers.objects.refusals import missing
 from pentad.rooms.registers.objects.reports import DeletionReport
 from pentad.rooms.registers.objects.steps import Step, Task, failure_of_all, steps_of
 from pentad.rooms.registers.objects.write import ObjectWriter, StaleDefinition, announce, check_current
+from pentad.search.index import SearchIndex
 
 T = TypeVar("T")
 
@@ -32,8 +33,10 @@ _TRIES: Final = 4
 class Objects(ObjectReader):
     """Reads and writes objects for a caller."""
 
-    def __init__(self, database: Database, clock: Clock, catalogue: Catalogue, access: AccessRules) -> None:
-        super().__init__(database, clock, catalogue, access)
+    def __init__(
+        self, database: Database, clock: Clock, catalogue: Catalogue, access: AccessRules, index: SearchIndex
+    ) -> None:
+        super().__init__(database, clock, catalogue, access, index)
         self.writer = ObjectWriter(database.dialect, catalogue, access)
 
     async def create(

@@ -4,8 +4,8 @@ One read is one hop. A single object without properties that others fill or that
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, NotFound
@@ -16,8 +16,10 @@ from pentad.rooms.registers.definitions.headings import concealed
 from pentad.rooms.registers.definitions.storable import text_of
 from pentad.rooms.registers.models import OBJECT_COLUMNS, Caller, Page, Pair, StoredObject
 from pentad.rooms.registers.objects import chronicle, integrity, store
+from pentad.rooms.registers.objects.meanings import collection_of
 from pentad.rooms.registers.objects.refusals import missing
 from pentad.rooms.registers.query import run
+from pentad.rooms.registers.query.hybrid import Meaning
 from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.tallies import Tallies
 from pentad.rooms.registers.query.tree import (
@@ -34,12 +36,19 @@ from pentad.rooms.registers.query.tree import (
     Query,
     Scope,
 )
+from pentad.search.documents import Asked
+from pentad.search.index import SearchIndex
+
+_NO_VECTORS: Final = "No object here has a vector yet."
 
 
 class ObjectReader:
     """Finds objects for a caller."""
 
-    def __init__(self, database: Database, clock: Clock, catalogue: Catalogue, access: AccessRules) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, catalogue: Catalogue, access: AccessRules, index: SearchIndex
+    ) -> None:
+        self._index = index
         self._database = database
         self._clock = clock
         self._catalogue = catalogue
@@ -96,20 +105,51 @@ class ObjectReader:
 
     async def find(self, caller: Caller, pair: Pair | None, query: Query) -> Found:
         """The objects a query asks for: of one pair, or of all the caller may read."""
+        if pair is None:
+            return await self.find_in(caller, None, query)
 
         def read(rows: Rows) -> Found:
             asked = query if query.as_of is None else replace(query, as_of=_pinned(rows, query.as_of))
-            scope = self.scope_in(rows, caller, pair, paths)
-            found = run.find(rows, self._database.dialect, scope, asked, self._tallies)
-            if pair is None or not self._fills(pair):
+            scope = self.scope_of(caller, pair)
+            meaning = None if question is None else question.put(rows, [pair])
+            found = run.find(rows, self._database.dialect, scope, asked, self._tallies, meaning)
+            if not self._fills(pair):
                 return found
             objects = self.filled(rows, pair, [StoredObject(*row) for row in found.rows])
             return replace(found, rows=[stored.row for stored in objects])
 
         paths = _paths(query)
-        if pair is not None:
-            self._refuse_hidden(caller, pair, paths)
+        self._refuse_hidden(caller, pair, paths)
+        question = await self._question(query.search) if pair.definition.hybrid and query.as_of is None else None
         return await self._database.read(read)
+
+    async def find_in(
+        self, caller: Caller, pairs: Sequence[Pair] | None, query: Query, *, words: bool = False
+    ) -> Found:
+        """The objects of some pairs, or (None) of all the caller may read, as one listing; by `words` alone if so."""
+        paths = _paths(query)
+
+        def hybrid(rows: Rows) -> bool:
+            return any(pair.definition.hybrid for pair, _ in self._places(rows, caller, pairs, paths))
+
+        def read(rows: Rows) -> Found:
+            asked = query if query.as_of is None else replace(query, as_of=_pinned(rows, query.as_of))
+            places = self._places(rows, caller, pairs, paths)
+            meaning = None if question is None else question.put(rows, [pair for pair, _ in places])
+            scope = Scope(rule=Or(tuple(place for _, place in places)))
+            found = run.find(rows, self._database.dialect, scope, asked, None, meaning)
+            known = {(pair.register.id, pair.schema.id): pair for pair, _ in places}
+            filled = [self.filled(rows, known[row[2], row[3]], [StoredObject(*row)])[0].row for row in found.rows]
+            return replace(found, rows=filled)
+
+        by_meaning = not words and query.search is not None and query.as_of is None
+        question = None
+        if by_meaning and await self._database.read(hybrid):
+            question = await self._question(query.search)
+        return await self._database.read(read)
+
+    async def _question(self, search: str | None) -> "_Question | None":
+        return None if search is None else _Question(self._index, await self._index.asked(search))
 
     async def aggregate(self, caller: Caller, pair: Pair, query: AggregateQuery) -> Aggregated:
         """Figures over the objects of a pair."""
@@ -120,26 +160,31 @@ class ObjectReader:
 
         def read(rows: Rows) -> Aggregated:
             asked = replace(query, as_of=_pinned(rows, query.as_of))
-            return run.aggregate(rows, self._database.dialect, self.scope_in(rows, caller, pair), asked)
+            meaning = None if question is None else question.put(rows, [pair])
+            return run.aggregate(rows, self._database.dialect, self.scope_of(caller, pair), asked, meaning)
 
+        question = await self._question(query.search) if pair.definition.hybrid and query.as_of is None else None
         return await self._database.read(read)
 
-    def scope_in(self, rows: Rows, caller: Caller, pair: Pair | None, paths: Sequence[Path] = ()) -> Scope:
-        """What a caller may ask about: one pair, or every one it may read, with the rules of each."""
-        if pair is not None:
-            self._access.check(caller, pair, "read")
-            indexes = self._catalogue.definitions.facts(pair.definition).indexes
-            indexed = frozenset(path for path, _ in indexes.plain) | {key.paths[0] for key in indexes.unique}
-            rule = self._access.row_filter(caller, pair, "read")
-            return Scope(pair.register.id, (pair.schema.id,), rule=rule, indexed=indexed)
-        return Scope(rule=Or(tuple(self._places(rows, caller, paths))))
+    def scope_of(self, caller: Caller, pair: Pair) -> Scope:
+        """What a caller may ask about in a pair."""
+        self._access.check(caller, pair, "read")
+        indexes = self._catalogue.definitions.facts(pair.definition).indexes
+        indexed = frozenset(path for path, _ in indexes.plain) | {key.paths[0] for key in indexes.unique}
+        rule = self._access.row_filter(caller, pair, "read")
+        return Scope(pair.register.id, (pair.schema.id,), rule=rule, indexed=indexed)
 
-    def _places(self, rows: Rows, caller: Caller, paths: Sequence[Path]) -> list[Filter]:
-        """One condition for each pair with objects the caller may see and nothing hidden where it asks."""
-        places: list[Filter] = []
-        pair_of = self._catalogue.pairs_in(rows)
-        for register, schema in rows.all("SELECT DISTINCT register, schema FROM objects WHERE deleted IS NULL"):
-            pair = pair_of(register, schema)
+    def _places(
+        self, rows: Rows, caller: Caller, pairs: Sequence[Pair] | None, paths: Sequence[Path]
+    ) -> list[tuple[Pair, Filter]]:
+        """The pairs with objects the caller may see and nothing hidden where it asks, each with its condition."""
+        places: list[tuple[Pair, Filter]] = []
+        if pairs is None:
+            pair_of = self._catalogue.pairs_in(rows)
+            filled = rows.all("SELECT DISTINCT register, schema FROM objects WHERE deleted IS NULL")
+            pairs = [pair_of(register, schema) for register, schema in filled]
+        for pair in pairs:
+            register, schema = pair.register.id, pair.schema.id
             if not (self._access.sees(caller, pair.register) and self._access.sees(caller, pair.schema)):
                 continue
             if self._hidden_at(caller, pair, paths) is not None:
@@ -148,7 +193,7 @@ class ObjectReader:
                 Compare(("@self", "register"), "eq", register), Compare(("@self", "schema"), "eq", schema)
             ]  # fmt: skip
             rule = self._access.row_filter(caller, pair, "read")
-            places.append(And((*here, rule)) if rule is not None else And(tuple(here)))
+            places.append((pair, And((*here, rule)) if rule is not None else And(tuple(here))))
         return places
 
     async def _anywhere(self, caller: Caller, uuid: str, *, deleted: bool) -> tuple[Pair, StoredObject]:
@@ -198,6 +243,23 @@ class ObjectReader:
         return next(
             (str(path[-1]) for path in paths if path[0] in hidden or (path[0] == SELF and path[-1] in hiding)), None
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """The words of a search with their vector, if they have one."""
+
+    index: SearchIndex
+    asked: Asked
+
+    def put(self, rows: Rows, pairs: Sequence[Pair]) -> Meaning:
+        """What takes part in the search of some pairs besides words."""
+        schemas = dict.fromkeys(pair.schema.id for pair in pairs if pair.definition.hybrid)
+        named = (self.index.beside(rows, collection_of(schema), self.asked) for schema in schemas)
+        besides = [beside for beside in named if beside is not None]
+        texts = {pair.schema.id: pair.definition.texts for pair in pairs}
+        because = None if besides else self.asked.lexical_because or _NO_VECTORS
+        return Meaning(besides, lambda stored: texts[stored.schema](stored.data), because)
 
 
 def _pinned(rows: Rows, as_of: AsOf | None) -> AsOf | None:

@@ -46,6 +46,7 @@ class ObjectWriter(ChangedObjects):
     def __init__(self, dialect: Dialect, catalogue: Catalogue, access: AccessRules) -> None:
         super().__init__(catalogue, access)
         self._dialect: Dialect = dialect
+        self._meanings = catalogue.meanings
         self.deletion = Deletion(dialect, catalogue, access)
 
     def make_ready(self, task: Task, steps: Sequence[Step]) -> None:
@@ -183,14 +184,22 @@ class ObjectWriter(ChangedObjects):
         for place, draft in also.amended.items():
             steps[place].draft = draft
         drafts = _drafts(steps)
-        for written in (drafts, [draft for _, draft in also.others]):
-            if written:
-                store.write(tx, self._dialect, written, task.who)
+        self._store(tx, task, drafts, [draft for _, draft in also.others])
         for step, draft in zip(steps, drafts, strict=True):
             step.drafts.append(draft)
             step.succeed("created" if draft.before is None else "updated", draft.after)
         for place, draft in also.others:
             steps[place].drafts.append(draft)
+
+    def _store(self, tx: Transaction, task: Task, drafts: Sequence[Draft], others: Sequence[Draft]) -> None:
+        """Write drafts of the task's pair, and those of others that follow from them."""
+        if drafts:
+            store.write(tx, self._dialect, drafts, task.who)
+            if (definition := task.pair.definition).hybrid:
+                self._meanings.keep(tx, task.pair.schema.id, drafts, definition.texts)
+        if others:
+            store.write(tx, self._dialect, others, task.who)
+            self._meanings.follow(tx, others)
 
     def _write_backs(self, rows: Rows) -> WriteBacks:
         return WriteBacks(rows, self._dialect, self._catalogue, self._access, self)

@@ -62,6 +62,10 @@ class Parts(Protocol):
         """Tables, condition and relevance of a full-text search."""
         ...
 
+    def search_beside(self, expression: str, ids: Sequence[int]) -> Sql:
+        """The tables of a full-text search that finds some further objects by their ids."""
+        ...
+
     def past_columns(self, text: str) -> str:
         """What the table of objects has besides a StoredObject's columns, made from a past text."""
         ...

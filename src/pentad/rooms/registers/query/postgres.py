@@ -61,6 +61,13 @@ class PostgresParts:
         )
         return tables, Sql("object_text.words @@ wanted"), "ts_rank_cd(object_text.words, wanted)"
 
+    def search_beside(self, expression: str, ids: Sequence[int]) -> Sql:
+        found = (
+            "SELECT id FROM object_text WHERE words @@ CAST(? AS tsquery)"
+            " UNION SELECT CAST(value AS bigint) FROM jsonb_array_elements_text(CAST(? AS jsonb))"
+        )
+        return Sql(f"({found}) AS hits JOIN objects ON objects.id = hits.id", (expression, json.dumps(list(ids))))
+
     def past_columns(self, text: str) -> str:
         return f", CAST({text} AS jsonb) AS doc"
 

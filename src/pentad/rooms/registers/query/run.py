@@ -1,12 +1,14 @@
 """Asking the store: plain functions of Rows, for services to call within their one unit of work."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pentad.kernel.ports import Dialect, Row, Rows
 from pentad.rooms.registers.query.aggregation import aggregated
 from pentad.rooms.registers.query.cursors import read_cursor, write_cursor
 from pentad.rooms.registers.query.dialects import Parts, parts_of
 from pentad.rooms.registers.query.facets import facets
+from pentad.rooms.registers.query.hybrid import Asked, HybridSearch, Meaning
 from pentad.rooms.registers.query.lookups import may_find_few, value_looked_up
 from pentad.rooms.registers.query.ordering import Key, Phase, Position, keys_of, phases, position
 from pentad.rooms.registers.query.past import COLUMNS
@@ -18,16 +20,29 @@ from pentad.rooms.registers.query.tree import Aggregated, AggregateQuery, Filter
 _WIDTH = COLUMNS.count(",") + 1
 
 
-def find(rows: Rows, dialect: Dialect, scope: Scope, query: Query, tallies: Tallies | None = None) -> Found:
+def find(
+    rows: Rows,
+    dialect: Dialect,
+    scope: Scope,
+    query: Query,
+    tallies: Tallies | None = None,
+    meaning: Meaning | None = None,
+) -> Found:
     """One page of the objects a query asks for, with their number and facets as far as it asks for them.
 
-    What was counted before is in `tallies`; give them only with rows of a reading transaction.
+    What was counted before is in `tallies`; give them only with rows of a reading transaction. `meaning` is what takes
+    part in a search besides words, where a schema of the scope is hybrid.
     """
     parts = parts_of(dialect)
     if tallies is None or not may_be_kept(parts, scope, query):
         tallies = None
-    found = _source(parts, scope, query)
-    if found.relevance is not None and not query.sort:
+    hybrid = None
+    if meaning is not None and query.search is not None and query.as_of is None:
+        hybrid = HybridSearch.of(rows, parts, scope, query, meaning)
+    found = _source(parts, scope, query) if hybrid is None else hybrid.source()
+    if hybrid is not None and not query.sort:
+        page = hybrid.page(query)
+    elif found.relevance is not None and not query.sort:
         page = _ranked(rows, scope, query, found, found.relevance)
     else:
         page = _sorted(rows, parts, scope, query, found)
@@ -37,7 +52,8 @@ def find(rows: Rows, dialect: Dialect, scope: Scope, query: Query, tallies: Tall
         total = _shown_to_the_end(query, page)
         if total is None:
             total = _count(rows, found) if tallies is None else tallies.count(rows, parts, scope, query.filter)
-    return Found(page.rows, total, page.cursor, counted, page.relevance, query.ignored)
+    answer = Found(page.rows, total, page.cursor, counted, page.relevance, query.ignored, page.why)
+    return answer if hybrid is None else hybrid.described(answer)
 
 
 def count(rows: Rows, dialect: Dialect, scope: Scope, wanted: Filter | None = None) -> int:
@@ -45,11 +61,17 @@ def count(rows: Rows, dialect: Dialect, scope: Scope, wanted: Filter | None = No
     return _count(rows, source(parts_of(dialect), scope, wanted))
 
 
-def aggregate(rows: Rows, dialect: Dialect, scope: Scope, query: AggregateQuery) -> Aggregated:
+def aggregate(
+    rows: Rows, dialect: Dialect, scope: Scope, query: AggregateQuery, meaning: Meaning | None = None
+) -> Aggregated:
     """Figures over groups of the objects a query asks for."""
     parts = parts_of(dialect)
-    found = source(parts, scope, query.filter, search=query.search, as_of=query.as_of)
-    return aggregated(rows, parts, query, found)
+    if meaning is None or query.search is None or query.as_of is not None:
+        return aggregated(
+            rows, parts, query, source(parts, scope, query.filter, search=query.search, as_of=query.as_of)
+        )
+    hybrid = HybridSearch(rows, parts, Asked(scope, query.filter, query.search), meaning)
+    return replace(aggregated(rows, parts, query, hybrid.source()), retrieval=hybrid.retrieval)
 
 
 def matching_ids(

@@ -4,6 +4,7 @@ Whatever the source, its rows are called `objects` and have the columns of the t
 written once. The scope stands in the text as numbers: SQLite only uses a partial index where it can see that it fits.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pentad.kernel.errors import InvalidInput
@@ -40,8 +41,9 @@ def source(
     search: str | None = None,
     as_of: AsOf | None = None,
     include_deleted: bool = False,
+    near: Sequence[int] = (),
 ) -> Source:
-    """The objects of a scope that a filter and a search are true of."""
+    """The objects of a scope that a filter and a search are true of; those `near` need not have its words."""
     pieces = place(parts, scope)
     if as_of is None and not include_deleted:
         pieces.append(Sql("objects.deleted IS NULL"))
@@ -55,6 +57,8 @@ def source(
         expression = search_expression(parts.dialect, search)
         if expression is None:
             pieces.append(FALSE)
+        elif near:
+            tables = parts.search_beside(expression, near)
         else:
             tables, match, relevance = parts.search(expression)
             pieces.insert(0, match)

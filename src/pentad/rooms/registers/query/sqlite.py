@@ -68,6 +68,10 @@ class SqliteParts:
         tables = Sql("object_text CROSS JOIN objects ON objects.id = object_text.rowid")
         return tables, Sql("object_text MATCH ?", (expression,)), "-bm25(object_text)"
 
+    def search_beside(self, expression: str, ids: Sequence[int]) -> Sql:
+        found = "SELECT rowid AS id FROM object_text WHERE object_text MATCH ? UNION SELECT value FROM json_each(?)"
+        return Sql(f"({found}) AS hits CROSS JOIN objects ON objects.id = hits.id", (expression, json.dumps(list(ids))))
+
     def past_columns(self, text: str) -> str:
         return ""
 

@@ -7,8 +7,11 @@ Every filter is either true or false of an object, never unknown, so `Not` is ex
 * `Like` and the text form of `Contains` take a-z and A-Z as the same letters; nothing else is folded.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+
+from pentad.search.documents import Retrieval
 
 Path = tuple[str | int, ...]
 """Property names from the outside in, an int for a place in an array. ("@self", "created") is metadata."""
@@ -160,8 +163,29 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class Why:
+    """What a hit of a hybrid search owes to which word and to its meaning; their sum is its score. `cosine` is how near
+    the question it is, None for an object without a vector."""
+
+    words: Mapping[str, float] = field(default_factory=dict[str, float])
+    meaning: float = 0.0
+    cosine: float | None = None
+
+    @property
+    def score(self) -> float:
+        return round(sum(self.words.values()) + self.meaning, 4)
+
+    def wire(self) -> dict[str, Any]:
+        by_words: dict[str, Any] = {"words": dict(self.words)} if self.words else {}
+        return by_words if self.cosine is None else {**by_words, "meaning": self.meaning, "cosine": self.cosine}
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
-    """The rows have the columns of a StoredObject. `total` is None where it was not asked for."""
+    """The rows have the columns of a StoredObject. `total` is None where it was not asked for.
+
+    `retrieval` is said where a hybrid schema was searched, `lexical_because` where vectors took no part nevertheless.
+    """
 
     rows: list[tuple[Any, ...]]
     total: int | None
@@ -169,6 +193,14 @@ class Found:
     facets: dict[str, Any] = field(default_factory=dict[str, Any])
     relevance: list[float] = field(default_factory=list[float])
     ignored: tuple[str, ...] = ()
+    why: list[Why] = field(default_factory=list[Why])
+    retrieval: Retrieval | None = None
+    lexical_because: str | None = None
+
+    def told(self) -> dict[str, str]:
+        """How a hybrid schema was searched, for an answer; nothing where only words were ever asked for."""
+        said = {"retrieval": self.retrieval, "lexical_because": self.lexical_because}
+        return {name: value for name, value in said.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +252,7 @@ class Aggregated:
 
     groups: list[dict[str, Any]]
     more: bool = False
+    retrieval: Retrieval | None = None
 
 
 @dataclass(frozen=True, slots=True)

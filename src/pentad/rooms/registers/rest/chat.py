@@ -1,7 +1,8 @@
 """Questions in plain words, answered with the objects that match; no model speaks, nothing is said that is not stored.
 
-Words that carry no meaning are left out; objects with all of the others come first, then those with some. Each comes
-with the words and properties it was found by, so that whoever asked can judge the answer.
+Words that carry no meaning are left out; objects with all of the others come first, and of hybrid schemas those near
+the question, then those with some. Each comes with the words and properties it was found by, and how near it is, so
+that whoever asked can judge the answer.
 """
 
 import re
@@ -30,12 +31,13 @@ async def ask_question(ask: Ask) -> Response:
     given = body_as(QuestionData, await ask.object())
     pairs = await pairs_of(ask, given.register_, given.schema_)
     words = telling_words(given.question)
-    found = await matches(ask, pairs, " ".join(words), given.limit) if words else []
+    found = (await matches(ask, pairs, " ".join(words), given.limit))[1] if words else []
     seen = {row["@self"]["id"] for row in found}
     for word in words if len(words) > 1 else ():
         if len(found) >= given.limit:
             break
-        more = [row for row in await matches(ask, pairs, word, given.limit) if row["@self"]["id"] not in seen]
+        _, rows = await matches(ask, pairs, word, given.limit, words=True)
+        more = [row for row in rows if row["@self"]["id"] not in seen]
         found += more[: given.limit - len(found)]
         seen |= {row["@self"]["id"] for row in more}
     results = [{"object": row, "because": reasons(row, words)} for row in found]
@@ -51,10 +53,12 @@ def telling_words(question: str) -> list[str]:
     return list(dict.fromkeys(words))[:_MOST_WORDS]
 
 
-def reasons(row: dict[str, Any], words: list[str]) -> list[dict[str, str]]:
-    """Which word was found in which property."""
+def reasons(row: dict[str, Any], words: list[str]) -> list[dict[str, Any]]:
+    """Which word was found in which property, and how near the question it is where that counted."""
     texts = {name: str(value).lower() for name, value in row.items() if name not in ("@self", "id")}
-    return [
+    cosine = row["@self"].get("why", {}).get("cosine")
+    near: list[dict[str, Any]] = [] if cosine is None else [{"cosine": cosine}]
+    return near + [
         {"word": word, "property": name}
         for word in words
         for name, text in texts.items()

@@ -5,7 +5,10 @@ A register, a schema and an object are open: fields Pentad does not know are kep
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf
+
+AsGiven = InstanceOf[dict[str, Any]]
+"""An object that is not copied: there may be thousands in one body, and what reads them changes none."""
 
 
 class Open(BaseModel):
@@ -92,6 +95,11 @@ class ObjectsAnswer(PageAnswer):
 
     facets: dict[str, Any] = Field(default_factory=dict[str, Any])
     cursor: str | None = Field(None, description="Give it as _cursor to go on where this page ends.")
+    retrieval: Literal["hybrid", "lexical"] | None = Field(
+        None,
+        description="How the words of a hybrid schema were searched; each hit's @self.why says what it owes to what.",
+    )
+    lexical_because: str | None = Field(None, description="Why only words were compared, where that is so.")
 
 
 class LockData(BaseModel):
@@ -118,7 +126,7 @@ class OperationData(BaseModel):
 
     action: Literal["create", "update", "patch", "upsert", "delete"] = "create"
     id: str | None = None
-    data: dict[str, Any] | None = None
+    data: AsGiven | None = None
     key: list[str] = Field(default_factory=list[str], description="The properties an upsert looks the object up by.")
     if_version: int | None = None
 
@@ -133,7 +141,7 @@ class BulkData(BaseModel):
 class ObjectsData(BaseModel):
     """Objects to save: those that name an existing `id` (or match by `key`) are updated, the others created."""
 
-    objects: list[dict[str, Any]] = Field(min_length=1, max_length=10_000)
+    objects: list[AsGiven] = Field(min_length=1, max_length=10_000)
     key: list[str] = Field(default_factory=list[str])
     atomic: bool = True
 

@@ -6,6 +6,7 @@ from starlette.responses import Response
 
 from pentad.platform import Parameter
 from pentad.rooms.registers.models import Pair, StoredObject
+from pentad.rooms.registers.query.parse import parse_search
 from pentad.rooms.registers.query.tree import Found, Query
 from pentad.rooms.registers.rest.answers import answer
 from pentad.rooms.registers.rest.ask import Ask
@@ -37,16 +38,23 @@ def page_of(ask: Ask, pair: Pair, query: Query, found: Found) -> dict[str, Any]:
         rows = shown_json(access, ask.caller, pair, objects)
     else:
         rows = [shown(access, ask.caller, pair, stored, fields=query.fields, prune=prune) for stored in objects]
-    for row, relevance in zip(rows, found.relevance, strict=False):
-        if isinstance(metadata := row.get("@self"), dict):
-            metadata["relevance"] = round(relevance, 4)
+    _explain(rows, found)
     total = len(rows) if found.total is None else found.total
     body = {**envelope(rows, total, query.limit, query.offset), "facets": found.facets}
     if found.cursor:
         body["cursor"] = found.cursor
     if found.ignored:
         body["@self"] = {"ignored": list(found.ignored)}
-    return body
+    return {**body, **found.told()}
+
+
+def _explain(rows: list[Any], found: Found) -> None:
+    """Say of each hit how relevant it is, and why where that is known."""
+    for number, (row, relevance) in enumerate(zip(rows, found.relevance, strict=False)):
+        if isinstance(metadata := row.get("@self"), dict):
+            metadata["relevance"] = round(relevance, 4)
+            if found.why:
+                metadata["why"] = found.why[number].wire()
 
 
 async def list_objects(ask: Ask) -> Response:
@@ -61,7 +69,8 @@ async def search_by_words(ask: Ask) -> Response:
     """Look for words in every pair you may read, or in the register and schema given."""
     pairs = await pairs_of(ask, ask.text("register"), ask.text("schema"))
     limit, _ = ask.window()
-    return answer({"results": await matches(ask, pairs, ask.text("_search") or ask.text("query") or "", limit)})
+    found, rows = await matches(ask, pairs, ask.text("_search") or ask.text("query") or "", limit)
+    return answer({"results": rows, **found.told()})
 
 
 async def search_by_query(ask: Ask) -> Response:
@@ -80,7 +89,8 @@ async def aggregate(ask: Ask) -> Response:
     raw = given.model_dump(exclude={"register_", "schema_", "aggregate"}, exclude_none=True)
     wanted = aggregate_of(ask.registers.access, ask.caller, pair, {**raw, **given.aggregate})
     found = await ask.registers.objects.aggregate(ask.caller, pair, wanted)
-    return answer({"results": found.groups, "more": found.more})
+    said = {} if found.retrieval is None else {"retrieval": found.retrieval}
+    return answer({"results": found.groups, "more": found.more, **said})
 
 
 async def pairs_of(ask: Ask, register: int | str | None, schema: int | str | None) -> list[Pair]:
@@ -97,18 +107,19 @@ async def pairs_of(ask: Ask, register: int | str | None, schema: int | str | Non
     ]
 
 
-async def matches(ask: Ask, pairs: list[Pair], words: str, limit: int) -> list[dict[str, Any]]:
-    """The objects of some pairs that have the words, best first."""
+async def matches(
+    ask: Ask, pairs: list[Pair], search: str, limit: int, *, words: bool = False
+) -> tuple[Found, list[dict[str, Any]]]:
+    """The objects of some pairs that a search finds, best first, as found and as shown; by `words` alone if so."""
     access = ask.registers.access
-    found: list[tuple[float, dict[str, Any]]] = []
-    for pair in pairs:
-        query = query_of(access, ask.caller, pair, {"search": words, "limit": limit, "count": False})
-        page = await ask.registers.objects.find(ask.caller, pair, query)
-        relevances = page.relevance or [0.0] * len(page.rows)
-        for row, relevance in zip(page.rows, relevances, strict=True):
-            found.append((relevance, shown(access, ask.caller, pair, StoredObject(*row))))
-    found.sort(key=lambda one: -one[0])
-    return [wire for _, wire in found[:limit]]
+    query = Query(search=parse_search(search), limit=limit, count=False)
+    found = await ask.registers.objects.find_in(ask.caller, pairs, query, words=words)
+    known = {(pair.register.id, pair.schema.id): pair for pair in pairs}
+    objects = [StoredObject(*row) for row in found.rows]
+    rows = [shown(access, ask.caller, known[stored.register, stored.schema], stored) for stored in objects]
+    if found.why:
+        _explain(rows, found)
+    return found, rows
 
 
 ROUTES: Final = (
