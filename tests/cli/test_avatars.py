@@ -112,3 +112,17 @@ def test_the_score_card_is_printed_and_can_fail_a_build(home: Path) -> None:
     assert strict.returncode == (0 if card["passed"] else 1)
     shown = [f"{line['value']:6.3f}  of {line['of']:4}" for line in card["lines"]]
     assert all(figures in done.stdout for figures in shown), "the same corpus has the same card"
+
+
+@pytest.mark.requirement("avatars:publishing")
+def test_every_avatar_is_published_to_the_directory_and_only_once(tmp_path: Path) -> None:
+    for folder in (keeper(tmp_path), beekeeper(tmp_path)):
+        assert avatars(tmp_path, "ingest", str(folder)).returncode == 0
+    first = json.loads(avatars(tmp_path, "publish", "--json").stdout)
+    assert [(one["avatar"], one["new"]) for one in first] == [("ida-brandt", True), ("tomas-orlik", True)]
+    again = json.loads(avatars(tmp_path, "publish", "--json", "--avatar", "ida-brandt").stdout)
+    assert [(one["cid"], one["new"]) for one in again] == [(first[0]["cid"], False)]
+    found = run("directory", "search", "canal", "registers", "--json", "--data", "data", home=tmp_path).stdout
+    assert first[0]["cid"] in found
+    shown = json.loads(avatars(tmp_path, "publish", "--print").stdout)
+    assert [one["name"] for one in shown] == ["avatar-ida-brandt", "avatar-tomas-orlik"]

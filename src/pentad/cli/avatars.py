@@ -1,6 +1,7 @@
-"""`pentad avatars`: bring documents in, ask, examine, and serve one avatar over stdio; on the store, as its owner."""
+"""`pentad avatars`: bring documents in, ask, examine, publish, and serve one over stdio; on the store, as its owner."""
 
 import asyncio
+import json
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -32,7 +33,7 @@ avatar_option: Final = click.option("--avatar", metavar="ID", help="Which avatar
 
 @click.group()
 def avatars() -> None:
-    """Ingest documents, ask avatars, examine them, serve one."""
+    """Ingest documents, ask avatars, examine them, publish them, serve one."""
 
 
 @avatars.command()
@@ -127,6 +128,28 @@ def evaluate(avatar: str | None, strict: bool, as_json: bool, settings: "Setting
 
 
 @avatars.command()
+@click.option("--avatar", metavar="ID", help="Only this avatar; without it all of them.")
+@click.option("--print", "only_print", is_flag=True, help="Print the records; push nothing.")
+@json_option
+@store_options
+def publish(avatar: str | None, only_print: bool, as_json: bool, settings: "Settings") -> int:
+    """Push an OASF record of each avatar to the directory of this store, with its A2A card where it has an address.
+
+    An avatar that has not changed since has the record, and the CID, it had before.
+    """
+    if only_print:
+        print_json([record for _, record in within(settings, lambda room: _records(room, avatar))])
+        return ExitCode.OK
+    pushed = asyncio.run(_published(settings, avatar))
+    if as_json:
+        print_json(pushed)
+    else:
+        rows = [(one["avatar"], one.get("cid") or one.get("error_message", "")) for one in pushed]
+        print_table(("avatar", "record"), rows, empty="There are no avatars; `pentad avatars ingest FOLDER` makes one.")
+    return ExitCode.OK if all(one.get("cid") for one in pushed) else ExitCode.FAILED
+
+
+@avatars.command()
 @click.option("--avatar", required=True, metavar="ID", help="The avatar to serve.")
 @store_options
 def serve(avatar: str, settings: "Settings") -> None:
@@ -173,6 +196,25 @@ async def _evaluated(room: "Avatars", avatar_id: str | None) -> "ScoreCard":
     ids = [one.id for one in await room.list() if one.id != avatar.id]
     with _progress() as told:
         return await examine(avatar, await room.open_all(ids[:_MOST_OTHERS]), room.likeness, told)
+
+
+async def _records(room: "Avatars", avatar_id: str | None) -> list[tuple[str, dict[str, Any]]]:
+    from pentad.rooms.avatars.publishing import record_of
+
+    ids = [one.id for one in await room.list()] if avatar_id is None else [avatar_id]
+    return [(one, record_of((await room.open(one)).avatar)) for one in ids]
+
+
+async def _published(settings: "Settings", avatar_id: str | None) -> list[dict[str, Any]]:
+    """The rooms know nothing of each other: the record goes in by the directory's own tool."""
+    from pentad.app import open_app
+
+    pushed: list[dict[str, Any]] = []
+    async with open_app(replace(settings, rooms=("avatars", "directory"))) as app, app.client() as client:
+        for one, record in await _records(app.rooms[0].service, avatar_id):
+            answer = await client.call_tool("agntcy_dir_push_record", {"record_json": json.dumps(record)})
+            pushed.append({"avatar": one, **answer["structuredContent"]})
+    return pushed
 
 
 def within(settings: "Settings", work: "Callable[[Avatars], Coroutine[Any, Any, T]]") -> T:

@@ -29,7 +29,9 @@ VERBS: Final = {
     "migrate": Verb("pentad.cli.migrate:migrate", "Bring the store's tables up to date, or show what that would do."),
     "models": Verb("pentad.cli.models:models", "Fetch the embedding model; list what is here."),
     "directory": Verb("pentad.cli.directory:directory", "Validate, push, find, translate and sign agent records."),
-    "avatars": Verb("pentad.cli.avatars:avatars", "Ingest documents, ask avatars, examine them, serve one."),
+    "avatars": Verb(
+        "pentad.cli.avatars:avatars", "Ingest documents, ask avatars, examine them, publish them, serve one."
+    ),
     "registers": Verb("pentad.cli.registers:registers", "List registers; import and export objects."),
     "@avatar-sdk/mcp-server": Verb(
         "pentad.cli.avatars:serve",

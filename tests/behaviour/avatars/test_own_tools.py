@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from pentad.app import App
+from pentad.rooms.directory.oasf.source import EmbeddedSchemas
 from tests.behaviour.avatars.conftest import open_door
 from tests.behaviour.avatars.door import Door
 from tests.behaviour.clients import HTTP_MODERN, MEMORY, SESSION, Wire, wire_name
@@ -121,6 +122,25 @@ async def test_an_avatar_its_sources_and_its_passages_can_be_read(door: Door) ->
     assert passage["content"] == found["passages"][0]["content"]
     for uri in ("avatar://ida-brandt/passages/999", "avatar://ida-brandt/passages/x", "avatar://nobody"):
         assert "error" in (await door.client.request("resources/read", {"uri": uri})).final
+
+
+@pytest.mark.requirement("avatars:publishing")
+async def test_an_avatar_has_a_record_a_directory_takes_and_a_card_only_with_an_address(quick: Door) -> None:
+    record = await quick.read("avatar://ida-brandt/record")
+    report = await EmbeddedSchemas("1.1.0").validate(record)
+    assert [one.line() for one in report.errors] == []
+    assert record == await quick.read("avatar://ida-brandt/record")
+    assert record["annotations"]["documents"] == "3"
+    module = record["modules"][0]["data"]
+    assert module["connections"][-1]["args"] == ["avatars", "serve", "--avatar", "ida-brandt"]
+    assert [one["name"] for one in module["tools"]] == ["query_corpus", "generate_response", "get_avatar_info"]
+    assert "error" in (await quick.client.request("resources/read", {"uri": "avatar://ida-brandt/card"})).final
+    card = await quick.read("avatar://tomas-orlik/card")
+    assert (card["url"], card["preferredTransport"]) == ("https://bees.example/mcp", "MCP")
+    assert "AI avatar" in card["description"]
+    published = await quick.read("avatar://tomas-orlik/record")
+    assert (await EmbeddedSchemas("1.1.0").validate(published)).valid
+    assert published["modules"][1]["data"]["card_data"] == card
 
 
 @pytest.mark.requirement("avatars:prompts")

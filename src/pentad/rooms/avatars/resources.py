@@ -1,4 +1,4 @@
-"""What the room lets clients read by address: an avatar, the public list of its sources, and each of its passages.
+"""What the room lets clients read by address: an avatar, its sources, its passages, and how it is published.
 
 Avatars exist only at run time, so they are listed from the store.
 """
@@ -65,7 +65,23 @@ async def passage(id: str, n: str, call: Call[Avatars]) -> str:  # noqa: A002  t
     return _text({"avatar": opened.id, **placed(opened.id, held[0]), "content_sha256": held[0].content_sha256})
 
 
-RESOURCES: Final = (avatar, sources, passage)
+@resource("avatar://{id}/record", name="OASF record of an avatar", mime_type=_JSON, complete={"id": complete_avatar})
+async def record(id: str, call: Call[Avatars]) -> str:  # noqa: A002  the name in its address
+    """The avatar as a directory lists it: an OASF record, with how to reach it over MCP."""
+    from pentad.rooms.avatars.publishing import record_of
+
+    return _text(record_of((await call.service.open(id)).avatar))
+
+
+@resource("avatar://{id}/card", name="A2A card of an avatar", mime_type=_JSON, complete={"id": complete_avatar})
+async def card(id: str, call: Call[Avatars]) -> str:  # noqa: A002  the name in its address
+    """The avatar's A2A card, where it is served at an address."""
+    from pentad.rooms.avatars.publishing import card_of
+
+    return _text(card_of((await call.service.open(id)).avatar))
+
+
+RESOURCES: Final = (avatar, sources, passage, record, card)
 
 
 def _source(document: CorpusDocument) -> dict[str, Any]:
