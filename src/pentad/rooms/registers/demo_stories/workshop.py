@@ -72,7 +72,7 @@ REPAIR: Final[dict[str, Any]] = {
         },
         "total": {"type": "number", "computed": "round(hours * 42 + sum(parts.price), 2)"},
     },
-    "configuration": {"objectNameField": "ticket"},
+    "configuration": {"objectNameField": "ticket", "search": "hybrid"},
 }
 
 

@@ -1,0 +1,58 @@
+"""`query` with the embedding model: what shares no word is found, and every hit says what it owes to what."""
+
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from pentad.app import App
+from pentad.search.models.catalogue import PulledModel
+from tests.behaviour.clients import Wire, wire_name
+from tests.behaviour.directory.door import Door, record
+from tests.behaviour.embedding import WAYS, app_with_model, child_with_model, connected
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("directory")
+
+
+@pytest.fixture(scope="module")
+async def site(home: Path, pulled_model: PulledModel) -> AsyncIterator[App]:
+    async with app_with_model(home, "directory", pulled_model) as app:
+        yield app
+
+
+@pytest.fixture(scope="module")
+def child(site: App, home: Path, pulled_model: PulledModel) -> Iterator["subprocess.Popen[bytes]"]:
+    with child_with_model(home, "directory", pulled_model) as child:
+        yield child
+
+
+@pytest.fixture(params=WAYS, ids=wire_name)
+async def door(request: pytest.FixtureRequest, site: App, child: "subprocess.Popen[bytes]") -> AsyncIterator[Door]:
+    wire: Wire = request.param
+    async with connected(site, child, wire) as client:
+        yield Door(client)
+
+
+@pytest.mark.requirement("dir:search:hybrid")
+async def test_a_query_finds_by_meaning_too_and_explains_each_hit(door: Door, site: App):
+    scribe = record(description="Turns speech into written notes.")
+    cid = await door.push(scribe)
+    await door.push(record(description="Steers boats through fog."))
+    await site.search.embed_pending()
+    found = await door.ask("agntcy_dir_search_local", query="audio transcription", names=[scribe["name"]])
+    assert (found["retrieval"], found["record_cids"], found["total_count"]) == ("hybrid", [cid], 1)
+    (hit,) = found["hits"]
+    assert hit["meaning"] > 0.3
+    assert [reason["field"] for reason in hit["why"]] == ["meaning"]
+    both = await door.ask("agntcy_dir_search_local", query="written audio", names=[scribe["name"]])
+    (hit,) = both["hits"]
+    assert {"meaning", "description"} == {reason["field"] for reason in hit["why"]}
+    assert hit["score"] == pytest.approx(sum(reason["contribution"] for reason in hit["why"]))
+    nothing = await door.ask("agntcy_dir_search_local", query="recipe for soup", names=[scribe["name"]])
+    assert (nothing["count"], nothing["retrieval"]) == (0, "hybrid")
