@@ -103,13 +103,13 @@ async def make_app(tmp_path: Path) -> AsyncIterator[AppMaker]:
 
 
 @contextlib.contextmanager
-def stdio_child(folder: Path, room: str = ROOM) -> Iterator["subprocess.Popen[bytes]"]:
-    """A real child process that speaks stdio, and ends with its input."""
+def stdio_child(folder: Path, room: str = ROOM, **variables: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """A real child process that speaks stdio, and ends with its input; with further variables in its environment."""
     with (folder / "log").open("wb") as log:
         child = subprocess.Popen(
             [pentad(), "mcp", "serve", "--rooms", room, "--data", str(folder / "data")],
             cwd=REPOSITORY,
-            env=environment(),
+            env={**environment(), **variables},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,

@@ -1,6 +1,5 @@
-"""The directory alone over every way to it: in memory, over stdio as Cursor starts it, and over HTTP at both paths."""
+"""The directory alone, over every way to it."""
 
-import contextlib
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 
@@ -8,19 +7,9 @@ import pytest
 
 from pentad.app import App, open_app
 from pentad.settings.model import Settings
-from tests.behaviour.clients import MODERN, Wire
-from tests.behaviour.connecting import connect_http, connected_in_memory, connected_over_stdio, stdio_child
+from tests.behaviour.connecting import connected_in_memory, stdio_child
 from tests.behaviour.directory.door import Door
-
-OWN_PATH = "/rooms/directory/mcp"
-WAYS = (
-    (Wire("memory", "2025-11-25"), ""),
-    (Wire("stdio", "2024-11-05"), ""),
-    (Wire("stdio", MODERN), ""),
-    (Wire("session", "2025-11-25"), "/mcp"),
-    (Wire("modern", MODERN), "/mcp"),
-    (Wire("session", "2024-11-05"), OWN_PATH),
-)
+from tests.behaviour.directory.ways import WAYS, name_of, opened
 
 
 @pytest.fixture(scope="module")
@@ -42,22 +31,12 @@ def modern_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator["subp
         yield child
 
 
-@pytest.fixture(params=WAYS, ids=lambda way: f"{way[0].transport}{way[1].replace('/', '-')}-{way[0].revision}")
+@pytest.fixture(params=WAYS, ids=name_of)
 async def door(request: pytest.FixtureRequest, site: App) -> AsyncIterator[Door]:
     """The directory, over each way in turn."""
-    wire, path = request.param
-    async with contextlib.AsyncExitStack() as stack:
-        if wire.http:
-            client = await connect_http(site, wire, path=path)
-            stack.push_async_callback(client.close)
-            yield Door(client)
-            return
-        if wire.transport == "memory":
-            opened = connected_in_memory(site, wire, {})
-        else:
-            child = request.getfixturevalue("modern_directory" if wire.modern else "legacy_directory")
-            opened = connected_over_stdio(child, wire, {})
-        yield Door(await stack.enter_async_context(opened))
+    child = "modern_directory" if request.param[0].modern else "legacy_directory"
+    async with opened(request.param, site, lambda: request.getfixturevalue(child)) as door:
+        yield door
 
 
 @pytest.fixture

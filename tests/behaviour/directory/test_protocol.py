@@ -8,8 +8,8 @@ import pytest
 from pentad.app import App
 from tests.behaviour.clients import ConnectionClient, Wire
 from tests.behaviour.connecting import connect_http
-from tests.behaviour.directory.conftest import OWN_PATH
 from tests.behaviour.directory.door import Door
+from tests.behaviour.directory.ways import OWN_PATH
 
 pytestmark = pytest.mark.anyio
 
