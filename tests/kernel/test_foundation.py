@@ -42,6 +42,12 @@ def test_codes_are_unique() -> None:
 def test_an_error_reads_as_a_sentence_and_as_json() -> None:
     error = errors.InvalidInput("It is wrong.", hint="Mend it.", details={"at": "/a"})
     assert error.sentence() == "It is wrong. Mend it."
+    assert (
+        errors.InvalidInput('no record called "x"', hint="Look again.").sentence()
+        == 'no record called "x". Look again.'
+    )
+    assert errors.InvalidInput("Is it wrong?", hint="Yes.").sentence() == "Is it wrong? Yes."
+    assert errors.InvalidInput("Missing required parameter: id").sentence() == "Missing required parameter: id"
     assert error.as_json() == {
         "code": "invalid_input", "message": "It is wrong.", "hint": "Mend it.", "details": {"at": "/a"},
     }  # fmt: skip

@@ -36,7 +36,9 @@ class PentadError(Exception):
 
     def sentence(self) -> str:
         """The message and its hint as one text, for people and models."""
-        return f"{self.message} {self.hint}" if self.hint else self.message
+        if not self.hint:
+            return self.message
+        return f"{self.message}{'' if self.message.endswith(('.', '?', '!')) else '.'} {self.hint}"
 
     def as_json(self) -> dict[str, Any]:
         """The one JSON shape of an error, on every surface that is free to choose it."""
