@@ -35,6 +35,24 @@ def test_a_whole_object_has_every_key_of_its_metadata():
     assert metadata["size"] == 2
 
 
+def test_the_headings_a_schema_names_are_shown_and_pruned_where_a_property_tells_them():
+    body = {
+        "properties": {"about": {"type": "string"}, "n": {"type": "integer"}, "face": {"type": "string"}},
+        "configuration": {
+            "objectDescriptionField": "about", "objectSummaryField": "{{ about }}, {{ n }}", "objectImageField": "face",
+        },
+    }  # fmt: skip
+    definition = compile_schema(body, parents=lambda _ref: None)
+    one = stored('{"about":"A thing","n":2}')
+    whole = one.wire(definition, prune=False)["@self"]
+    assert (whole["description"], whole["summary"], whole["image"]) == ("A thing", "A thing, 2", None)
+    pruned = one.wire(definition)["@self"]
+    assert "description" not in pruned
+    assert pruned["summary"] == "A thing, 2"
+    asked = one.wire(definition, fields=["@self.description", "@self.image"])
+    assert asked == {"id": "u-1", "@self": {"description": "A thing"}}
+
+
 def test_a_business_property_called_id_wins():
     assert stored('{"id":"mine"}').wire(PERSON)["id"] == "mine"
 

@@ -37,6 +37,7 @@ _SCHEMA_FIELDS: Final = (
     "authorization", "deleted", "published", "depublished", "configuration", "allOf", "oneOf", "anyOf", "facets",
     "hooks", *_LINKS,
 )  # fmt: skip
+_HEADINGS: Final = ("description", "summary", "image")
 _OPAQUE_METADATA: Final = (
     "files", "groups", "authorization", "folder", "application", "validation", "geo", "retention", "tmlo", "source",
     "mail", "contacts", "notes", "todos", "calendar", "talk", "deck",
@@ -244,7 +245,7 @@ class StoredObject:
             return {"id": self.uuid, **data, "@self": self.metadata(definition, prune=prune)}
         whole: dict[str, Any] = {**data}
         if any(name.startswith("@self") for name in fields):
-            whole["@self"] = self.metadata(definition, prune=prune)
+            whole["@self"] = {**self._headings(definition), **self.metadata(definition, prune=prune)}
         return {"id": self.uuid, **projected(whole, fields)}
 
     def raw(self, definition: "CompiledSchema") -> msgspec.Raw:
@@ -256,7 +257,11 @@ class StoredObject:
         return msgspec.Raw(f'{{"id":"{self.uuid}",{text[1:-1]},"@self":{metadata}}}')
 
     def metadata(self, definition: "CompiledSchema", *, prune: bool = True) -> dict[str, Any]:
-        """The content of `@self`; pruned, it says nothing that is empty or that the reader can tell from the rest."""
+        """The content of `@self`; pruned, it says nothing that is empty or that the reader can tell from the rest.
+
+        A description, summary or image that is a property's value can be told from the property; one that a template
+        makes cannot.
+        """
         known: dict[str, Any] = {
             "id": self.uuid,
             "slug": self.slug,
@@ -273,11 +278,22 @@ class StoredObject:
             "deleted": self.deleted,
         }
         if prune:
+            known.update(self._headings(definition, made=True))
             return {name: value for name, value in known.items() if value is not None}
-        known.update(dict.fromkeys(_OPAQUE_METADATA))
-        known.update(description=None, summary=None, image=None, uri=self.uri, schemaVersion=None, relations=None)
+        known.update(dict.fromkeys((*_HEADINGS, *_OPAQUE_METADATA)))
+        known.update(self._headings(definition), uri=self.uri, schemaVersion=None, relations=None)
         known["size"] = len(self.text.encode())
         return known
+
+    def _headings(self, definition: "CompiledSchema", *, made: bool = False) -> dict[str, str]:
+        """The description, summary and image the schema's configuration names; `made`: only those from templates."""
+        return {
+            which: text
+            for which in _HEADINGS
+            if which in definition.headings
+            and (definition.headings[which] is None or not made)
+            and (text := definition.heading_of(which, self.data)) is not None
+        }
 
 
 def _locked_wire(lock: Mapping[str, Any] | None) -> dict[str, Any] | None:
