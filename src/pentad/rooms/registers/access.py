@@ -310,7 +310,7 @@ class AccessRules:
 
     def _require_scope(self, principal: Principal, right: Right) -> None:
         if not principal.may(ROOM, "read" if right == "read" else "write"):
-            raise _refused(principal, right, "the registers room", scope="write")
+            raise _refused(principal, right, "anything in the registers room", scope="write")
 
 
 def is_admin(principal: Principal) -> bool:

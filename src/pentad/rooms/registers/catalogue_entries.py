@@ -62,7 +62,7 @@ def checked(kind: Kind, data: Mapping[str, Any]) -> dict[str, Any]:
     if slug and not is_slug(slug):
         raise InvalidInput(
             f"{slug[:80]!r} cannot be the slug of a {kind}.",
-            hint=f"Use letters, digits, '.', '_' and '-', e.g. {slugified(slug, kind)!r}; not a number or a uuid.",
+            hint=f"Use a-z, digits, '.', '_' and '-', e.g. {slugified(slug, kind)!r}; not a number or a uuid.",
         )
     return {name: value for name, value in data.items() if name not in _SERVERS_OWN}
 
@@ -71,7 +71,7 @@ def title_of(kind: Kind, data: Mapping[str, Any]) -> str:
     """The title a new register or schema is given; a slug serves where there is none."""
     title = data.get("title") or data.get("slug")
     if not title:
-        guess = did_you_mean("title", (name for name in data if name != "description"))
+        guess = did_you_mean("title", (name for name in data if name not in ("title", "slug", "description")))
         raise InvalidInput(
             f"A {kind} needs a title.", hint=f'Give data {{"title": "..."}}.{" " + guess if guess else ""}'
         )

@@ -1,11 +1,13 @@
 """A compiled schema: the facts it gives, and what preparing an object does to it."""
 
+import re
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.definitions.compiled import Unique, compile_schema
 from pentad.rooms.registers.definitions.patching import split_pointer
 from pentad.rooms.registers.definitions.properties import Indexed
@@ -378,3 +380,12 @@ def test_preparing_never_changes_what_was_given_and_is_done_once(data: dict[str,
     once = schema.prepare(data, now=NOW)
     assert repr(data) == before
     assert schema.prepare(once.data, now=NOW).data == once.data
+
+
+@pytest.mark.parametrize(
+    "facts", [{"type": "strng"}, {"type": "string", "computed": "b +"}, {"type": "string", "enum": []}]
+)
+def test_a_refusal_of_a_schema_ends_like_a_sentence(facts: dict[str, Any]):
+    with pytest.raises(InvalidInput) as refused:
+        compile_schema({"properties": {"a": facts}}, parents=nobody)
+    assert re.search(r"[^.?][.?]$", refused.value.message), refused.value.message

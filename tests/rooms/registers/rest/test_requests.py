@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.rooms.registers.site import Site
+from tests.rooms.registers.site import Object, Site
 
 pytestmark = pytest.mark.anyio
 
@@ -103,7 +103,8 @@ async def test_a_list_is_filtered_sorted_cut_counted_and_projected(site: Site) -
     following = (await site.send("GET", path + "?_limit=4&_order[name]=asc")).json
     rest = (await site.send("GET", path + f"?_limit=4&_order[name]=asc&_cursor={following['cursor']}")).json
     assert [row["name"] for row in rest["results"]] == ["n4", "n5", "n6"]
-    assert (await site.send("GET", path + "?_limit=0")).json["results"] == []
+    counted = (await site.send("GET", path + "?_limit=0")).json
+    assert (counted["results"], counted["total"], counted["pages"]) == ([], 7, 1)
     unknown = await site.send("GET", path + "?levle=1")
     assert unknown.status == 400
     assert "level" in unknown.json["message"] + unknown.json.get("hint", "")
@@ -372,3 +373,30 @@ async def test_everything_is_in_the_servers_description_with_models(site: Site) 
 async def test_slashes_at_the_end_do_not_matter(site: Site) -> None:
     assert (await site.send("GET", "/api/registers/")).status == 200
     assert (await site.send("POST", "/api/registers/", {"title": "Slash"})).status == 201
+
+
+async def test_a_column_that_cannot_be_imported_is_named_in_the_errors(site: Site) -> None:
+    path = await site.pair(NAME)
+    register, schema = path.split("/")[2:4]
+    reply = await site.send(
+        "POST", f"/api/registers/{register}/import?schema={schema}", b"name,nmae\na,b\n",
+        headers={"content-type": "text/csv"},
+    )  # fmt: skip
+    assert reply.status == 400
+    [error] = reply.json["errors"]
+    assert (error["property"], error["message"]) == (
+        "nmae", "the schema has no such property; did you mean 'name'?",
+    )  # fmt: skip
+
+
+async def test_who_may_not_write_is_told_in_a_sentence(site: Site) -> None:
+    reply = await site.send("POST", "/api/registers", {"title": "Mine"}, who="reader")
+    assert reply.status == 403
+    assert reply.json["message"].endswith("may not create anything in the registers room.")
+
+
+@pytest.mark.parametrize("data", [{"title": None}, {"title": ""}, {"slug": None, "title": None}])
+async def test_an_empty_title_is_not_taken_for_a_misspelt_one(site: Site, data: Object) -> None:
+    reply = await site.send("POST", "/api/schemas", data)
+    assert reply.status == 400
+    assert "Did you mean" not in reply.json.get("hint", "")

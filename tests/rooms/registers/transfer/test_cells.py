@@ -28,6 +28,8 @@ from pentad.rooms.registers.transfer.cells import read_cell, write_cell
         ("a; b ;c", {"type": "array", "items": {"type": "string"}}, ["a", "b", "c"]),
         ("1;2", {"type": "array", "items": {"type": "integer"}}, [1, 2]),
         ('["a;b"]', {"type": "array"}, ["a;b"]),
+        ("a;b", {"type": ["array", "null"], "items": {"type": "string"}}, ["a", "b"]),
+        ("null", {"type": ["array", "null"], "items": {"type": "string"}}, None),
         ('{"a": 1}', {"type": "object"}, {"a": 1}),
         ("null", {"type": ["string", "null"]}, None),
         ("nul", {"type": ["string", "null"]}, "nul"),
@@ -73,6 +75,11 @@ def test_a_cell_that_is_not_of_the_type_is_refused_in_words(cell: Any, schema: d
         read_cell(cell, schema)
 
 
+def test_null_is_not_offered_as_a_type_for_a_cell():
+    with pytest.raises(InvalidInput, match=r"^'x' is not an integer or boolean\.$|^'x' is not a boolean or integer\.$"):
+        read_cell("x", {"type": ["null", "integer", "boolean"]})
+
+
 def test_a_long_cell_is_not_repeated_in_full():
     with pytest.raises(InvalidInput) as refused:
         read_cell("x" * 10_000, {"type": "integer"})
@@ -92,6 +99,7 @@ TYPED = st.one_of(
     st.tuples(st.just({"type": ["string", "null", "integer", "boolean"]}), TEXT | st.integers() | st.booleans()),
     st.tuples(st.just({"type": "array", "items": {"type": "string"}}), st.lists(TEXT)),
     st.tuples(st.just({"type": "array", "items": {"type": "integer"}}), st.lists(st.integers())),
+    st.tuples(st.just({"type": ["null", "array"]}), st.lists(TEXT | st.just("null"))),
     st.tuples(st.just({"type": "array"}), st.lists(VALUES)),
     st.tuples(st.just({"type": "object"}), st.dictionaries(TEXT, VALUES)),
     st.tuples(st.just({}), VALUES),

@@ -211,10 +211,10 @@ def compile_schema(body: Mapping[str, Any], *, parents: Parents) -> CompiledSche
 
 
 def _refusal(findings: list[Finding]) -> InvalidInput:
-    spoken = "; ".join(f"{found['path']}: {found['message']}" for found in findings[:8])
+    spoken = "; ".join(f"{found['path']}: {found['message'].rstrip('.')}" for found in findings[:8])
     more = f"; and {len(findings) - 8} more" if len(findings) > 8 else ""
     return InvalidInput(
-        f"The schema is not right: {spoken}{more}.",
+        f"The schema is not right: {spoken}{more}{'' if (spoken + more).endswith('?') else '.'}",
         hint="Correct these places of the schema and send it again.",
         details={"problems": findings[:50]},
     )

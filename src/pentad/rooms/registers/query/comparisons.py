@@ -175,6 +175,10 @@ def _is_number(value: Any) -> bool:
 
 
 def _mismatch(at: Target, value: Any) -> InvalidInput:
+    if at.kind in ("number", None) and isinstance(value, int) and not isinstance(value, bool):
+        return InvalidInput(
+            f"{at.name}: the filter's number has more than 64 bits.", hint="Write it with an exponent, such as 1e20."
+        )
     return InvalidInput(
         f"{at.name} is {at.described}; the filter gives {_shown(value)}.",
         hint="Give a value of that type.",

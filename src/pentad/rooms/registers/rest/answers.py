@@ -55,8 +55,12 @@ def _headers(error: PentadError) -> dict[str, str]:
 
 
 def _property_error(problem: Mapping[str, Any]) -> dict[str, Any]:
-    """One failed rule: the property by its dotted name, what is wrong, and the rule with all facts."""
+    """One failed rule: the property by its dotted name, what is wrong, and the rule with all facts.
+
+    What is wrong with a column of a file is told by the column's name.
+    """
     path = str(problem.get("path", ""))
     name = ".".join(part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:])
     rule = str(problem.get("rule", "invalid"))
-    return {"property": name, "message": problem.get("message"), "errors": {rule: dict(problem)}}
+    said = problem.get("message", problem.get("problem"))
+    return {"property": name or problem.get("column") or "", "message": said, "errors": {rule: dict(problem)}}

@@ -11,7 +11,7 @@ def envelope(rows: list[Any], total: int, limit: int, offset: int) -> dict[str, 
         "results": rows,
         "total": total,
         "page": offset // size + 1,
-        "pages": max(1, -(-total // size)),
+        "pages": max(1, -(-total // size)) if limit else 1,
         "limit": limit,
         "offset": offset,
     }

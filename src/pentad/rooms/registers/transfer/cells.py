@@ -51,7 +51,7 @@ def read_cell(cell: Any, schema: Schema) -> Any:
             return _READERS[kind](cell, schema)
         except ValueError:
             continue
-    wanted = " or ".join(kinds)
+    wanted = " or ".join(kind for kind in kinds if kind != "null") or "null"
     raise InvalidInput(f"{_shown(cell)} is not {'an' if wanted[0] in 'aeiou' else 'a'} {wanted}.")
 
 
@@ -157,7 +157,7 @@ def _read_array(cell: Any, schema: Schema) -> list[Any]:
     """JSON, or values between semicolons where the schema says what an item is."""
     if isinstance(cell, str) and cell.lstrip().startswith("["):
         return cast("list[Any]", _read_json(cell, list))
-    if len(types_of(schema)) > 1:
+    if set(types_of(schema)) - {"array", "null"}:
         raise ValueError
     items: Schema = schema.get("items") or {"type": "string"}
     parts = cell.split(LIST_SEPARATOR) if isinstance(cell, str) else [cell]
@@ -191,8 +191,8 @@ def _joined(items: list[Any], schema: Schema) -> str | None:
     cells = [write_cell(item, within) for item in items]
     text = LIST_SEPARATOR.join(_text(cell) for cell in cells)
     try:
-        return text if text and _read_array(text, schema) == items else None
-    except ValueError:
+        return text if text and read_cell(text, schema) == items else None
+    except InvalidInput:
         return None
 
 
