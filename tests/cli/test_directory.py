@@ -44,6 +44,29 @@ def test_validate_is_silent_about_good_records_and_precise_about_bad_ones(tmp_pa
     (told,) = json.loads(directory(tmp_path, "validate", good[0], "--json"))
     assert (told["valid"], told["errors"]) == (True, [])
     assert "cannot be read" in directory(tmp_path, "validate", "nowhere.json", code=2)
+    assert directory(tmp_path, "validate", "-", stdin="\ufeff" + json.dumps(sample("1.0.0"))) == ""
+
+
+@pytest.mark.requirement("dir:cli:validate")
+def test_validate_tells_programs_what_it_knows_of_each_problem(tmp_path: Path) -> None:
+    wrong = sample("1.0.0")
+    wrong["descriptoin"] = wrong.pop("description")
+    (told,) = json.loads(directory(tmp_path, "validate", saved(tmp_path, "w.json", wrong), "--json", code=1))
+    [finding] = [one for one in told["findings"] if one["code"] == "attribute_unknown"]
+    assert (finding["pointer"], finding["suggestions"]) == ("/descriptoin", ["description"])
+    assert finding["patch"]
+
+
+@pytest.mark.requirement("dir:cli:validate")
+def test_to_validate_no_store_is_needed_and_none_is_made(tmp_path: Path) -> None:
+    good = saved(tmp_path, "good.json", sample("1.0.0"))
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "pentad.db").write_bytes(b"no store at all" * 100)
+    assert directory(tmp_path, "validate", good) == ""
+    assert "1.1.0 (default)" in directory(tmp_path, "versions")
+    elsewhere = run("directory", "validate", good, home=tmp_path)
+    assert elsewhere.returncode == 0
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["data", "good.json", "pentad.db"]
 
 
 @pytest.mark.requirement("dir:cli:validate")
@@ -140,4 +163,8 @@ def test_a_record_is_signed_and_verified_and_has_a_lineage(tmp_path: Path) -> No
     newer = pushed(tmp_path, version="v3.0.0")
     lines = directory(tmp_path, "lineage", NAME).splitlines()
     assert [line.split()[2] for line in lines[1:]] == [cid, newer]
+    steps = json.loads(directory(tmp_path, "lineage", NAME, "--json"))
+    assert [(one["cid"], one["created_at"]) for one in steps] == [
+        (cid, sample("1.0.0")["created_at"]), (newer, sample("1.0.0")["created_at"]),
+    ]  # fmt: skip
     assert directory(tmp_path, "versions").splitlines()[-1] == "1.1.0 (default)"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from pentad.cli.directory_files import export, import_sources, migrate, push, validate
-from pentad.cli.directory_room import indented, out_option, record_given, tell, within, write
+from pentad.cli.directory_room import indented, out_option, record_given, tell, with_schemas, within, write
 from pentad.cli.options import json_option, store_options
 from pentad.cli.output import ExitCode, print_json, print_table, say
 
@@ -34,7 +34,7 @@ for verb in (validate, push, import_sources, export, migrate):
 @store_options
 def versions(as_json: bool, settings: "Settings") -> None:
     """List the OASF versions that are known; the default is marked."""
-    available, default = within(settings, lambda room: room.schemas.versions())
+    available, default = with_schemas(settings, lambda schemas: schemas.versions())
     tell(
         {"available_versions": available, "default_version": default},
         as_json,
@@ -136,7 +136,10 @@ def lineage(reference: str, as_json: bool, settings: "Settings") -> None:
     if as_json:
         print_json(
             [
-                {"name": one.name, "version": one.version, "cid": one.cid, "previous": one.previous}
+                {
+                    "name": one.name, "version": one.version, "cid": one.cid, "created_at": one.created_at,
+                    "previous": one.previous,
+                }
                 for one in steps
             ]
         )  # fmt: skip

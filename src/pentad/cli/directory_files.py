@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pentad.cli.directory_room import indented, out_option, read, record_given, tell, within, write
+from pentad.cli.directory_room import indented, out_option, read, record_given, tell, with_schemas, within, write
 from pentad.cli.options import json_option, store_options
 from pentad.cli.output import ExitCode, print_error, print_json, print_text, say, warn
 from pentad.kernel.errors import PentadError
 
 if TYPE_CHECKING:
     from pentad.rooms.directory.oasf.findings import Report
+    from pentad.rooms.directory.oasf.source import SchemaSource
     from pentad.rooms.directory.service import Directory
     from pentad.rooms.directory.translate.importing import Outcome
     from pentad.settings.model import Settings
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
 def validate(files: tuple[str, ...], fix: bool, strict: bool, as_json: bool, settings: "Settings") -> int:
     """Check the records in FILEs (- is stdin) against the OASF version each names. Says nothing when all is well."""
 
-    async def work(directory: "Directory") -> list[dict[str, Any]]:
-        return [await _validated(directory, file) for file in files]
+    async def work(schemas: "SchemaSource") -> list[dict[str, Any]]:
+        return [await _validated(schemas, file) for file in files]
 
-    found = within(settings, work)
+    found = with_schemas(settings, work)
     if fix:
         for one in found:
             print_text(indented(one["fixed"]) if "fixed" in one else "")
@@ -47,14 +48,15 @@ def validate(files: tuple[str, ...], fix: bool, strict: bool, as_json: bool, set
     return ExitCode.FAILED if bad else ExitCode.OK
 
 
-async def _validated(directory: "Directory", file: str) -> dict[str, Any]:
+async def _validated(schemas: "SchemaSource", file: str) -> dict[str, Any]:
     from pentad.rooms.directory.oasf.parsing import parse_record
     from pentad.rooms.directory.oasf.repair import repaired
+    from pentad.rooms.directory.oasf.telling import told as finding_told
 
     told: dict[str, Any] = {"file": file, "valid": False, "errors": [], "warnings": []}
     try:
         data = parse_record(read(file))
-        report: Report = await directory.schemas.validate(data)
+        report: Report = await schemas.validate(data)
     except PentadError as error:
         return {**told, "errors": [f"ERROR: {error.sentence()}"]}
     lines = report.lines()
@@ -62,6 +64,7 @@ async def _validated(directory: "Directory", file: str) -> dict[str, Any]:
     told["valid"] = report.valid
     told["errors"] = [line for line in lines if line.startswith("ERROR")]
     told["warnings"] = [line for line in lines if line.startswith("WARNING")]
+    told["findings"] = [finding_told(finding) for finding in (*report.errors, *report.warnings)]
     return {**told, "fixed": repaired(data, report)[0]}
 
 

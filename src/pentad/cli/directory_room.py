@@ -17,6 +17,7 @@ from pentad.cli.output import print_json, print_text
 from pentad.kernel.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from pentad.rooms.directory.oasf.source import SchemaSource
     from pentad.rooms.directory.service import Directory
     from pentad.settings.model import Settings
 
@@ -35,6 +36,24 @@ async def opened(settings: "Settings") -> "AsyncGenerator[Directory]":
 
     async with open_app(replace(settings, rooms=("directory",))) as app:
         yield app.rooms[0].service
+
+
+def with_schemas(settings: "Settings", work: "Callable[[SchemaSource], Coroutine[Any, Any, T]]") -> T:
+    """Do something that asks about OASF alone: no store is opened, nor made where there is none."""
+    import asyncio
+
+    from pentad.kernel.clock import SystemClock
+    from pentad.net.fetch import HttpFetcher
+    from pentad.rooms.directory.service import schemas_of
+
+    async def run() -> T:
+        fetcher = HttpFetcher(settings.fetch)
+        try:
+            return await work(schemas_of(settings.room("directory"), fetcher, SystemClock()))
+        finally:
+            await fetcher.close()
+
+    return asyncio.run(run())
 
 
 def within(settings: "Settings", work: "Callable[[Directory], Coroutine[Any, Any, T]]") -> T:

@@ -24,7 +24,8 @@ from pentad.rooms.directory.answers import (
     schema_of,
     told,
 )
-from pentad.rooms.directory.oasf.findings import Finding, Report
+from pentad.rooms.directory.oasf import telling
+from pentad.rooms.directory.oasf.findings import Report
 from pentad.rooms.directory.oasf.parsing import parse_record
 from pentad.rooms.directory.oasf.source import Family
 from pentad.rooms.directory.service import Directory
@@ -110,7 +111,7 @@ def _validated(version: str, data: dict[str, Any], report: Report, fix: bool) ->
     fields: dict[str, Any] = {"valid": report.valid, "schema_version": version}
     if lines := report.lines():
         fields["validation_errors"] = lines
-        fields["findings"] = [_told(one) for one in (*report.errors, *report.warnings)]
+        fields["findings"] = [telling.told(one) for one in (*report.errors, *report.warnings)]
     if fix:
         from pentad.rooms.directory.oasf.repair import repaired
 
@@ -119,12 +120,6 @@ def _validated(version: str, data: dict[str, Any], report: Report, fix: bool) ->
         fields["patch"] = patch
         fields["left"] = [one.line() for one in left]
     return Validated(**fields)
-
-
-def _told(finding: Finding) -> dict[str, Any]:
-    """A finding without what it does not say."""
-    facts = msgspec.to_builtins(finding)
-    return {key: value for key, value in facts.items() if value not in (None, "", [], False)}
 
 
 async def _classes(directory: Directory, version: str, family: Family, parent: str) -> dict[str, Any]:

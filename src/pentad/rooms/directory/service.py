@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any, Final
 
+from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, Misconfigured, PentadError
+from pentad.kernel.ports import Fetcher
 from pentad.platform import Platform
 from pentad.rooms.directory.node import Node, opened_node
 from pentad.rooms.directory.oasf.source import EmbeddedSchemas, SchemaSource
@@ -44,7 +46,7 @@ class Directory:
     def __init__(self, platform: Platform) -> None:
         database, clock = platform.database, platform.clock
         self.platform = platform
-        self.schemas = schemas_of(platform)
+        self.schemas = schemas_of(platform.settings, platform.fetcher, platform.clock)
         self.events = Events(database, clock)
         self.popularity = Popularity(database, self.events)
         self.records = Records(database, clock, self.events, self.popularity, platform.search)
@@ -107,13 +109,13 @@ class Directory:
                 _log.exception("Checking signatures failed.")
 
 
-def schemas_of(platform: Platform) -> SchemaSource:
+def schemas_of(settings: Mapping[str, Any], fetcher: Fetcher, clock: Clock) -> SchemaSource:
     """The embedded schemas, or those of the OASF server the operator named."""
-    if url := str(platform.settings.get("schema_url") or "").strip():
+    if url := str(settings.get("schema_url") or "").strip():
         from pentad.rooms.directory.oasf.remote import RemoteSchemas
 
-        return RemoteSchemas(url, platform.fetcher, platform.clock)
-    default = str(platform.settings.get("default_version") or NEWEST)
+        return RemoteSchemas(url, fetcher, clock)
+    default = str(settings.get("default_version") or NEWEST)
     if default not in EMBEDDED:
         raise Misconfigured(
             f"rooms.directory.default_version is {default!r}.", hint=f"It is one of {', '.join(EMBEDDED)}."

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pentad.rooms.directory.oasf.associations import words_of
 from pentad.rooms.directory.oasf.suggest import suggest
 from pentad.rooms.directory.oasf.taxonomy import taxonomy
 from pentad.rooms.directory.oasf.versions import EMBEDDED, Family
@@ -87,3 +88,7 @@ def test_the_caption_of_a_class_suggests_the_class(version: str):
         not in [s.entry.caption.casefold() for s in suggest(entry.caption, version, "skill")]
     ]
     assert len(missed) <= len(entries) // 50, missed
+
+
+def test_a_word_with_accents_is_not_taken_apart():
+    assert words_of("naïve ünïcode café-Bücher 天気API") == ["naïve", "ünïcode", "café", "bücher", "api"]

@@ -97,3 +97,12 @@ async def test_ids_of_one_oasf_version_find_the_class_in_records_of_others(store
     assert [hit.cid for hit in as_written.hits] == [cids[2], cids[0]]
     by_class = await search.find(asked({"skill_ids": [str(entry.id)]}, id_version="1.0.0"))
     assert [hit.cid for hit in by_class.hits] == [cids[1], cids[0]]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("value", [">=", "<", "= "])
+@pytest.mark.parametrize("kind", [FilterKind.VERSION, FilterKind.SCHEMA_VERSION, FilterKind.CREATED_AT])
+async def test_a_comparison_with_nothing_is_refused(stores: Stores, kind: FilterKind, value: str) -> None:
+    search = RecordSearch(await open_directory(stores))
+    with pytest.raises(InvalidInput, match="compares with nothing"):
+        await search.find(Query((Filter(kind, value),)))

@@ -83,6 +83,16 @@ async def test_a_record_is_imported_as_it_is(importer: Importer):
 
 
 @pytest.mark.anyio
+async def test_a_valid_record_keeps_its_cid_though_words_would_suggest_more(importer: Importer):
+    record = {**sample("1.0.0"), "domains": [], "description": "Reviews the source code of software."}
+    imported = await importer.import_one(LOCAL, json.dumps(record))
+    assert (imported.cid, imported.suggested) == (cid_of(canonical_json(record)), [])
+    assert (await importer.import_one(LOCAL, {**record, "skills": []})).record["skills"] != []
+    asked = ImportOptions(domains=("technology/data_science",))
+    assert (await importer.import_one(LOCAL, record, options=asked)).record["domains"] != []
+
+
+@pytest.mark.anyio
 async def test_the_caller_may_name_version_authors_skills_and_domains(importer: Importer):
     options = ImportOptions(
         record_version="v9.0.0", authors=("Ada",), skills=("10202", "602"), domains=("technology/data_science",)

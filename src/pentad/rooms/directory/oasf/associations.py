@@ -19,7 +19,8 @@ _INSTEAD: Final = 0.9
 """How much less a word says for a class that only stands in for another."""
 COLUMN: Final = {"skill": 1, "domain": 2}
 """Which column of the table is whose; modules have none."""
-_WORD: Final = re.compile(r"[A-Za-z0-9]+")
+_WORD: Final = re.compile(r"[A-Za-z0-9À-ÖØ-öø-ɏ]+")
+"""A letter with an accent is part of a word: the rest of the word is none."""
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _BRITISH: Final = re.compile(r"(?<=[a-z]{4})is(e|es|ed|er|ers|ing|ation|ations)$")
 _COMMON: Final = """

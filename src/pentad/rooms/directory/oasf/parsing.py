@@ -81,7 +81,7 @@ def _field_kinds(version: str) -> dict[str, type]:
 
 def _decoded(body: bytes) -> Any:
     try:
-        text = body.decode()
+        text = body.decode().removeprefix("\ufeff")
     except UnicodeDecodeError:
         raise InvalidInput("the text is not UTF-8", hint="Send it as UTF-8, without lone surrogates.") from None
     try:

@@ -58,7 +58,10 @@ def comparison(value: str) -> tuple[str, str] | None:
     """The operator and the operand of `>=1.2` and the like; None for a plain value or pattern."""
     for operator in _OPERATORS:
         if value.startswith(operator):
-            return operator, value[len(operator) :].strip()
+            operand = value[len(operator) :].strip()
+            if not operand:
+                raise InvalidInput(f"{value[:80]!r} compares with nothing.", hint="Write a value behind it: >=1.2.0.")
+            return operator, operand
     return None
 
 

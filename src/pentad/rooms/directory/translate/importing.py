@@ -193,6 +193,10 @@ class Importer:
         if options.schema_version is not None or digest is not None:
             migrated = migrate(record, options.schema_version or SCHEMA_VERSION)
             record, losses = migrated.record, losses + migrated.losses
+        if digest is None and not options.skills and not options.domains:
+            report = await self._schemas.validate(record)
+            if not report.errors:  # a record that is right is imported as it is, so that its CID stays what it was
+                return _ready(read.format, record, losses, report)
         served = serving(str(record.get("schema_version")))
         version = served.version if served else SCHEMA_VERSION
         suggested = enrich(record, version, options.skills, options.domains, by_words=options.suggest)
@@ -223,6 +227,12 @@ class Importer:
 
         fixed, patch, _ = repaired(record, report)
         return (fixed, patch, await self._schemas.validate(fixed)) if patch else (record, [], report)
+
+
+def _ready(form: str, record: dict[str, Any], losses: list[Loss], report: Report) -> Imported:
+    warnings = [finding.line() for finding in report.warnings]
+    cid = cid_of(canonical_json(record))
+    return Imported(form, record, cid, "would be imported", losses, warnings=warnings)
 
 
 def source_digest(read: Read, options: ImportOptions) -> str | None:
