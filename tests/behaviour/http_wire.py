@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
+from urllib.parse import unquote
 
 PATIENCE: Final = 5.0
 
@@ -122,7 +123,8 @@ def send(
     headers: Mapping[str, str] | list[tuple[str, str]] | None = None,
     body: bytes | list[bytes] = b"",
 ) -> HttpAnswer:
-    """Begin one exchange. A Host is added unless the test gives one."""
+    """Begin one exchange; what follows a question mark is the query. A Host is added unless the test gives one."""
+    path, _, query = path.partition("?")
     pairs = list(headers.items()) if isinstance(headers, Mapping) else list(headers or [])
     names = {name.lower() for name, _ in pairs}
     if "host" not in names:
@@ -133,9 +135,9 @@ def send(
         "http_version": "1.1",
         "method": verb,
         "scheme": "http",
-        "path": path,
+        "path": unquote(path),
         "raw_path": path.encode(),
-        "query_string": b"",
+        "query_string": query.encode(),
         "root_path": "",
         "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in pairs],
         "client": ("127.0.0.1", 50000),

@@ -15,8 +15,12 @@ COLOURS: Final = 6
 _STEPS: Final = 4
 _MOST_POINTS: Final = 1_000
 _LARGEST: Final = 1e100
+_SMALLEST: Final = 1e-100
+_FLAT: Final = 1e-6
+"""Figures that differ by less than this part of themselves are drawn as one."""
 _DAY: Final = 86_400.0
-_SCALES: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
+_SCALES: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_WRITTEN_OUT: Final = 10_000
 
 Point = tuple[float, float | None]
 
@@ -52,10 +56,12 @@ def chart(wanted: Chart) -> Html:
 
 def even_ticks(low: float, high: float) -> list[float]:
     """Round numbers in even steps from below the lowest to above the highest; from 0 on where that is near."""
-    if 0 <= low <= high / 2 or low == high > 0:
+    if 0 <= low <= high / 2:
         low = 0.0
-    if low == high:
-        low, high = low - 1, high + 1
+    if high - low <= max(abs(low), abs(high)) * _FLAT:
+        low, high = min(low, 0.0), max(high, 0.0)
+    if high - low < _SMALLEST:
+        low, high = -1.0, 1.0
     rough = (high - low) / _STEPS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough * 0.999)
@@ -65,10 +71,10 @@ def even_ticks(low: float, high: float) -> list[float]:
 
 def figure(value: float) -> str:
     """A number for people."""
-    for size, mark in _SCALES:
-        if abs(value) >= size:
-            return f"{value / size:.4g} {mark}" if abs(value) < size * 10_000 else f"{value:.3g}"
-    return f"{value:,.0f}" if value == int(value) else f"{value:.3g}"
+    if abs(value) < _WRITTEN_OUT:
+        return f"{value:,.0f}" if value == int(value) else f"{value:.3g}"
+    size, mark = next(scale for scale in _SCALES if abs(value) >= scale[0])
+    return f"{value / size:.4g} {mark}" if abs(value) < size * _WRITTEN_OUT else f"{value:.3g}"
 
 
 def _points(series: Series) -> list[Point]:

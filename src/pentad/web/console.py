@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from pentad.access.credentials import REALM
 from pentad.app import App
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, NotFound, PentadError, Unauthenticated
 from pentad.kernel.pages import Note, Page, Sheet, Visit
@@ -24,7 +25,7 @@ from pentad.web.home import home_sheet
 Load = Callable[[Visit], Awaitable[Sheet]]
 
 _FILES: Final = {STYLE: "text/css", SCRIPT: "text/javascript", ICON: "image/svg+xml"}
-_CHALLENGE: Final = 'Basic realm="pentad", charset="UTF-8"'
+_CHALLENGE: Final = f'Basic realm="{REALM}", charset="UTF-8"'
 _LONGEST_LABEL: Final = 200
 _TITLES: Final = {401: "Please sign in", 403: "Not for you", 404: "Not found"}
 
