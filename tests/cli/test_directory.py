@@ -104,6 +104,10 @@ def test_records_are_searched_by_words_and_filters(tmp_path: Path) -> None:
     assert [one["cid"] for one in told["records"]] == [first]
     assert (told["total"], told["has_more"]) == (1, False)
     assert directory(tmp_path, "search", "--skill", "*nothing*") == ""
+    assert directory(tmp_path, "search", "--created", ">=2999-01-01") == ""
+    assert first in directory(tmp_path, "search", "--created", "<2999-01-01")
+    assert first in directory(tmp_path, "search", "--module-id", str(sample("1.0.0")["modules"][0]["id"]))
+    assert directory(tmp_path, "search", "--module-id", "9999") == ""
     assert "10*" in directory(tmp_path, "search", "--skill-id", "10*", code=1)
 
 

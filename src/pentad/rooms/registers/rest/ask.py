@@ -115,7 +115,7 @@ class Ask:
     def is_known(self, etag: str) -> bool:
         """Whether the caller has this very version already (`If-None-Match`)."""
         given = self.request.headers.get("if-none-match", "")
-        return any(one.strip().removeprefix("W/") == etag for one in given.split(","))
+        return any(one.strip().removeprefix("W/") in (etag, "*") for one in given.split(","))
 
     @property
     def idempotency_key(self) -> str | None:
