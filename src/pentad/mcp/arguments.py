@@ -84,7 +84,8 @@ def refusal(model: type[BaseModel], error: ValidationError, given: Any) -> Inval
     for problem in error.errors(include_url=False, include_context=False):
         location, kind = _place(given, problem["loc"], problem["type"]), problem["type"]
         path = pointer(location)
-        entry: dict[str, Any] = {"path": path, "rule": kind, "message": problem["msg"]}
+        message = _IN_WORDS_OF_JSON.get(kind, problem["msg"])
+        entry: dict[str, Any] = {"path": path, "rule": kind, "message": message}
         if kind == "extra_forbidden" and len(location) == 1:
             name = str(location[0])
             guess = did_you_mean(name, known)
@@ -94,7 +95,7 @@ def refusal(model: type[BaseModel], error: ValidationError, given: Any) -> Inval
             sentences.append(f"Missing argument {dotted(location)!r}.")
         else:
             entry["received"] = _short(problem["input"])
-            sentences.append(f"Argument {dotted(location)!r}: {problem['msg']}; received {_short(problem['input'])!r}.")
+            sentences.append(f"Argument {dotted(location)!r}: {message}; received {_short(problem['input'])!r}.")
         problems.append(entry)
     hint = f"Valid arguments: {', '.join(known)}." if known else "This tool takes no arguments."
     return InvalidInput(" ".join(sentences[:10]), hint=hint, details={"problems": problems[:50]})
@@ -200,6 +201,13 @@ _MENDERS: Final[dict[str, Callable[[Any], Any]]] = {
     "set_type": _as_list,
     "dict_type": _as_object,
     "model_type": _as_object,
+}
+
+
+_IN_WORDS_OF_JSON: Final = {
+    "dict_type": "Input should be an object",
+    "is_instance_of": "Input should be an object",  # only objects are taken as they are
+    "list_type": "Input should be a list",
 }
 
 

@@ -11,8 +11,8 @@ PERSON = compile_schema(
 )
 
 
-def stored(text: str, **more: str | None) -> StoredObject:
-    return StoredObject(7, "u-1", 1, 2, 3, text, None, "user:ada", "default", 0.0, 1.5, **more)
+def stored(text: str) -> StoredObject:
+    return StoredObject(7, "u-1", 1, 2, 3, text, None, "user:ada", "default", 0.0, 1.5)
 
 
 def test_a_pruned_object_says_nothing_that_is_empty():

@@ -147,83 +147,62 @@ class Pair:
         return f"{self.register.slug}/{self.schema.slug}"
 
 
-class StoredObject:
-    """One object with its metadata."""
+class StoredObject(msgspec.Struct, eq=False):
+    """One object with its metadata. `text` is its data; what is JSON besides is read when somebody asks for it."""
 
-    __slots__ = (
-        "_data", "_deleted", "_lock", "created_at", "id", "organisation", "owner", "register", "schema",
-        "slug", "text", "updated_at", "uuid", "version",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        id: int,  # noqa: A002  the domain's own word, as on the wire
-        uuid: str,
-        register: int,
-        schema: int,
-        version: int,
-        text: str,
-        slug: str | None,
-        owner: str,
-        organisation: str,
-        created_at: float,
-        updated_at: float,
-        deleted: str | None = None,
-        lock: str | None = None,
-        data: dict[str, Any] | None = None,
-    ) -> None:
-        self.id = id
-        self.uuid = uuid
-        self.register = register
-        self.schema = schema
-        self.version = version
-        self.text = text
-        self.slug = slug
-        self.owner = owner
-        self.organisation = organisation
-        self.created_at = created_at
-        self.updated_at = updated_at
-        self._deleted = deleted
-        self._lock = lock
-        self._data = data
+    id: int
+    uuid: str
+    register: int
+    schema: int
+    version: int
+    text: str
+    slug: str | None
+    owner: str
+    organisation: str
+    created_at: float
+    updated_at: float
+    deleted_text: str | None = None
+    lock_text: str | None = None
+    known_data: dict[str, Any] | None = None
 
     @property
     def data(self) -> dict[str, Any]:
         """The business properties; decoded once, and not to be changed in place."""
-        if self._data is None:
-            self._data = msgspec.json.decode(self.text, type=dict[str, Any])
-        return self._data
+        if self.known_data is None:
+            self.known_data = msgspec.json.decode(self.text, type=dict[str, Any])
+        return self.known_data
 
     @property
     def is_deleted(self) -> bool:
-        return self._deleted is not None
+        return self.deleted_text is not None
 
     @property
     def deleted(self) -> dict[str, Any] | None:
         """Who deleted it and when, while it waits to be restored or purged."""
-        return None if self._deleted is None else msgspec.json.decode(self._deleted)
+        return None if self.deleted_text is None else msgspec.json.decode(self.deleted_text)
 
     @property
     def is_locked(self) -> bool:
         """Whether it has a lock, which may have run out."""
-        return self._lock is not None
+        return self.lock_text is not None
 
     @property
     def lock(self) -> dict[str, Any] | None:
         """Who holds it and until when (`expires_at`); it may have run out."""
-        return None if self._lock is None else msgspec.json.decode(self._lock)
+        return None if self.lock_text is None else msgspec.json.decode(self.lock_text)
 
     @property
     def row(self) -> tuple[Any, ...]:
         """The columns it was made of."""
         return (
             self.id, self.uuid, self.register, self.schema, self.version, self.text, self.slug, self.owner,
-            self.organisation, self.created_at, self.updated_at, self._deleted, self._lock,
+            self.organisation, self.created_at, self.updated_at, self.deleted_text, self.lock_text,
         )  # fmt: skip
 
     def altered(self, **columns: Any) -> "StoredObject":
         """The same object with other values in some of its columns."""
-        return StoredObject(**{**dict(zip(_OBJECT_FIELDS, self.row, strict=True)), **columns})
+        values: dict[str, Any] = {**dict(zip(_OBJECT_FIELDS, self.row, strict=True)), "data": None, **columns}
+        return StoredObject(*values.values())
 
     @property
     def uri(self) -> str:
@@ -265,7 +244,7 @@ class StoredObject:
         known: dict[str, Any] = {
             "id": self.uuid,
             "slug": self.slug,
-            "name": (definition.name_in(self.text) if self._data is None else definition.name_of(self._data))
+            "name": (definition.name_in(self.text) if self.known_data is None else definition.name_of(self.known_data))
             or self.uuid,
             "version": str(self.version),
             "register": self.register,
@@ -285,16 +264,6 @@ class StoredObject:
         known["size"] = len(self.text.encode())
         return known
 
-    def _headings(self, definition: "CompiledSchema", *, made: bool = False) -> dict[str, str]:
-        """The description, summary and image the schema's configuration names; `made`: only those from templates."""
-        return {
-            which: text
-            for which in _HEADINGS
-            if which in definition.headings
-            and (definition.headings[which] is None or not made)
-            and (text := definition.heading_of(which, self.data)) is not None
-        }
-
 
 def _locked_wire(lock: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if lock is None:
@@ -306,6 +275,16 @@ def _locked_wire(lock: Mapping[str, Any] | None) -> dict[str, Any] | None:
         "duration": lock["seconds"],
         "expiration": iso(lock["expires_at"]),
     }
+
+    def _headings(self, definition: "CompiledSchema", *, made: bool = False) -> dict[str, str]:
+        """The description, summary and image the schema's configuration names; `made`: only those from templates."""
+        return {
+            which: text
+            for which in _HEADINGS
+            if which in definition.headings
+            and (definition.headings[which] is None or not made)
+            and (text := definition.heading_of(which, self.data)) is not None
+        }
 
 
 def projected(data: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
