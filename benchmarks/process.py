@@ -39,6 +39,11 @@ def move_to(core: int | None) -> None:
         os.sched_setaffinity(0, {core})
 
 
+def spread_out() -> None:
+    """Run wherever there is room, with all that is started from here: for what has the machine to itself."""
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+
+
 def on_server_core(command: Sequence[str | Path]) -> list[str]:
     """The command, pinned where the machine has a core to give."""
     plain = [str(part) for part in command]

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pentad.search.arrays import Lookup, best, few
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 20_000), st.sampled_from((0.0, 0.0005, 0.1, 1.0)))
 def test_what_is_true_is_found_however_long_the_mask_is(seed: int, size: int, share: float):
     mask = np.random.default_rng(seed).random(size) < share

@@ -55,6 +55,7 @@ def test_lists_of_frequent_terms_are_not_gone_through_once_rare_ones_have_decide
     assert "scores" not in vars(frequent)
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, SIZE - 1), unique=True, max_size=30), max_size=4))
 def test_what_is_given_does_not_depend_on_what_was_asked_before(asked: list[list[int]]):
     random = np.random.default_rng(1)

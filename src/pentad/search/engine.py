@@ -9,8 +9,10 @@ import secrets
 from collections.abc import Collection as Several
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,6 +36,7 @@ Allowed = Several[int] | NDArray[Any]
 _LARGEST_STEP: Final = 1 << 20
 """Versions grow by random steps, so that two histories of one collection (a restored backup) never share them."""
 _LOOKED_UP: Final = 500
+_WRITTEN: Final = msgspec.json.Encoder()
 _OTHER_MODEL: Final = "The collection's vectors are of another model than the one in use."
 _NO_VECTORS: Final = "The collection has no vectors yet."
 
@@ -167,10 +170,7 @@ class Engine:
                 "Vectors were given, but no embedding model is in use.", hint="Run `pentad models pull`."
             )
         check_model(collection, model.name, model.dimensions)
-        ready = [
-            (number, checked(document.vectors or b"", model.dimensions, max(1, len(document.windows))))
-            for number, document in given
-        ]
+        ready = _checked(given, model)
         self.vectors.add(tx, collection, ready)
         total = collection.vectors + sum(rows.shape[0] for _, rows in ready)
         return replace(collection, vectors=total, model=model.name, dimensions=model.dimensions)
@@ -205,6 +205,20 @@ class Engine:
         collections.save(tx, replace(collection, documents=left, vectors=vectors, model=model, dimensions=dimensions))
 
 
+def _checked(given: Sequence[tuple[int, Document]], model: Model) -> list[tuple[int, Matrix]]:
+    """The vectors of documents: each has to be whole, then all are looked at together."""
+    each = [(document.vectors or b"", max(1, len(document.windows))) for _, document in given]
+    row = 4 * model.dimensions
+    for data, windows in each:
+        if len(data) != windows * row:
+            checked(data, model.dimensions, windows)
+    rows = checked(b"".join([data for data, _ in each]), model.dimensions, sum(windows for _, windows in each))
+    ends = accumulate(windows for _, windows in each)
+    return [
+        (number, rows[end - windows : end]) for (number, _), (_, windows), end in zip(given, each, ends, strict=True)
+    ]
+
+
 def _changed(collection: Collection) -> Collection:
     return replace(collection, version=collection.version + 1 + secrets.randbelow(_LARGEST_STEP))
 
@@ -223,7 +237,7 @@ def _with_segment(tx: Transaction, collection: Collection, documents: Sequence[D
     rows: list[tuple[int, int, int, str]] = []
     for number, (document, fields) in enumerate(zip(documents, by_field, strict=True), collection.next_document):
         lengths = {field: min(len(found), postings.LONGEST) for field, found in fields.items()}
-        rows.append((collection.number, document.id, number, json.dumps(lengths)))
+        rows.append((collection.number, document.id, number, _WRITTEN.encode(lengths).decode()))
         for field, length in lengths.items():
             totals[field] = totals.get(field, 0) + length
     tx.run_many("INSERT INTO search_documents (collection, id, document, lengths) VALUES (?, ?, ?, ?)", rows)
