@@ -264,6 +264,16 @@ class StoredObject(msgspec.Struct, eq=False):
         known["size"] = len(self.text.encode())
         return known
 
+    def _headings(self, definition: "CompiledSchema", *, made: bool = False) -> dict[str, str]:
+        """The description, summary and image the schema's configuration names; `made`: only those from templates."""
+        return {
+            which: text
+            for which in _HEADINGS
+            if which in definition.headings
+            and (definition.headings[which] is None or not made)
+            and (text := definition.heading_of(which, self.data)) is not None
+        }
+
 
 def _locked_wire(lock: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if lock is None:
@@ -275,16 +285,6 @@ def _locked_wire(lock: Mapping[str, Any] | None) -> dict[str, Any] | None:
         "duration": lock["seconds"],
         "expiration": iso(lock["expires_at"]),
     }
-
-    def _headings(self, definition: "CompiledSchema", *, made: bool = False) -> dict[str, str]:
-        """The description, summary and image the schema's configuration names; `made`: only those from templates."""
-        return {
-            which: text
-            for which in _HEADINGS
-            if which in definition.headings
-            and (definition.headings[which] is None or not made)
-            and (text := definition.heading_of(which, self.data)) is not None
-        }
 
 
 def projected(data: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
