@@ -156,3 +156,17 @@ TOUR: dict[str, Ask | Command] = {
     "export": Command("pentad registers export --register city --schema tree --format jsonl --fields number,height"),
     "registers-list": Command("pentad registers list"),
 }
+
+BY_MEANING = Ask(
+    "objects",
+    {
+        "action": "list",
+        "register": "repair-workshop",
+        "schema": "repair",
+        "search": "needle breaks the yarn",
+        "fields": ["thing", "complaint"],
+        "limit": 1,
+        "count": False,
+    },
+)
+"""A question to the demo."""

@@ -7,6 +7,7 @@ from typing import Any
 from pentad.app import CORE_SETS
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.limits import Limits
+from pentad.kernel.ports import Embedder
 from pentad.kernel.principal import Principal, role_scopes
 from pentad.net.addresses import networks
 from pentad.net.fetch import HttpFetcher
@@ -53,11 +54,13 @@ class TurnedClock(SystemClock):
 
 
 @asynccontextmanager
-async def opened(stores: Stores, clock: SystemClock | None = None) -> AsyncIterator[Registers]:
+async def opened(
+    stores: Stores, clock: SystemClock | None = None, embedder: Embedder | None = None
+) -> AsyncIterator[Registers]:
     """One more process's room on the store."""
     database = await stores.open(SETS)
     fetcher = HttpFetcher(FetchPolicy(allow_networks=networks("127.0.0.0/8"), allow_http=True))
-    index = SearchIndex(database, stores.data / "search")
+    index = SearchIndex(database, stores.data / "search", embedder)
     platform = Platform(database, clock or SystemClock(), fetcher, stores.data, Limits(), {}, index)
     try:
         async with open_registers(platform) as registers:

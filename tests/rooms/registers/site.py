@@ -108,10 +108,16 @@ class Site:
 
 @contextlib.asynccontextmanager
 async def open_site(
-    data: Path, database: str | None = None, *, auth: str = "required", clock: Clock | None = None, basic: bool = False
+    data: Path,
+    database: str | None = None,
+    *,
+    auth: str = "required",
+    clock: Clock | None = None,
+    basic: bool = False,
+    models: Path | None = None,
 ) -> AsyncIterator[Site]:
-    """A server with the room, a key for each role and, where wanted, the demo's login."""
-    settings = Settings(data=data, database=database, rooms=("registers",), auth=auth)  # type: ignore[arg-type]
+    """A server with the room, a key for each role and, where wanted, the demo's login and a folder of models."""
+    settings = Settings(data=data, database=database, rooms=("registers",), auth=auth, models=models)  # type: ignore[arg-type]
     async with open_app(settings, clock=clock) as app:
         keys = {role: (await app.api_keys.create(role, scopes=scopes)).token for role, scopes in ROLES.items()}
         if basic:

@@ -11,6 +11,8 @@ from pentad.rooms.registers.models import Caller, StoredObject
 from pentad.rooms.registers.query.tree import Query
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.visible import query_of
+from pentad.search.minilm import MiniLM
+from pentad.search.models.catalogue import PulledModel
 from tests.rooms.registers.opening import ADMIN, opened
 from tests.stores import Stores
 
@@ -104,3 +106,24 @@ async def test_everybody_may_read_the_trees_and_nothing_else(registers: Register
     stranger = Caller(ANONYMOUS)
     seen = {pair.register.slug for pair in await registers.catalogue.visible_pairs(stranger)}
     assert seen == {"street-trees"}
+
+
+@pytest.mark.requirement("registers:demo", "registers:search:hybrid")
+async def test_its_repairs_are_found_by_questions_in_other_words(tmp_path: Path, pulled_model: PulledModel):
+    stores, embedder = Stores(None, tmp_path), MiniLM(pulled_model)
+    try:
+        async with opened(stores, embedder=embedder) as registers:
+            await fill_demo(registers)
+            await registers.platform.search.embed_pending()
+            pair = await registers.catalogue.pair(ADMIN, "repair-workshop", "repair")
+            for question, thing in (
+                ("espresso maker drips water", "coffee machine"),
+                ("needle breaks the yarn", "sewing machine"),
+                ("computer stays empty", "laptop"),
+            ):
+                found = await registers.objects.find(ADMIN, pair, Query(search=question, limit=1))
+                assert found.retrieval == "hybrid"
+                assert StoredObject(*found.rows[0]).data["thing"] == thing
+    finally:
+        embedder.close()
+        await stores.close()
