@@ -80,10 +80,15 @@ def test_figures_are_written_for_people(value: float, shown: str) -> None:
     assert figure(value) == shown
 
 
+def test_a_figure_has_its_unit() -> None:
+    assert [figure(value, "B") for value in (512, 5.39e9, 1e99)] == ["512 B", "5.39 GB", "1e+99 B"]
+    assert [figure(value, "ms") for value in (1234, 12_500)] == ["1,234 ms", "12.5 k ms"]
+
+
 def test_times_are_told_as_finely_as_the_span_needs() -> None:
     def feet(span: float) -> str:
         return read(chart(Chart("x", [Series("s", [(1_800_000_000.0, 1.0), (1_800_000_000.0 + span, 2.0)])]))).texts[-1]
 
-    assert feet(60) == "08:01:00"
-    assert feet(7_200) == "10:00"
+    assert feet(60) == "08:01:00 UTC"
+    assert feet(7_200) == "10:00 UTC"
     assert feet(864_000) == "25 Jan"

@@ -69,12 +69,15 @@ def even_ticks(low: float, high: float) -> list[float]:
     return [n * step for n in range(first, last + 1)]
 
 
-def figure(value: float) -> str:
-    """A number for people."""
+def figure(value: float, unit: str = "") -> str:
+    """A number for people: `1,234 ms`, `12.5 k`, `5.39 GB`."""
     if abs(value) < _WRITTEN_OUT:
-        return f"{value:,.0f}" if value == int(value) else f"{value:.3g}"
+        shown = f"{value:,.0f}" if value == int(value) else f"{value:.3g}"
+        return f"{shown} {unit}".rstrip()
     size, mark = next(scale for scale in _SCALES if abs(value) >= scale[0])
-    return f"{value / size:.4g} {mark}" if abs(value) < size * _WRITTEN_OUT else f"{value:.3g}"
+    if abs(value) >= size * _WRITTEN_OUT:
+        return f"{value:.3g} {unit}".rstrip()
+    return f"{value / size:.4g} {mark}{unit}" if unit.startswith("B") else f"{value / size:.4g} {mark} {unit}".rstrip()
 
 
 def _points(series: Series) -> list[Point]:
@@ -116,7 +119,7 @@ def _caption(wanted: Chart, lines: Sequence[tuple[str, Sequence[Point]]]) -> Htm
     named: list[Html] = []
     for n, (name, points) in enumerate(lines):
         last = next((y for _, y in reversed(points) if y is not None), None)
-        shown = "" if last is None else " ".join(filter(None, (figure(last), wanted.unit)))
+        shown = "" if last is None else figure(last, wanted.unit)
         named.append(element("li", element("i", class_=_colour(n)), name, " ", element("b", shown)))
     return element("figcaption", element("span", wanted.title), element("ul", joined(named)))
 
@@ -130,7 +133,7 @@ def _moment(seconds: float, span: float) -> str:
         at = datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
         return figure(seconds)
-    return at.strftime("%d %b" if span > 2 * _DAY else "%H:%M" if span > 600 else "%H:%M:%S")
+    return at.strftime("%d %b" if span > 2 * _DAY else "%H:%M UTC" if span > 600 else "%H:%M:%S UTC")
 
 
 def _colour(n: int) -> str:

@@ -1,5 +1,6 @@
 """A Pentad with data in three rooms, some of it written to do harm, on each store; and people who look at it."""
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -52,7 +53,7 @@ class World:
 
 
 def hostile_record() -> dict[str, Any]:
-    """A valid record, every text of which means harm."""
+    """A record the directory takes as valid, with harm in every text it leaves to its writer."""
     return {
         **sample("1.0.0"),
         "name": f"evil.example/{SCRIPT}",
@@ -61,7 +62,6 @@ def hostile_record() -> dict[str, Any]:
         "authors": [SCRIPT, BREAKOUT],
         "annotations": {SCRIPT: BREAKOUT, "order": ORDER},
         "locators": [{"type": "source_code", "urls": ["javascript:alert(1)", "https://good.example/a?b&c", BREAKOUT]}],
-        "modules": [{"name": SCRIPT, "data": {SCRIPT: BREAKOUT}}],
     }
 
 
@@ -73,7 +73,9 @@ async def fill(world: World, folder: Path) -> None:
         await records.push(LOCAL, {**sample("1.0.0"), "name": f"many.example/agent-{number:02}"})
     heavy = {**sample("1.0.0"), "name": "heavy.example/agent", "description": "long " * 700_000}
     world.heavy = (await records.push(LOCAL, heavy)).cid
-    world.record = (await records.push(LOCAL, hostile_record())).cid
+    async with world.admin.app.client() as client:
+        pushed = await client.call_tool("agntcy_dir_push_record", {"record_json": json.dumps(hostile_record())})
+    world.record = pushed["structuredContent"]["cid"]
     await fill_registers(world)
     for made in (keeper(folder, name=f"Ida {SCRIPT}"), beekeeper(folder)):
         await world.avatars.ingest(made)
