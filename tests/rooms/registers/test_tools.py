@@ -488,3 +488,16 @@ async def test_metadata_nobody_knows_is_refused_as_a_field(shelf: Shelf):
 async def test_metadata_named_like_a_property_is_found_under_self(shelf: Shelf, name: str):
     text, _ = await shelf.refusal("list", filter={name: "x"})
     assert text.startswith(f"The schema has no property '{name}'. Did you mean '@self.{name}'")
+
+
+async def test_facets_count_towards_the_budget_and_those_left_out_are_named(shelf: Shelf):
+    for number in range(12):
+        await shelf.book(f"Book {number:02}", author=f"An author called {number:02}", pages=number + 1)
+    asked: dict[str, Any] = {"facets": ["pages", "author"], "fields": ["title"]}
+    whole = await shelf.objects("list", **asked)
+    assert list(whole["facets"]) == ["pages", "author"]
+    cut = await shelf.objects("list", **asked, max_tokens=240)
+    assert list(cut["facets"]) == ["pages"]
+    assert cut["cut"]["facets_left_out"] == ["author"]
+    assert len(cut["results"]) + cut["cut"]["rows_left_out"] == 12
+    assert len(json.dumps(cut, separators=(",", ":"))) <= 240 * 4

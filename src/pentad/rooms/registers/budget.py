@@ -47,13 +47,27 @@ def size_of(value: Any) -> int:
     return len(msgspec.json.encode(value).decode("utf-8"))
 
 
-def fit(rows: Sequence[dict[str, Any]], max_tokens: int | None) -> Fitted:
-    """As many rows from the front as the budget holds."""
+def fit_facets(facets: Mapping[str, Any], max_tokens: int | None) -> tuple[dict[str, Any], list[str]]:
+    """Facets from the front that leave at least half of the budget to the rows, and the names of the others."""
+    if max_tokens is None:
+        return dict(facets), []
+    left = max_tokens * CHARACTERS_PER_TOKEN // 2
+    taken: dict[str, Any] = {}
+    for name, facet in facets.items():
+        left -= size_of(name) + size_of(facet) + 2
+        if left < 0:
+            break
+        taken[name] = facet
+    return taken, [name for name in facets if name not in taken]
+
+
+def fit(rows: Sequence[dict[str, Any]], max_tokens: int | None, spent: int = 0) -> Fitted:
+    """As many rows from the front as the budget holds, of which some characters are spent on other things."""
     if max_tokens is None:
         return Fitted(list(rows))
     if max_tokens < FEWEST_TOKENS:
         raise InvalidInput(f"max_tokens is {max_tokens}.", hint=f"Give at least {FEWEST_TOKENS}, or leave it out.")
-    left = max_tokens * CHARACTERS_PER_TOKEN - _FRAME
+    left = max_tokens * CHARACTERS_PER_TOKEN - _FRAME - spent
     taken: list[dict[str, Any]] = []
     for row in rows:
         left -= size_of(row) + 1

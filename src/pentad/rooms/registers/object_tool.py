@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.budget import Fitted, fit
+from pentad.rooms.registers.budget import Fitted, fit, fit_facets, size_of
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.object_arguments import ObjectsArguments
 from pentad.rooms.registers.query.moments import parse_as_of
@@ -73,15 +73,20 @@ class ObjectActions:
                 row["@relevance"] = round(relevance, 4)
         for row, why in zip(rows, found.why, strict=False):
             row["@why"] = why.wire()
-        fitted = fit(rows, given.max_tokens)
+        facets, left_out = fit_facets(found.facets, given.max_tokens)
+        spent = size_of({"facets": facets, "facets_left_out": left_out}) if found.facets else 0
+        fitted = fit(rows, given.max_tokens, spent)
         body: Answer = {"results": fitted.rows, **found.told()}
         if found.total is not None:
             body["total"] = found.total
         if (cursor := await self._cursor(pair, query, found, len(fitted.rows))) is not None:
             body["cursor"] = cursor
-        if found.facets:
-            body["facets"] = found.facets
-        return self._with_note(body, fitted)
+        if facets:
+            body["facets"] = facets
+        body = self._with_note(body, fitted)
+        if left_out:
+            body["cut"] = {"max_tokens": given.max_tokens, **body.get("cut", {}), "facets_left_out": left_out}
+        return body
 
     async def _cursor(self, pair: Pair, query: Query, found: Found, shown_rows: int) -> str | None:
         """Where to go on: after the last row shown, also when the budget cut the page short."""
