@@ -1,0 +1,1 @@
+"""Agents: tasks with context on one durable engine, spoken to in three dialects."""

@@ -1,0 +1,1 @@
+"""What an agent is, how one is found by its name, and the ones that come along."""

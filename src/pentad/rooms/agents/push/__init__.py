@@ -1,0 +1,1 @@
+"""Push notifications: where to, and the deliveries that are due."""
