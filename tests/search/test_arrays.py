@@ -2,22 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from pentad.search.arrays import Lookup, best, few
-
-
-@settings(deadline=None)
-@given(st.integers(0, 2**32), st.integers(0, 20_000), st.sampled_from((0.0, 0.0005, 0.1, 1.0)))
-def test_what_is_true_is_found_however_long_the_mask_is(seed: int, size: int, share: float):
-    mask = np.random.default_rng(seed).random(size) < share
-    assert np.array_equal(few(mask), np.flatnonzero(mask))
-
-
-def test_a_mask_with_gaps_between_its_values_is_understood():
-    mask = np.random.default_rng(1).random(40_000) < 0.01
-    assert np.array_equal(few(mask[::2]), np.flatnonzero(mask[::2]))
+from pentad.search.arrays import Lookup, best
 
 
 @pytest.mark.parametrize("size", [100, 40_000, 300_001])

@@ -16,9 +16,6 @@ Matrix = NDArray[np.float32]
 _SAMPLED: Final = 32_768
 _SAMPLE: Final = 4_096
 _SURPLUS: Final = 4
-_LONG: Final = 8_192
-_TOGETHER: Final = 8
-"""So many truth values are one word of the processor's."""
 
 
 def best(scores: Scores, count: int, within: float = 0.0) -> NDArray[np.intp]:
@@ -43,19 +40,8 @@ def _likely(scores: Scores, count: int, within: float) -> NDArray[np.intp] | Non
     bound = np.partition(sample, sample.size - above)[sample.size - above]
     if bound <= 0:
         return None
-    places = few(scores >= bound - np.float32(within))
+    places = np.flatnonzero(scores >= bound - np.float32(within))
     return places if np.count_nonzero(scores[places] >= bound) >= count else None
-
-
-def few(mask: Mask) -> NDArray[np.intp]:
-    """The places of what is true, ascending; fast where that is little of much: eight that are not are passed over as
-    one."""
-    whole = mask.size // _TOGETHER * _TOGETHER
-    if whole < _LONG or not mask.flags.c_contiguous:
-        return np.flatnonzero(mask)
-    holding = np.flatnonzero(mask[:whole].view(np.uint64))
-    rows, columns = np.nonzero(mask[:whole].reshape(-1, _TOGETHER)[holding])
-    return np.concatenate((holding[rows] * _TOGETHER + columns, whole + np.flatnonzero(mask[whole:])))
 
 
 def absent(wanted: NDArray[np.intp], known: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pentad.kernel.ports import Rows
-from pentad.search.arrays import Mask, Matrix, Numbers, Scores, absent, best, few
+from pentad.search.arrays import Mask, Matrix, Numbers, Scores, absent, best
 from pentad.search.collection import Collection, field_lengths
 from pentad.search.lists import Lists
 from pentad.search.postings import LONGEST, Postings
@@ -203,7 +203,7 @@ def _decided(sums: _Sums, left: Sequence[Term], count: int) -> Places | None:
     more = sum(term.most for term in left) + _ROUNDING
     if leading.size < count or (least := float(scores[leading].min())) <= more:
         return None
-    close = few(scores >= np.float32(least - more))
+    close = np.flatnonzero(scores >= np.float32(least - more))
     if close.size * _DEARER > sum(term.documents.size for term in left):
         return None
     values, places = scores[close], close if places is None else places[close]
