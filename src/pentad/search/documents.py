@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from pentad.kernel.ports import Rows
 
 Retrieval = Literal["hybrid", "lexical"]
+
+EMBEDDED: Final = "search.embedded"
+"""The signal that no document of a collection waits for its vectors any more, with the collection's name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pentad.kernel.ports import Database, Embedder, Rows, Transaction
 from pentad.search import collection as collections
 from pentad.search import segments
 from pentad.search.arrays import Matrix
-from pentad.search.documents import Supply
+from pentad.search.documents import EMBEDDED, Supply
 from pentad.search.engine import Engine, Model
 from pentad.search.files import VectorFiles
 from pentad.search.vectors import checked
@@ -22,6 +22,10 @@ _TOGETHER: Final = 32
 _TAKEN_IN: Final = 128
 _WORTH_PREPARING: Final = 5_000
 """Collections of so many vectors have their files written before somebody asks."""
+_COMPLETE: Final = (
+    "SELECT name FROM search_collections WHERE number = ?"
+    " AND NOT EXISTS (SELECT 1 FROM search_pending WHERE collection = number)"
+)
 _ONE_AT_A_TIME: Final = 0x53454152_4348
 """The advisory lock of whoever makes an index."""
 
@@ -89,6 +93,8 @@ class Upkeep:
         for number, ready in by_collection.items():
             if (collection := collections.numbered(tx, number)) is not None:
                 self._engine.add_vectors(tx, collection, ready, model)
+                if (name := tx.value(_COMPLETE, number)) is not None:
+                    tx.signal(EMBEDDED, name)
 
     async def _repeat(self, step: Callable[[Transaction], bool]) -> None:
         """Run a step until it finds nothing more to do."""

@@ -16,6 +16,7 @@ from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.service import Registers
 from pentad.settings.model import Settings
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER, opened, with_trees
+from tests.search.hashing import HashingEmbedder
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
@@ -169,3 +170,20 @@ async def test_a_client_that_follows_a_query_is_notified_and_reads_the_new_answe
         read = await client.request("resources/read", {"uri": query.uri})
         answer = json.loads(read["contents"][0]["text"])
         assert [tree["number"] for tree in answer["results"]] == ["T-2"]
+
+
+@pytest.mark.requirement("registers:live:changes-only", "registers:search:hybrid")
+async def test_an_answer_that_changes_by_new_vectors_is_told(stores: Stores):
+    async with opened(stores, embedder=HashingEmbedder()) as registers:
+        schema = {"title": "Hint", "configuration": {"search": "hybrid"}, "properties": {"text": {"type": "string"}}}
+        made = await registers.catalogue.create_schema(ADMIN, schema)
+        await registers.catalogue.create_register(ADMIN, {"title": "Town", "slug": "town", "schemas": [made.id]})
+        pair = await registers.catalogue.pair(ADMIN, "town", made.id)
+        query = await registers.saved.create(ADMIN, pair, "Fog", {"search": "who steers boats through fog"})
+        heard = Heard(registers)
+        await registers.objects.create(ADMIN, pair, {"text": "steers boats through fog"})
+        assert (await registers.saved.result(ADMIN, query.id))["total"] == 0
+        assert await registers.platform.search.embed_pending() == 1
+        await heard.until(query.uri)
+        assert (await registers.saved.result(ADMIN, query.id))["total"] == 1
+        heard.stop()

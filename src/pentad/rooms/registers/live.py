@@ -16,7 +16,9 @@ from typing import Final
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Database, Transaction
 from pentad.mcp.changes import CHANNEL, resource_updated
+from pentad.rooms.registers.objects.meanings import schema_of
 from pentad.rooms.registers.saved import SavedQueries, SavedQuery, digest_of
+from pentad.search.documents import EMBEDDED
 
 _COALESCE_SECONDS: Final = 0.1
 _SWEEP_SECONDS: Final = 300.0
@@ -36,17 +38,18 @@ class LiveQueries:
         self._database = database
         self._saved = saved
         self._changed: set[tuple[int, int]] = set()
+        self._embedded: set[int] = set()
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._end: Callable[[], None] | None = None
+        self._ends: list[Callable[[], None]] = []
 
     def start(self) -> None:
-        self._end = self._database.listen(CHANNEL, self._hear)
+        self._ends = [self._database.listen(CHANNEL, self._hear), self._database.listen(EMBEDDED, self._hear_vectors)]
         self._task = asyncio.create_task(self._watch(), name="registers-live-queries")
 
     async def stop(self) -> None:
-        if self._end is not None:
-            self._end()
+        for end in self._ends:
+            end()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -54,6 +57,11 @@ class LiveQueries:
     def _hear(self, payload: str) -> None:
         if (pair := _PAIR.match(payload)) is not None:
             self._changed.add((int(pair[1]), int(pair[2])))
+            self._wake.set()
+
+    def _hear_vectors(self, collection: str) -> None:
+        if (schema := schema_of(collection)) is not None:
+            self._embedded.add(schema)
             self._wake.set()
 
     async def _watch(self) -> None:
@@ -65,19 +73,24 @@ class LiveQueries:
                 await asyncio.sleep(_COALESCE_SECONDS)
                 self._wake.clear()
                 pairs, self._changed = self._changed, set()
+                schemas, self._embedded = self._embedded, set()
             except TimeoutError:
-                pairs = None
-            await self._look(pairs)
+                pairs, schemas = None, set[int]()
+            await self._look(pairs, schemas)
 
-    async def _look(self, pairs: set[tuple[int, int]] | None) -> None:
-        """Compare the queries of these pairs, or all of them."""
+    async def _look(self, pairs: set[tuple[int, int]] | None, schemas: set[int]) -> None:
+        """Compare the queries of these pairs and of these schemas, or all of them."""
         try:
-            for register, schema in await self._saved.pairs() if pairs is None else pairs:
+            if pairs is None or schemas:
+                everywhere = await self._saved.pairs()
+                pairs = {one for one in everywhere if pairs is None or one in pairs or one[1] in schemas}
+            for register, schema in pairs:
                 for saved in await self._saved.of_pair(register, schema):
                     await self._compare(saved)
         except PentadError as error:
             _log.warning("Saved queries wait for the store: %s", error.sentence())
             self._changed |= pairs or set()
+            self._embedded |= schemas
             asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._wake.set)
         except Exception:  # noqa: BLE001  the last line of defence: a watch that ended would be missed by nobody
             _log.exception("Comparing saved queries failed.")

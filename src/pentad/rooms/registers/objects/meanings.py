@@ -29,6 +29,12 @@ def collection_of(schema: int) -> str:
     return f"objects:{int(schema)}"
 
 
+def schema_of(collection: str) -> int | None:
+    """The schema whose objects' vectors a collection has; None for a collection of somebody else."""
+    room, _, schema = collection.partition(":")
+    return int(schema) if room == "objects" and schema.isdecimal() else None
+
+
 def windows(texts: str) -> list[str]:
     """Pieces of an object's texts that a vector is made of; names of other objects and bare numbers mean nothing."""
     lines = [line.strip() for line in texts.split("\n") if _LETTERS.search(line) and not _UUID.fullmatch(line.strip())]
