@@ -35,6 +35,7 @@ from pentad.rooms.registers.visible import query_of
 
 _AT_ONCE: Final = 25
 _MOST_LISTED: Final = 200
+_MOST_COUNTED: Final = 50
 _MOST_CHANGES: Final = 20
 _MOST_COLUMNS: Final = 5
 _CHANGING: Final = ("update", "revert", "migrate")
@@ -86,14 +87,10 @@ async def one_register(registers: Registers, visit: Visit) -> Sheet:
     caller = _caller(visit)
     register = await registers.catalogue.get_register(caller, visit.path["register"])
     rows: list[tuple[Text, ...]] = []
-    for key in register.schemas[:_MOST_LISTED]:
-        try:
-            pair = await registers.catalogue.pair(caller, register.id, key)
-            total = (await registers.objects.find(caller, pair, _COUNT)).total
-        except PentadError:
-            continue  # not for this visitor, or gone meanwhile
-        title = Cell(pair.schema.title or pair.schema.slug, Place((register.id, key)))
-        rows.append((title, _described(pair.schema), f"{total or 0:,}"))
+    for pair in await registers.catalogue.visible_pairs(caller):
+        if pair.register.id == register.id and (total := await _count(registers, caller, pair)) is not None:
+            title = Cell(pair.schema.title or pair.schema.slug, Place((register.id, pair.schema.id)))
+            rows.append((title, _described(pair.schema), f"{total:,}"))
     facts = Facts(
         [
             ("Slug", register.slug),
@@ -151,14 +148,17 @@ async def object_anywhere(registers: Registers, visit: Visit) -> Sheet:
 
 
 async def figures(registers: Registers, visit: Visit) -> Sequence[tuple[str, str]]:
-    caller = _caller(visit)
-    total = (await registers.objects.find(caller, None, _COUNT)).total
-    known = await registers.catalogue.list_registers(caller, 0), await registers.catalogue.list_schemas(caller, 0)
-    names = ("registers", "schemas")
-    return [
-        *((name, f"{page.total:,}") for name, page in zip(names, known, strict=True)),
-        ("objects", f"{total or 0:,}"),
+    """How many registers and schemas there are for the visitor, and how many objects where that is soon counted."""
+    caller, catalogue = _caller(visit), registers.catalogue
+    known = [
+        ("registers", f"{(await catalogue.list_registers(caller, 0)).total:,}"),
+        ("schemas", f"{(await catalogue.list_schemas(caller, 0)).total:,}"),
     ]
+    pairs = await catalogue.visible_pairs(caller)
+    if len(pairs) > _MOST_COUNTED:
+        return known
+    counts = [await _count(registers, caller, pair) for pair in pairs]
+    return [*known, ("objects", f"{sum(count or 0 for count in counts):,}")]
 
 
 PAGES: Final[Pages[Registers]] = Pages(
@@ -227,6 +227,14 @@ async def _change(registers: Registers, caller: Caller, pair: Pair, one: Change)
             said = []  # one of the two is a deletion, or was purged
     who = (one.principal, one.agent or "", one.reason or "")
     return (str(one.version), one.action, when(one.at), *who, " ".join(said[:5]))
+
+
+async def _count(registers: Registers, caller: Caller, pair: Pair) -> int | None:
+    """How many objects of a pair the visitor may see; None where it may not look, or where it is gone meanwhile."""
+    try:
+        return (await registers.objects.find(caller, pair, _COUNT)).total
+    except PentadError:
+        return None
 
 
 def _caller(visit: Visit) -> Caller:
