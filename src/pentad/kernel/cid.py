@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
+from pentad.kernel.jcs import decimal_text
 
 _PREFIX: Final = b"\x01\x01\x12\x20"  # CIDv1, the reference's codec, sha2-256, 32 bytes
 _CID: Final = re.compile(r"baearei[a-h][a-z2-7]{50}[aeimquy4]")
@@ -97,18 +98,4 @@ def _whole(text: str) -> str:
 def _number(value: float) -> msgspec.Raw:
     if not math.isfinite(value):
         raise ValueError("a number is not finite")
-    return msgspec.Raw(_go_float(value).encode())
-
-
-def _go_float(value: float) -> str:
-    """The shortest digits that read back as the same number; an exponent below 1e-6 and from 1e21 on."""
-    text = repr(value)
-    mantissa, has_exponent, exponent = text.partition("e")
-    if not has_exponent:
-        return text.removesuffix(".0")
-    power = int(exponent)
-    if not -6 <= power < 21:
-        return f"{mantissa}e{power:+d}"
-    sign = "-" if value < 0 else ""
-    digits = mantissa.lstrip("-").replace(".", "")
-    return f"{sign}{digits.ljust(power + 1, '0')}" if power > 0 else f"{sign}0.{'0' * (-power - 1)}{digits}"
+    return msgspec.Raw(decimal_text(value).encode())
