@@ -1,8 +1,6 @@
 """The page on the console names pages that exist, and shows exactly the code that is run here."""
 
 import re
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,20 +10,11 @@ from pentad.kernel.pages import Block
 from pentad.rooms.finder import find_rooms
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
+from tests.docs.conftest import SOURCE
 from tests.web.conftest import Browser
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "docs_src"
 PAGE = (ROOT / "docs" / "console.md").read_text(encoding="utf-8")
-
-
-@pytest.fixture
-def docs_src(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As in the folder that holds the room."""
-    monkeypatch.syspath_prepend(SOURCE)
-    yield
-    for name in ("notes_pages", "notes_room", "notes_schema"):
-        sys.modules.pop(name, None)
 
 
 def shape(path: str) -> str:

@@ -1,31 +1,20 @@
 """The page on writing a room shows exactly the code that is run here."""
 
 import re
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pentad.app import open_app
 from pentad.settings.model import Settings
+from tests.docs.conftest import SOURCE
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "docs_src"
 
 
 def blocks(language: str) -> list[str]:
     page = (ROOT / "docs" / "write-a-room.md").read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-
-
-@pytest.fixture
-def docs_src(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As in the folder that holds the room."""
-    monkeypatch.syspath_prepend(SOURCE)
-    yield
-    for name in ("notes_room", "notes_schema"):
-        sys.modules.pop(name, None)
 
 
 @pytest.mark.requirement("docs:write-a-room")
