@@ -5,7 +5,7 @@ line.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,11 +22,15 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from starlette.routing import BaseRoute
 
+    from pentad.kernel.errors import PentadError
     from pentad.kernel.pages import Pages
     from pentad.mcp.dispatcher import Record
     from pentad.mcp.exchange import Endpoint
     from pentad.mcp.registry import Guard
+    from pentad.mcp.sse import Receive, Send
 
+Scope = MutableMapping[str, Any]
+AsgiApp = Callable[[Scope, "Receive", "Send"], Awaitable[None]]
 S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -66,13 +70,43 @@ class Doorway:
 
 
 @dataclass(frozen=True, slots=True)
+class Admitted:
+    """A request that passed the front's guards, as a door finds it in `scope["state"]["admitted"]`.
+
+    A door that goes on for long after its answer began calls `release` then, to stop counting as a call in flight, and
+    asks `principal_now` from time to time who the client still is. What it puts into `scope["state"]` as `call` and
+    `outcome` is how the audit trail names what was called and how that ended.
+    """
+
+    principal: Principal
+    headers: Mapping[bytes, bytes]
+    body: bytes
+    release: Callable[[], None]
+    principal_now: Callable[[], Awaitable[Principal]]
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """An ASGI application of the room's own for a path and everything below it, behind the front's guards.
+
+    The front has checked host, origin, credentials, allowance and the size of the body, and read the body; what it
+    found is an `Admitted`. `is_public` names the requests, by method and path, that need no credentials: whoever sends
+    none is then `ANONYMOUS`. `refuse` answers in the door's own words what the guards refused.
+    """
+
+    serve: AsgiApp
+    is_public: Callable[[str, str], bool] = lambda method, path: False
+    refuse: "Callable[[PentadError, str], tuple[int, bytes]] | None" = None
+
+
+@dataclass(frozen=True, slots=True)
 class Room(Generic[S]):
     """What a room offers.
 
     `open` gives the service every `call.service` of the room will be, and closes it at the end. `schema` names the
     package that holds the room's migrations. `routes` are ordinary HTTP routes (Starlette), `endpoints` further MCP
-    endpoints by path, with a profile of their own, `pages` what people see in a browser; all three are asked for only
-    by an HTTP server.
+    endpoints by path, with a profile of their own, `doors` applications of the room's own by path, `pages` what people
+    see in a browser; all four are asked for only by an HTTP server.
     """
 
     name: str
@@ -89,6 +123,7 @@ class Room(Generic[S]):
     schema: str | None = None
     routes: "Callable[[S], Sequence[BaseRoute]] | None" = None
     endpoints: "Callable[[S, Record], Mapping[str, Endpoint]] | None" = None
+    doors: "Callable[[S], Mapping[str, Door]] | None" = None
     pages: "Callable[[], Pages[S]] | None" = None
     part: "Callable[[S, str], Awaitable[OpenRoom]] | None" = None
     """A part of the room that is served alone, by its name: over HTTP at `/rooms/<room>/<name>/mcp`. It gives the same

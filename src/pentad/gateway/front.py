@@ -1,19 +1,20 @@
 """The root ASGI application: every request passes the same guards in the same order.
 
 host -> origin -> credentials -> rate -> calls in flight -> media type -> body, then the MCP endpoint of that path.
-Paths that are no MCP endpoint pass host, origin and credentials here and go on to the ordinary routes with the
-principal in `scope["state"]`.
+A path that is a room's own door passes the same guards but the media type, which is the door's affair. All others pass
+host, origin and credentials here and go on to the ordinary routes with the principal in `scope["state"]`.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from pentad.access.credentials import Authenticator
 from pentad.access.rate_limits import RateLimits
+from pentad.gateway.doors import Doors
 from pentad.gateway.guards import HostGuard
 from pentad.gateway.parts import Parts, Place
-from pentad.gateway.replies import send_empty, send_error
+from pentad.gateway.replies import send_empty, send_error, send_refusal
 from pentad.kernel.errors import Forbidden, InvalidInput, Overloaded, PentadError, Unauthenticated
 from pentad.kernel.limits import Limits
 from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
@@ -21,9 +22,7 @@ from pentad.mcp.exchange import Endpoint, HttpExchange
 from pentad.mcp.sse import Message, Receive, Send
 from pentad.mcp.wire_errors import unforeseen
 from pentad.net.body import ClientDisconnected, bounded_receive, read_body
-
-Scope = MutableMapping[str, Any]
-AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+from pentad.platform import Admitted, AsgiApp, Door, Scope
 
 _ASKED_FIRST: Final = frozenset({b"application/json", b"application/json-patch+json"})
 """Kinds of bodies a browser does not send to another origin without asking."""
@@ -35,7 +34,8 @@ _USUAL_MEDIA: Final = frozenset(
     for accept in (None, b"*/*", b"application/json, text/event-stream", b"application/json,text/event-stream")
 )
 _CORS_HEADERS: Final = (
-    b"authorization, content-type, accept, last-event-id, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name"
+    b"authorization, x-api-key, content-type, accept, last-event-id, a2a-version, a2a-extensions,"
+    b" mcp-session-id, mcp-protocol-version, mcp-method, mcp-name"
 )
 
 
@@ -74,6 +74,7 @@ class Front:
         limits: Limits,
         metadata_url: str,
         parts: Parts,
+        doors: Doors,
         any_origin: Sequence[str] = (),
     ) -> None:
         self._endpoints = {path: point for key, point in endpoints.items() for path in (key, key + "/")}
@@ -84,6 +85,7 @@ class Front:
         self._limits = limits
         self._metadata_url = metadata_url
         self._parts = parts
+        self._doors = doors
         self._any_origin = tuple(any_origin) if authenticator is not None else ()
         self._in_flight = 0
         self._recognise = partial(self._principal, required=True) if authenticator is not None else None
@@ -104,7 +106,10 @@ class Front:
                     return
             endpoint = self._endpoints.get(scope["path"]) or self._parts.place(scope["path"])
             if endpoint is None:
-                await self._serve_ordinary(scope, headers, receive, send)
+                if (door := self._doors.find(scope["path"])) is not None:
+                    await self._serve_door(door, scope, headers, receive, send)
+                else:
+                    await self._serve_ordinary(scope, headers, receive, send)
                 return
             principal = await self._principal(headers, required=True) if self._authenticator is not None else LOCAL
             if not self._rates.try_spend(principal.id):
@@ -146,6 +151,8 @@ class Front:
         if self._authenticator is None:
             return LOCAL
         credentials = headers.get(b"authorization")
+        if credentials is None and (key := headers.get(b"x-api-key")) is not None:
+            credentials = b"Bearer " + key.strip(b" \t")
         if credentials is None and not required:
             return ANONYMOUS
         if credentials is not None and (known := self._authenticator.known(credentials)) is not None:
@@ -165,6 +172,35 @@ class Front:
         except ClientDisconnected:
             return
 
+    async def _serve_door(
+        self, door: Door, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send
+    ) -> None:
+        method, path = scope["method"], scope["path"]
+        place = _Place(self)
+        try:
+            principal = await self._principal(headers, required=not door.is_public(method, path))
+            if principal is not ANONYMOUS and not self._rates.try_spend(principal.id):
+                await self._rates.spend(principal.id)
+            body = b""
+            if method in _WITH_BODY:
+                place.take()
+                limit, floor = self._limits.body_bytes, self._limits.body_bytes_per_second
+                body = await read_body(receive, _length(headers), limit=limit, floor_bytes_per_second=floor)
+            now = partial(self._principal, headers, required=True)
+            admitted = Admitted(principal, headers, body, place.leave, now)
+            state = scope.setdefault("state", {})
+            state["principal"], state["admitted"] = principal, admitted
+            await door.serve(scope, receive, send)
+        except ClientDisconnected:
+            return
+        except PentadError as error:
+            if door.refuse is None:
+                raise
+            challenges = self._challenges() if isinstance(error, Unauthenticated) else []
+            await send_refusal(send, error, *door.refuse(error, path), challenges)
+        finally:
+            place.leave()
+
     async def _receive_body(self, headers: Mapping[bytes, bytes], receive: Receive) -> Receive:
         """A body that is here already, or, for a form with files, one that its route reads as it comes."""
         length, limit, floor = _length(headers), self._limits.upload_bytes, self._limits.body_bytes_per_second
@@ -183,15 +219,13 @@ class Front:
             await send_empty(exchange.send, 405, [(b"allow", b"POST, GET, DELETE")])
 
     async def _post(self, endpoint: Endpoint, exchange: HttpExchange) -> None:
-        limits = self._limits
-        if self._in_flight >= limits.calls_in_flight:
-            raise Overloaded("The server is busy with as many calls as it allows.", hint="Try again in a second.")
-        self._in_flight += 1
-        exchange.release = self._release
+        self.enter()
+        exchange.release = self.leave
         try:
             headers = exchange.headers
             if (headers.get(b"content-type"), headers.get(b"accept")) not in _USUAL_MEDIA:
                 _check_media(headers)
+            limits = self._limits
             exchange.body = await read_body(
                 exchange.receive,
                 _length(headers),
@@ -204,11 +238,37 @@ class Front:
         finally:
             exchange.released()
 
-    def _release(self) -> None:
+    def enter(self) -> None:
+        """Count one more call in flight, or refuse it."""
+        if self._in_flight >= self._limits.calls_in_flight:
+            raise Overloaded("The server is busy with as many calls as it allows.", hint="Try again in a second.")
+        self._in_flight += 1
+
+    def leave(self) -> None:
+        """One call in flight is over, or has become a stream."""
         self._in_flight -= 1
 
     def _challenges(self) -> list[tuple[bytes, bytes]]:
         return [(b"www-authenticate", text.encode()) for text in Authenticator.challenges(self._metadata_url)]
+
+
+class _Place:
+    """A place among the calls in flight, left once however often somebody says so."""
+
+    __slots__ = ("_front", "_taken")
+
+    def __init__(self, front: Front) -> None:
+        self._front = front
+        self._taken = False
+
+    def take(self) -> None:
+        self._front.enter()
+        self._taken = True
+
+    def leave(self) -> None:
+        if self._taken:
+            self._taken = False
+            self._front.leave()
 
 
 async def _live(receive: Receive, send: Send) -> None:
@@ -259,7 +319,7 @@ def _with_cors(send: Send, origin: bytes) -> Send:
         if message["type"] == "http.response.start":
             shared = [
                 (b"access-control-allow-origin", origin),
-                (b"access-control-expose-headers", b"mcp-session-id, www-authenticate"),
+                (b"access-control-expose-headers", b"mcp-session-id, www-authenticate, a2a-extensions, etag"),
                 (b"vary", b"origin"),
             ]
             message["headers"] = [*message["headers"], *shared]

@@ -23,10 +23,12 @@ def note_calls(routes: Iterable[BaseRoute], room: str, record: Record) -> None:
     """Have every call of these routes noted."""
     for route in routes:
         if isinstance(route, Route | Mount):
-            route.app = _noted(route.app, room, route.path, record)
+            route.app = noted_call(route.app, room, route.path, record)
 
 
-def _noted(app: ASGIApp, room: str, pattern: str, record: Record) -> ASGIApp:
+def noted_call(app: ASGIApp, room: str, pattern: str, record: Record) -> ASGIApp:
+    """The same application, each of its calls noted; one that says what was called and how it ended is believed."""
+
     async def noted(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await app(scope, receive, send)
@@ -55,9 +57,9 @@ def _noted(app: ASGIApp, room: str, pattern: str, record: Record) -> ASGIApp:
         finally:
             elapsed = int((time.perf_counter() - started) * 1_000_000)
             request_id, trace = _marks(scope)
-            name = f"{scope['method']} {pattern}"
-            who: str = scope["state"]["principal"].id
-            record((time.time(), who, room, name, outcome, elapsed, request_id, "", "http", trace))
+            state = scope["state"]
+            name, outcome = state.get("call") or f"{scope['method']} {pattern}", state.get("outcome") or outcome
+            record((time.time(), state["principal"].id, room, name, outcome, elapsed, request_id, "", "http", trace))
 
     return noted
 

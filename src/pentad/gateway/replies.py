@@ -25,14 +25,20 @@ async def send_error(
     send: Send, error: PentadError, headers: Iterable[tuple[bytes, bytes]] = (), status: int | None = None
 ) -> None:
     """Answer with an error, in the shape every ordinary route uses."""
-    body = error_body(error)
+    await send_refusal(send, error, status or error.http_status, error_body(error), headers)
+
+
+async def send_refusal(
+    send: Send, error: PentadError, status: int, body: bytes, headers: Iterable[tuple[bytes, bytes]] = ()
+) -> None:
+    """Answer an error with a body in whatever words its reader expects."""
     start: list[tuple[bytes, bytes]] = [
         _JSON,
         (b"content-length", b"%d" % len(body)),
         *error_headers(error),
         *headers,
     ]
-    await send({"type": "http.response.start", "status": status or error.http_status, "headers": start})
+    await send({"type": "http.response.start", "status": status, "headers": start})
     await send({"type": "http.response.body", "body": body})
 
 

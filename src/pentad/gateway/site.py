@@ -1,6 +1,7 @@
 """The HTTP application of an open Pentad: its endpoints, its routes and the guards in front of both."""
 
 from pentad.app import App, Era
+from pentad.gateway.doors import doors_of
 from pentad.gateway.front import Front
 from pentad.gateway.guards import HostGuard
 from pentad.gateway.parts import Parts
@@ -30,6 +31,7 @@ def http_application(app: App) -> Front:
         limits=limits,
         metadata_url=settings.url("/.well-known/oauth-protected-resource"),
         parts=Parts(app.rooms, lambda path, part: _endpoint(app, path, app.one_part(part))),
+        doors=doors_of(app.rooms, app.record),
         any_origin=[prefix for opened in app.rooms for prefix in opened.room.any_origin],
     )
 
