@@ -14,8 +14,8 @@ from pentad.rooms.avatars.models import CorpusDocument
 from pentad.rooms.avatars.report import FileLine
 from pentad.rooms.avatars.sources import Source, SourceBook, slug
 
-PIPELINE: Final = 2
-"""Goes up when the same bytes would give other passages."""
+PIPELINE: Final = 3
+"""Goes up when the same bytes would give other passages or other vectors."""
 
 Origin = Literal["folder", "file"]
 

@@ -14,7 +14,7 @@ from pentad.kernel.errors import Conflict
 from pentad.kernel.ports import Rows, Transaction
 from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.avatars import store
-from pentad.rooms.avatars.chunks import Chunk, windows
+from pentad.rooms.avatars.chunks import SECTION_JOINT, Chunk, windows
 from pentad.rooms.avatars.config import AvatarConfig
 from pentad.rooms.avatars.extract.reading import ReadDocument
 from pentad.rooms.avatars.models import Avatar, CorpusDocument, Passage
@@ -27,6 +27,9 @@ from pentad.search.index import SearchIndex
 
 _AT_ONCE: Final = 4_000
 """Passages handed to the search in one go."""
+
+_MOST_OF_HEADING: Final = 160
+"""Characters of a heading that go before a window: a model reads only so much."""
 
 _STORED: Final = -1
 """In a key, instead of the place of a draft: the passage is stored already, and named by its own number."""
@@ -165,8 +168,12 @@ class Swap:
 
 
 def _text(key: Key, section: str | None, content: str, sentences: Sequence[Span]) -> Text:
-    """A passage as the search takes it. The words of the headings over it are among its own."""
-    return Text(key, f"{section}\n{content}" if section else content, windows(content, sentences))
+    """A passage as the search takes it. The headings over it are among its words, the nearest before its windows."""
+    parts = windows(content, sentences)
+    if not section:
+        return Text(key, content, parts)
+    nearest = section.rpartition(SECTION_JOINT)[2][:_MOST_OF_HEADING]
+    return Text(key, f"{section}\n{content}", [f"{nearest}\n{part}" for part in parts])
 
 
 def _announce(tx: Transaction, avatar_id: str, *, new: bool) -> None:

@@ -51,6 +51,13 @@ async def test_a_folder_becomes_an_avatar_with_right_pages_and_sections(library:
     )  # fmt: skip
 
 
+async def test_the_nearest_heading_is_part_of_what_a_passage_means(stores: Stores, tmp_path: Path):
+    embedder = HashedWords()
+    library = Library(await stores.open(SETS), tmp_path, embedder)
+    await library.ingest.folder(avatar_folder(tmp_path / "ada", {"letter.md": LETTER}))
+    assert embedder.embedded == ["Letter to Bo\nThe harvest was good in Nepal.", "News\nThe dam leaks again."]
+
+
 async def test_offsets_and_hashes_reproduce_every_passage(library: Library, tmp_path: Path):
     text = " ".join(f"Sentence {n} is about village {n % 7}, e.g. its canal." for n in range(80)).encode()
     await library.ingest.folder(avatar_folder(tmp_path / "ada", {"a.txt": text, "b.pdf": TURNS}))

@@ -51,10 +51,11 @@ async def best_sentences(
 ) -> list[Sentence]:
     """The sentences to quote, in the order of their documents; none only if there are no passages."""
     ranked = await ranked_sentences(question, passages, idf, likeness)
+    every = numbered(scored.passage for scored in passages[:FROM_PASSAGES])
     chosen = [each.sentence for each in _diverse(ranked, likeness, most)]
-    if chosen:
-        chosen += _going_on(chosen, [each.sentence for each in ranked])
-    chosen += _spoken_of(chosen, [each.sentence for each in ranked])
+    for first in _heads_of(chosen, passages):
+        chosen += _going_on(first, chosen, every)
+    chosen += _spoken_of(chosen, every)
     ranks = {scored.passage.document: place for place, scored in reversed(list(enumerate(passages)))}
     return sorted(chosen, key=lambda sentence: (ranks.get(sentence.passage.document, 0), sentence.place))
 
@@ -141,16 +142,23 @@ def _diverse(ranked: Sequence[Chosen], likeness: Likeness, most: int) -> list[Ch
     return chosen
 
 
-def _going_on(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
-    """What follows the best one, past those chosen that stand right behind it: one sentence, or more where few are.
+def _heads_of(chosen: Sequence[Sentence], passages: Sequence[Scored]) -> list[Sentence]:
+    """Those worth following: the best one, and the best of the passage that was found first."""
+    of_the_first = [sentence for sentence in chosen if sentence.passage.id == passages[0].passage.id]
+    return list(dict.fromkeys((*chosen[:1], *of_the_first[:1])))
+
+
+def _going_on(first: Sentence, chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
+    """What follows a sentence, past those chosen that stand right behind it: one sentence, or more where few are.
 
     Reasons, lists and figures mostly stand behind what announces them, so one is added in any case.
     """
     by_start = {sentence.place[:2]: sentence for sentence in all_of_them}
+    there = {sentence.place for sentence in chosen}
     added: list[Sentence] = []
-    following = _next_to(chosen[0], by_start)
+    following = _next_to(first, by_start)
     while following is not None and (not added or len(chosen) + len(added) < _WORTH_READING):
-        if following not in chosen:
+        if following.place not in there:
             added.append(following)
         following = _next_to(following, by_start)
     return added
@@ -165,12 +173,13 @@ def _next_to(sentence: Sentence, by_start: Mapping[tuple[int, int], Sentence]) -
 def _spoken_of(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
     """The sentences before those that begin with a pronoun: without them nobody knows who `she` is."""
     by_number = {sentence.number: sentence for sentence in all_of_them}
+    there = {sentence.place for sentence in chosen}
     before = [by_number.get(sentence.number - 1) for sentence in chosen if sentence.words[0] in _PRONOUNS]
     return [
         sentence
         for sentence in dict.fromkeys(before)
         if sentence is not None
-        and sentence not in chosen
+        and sentence.place not in there
         and by_number[sentence.number + 1].passage.id == sentence.passage.id
     ]
 
