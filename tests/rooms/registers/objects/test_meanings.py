@@ -306,6 +306,27 @@ async def test_a_plan_and_its_undoing_are_followed(hints: Hints) -> None:
 
 
 @pytest.mark.requirement("registers:search:hybrid")
+async def test_objects_that_change_along_with_others_are_followed(hints: Hints) -> None:
+    catalogue, objects = hints.room.catalogue, hints.room.objects
+    members = {"type": "array", "items": {"type": "string", "$ref": "hint"}, "inversedBy": "team", "writeBack": True}
+    properties = {"name": {"type": "string"}, "members": members}
+    await catalogue.create_schema(ADMIN, {"title": "Team", "slug": "team", "properties": properties})
+    teams = await catalogue.pair(ADMIN, "town", "team", "create")
+    team = {"type": "string", "$ref": "team", "onDelete": "CASCADE"}
+    await hints.reshape(properties={**HINT["properties"], "team": team})
+    await hints.add(STORY)
+    await hints.embed()
+    made = await objects.create(ADMIN, teams, {"name": "north", "members": [hints.uuids["fog"], hints.uuids["bees"]]})
+    assert (await objects.get(ADMIN, hints.pair, hints.uuids["fog"])).data["team"] == made.uuid
+    await hints.check()
+    assert await hints.embed() == 0, "whom an object names is not what it means"
+    await objects.delete(ADMIN, teams, made.uuid)
+    await hints.check()
+    assert len(await hints.kept()) == 2
+    assert await hints.wards("steers boats through fog") == []
+
+
+@pytest.mark.requirement("registers:search:hybrid")
 async def test_a_write_that_fails_leaves_the_index_alone(hints: Hints) -> None:
     await hints.add(STORY)
     before = await hints.kept()

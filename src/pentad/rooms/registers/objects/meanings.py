@@ -56,16 +56,18 @@ class Meanings:
         self._definitions = definitions
 
     def keep(self, tx: Transaction, schema: int, drafts: Sequence[Draft], before: Texts | None) -> None:
-        """Take in what was written of a hybrid schema's objects. An object whose texts are what they were `before` has
-        its vectors already; None where no object of the schema has any."""
+        """Take in what was written of a hybrid schema's objects. An object that means what it meant `before` keeps
+        its vectors; None where no object of the schema has any."""
         name = collection_of(schema)
         made: list[Document] = []
         gone: list[int] = []
         for draft in drafts:
-            words = draft.words
-            if words is None or (before is not None and _texts_before(draft, before) == words):
+            if draft.words is None:
                 continue
-            if pieces := windows(words):
+            pieces = windows(draft.words)
+            if before is not None and _windows_before(draft, before) == pieces:
+                continue
+            if pieces:
                 made.append(Document(draft.after.id, {}, pieces))
             elif draft.before is not None:
                 gone.append(draft.after.id)
@@ -89,7 +91,7 @@ class Meanings:
         self._index.drop(tx, collection_of(schema))
 
 
-def _texts_before(draft: Draft, texts: Texts) -> str | None:
-    """What was searched of an object until now; None for one that was not there."""
+def _windows_before(draft: Draft, texts: Texts) -> list[str] | None:
+    """What an object's vectors were made of until now; None for one that was not there."""
     held = draft.before
-    return None if held is None or held.stored.is_deleted else texts(held.stored.data)
+    return None if held is None or held.stored.is_deleted else windows(texts(held.stored.data))

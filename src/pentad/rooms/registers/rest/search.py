@@ -21,7 +21,7 @@ from pentad.rooms.registers.visible import aggregate_of, parameters_of, query_of
 _QUERY: Final = (
     *PAGING,
     Parameter("_cursor", "Where the last page ended; instead of _offset."),
-    Parameter("_search", "Words to look for in all texts."),
+    Parameter("_search", "Words to look for in all texts; a hybrid schema is searched by meaning too."),
     Parameter("_order[field]", "asc or desc, for each property to sort by."),
     Parameter("_fields", "Only these properties, separated by commas."),
     Parameter("_facets", "Count the values of these properties."),
