@@ -28,6 +28,7 @@ from pentad.mcp.modern import ModernEra
 from pentad.mcp.registry import Registry, ServerInfo
 from pentad.mcp.request_state import StateSealer
 from pentad.mcp.subscriptions import SubscriptionHub
+from pentad.mcp.within import Within
 from pentad.net.fetch import HttpFetcher
 from pentad.platform import OpenRoom, Platform, Room
 from pentad.rooms.finder import find_rooms
@@ -70,9 +71,9 @@ class Era:
         name, version = (len(rooms) == 1 and rooms[0].room.identity) or ("pentad", __version__)
         info = ServerInfo(name, version, title, "Directory, registers, agents, avatars and metrics for AI agents.")
         self.registry = Registry(rooms, info, page=app.settings.limits.list_page)
-        dispatcher = Dispatcher(self.registry, app.settings.limits, app.record)
-        self.legacy = LegacyEra(dispatcher, app.conversations)
-        self.modern = ModernEra(dispatcher, app.sealer, app.hub, app.stopping)
+        self.dispatcher = Dispatcher(self.registry, app.settings.limits, app.record)
+        self.legacy = LegacyEra(self.dispatcher, app.conversations)
+        self.modern = ModernEra(self.dispatcher, app.sealer, app.hub, app.stopping)
 
 
 class App:
@@ -91,12 +92,13 @@ class App:
         self.sealer = StateSealer(state_keys, clock)
         self.search = SearchIndex(database, settings.data / "search", lambda: self.embedder)
         self.rooms: list[OpenRoom] = []
+        self.neighbours = Within(lambda: self.all_rooms.dispatcher)
 
     def platform(self, room: str) -> Platform:
         """What one room is given."""
         folder: Path = self.settings.data
         limits, own = self.settings.limits, self.settings.room(room)
-        return Platform(self.database, self.clock, self.fetcher, folder, limits, own, self.search)
+        return Platform(self.database, self.clock, self.fetcher, folder, limits, own, self.search, self.neighbours)
 
     @cached_property
     def all_rooms(self) -> Era:

@@ -9,12 +9,14 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequen
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 
 from pentad.kernel.clock import Clock
+from pentad.kernel.errors import NotFound
 from pentad.kernel.limits import Limits
 from pentad.kernel.ports import Database, Fetcher
 from pentad.kernel.principal import Principal
+from pentad.mcp.content import Contents
 from pentad.mcp.declare import Prompt, Resource, ResourceListing, Tool
 from pentad.search.index import SearchIndex
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from pentad.mcp.exchange import Endpoint
     from pentad.mcp.registry import Guard
     from pentad.mcp.sse import Receive, Send
+    from pentad.mcp.within import Progress
 
 Scope = MutableMapping[str, Any]
 AsgiApp = Callable[[Scope, "Receive", "Send"], Awaitable[None]]
@@ -35,10 +38,43 @@ S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class Neighbours(Protocol):
+    """The tools and resources of all rooms that are open, used with the rights of `principal`: who called the room.
+
+    Rooms never import one another; this is how one makes use of another. Rights, limits and the audit trail are the
+    same as for a call from outside. What is refused is raised as an error of the kernel.
+    """
+
+    async def call_tool(
+        self, principal: Principal, name: str, arguments: Mapping[str, Any], *, progress: "Progress | None" = None
+    ) -> Mapping[str, Any]:
+        """The tool's result as the protocol knows it; a tool that failed says `isError`."""
+        ...
+
+    async def read(self, principal: Principal, uri: str) -> Sequence[Contents]:
+        """The contents of a resource."""
+        ...
+
+
+class Alone:
+    """No neighbours: what a room has that is opened by itself."""
+
+    async def call_tool(
+        self, principal: Principal, name: str, arguments: Mapping[str, Any], *, progress: "Progress | None" = None
+    ) -> Mapping[str, Any]:
+        raise NotFound(f"There is no tool {name[:100]!r} here.")
+
+    async def read(self, principal: Principal, uri: str) -> Sequence[Contents]:
+        raise NotFound(f"There is no resource {uri[:200]!r} here.")
+
+
+ALONE: Final = Alone()
+
+
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """The shared ground: one store, one clock, one way out, the folder for large files, one search, and the room's own
-    settings."""
+    """The shared ground: one store, one clock, one way out, the folder for large files, one search, the other rooms,
+    and the room's own settings."""
 
     database: Database
     clock: Clock
@@ -48,6 +84,7 @@ class Platform:
     settings: Mapping[str, Any]
     """The table `[rooms.<name>]` of the configuration file, and `PENTAD_<NAME>_*` of the environment."""
     search: SearchIndex
+    neighbours: Neighbours = ALONE
 
 
 @dataclass(frozen=True, slots=True)
