@@ -115,7 +115,7 @@ def records(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 def _compared(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     operators = st.sampled_from([">=", "<=", ">", "<", "="])
-    return st.one_of(PATTERNS, values, st.builds("".join, st.tuples(operators, values)))
+    return st.one_of(PATTERNS, values, st.builds("".join, st.tuples(operators, values.filter(bool))))
 
 
 _MOMENT_VALUES = st.sampled_from(
