@@ -1,6 +1,7 @@
 """The few Protocols at true edges. Services speak to these; `storage/`, `search/` and `net/` implement them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -81,6 +82,16 @@ class Fetched:
     url: str
 
 
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """An answer from outside that is still coming: `chunks` are its bytes as they arrive."""
+
+    status: int
+    headers: Mapping[str, str]
+    chunks: AsyncIterator[bytes]
+    url: str
+
+
 class Fetcher(Protocol):
     """The one door for outgoing HTTP."""
 
@@ -96,6 +107,23 @@ class Fetcher(Protocol):
         trusted: bool = False,
     ) -> Fetched:
         """`trusted`: the operator wrote this URL into the settings, so its origin is open wherever it is."""
+        ...
+
+    def stream(
+        self,
+        url: str,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        timeout: float | None = None,
+        idle: float | None = None,
+        trusted: bool = False,
+    ) -> AbstractAsyncContextManager[Streamed]:
+        """An answer of no known length. `timeout` is until it begins, `idle` the longest silence within it.
+
+        Who reads the chunks bounds what is kept of them.
+        """
         ...
 
 

@@ -5,11 +5,12 @@ name: the URL holds the address, the name travels in the Host header and in TLS.
 between the check and the connection, and a pooled connection belongs to the (address, name) it was opened for.
 """
 
+import asyncio
 import socket
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -23,6 +24,8 @@ from pentad.net.urls import Target
 
 SocketFactory = Callable[[tuple[Any, ...]], socket.socket]
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,35 @@ class Answer:
     headers: dict[str, str]
     body: bytes
     location: str | None
+
+
+class Opened:
+    """An answer whose body is still to be read; where `location` is set it only points elsewhere."""
+
+    def __init__(self, response: aiohttp.ClientResponse, host: str) -> None:
+        self._response = response
+        self._host = host
+        self.status = response.status
+        self.headers = _joined(response)
+        self.location = _location(response)
+
+    async def chunks(self, idle: float) -> AsyncIterator[bytes]:
+        """The body as it comes; a silence longer than `idle` seconds ends it with an error."""
+        content = self._response.content
+        try:
+            while not content.at_eof():
+                async with asyncio.timeout(idle):
+                    chunk = await content.readany()
+                if chunk:
+                    yield chunk
+        except TimeoutError:
+            raise DeadlineExceeded(f"{self._host} sent nothing for {idle:g} s.", hint="Ask again.") from None
+        except (aiohttp.ClientError, ValueError, OSError):
+            raise Unavailable(f"{self._host} broke the stream off.", hint="Ask again.") from None
+
+    def close(self) -> None:
+        """The rest is not wanted, so the connection is not used again."""
+        self._response.close()
 
 
 class Exchange:
@@ -66,10 +98,27 @@ class Exchange:
 
     async def send(self, target: Target, addresses: Sequence[Address], sent: Sent, max_bytes: int) -> Answer:
         """Send to the first of the addresses that takes the connection."""
+
+        async def attempt(address: Address) -> Answer:
+            return await self._send_to(address, target, sent, max_bytes)
+
+        return await self._first(target, addresses, attempt)
+
+    async def open(self, target: Target, addresses: Sequence[Address], sent: Sent) -> Opened:
+        """Like `send`, without reading the body: whoever asked closes the response."""
+
+        async def attempt(address: Address) -> Opened:
+            return await self._open_at(address, target, sent)
+
+        return await self._first(target, addresses, attempt)
+
+    async def _first(
+        self, target: Target, addresses: Sequence[Address], attempt: Callable[[Address], Awaitable[T]]
+    ) -> T:
         failure: PentadError = Unavailable(f"{target.host} cannot be reached.")
         for address in addresses:
             try:
-                return await self._send_to(address, target, sent, max_bytes)
+                return await attempt(address)
             except (aiohttp.ClientConnectorSSLError, aiohttp.ClientConnectorCertificateError):
                 raise Unavailable(
                     f"No trusted TLS connection to {target.host}.", hint="Check the certificate and its name."
@@ -89,13 +138,34 @@ class Exchange:
         await self._session.close()
 
     async def _send_to(self, address: Address, target: Target, sent: Sent, max_bytes: int) -> Answer:
-        async with self._session.request(
+        async with await self._request(address, target, sent, ACCEPTED) as response:
+            if (location := _location(response)) is not None:
+                response.close()
+                return Answer(response.status, {}, b"", location)
+            self._check_type(response)
+            body = await self._read(response, sent.method, max_bytes)
+            return Answer(response.status, _plain_headers(response, body), body.finish(), None)
+
+    async def _open_at(self, address: Address, target: Target, sent: Sent) -> Opened:
+        response = await self._request(address, target, sent, "identity")
+        opened = Opened(response, target.host)
+        try:
+            if opened.location is None:
+                self._check_type(response)
+                _check_plain(opened.headers)
+        except PentadError:
+            opened.close()
+            raise
+        return opened
+
+    async def _request(self, address: Address, target: Target, sent: Sent, encoding: str) -> aiohttp.ClientResponse:
+        return await self._session.request(
             sent.method,
             URL(target.url_at(address), encoded=True),
             headers={
                 **sent.headers,
                 "Host": target.authority,
-                "Accept-Encoding": ACCEPTED,
+                "Accept-Encoding": encoding,
                 "user-agent": sent.headers.get("user-agent", self._policy.user_agent),
             },
             data=sent.body,
@@ -103,14 +173,7 @@ class Exchange:
             proxy=self._policy.proxy,
             server_hostname=target.host if target.scheme == "https" else None,
             skip_auto_headers=("Content-Type",),
-        ) as response:
-            location = response.headers.get("Location") if response.status in REDIRECTS else None
-            if location is not None:
-                response.close()
-                return Answer(response.status, {}, b"", location)
-            self._check_type(response)
-            body = await self._read(response, sent.method, max_bytes)
-            return Answer(response.status, _plain_headers(response, body), body.finish(), None)
+        )
 
     async def _read(self, response: aiohttp.ClientResponse, method: str, max_bytes: int) -> BoundedBody:
         encoding = "" if method == "HEAD" else response.headers.get("Content-Encoding", "")
@@ -153,13 +216,30 @@ class _NoResolver(AbstractResolver):
         """Nothing is held."""
 
 
+def _location(response: aiohttp.ClientResponse) -> str | None:
+    return response.headers.get("Location") if response.status in REDIRECTS else None
+
+
+def _check_plain(headers: Mapping[str, str]) -> None:
+    if headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise Unavailable(
+            "The stream came in an encoding that was not asked for.", hint="Streams are read as they are."
+        )
+
+
 def _plain_headers(response: aiohttp.ClientResponse, body: BoundedBody) -> dict[str, str]:
-    """Lower-case names, repeated ones joined; without what no longer describes the decoded body."""
+    """Without what no longer describes the decoded body."""
+    found = _joined(response)
+    if body.is_encoded:
+        found.pop("content-encoding", None)
+        found.pop("content-length", None)
+    return found
+
+
+def _joined(response: aiohttp.ClientResponse) -> dict[str, str]:
+    """Lower-case names, repeated ones joined."""
     found: dict[str, str] = {}
     for name, value in response.headers.items():
         key = name.lower()
         found[key] = f"{found[key]}, {value}" if key in found else value
-    if body.is_encoded:
-        found.pop("content-encoding", None)
-        found.pop("content-length", None)
     return found

@@ -8,11 +8,12 @@ outgoing HTTP connections. Errors name the host the caller gave, never an addres
 import asyncio
 import re
 import ssl
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, InvalidInput, LimitExceeded, Unavailable
-from pentad.kernel.ports import Fetched
+from pentad.kernel.ports import Fetched, Streamed
 from pentad.kernel.trace import passed_on
 from pentad.net.addresses import Address, is_open
 from pentad.net.policy import FetchPolicy
@@ -20,7 +21,7 @@ from pentad.net.resolve import Resolver, SystemResolver
 from pentad.net.urls import Target, canonical_host, follow, parse
 
 if TYPE_CHECKING:
-    from pentad.net.exchange import Exchange, Sent, SocketFactory
+    from pentad.net.exchange import Answer, Exchange, Opened, Sent, SocketFactory
 
 MAX_ADDRESSES_TRIED: Final = 4
 
@@ -33,6 +34,20 @@ _OURS: Final = frozenset(
 _KEPT_ACROSS_ORIGINS: Final = frozenset(
     {"accept", "accept-language", "content-type", "user-agent", "traceparent", "tracestate"}
 )
+
+
+class Hop(Protocol):
+    """What one hop came to."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def location(self) -> str | None: ...
+
+
+A = TypeVar("A", bound=Hop)
+Send = Callable[[Target, Sequence[Address], "Sent"], Awaitable[A]]
 
 
 class HttpFetcher:
@@ -51,7 +66,8 @@ class HttpFetcher:
         self._resolver = resolver or SystemResolver()
         self._tls = tls
         self._sockets = sockets
-        self._opened: Exchange | None = None
+        self._pool: Exchange | None = None
+        self._streams: Exchange | None = None
 
     async def fetch(
         self,
@@ -69,36 +85,71 @@ class HttpFetcher:
         `trusted` is for a URL the operator wrote into the settings, never for one that came with a request: its own
         origin is open wherever it is. A redirect to any other is judged as ever.
         """
-        from pentad.net.exchange import Sent
-
-        if not _METHOD.match(method):
-            raise InvalidInput("The HTTP method is not a word of capital letters.", hint="Use GET, POST, ...")
-        sent = Sent(method, _traced(_checked_headers(headers or {})), body)
-        target = parse(url)
-        budget = min(timeout or self._policy.timeout, self._policy.timeout)
+        target, sent = _read(url, method, headers, body)
         cap = self._policy.max_bytes if max_bytes is None else min(max_bytes, self._policy.max_bytes)
+
+        async def send(target: Target, addresses: Sequence[Address], sent: "Sent") -> "Answer":
+            return await self._exchange().send(target, addresses, sent, cap)
+
+        async with self._within(target, timeout):
+            answer, final = await self._follow(target, sent, send, target.origin if trusted else None)
+        return Fetched(answer.status, answer.headers, answer.body, final.url)
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        url: str,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109  until the answer begins, over redirects
+        idle: float | None = None,
+        trusted: bool = False,
+    ) -> AsyncGenerator[Streamed]:
+        """An answer whose chunks are handed on as they come, under the guards of `fetch`.
+
+        Streams have a pool of connections of their own: however many are open, a fetch never waits for one to end.
+        """
+        target, sent = _read(url, method, headers, body)
+
+        async def begin(target: Target, addresses: Sequence[Address], sent: "Sent") -> "Opened":
+            return await self._stream_exchange().open(target, addresses, sent)
+
+        async with self._within(target, timeout):
+            opened, final = await self._follow(target, sent, begin, target.origin if trusted else None)
+        try:
+            yield Streamed(opened.status, opened.headers, opened.chunks(idle or self._policy.timeout), final.url)
+        finally:
+            opened.close()
+
+    async def close(self) -> None:
+        """End the pooled connections. A later fetch opens new ones."""
+        pools, self._pool, self._streams = (self._pool, self._streams), None, None
+        for pool in pools:
+            if pool is not None:
+                await pool.close()
+
+    @asynccontextmanager
+    async def _within(self, target: Target, timeout: float | None) -> AsyncGenerator[None]:  # noqa: ASYNC109  the same budget
+        budget = min(timeout or self._policy.timeout, self._policy.timeout)
         try:
             async with asyncio.timeout(budget):
-                return await self._follow(target, sent, cap, target.origin if trusted else None)
+                yield
         except TimeoutError:
             raise DeadlineExceeded(
                 f"{target.host} did not answer within {budget:g} s.", hint="Try again, or raise fetch.timeout."
             ) from None
 
-    async def close(self) -> None:
-        """End the pooled connections. A later fetch opens new ones."""
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            await opened.close()
-
     async def _follow(
-        self, target: Target, sent: "Sent", max_bytes: int, trusted: tuple[str, str, int] | None
-    ) -> Fetched:
+        self, target: Target, sent: "Sent", send: "Send[A]", trusted: tuple[str, str, int] | None
+    ) -> "tuple[A, Target]":
+        """The answer that is not a redirect, and where it came from."""
         for _ in range(self._policy.max_redirects + 1):
             addresses = await self._checked_addresses(target, is_named=target.origin == trusted)
-            answer = await self._exchange().send(target, addresses, sent, max_bytes)
+            answer = await send(target, addresses, sent)
             if answer.location is None:
-                return Fetched(answer.status, answer.headers, answer.body, target.url)
+                return answer, target
             following = follow(target, answer.location)
             if target.scheme == "https" and following.scheme == "http":
                 raise Forbidden("The answer redirects from https to http.", hint="Use a URL that stays on https.")
@@ -130,11 +181,28 @@ class HttpFetcher:
         return addresses[:MAX_ADDRESSES_TRIED]
 
     def _exchange(self) -> "Exchange":
-        if self._opened is None:
-            from pentad.net.exchange import Exchange
+        if self._pool is None:
+            self._pool = self._new_pool()
+        return self._pool
 
-            self._opened = Exchange(self._policy, self._tls, self._sockets)
-        return self._opened
+    def _stream_exchange(self) -> "Exchange":
+        if self._streams is None:
+            self._streams = self._new_pool()
+        return self._streams
+
+    def _new_pool(self) -> "Exchange":
+        from pentad.net.exchange import Exchange
+
+        return Exchange(self._policy, self._tls, self._sockets)
+
+
+def _read(url: str, method: str, headers: Mapping[str, str] | None, body: bytes | None) -> "tuple[Target, Sent]":
+    from pentad.net.exchange import Sent
+
+    if not _METHOD.match(method):
+        raise InvalidInput("The HTTP method is not a word of capital letters.", hint="Use GET, POST, ...")
+    sent = Sent(method, _traced(_checked_headers(headers or {})), body)
+    return parse(url), sent
 
 
 def _checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
