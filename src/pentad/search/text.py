@@ -20,9 +20,9 @@ _REMEMBERED: Final = 1 << 18
 _OWN: Final = threading.local()
 
 _FUNCTION_WORDS: Final = (
-    "a an and are as at be been but by can could did do does for from had has have he her him his how i if in into is"
-    " it its me my no not of on or s she should so such t than that the their them then there these they this to was"
-    " we were what when where which who whom whose why will with would you your"
+    "a about an and are as at be been but by can could did do does for from had has have he her him his how i if in"
+    " into is it its me my no not of on or s she should so such t than that the their them then there these they this"
+    " to was we were what when where which who whom whose why will with would you your"
 )
 STOP_WORDS: Final = frozenset(_FUNCTION_WORDS.split())
 _MEASURES: Final = frozenset(("far", "long", "many", "much", "often", "old"))

@@ -35,6 +35,9 @@ _ASKS_A_WAY: Final = re.compile(r"\s*how (?:to|is|are|(?:do|can|should|would) (?
 _WAY_WORDS: Final = "by with through using until then thus so if must should ought means method way"
 _WAY: Final = frozenset(_WAY_WORDS.split())
 """How something is done is hardly told without one of them; in `he was given smoked eel` it is not told."""
+_ASKS_A_REASON: Final = re.compile(r"\W*(?:(?:and|but|so) )?why\b", re.IGNORECASE)
+_REASON_WORDS: Final = "because since so therefore thus hence reason cause causes caused owing due after but by lest"
+_REASONS: Final = frozenset(_REASON_WORDS.split())
 _PASSIVE: Final = frozenset(("is", "are", "was", "were", "be", "been", "being"))
 _PASSIVE_GAP: Final = 2
 
@@ -57,7 +60,7 @@ def _shows(question: str, quote: Sequence[Sentence], weights: Mapping[str, float
     if facts.numbers or facts.names:
         return False
     sentences = [sentence.text for sentence in quote]
-    return _has_kind(question, text) and _is_done_to(question, sentences) and _has_way(question, sentences)
+    return _has_kind(question, text) and _is_done_to(question, sentences) and _tells_how_or_why(question, sentences)
 
 
 def _telling(weights: Mapping[str, float], speaker: str) -> dict[str, float]:
@@ -85,12 +88,16 @@ def _has_kind(question: str, text: str) -> bool:
     return bool(fresh) or not _NUMBERED & set(asked)
 
 
-def _has_way(question: str, sentences: Sequence[str]) -> bool:
-    """Whether a sentence that has something of what is asked about tells a way, where the question is for one."""
-    if _ASKS_A_WAY.match(question) is None:
+def _tells_how_or_why(question: str, sentences: Sequence[str]) -> bool:
+    """Whether a sentence that has something of what is asked about tells a way or a reason, where that is asked for."""
+    if _ASKS_A_WAY.match(question) is not None:
+        signs = _WAY
+    elif _ASKS_A_REASON.match(question) is not None:
+        signs = _REASONS
+    else:
         return True
     asked = set(query_terms(question))
-    return any(asked & set(terms(sentence)) and _WAY & set(words(sentence)) for sentence in sentences)
+    return any(asked & set(terms(sentence)) and signs & set(words(sentence)) for sentence in sentences)
 
 
 def _is_done_to(question: str, sentences: Sequence[str]) -> bool:

@@ -40,6 +40,7 @@ class Avatars:
         self.search = platform.search
         self.corpora = Corpora(platform.database, platform.search)
         self.only: str | None = None
+        self._likeness: list[Likeness] = []
         self.served: dict[str, tuple[Row, OpenRoom]] = {}
         """The rooms made for single avatars, each with the avatar's number and the generation it was made of."""
 
@@ -55,11 +56,14 @@ class Avatars:
         embedder = self.search.embedder
         return None if embedder is None else embedder.model
 
-    @cached_property
+    @property
     def likeness(self) -> "Likeness":
-        from pentad.rooms.avatars.likeness import Likeness
+        """One for all views: what one avatar's answers embedded, another's need not."""
+        if not self._likeness:
+            from pentad.rooms.avatars.likeness import Likeness
 
-        return Likeness(self.search.embedder)
+            self._likeness.append(Likeness(self.search.embedder))
+        return self._likeness[0]
 
     @cached_property
     def _ingest(self) -> "Ingest":

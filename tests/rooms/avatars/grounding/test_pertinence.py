@@ -35,6 +35,7 @@ def shown(question: str, *texts: str, section: str | None = None) -> bool:
         ("Who kept the tide tables?", "My assistant Greta Lohse kept the tide tables."),
         ("How is eel smoked?", "Eel is smoked by hanging it over alder wood."),
         ("How do I mend a sluice?", "A sluice must be drained; then we mend it."),
+        ("Why was the northern gate rebuilt?", "The northern gate was rebuilt because the oak had rotted."),
     ],
 )
 def test_a_quote_with_all_that_is_asked_about_and_what_is_asked_for_shows_an_answer(question: str, text: str):
@@ -55,6 +56,7 @@ def test_a_quote_with_all_that_is_asked_about_and_what_is_asked_for_shows_an_ans
         ("What did Wilhelm Lohse write of tides?", "Wilhelm Harms and Greta Lohse write of tides."),
         ("How is eel smoked?", "He gave her smoked eel, and they listened to the ice."),
         ("How do I mend a sluice?", "They mend a sluice in March. With luck it rains."),
+        ("And why was the gate not built?", "Those who built a gate in Halvesand knew little of it."),
         ("Where was she buried?", "They buried the old bell under the dike; she was a good bell."),
     ],
 )
@@ -63,7 +65,7 @@ def test_a_quote_that_only_has_the_words_shows_nothing(question: str, text: str)
 
 
 def test_words_that_meet_only_across_quotes_show_nothing():
-    question = "Why is clover good for sheep?"
+    question = "Is clover good for sheep?"
     assert not shown(question, "Clover is sown in March, and that is good.", "Sheep keep the turf short.")
     assert shown(question, "Clover is sown in March. It is good for the sheep.")
 
