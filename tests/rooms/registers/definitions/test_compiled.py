@@ -36,7 +36,7 @@ def test_the_facts_of_a_property_are_read() -> None:
     [
         ({"type": "string"}, "text"),
         ({"type": "string", "format": "date"}, "date"),
-        ({"type": ["null", "string"], "format": "date-time"}, "date"),
+        ({"type": ["null", "string"], "format": "date-time"}, "moment"),
         ({"type": ["integer", "number"]}, "number"),
         ({"type": "boolean"}, "boolean"),
         ({"type": "array"}, None),

@@ -4,6 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from pentad.rooms.registers.query.moments import instant
 from pentad.rooms.registers.query.tree import (
     AggregateQuery,
     And,
@@ -67,7 +68,25 @@ DAYS = (
     "2024-02-29x",
     "20",
 )
-KINDS: tuple[Kind, ...] = ("text", "number", "boolean")
+MOMENTS = (
+    "2026-01-04T10:00:00Z",
+    "2026-01-04T10:00:00+02:00",
+    "2026-01-04T08:00:00.000Z",
+    "2026-01-04T08:00:00.50Z",
+    "2026-01-04T08:00:00.500000000001-00:30",
+    "2026-01-04T00:30:00+01:00",
+    "2025-12-31T23:59:59.9999999Z",
+    "1969-07-20T20:17:40.1Z",
+    "0099-12-31T23:00:00-01:00",
+)
+NO_MOMENTS = (
+    "2026-13-04T10:00:00Z",
+    "2026-01-04T10:00:00",
+    "2026-01-04T24:00:00Z",
+    "2026-01-04T10:00:00.x5Z",
+    "2026-01-04",
+)
+KINDS: tuple[Kind, ...] = ("text", "number", "boolean", "moment")
 ORGANISATIONS = ("home", "away")
 OWNERS = ("user:ada", "user:bob")
 
@@ -75,10 +94,15 @@ texts = st.sampled_from(TEXTS) | st.text(st.sampled_from("abAB%_é\\ !"), max_si
 numbers = st.integers(-3, 3) | st.integers(-1_000, 1_000).map(lambda n: n / 4)
 extremes = st.sampled_from((2**63 - 1, -(2**63), 2**53, 2**53 + 1, 1e300, -1e300, 5e-324, 0.1, 1e22))
 scalars = st.none() | st.booleans() | numbers | texts
+moments = st.sampled_from(MOMENTS)
+instants = moments.map(lambda text: instant(text, "when"))
 values = scalars | st.lists(scalars, max_size=3)
 anything = (
     values
     | st.sampled_from(DAYS)
+    | moments
+    | st.sampled_from(NO_MOMENTS)
+    | st.lists(moments, max_size=3)
     | st.dictionaries(st.sampled_from(("city", ODD, "list", "0")), values, max_size=3)
     | st.lists(st.lists(scalars, max_size=2) | st.fixed_dictionaries({"city": scalars}), max_size=2)
 )
@@ -110,10 +134,10 @@ def things(draw: st.DrawFn) -> list[Thing]:
 @st.composite
 def leaves(draw: st.DrawFn) -> Filter:
     path = draw(every_path | st.just(("big",)))
-    value = draw(extremes | numbers if path == ("big",) else scalars)
+    value = draw(extremes | numbers if path == ("big",) else scalars | instants)
     match draw(st.integers(0, 5)):
         case 0:
-            return In(path, tuple(draw(st.lists(scalars, max_size=4))), draw(st.booleans()))
+            return In(path, tuple(draw(st.lists(scalars | instants, max_size=4))), draw(st.booleans()))
         case 1:
             return Like(path, draw(texts | st.sampled_from(("%a%", "A_", "\\%%", "%\\", "a%b", "_"))))
         case 2:
@@ -139,8 +163,12 @@ scopes = st.builds(
     schemas=st.sampled_from(((1,), (1,), (2,), (1, 2), ())),
     organisations=st.sampled_from((None, None, ("home",), ("home", "away"), ())),
     rule=st.none() | leaves(),
-    indexed=st.sampled_from((frozenset[Path](), frozenset({("name",), ("n",), ("flag",)}))),
+    indexed=st.sampled_from((frozenset[Path](), frozenset({("name",), ("n",), ("flag",), ("when",)}))),
 )
+
+
+def written(path: Path) -> st.SearchStrategy[Kind]:
+    return st.just("text") if path[0] == "@self" else st.sampled_from(("text", "moment"))
 
 
 @st.composite
@@ -162,11 +190,12 @@ def facets(draw: st.DrawFn) -> list[Facet]:
             case 0:
                 made.append(Terms(name, path, kind, draw(st.integers(1, 4)), many=True))
             case 1:
-                bounds = tuple(sorted(draw(st.sets(texts if kind == "text" else numbers, min_size=1, max_size=3))))
-                made.append(Ranges(name, path, "text" if kind == "text" else "number", bounds))
+                kind = "number" if kind == "boolean" else kind
+                bound = {"text": texts, "number": numbers, "moment": instants}[kind]
+                made.append(Ranges(name, path, kind, tuple(sorted(draw(st.sets(bound, min_size=1, max_size=3))))))
             case 2:
                 when = draw(st.sampled_from((("when",), ("@self", "created"), path)))
-                made.append(Histogram(name, when, draw(buckets), draw(st.integers(1, 5))))
+                made.append(Histogram(name, when, draw(buckets), draw(st.integers(1, 5)), draw(written(when))))
             case _:
                 made.append(Terms(name, path, kind, draw(st.integers(1, 4))))
     return made
@@ -192,11 +221,11 @@ def aggregations(draw: st.DrawFn) -> AggregateQuery:
             keys.append(GroupKey(f"key {number}", draw(asked_paths), draw(st.sampled_from(KINDS))))
         else:
             when = draw(st.sampled_from((("when",), ("@self", "created"))))
-            keys.append(GroupKey(f"key {number}", when, "text", draw(buckets)))
+            keys.append(GroupKey(f"key {number}", when, draw(written(when)), draw(buckets)))
     metrics = [Metric("objects", "count")]
     for number, function in enumerate(
         draw(st.lists(st.sampled_from(("count", "sum", "avg", "min", "max", "distinct")), max_size=4))
     ):
-        kind: Kind = "number" if function in ("sum", "avg") else draw(st.sampled_from(("text", "number")))
+        kind: Kind = "number" if function in ("sum", "avg") else draw(st.sampled_from(("text", "number", "moment")))
         metrics.append(Metric(f"metric {number}", function, draw(asked_paths), kind))
     return AggregateQuery(tuple(metrics), draw(st.none() | filters), group_by=tuple(keys), limit=1_000)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from typing import Any
 
 from pentad.rooms.registers.query.tree import (
@@ -21,6 +22,7 @@ from pentad.rooms.registers.query.tree import (
     Filter,
     Histogram,
     In,
+    Instant,
     Kind,
     Like,
     Metric,
@@ -112,7 +114,40 @@ def at(thing: Thing, path: Path) -> Any:
 
 
 def typed(value: Any, kind: Kind) -> Any:
+    if kind == "moment":
+        return moment(value)
     return value if _kind(value) == kind else None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class When:
+    """A moment; told as the text in UTC."""
+
+    seconds: Fraction
+
+    @property
+    def text(self) -> str:
+        whole = datetime(1970, 1, 1) + timedelta(seconds=math.floor(self.seconds))
+        digits = f"{int(self.seconds % 1 * 10**18):018d}".rstrip("0")
+        return f"{whole.isoformat()}{'.' if digits else ''}{digits}Z"
+
+
+def moment(value: Any) -> When | None:
+    """The moment a text of the generator says; by the calendar of Python's own."""
+    shape = r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]+))?(Z|[+-][0-9]{2}:[0-9]{2})"
+    found = re.fullmatch(shape, value) if isinstance(value, str) else None
+    if found is None:
+        return None
+    try:
+        whole = datetime.fromisoformat(found[1] + found[3].replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    seconds = (whole - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)
+    return When(seconds + Fraction(int(found[2] or 0), 10 ** len(found[2] or "")))
+
+
+def told(value: Any) -> Any:
+    return value.text if isinstance(value, When | Instant) else value
 
 
 def _kind(value: Any) -> str:
@@ -124,13 +159,19 @@ def _kind(value: Any) -> str:
 
 
 def _same(value: Any, wanted: Scalar) -> bool:
+    if isinstance(wanted, Instant):
+        return moment(value) is not None and moment(value) == moment(wanted.text)
     return _kind(value) == _kind(wanted) and value == wanted
 
 
 def _compare(value: Any, op: str, wanted: Scalar) -> bool:
     if op in ("eq", "ne"):
         return _same(value, wanted) is (op == "eq")
-    if _kind(value) != _kind(wanted) or _kind(wanted) not in ("text", "number"):
+    if isinstance(wanted, Instant):
+        value, wanted = moment(value), moment(wanted.text)
+        if value is None:
+            return False
+    elif _kind(value) != _kind(wanted) or _kind(wanted) not in ("text", "number"):
         return False
     tests: dict[str, Callable[[Any, Any], bool]] = {
         "gt": lambda a, b: a > b,
@@ -185,32 +226,37 @@ def facet(things: Sequence[Thing], asked: Facet) -> dict[str, Any]:
                 )
                 counts.update(one for one in values if one is not None)
             ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-            buckets = [{"key": key, "count": count} for key, count in ordered[: asked.size]]
+            buckets = [{"key": told(key), "count": count} for key, count in ordered[: asked.size]]
             return {"type": "terms", "buckets": buckets, "more": len(ordered) > asked.size}
         case Histogram():
-            labels = Counter(label for thing in things if (label := bucket(day_at(thing, asked.path), asked.bucket)))
+            labels = Counter(
+                label for thing in things if (label := bucket(day_at(thing, asked.path, asked.kind), asked.bucket))
+            )
             latest = sorted(labels.items())[-asked.size :]
             buckets = [{"key": key, "count": count} for key, count in latest]
             return {"type": "histogram", "by": asked.bucket, "buckets": buckets, "more": len(labels) > asked.size}
         case Ranges():
             values = [value for thing in things if (value := typed(at(thing, asked.path), asked.kind)) is not None]
-            edges = [None, *asked.bounds, None]
-            pairs: list[tuple[Any, Any]] = list(itertools.pairwise(edges))
+            edges: list[Any] = [None, *asked.bounds, None]
             return {
                 "type": "ranges",
                 "buckets": [
-                    {"from": low, "to": high, "count": sum(_inside(value, low, high) for value in values)}
-                    for low, high in pairs
+                    {"from": told(low), "to": told(high), "count": sum(_inside(value, low, high) for value in values)}
+                    for low, high in itertools.pairwise(edges)
                 ],
             }
 
 
 def _inside(value: Any, low: Any, high: Any) -> bool:
+    low, high = (moment(one.text) if isinstance(one, Instant) else one for one in (low, high))
     return (low is None or value >= low) and (high is None or value < high)
 
 
-def day_at(thing: Thing, path: Path) -> Any:
+def day_at(thing: Thing, path: Path, kind: Kind) -> Any:
     value = at(thing, path)
+    if kind == "moment":
+        found = moment(value)
+        return None if found is None else found.text
     return datetime.fromtimestamp(value, UTC).strftime("%Y-%m-%d") if path[0] == "@self" else value
 
 
@@ -232,14 +278,16 @@ def groups(things: Sequence[Thing], query: AggregateQuery) -> list[dict[str, Any
     found: dict[tuple[Any, ...], list[Thing]] = {} if query.group_by else {(): []}
     for thing in things:
         key = tuple(
-            bucket(day_at(thing, one.path), one.bucket) if one.bucket else typed(at(thing, one.path), one.kind)
+            bucket(day_at(thing, one.path, one.kind), one.bucket)
+            if one.bucket
+            else typed(at(thing, one.path), one.kind)
             for one in query.group_by
         )
         found.setdefault(key, []).append(thing)
     ordered = sorted(found.items(), key=lambda pair: [(one is None, one if one is not None else 0) for one in pair[0]])
     return [
         {
-            **{one.name: value for one, value in zip(query.group_by, key, strict=True)},
+            **{one.name: told(value) for one, value in zip(query.group_by, key, strict=True)},
             **{metric.name: figure(members, metric) for metric in query.metrics},
         }
         for key, members in ordered
@@ -260,9 +308,9 @@ def figure(things: Sequence[Thing], metric: Metric) -> Any:
         case "avg":
             return sum(values) / len(values) if values else None
         case "min":
-            return min(values, default=None)
+            return told(min(values, default=None))
         case "max":
-            return max(values, default=None)
+            return told(max(values, default=None))
 
 
 def close(one: Any, other: Any) -> bool:

@@ -31,7 +31,7 @@ ASKED = settings(
 @pytest.fixture
 async def room(stores: Stores) -> Database:
     db = await open_room(stores)
-    indexes = ((("name",), "text"), (("n",), "number"), (("flag",), "boolean"))
+    indexes = ((("name",), "text"), (("n",), "number"), (("flag",), "boolean"), (("when",), "moment"))
     await db.write(lambda tx: put_indexes(tx, db.dialect, 1, indexes))
     return db
 

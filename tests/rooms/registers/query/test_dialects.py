@@ -24,7 +24,7 @@ from tests.rooms.registers.query.oracle import Thing
 from tests.rooms.registers.query.seeding import open_room, put, put_indexes
 from tests.stores import PostgresServer, Stores
 
-INDEXES = ((("name",), "text"), (("n",), "number"), (("flag",), "boolean"))
+INDEXES = ((("name",), "text"), (("n",), "number"), (("flag",), "boolean"), (("when",), "moment"))
 
 
 class Both:

@@ -9,6 +9,7 @@ import pytest
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.registers.query.dialects import parts_of
+from pentad.rooms.registers.query.moments import instant
 from pentad.rooms.registers.query.run import aggregate, find
 from pentad.rooms.registers.query.source import source
 from pentad.rooms.registers.query.tree import (
@@ -226,7 +227,7 @@ async def test_the_most_relevant_comes_first_and_pages_go_on(room: Database) -> 
     assert await room.write(work) == [[2], [1], [1, 2]]
 
 
-INDEXED: tuple[Path, ...] = (("code",), ("score",), ("status",), ("open",))
+INDEXED: tuple[Path, ...] = (("code",), ("score",), ("status",), ("open",), ("due",))
 
 
 LOOK_UPS: tuple[tuple[Filter | None, tuple[Sort, ...]], ...] = (
@@ -237,6 +238,10 @@ LOOK_UPS: tuple[tuple[Filter | None, tuple[Sort, ...]], ...] = (
     (In(("score",), (77, 78.5)), ()),
     (Compare(("score",), "lt", 2), ()),
     (And((Compare(("code",), "eq", "c77"), Compare(("other",), "eq", "x"))), ()),
+    (Compare(("due",), "eq", instant("2026-01-01T02:07:07+01:00", "due")), ()),
+    (Compare(("due",), "lt", instant("2026-01-01T00:00:09Z", "due")), ()),
+    (In(("due",), (instant("2026-01-01T00:07:07Z", "due"), instant("2026-01-01T00:08:08Z", "due"))), ()),
+    (None, (Sort(("due",), "moment", True),)),
     (None, (Sort(("code",), "text", True),)),
     (None, (Sort(("score",), "number"),)),
 )
@@ -288,7 +293,7 @@ async def _plan(room: Database, scope: Scope, query: Query) -> str:
         if tx.value("SELECT count(*) FROM objects"):
             return
         put(tx, [simple(number, _full(number)) for number in range(1, 1_001)])
-        kinds: tuple[Any, ...] = ("text", "number", "text", "boolean")
+        kinds: tuple[Any, ...] = ("text", "number", "text", "boolean", "moment")
         put_indexes(tx, room.dialect, 1, list(zip(INDEXED, kinds, strict=True)))
         if room.dialect == "postgres":
             tx.run("ANALYZE objects")
@@ -309,6 +314,7 @@ def _full(number: int) -> dict[str, Any]:
         "score": number,
         "status": "abcde"[number % 5],
         "open": number % 2 == 0,
+        "due": f"2026-01-01T{number // 60:02d}:{number % 60:02d}:{number % 60:02d}Z",
         "pad": "x" * 300,
     }
 

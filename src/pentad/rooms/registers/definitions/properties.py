@@ -10,7 +10,7 @@ from pentad.rooms.registers.definitions.references import EACH, Reference, read_
 from pentad.rooms.registers.definitions.shapes import mapping, members, text
 from pentad.rooms.registers.definitions.translation import is_link, required_names, types_of
 
-Kind = Literal["text", "number", "boolean", "date"]
+Kind = Literal["text", "number", "boolean", "date", "moment"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,8 @@ def _relations(
 def _kind(node: Mapping[str, Any]) -> Kind | None:
     rest = {name for name in types_of(node) if name != "null"} or _types_of_values(node)
     if rest == {"string"}:
-        return "date" if node.get("format") in ("date", "date-time") else "text"
+        kinds: dict[str | None, Kind] = {"date": "date", "date-time": "moment"}
+        return kinds.get(text(node.get("format")), "text")
     if rest and rest <= {"number", "integer"}:
         return "number"
     return "boolean" if rest == {"boolean"} else None

@@ -113,7 +113,7 @@ def key_of(definition: "CompiledSchema", names: Sequence[str]) -> UniqueKey:
 
 def comparable(kind: str | None) -> Kind:
     """How the store compares a property: a date is text, and so is whatever has no kind of its own."""
-    kinds: dict[str | None, Kind] = {"number": "number", "boolean": "boolean"}
+    kinds: dict[str | None, Kind] = {"number": "number", "boolean": "boolean", "moment": "moment"}
     return kinds.get(kind, "text")
 
 

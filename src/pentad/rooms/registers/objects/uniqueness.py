@@ -11,13 +11,19 @@ from pentad.kernel.errors import Conflict
 from pentad.kernel.ports import Dialect, Rows, Value
 from pentad.rooms.registers.objects.drafts import Draft
 from pentad.rooms.registers.objects.indexes import UniqueKey
+from pentad.rooms.registers.query.instants import key_of, text_of_key
 from pentad.rooms.registers.query.tree import Kind, Path
 
 Claim = tuple[Any, ...]
 """An organisation and the values that are taken in it."""
 
 _KEYS_AT_ONCE: Final = 100
-_TYPES: Final[dict[Kind, tuple[type, ...]]] = {"text": (str,), "number": (int, float), "boolean": (bool,)}
+_TYPES: Final[dict[Kind, tuple[type, ...]]] = {
+    "text": (str,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "moment": (str,),
+}
 
 
 def conflicts(
@@ -70,7 +76,7 @@ def _value(data: Any, path: Path, kind: Kind) -> Any:
         data = cast("dict[str, Any]", data).get(str(step)) if isinstance(data, dict) else None
     if not isinstance(data, _TYPES[kind]) or (kind == "number" and isinstance(data, bool)):
         return None
-    return data
+    return key_of(data) if kind == "moment" else data
 
 
 def _holders(
@@ -102,7 +108,8 @@ def _any_of(expressions: Sequence[str], count: int) -> str:
 
 
 def _taken(key: UniqueKey, claim: Claim, holder: str) -> Conflict:
-    values = ", ".join(f"{name} = {value!r}" for name, value in zip(key.names, claim[1:], strict=True))
+    said = [text_of_key(value) if kind == "moment" else value for value, kind in zip(claim[1:], key.kinds, strict=True)]
+    values = ", ".join(f"{name} = {value!r}" for name, value in zip(key.names, said, strict=True))
     return Conflict(
         f"{values[:200]} belongs to object {holder} already, and must be unique.",
         hint=f"Update that object, or choose another {' and '.join(key.names)}.",

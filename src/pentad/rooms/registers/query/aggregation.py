@@ -65,7 +65,7 @@ def _names(query: AggregateQuery) -> dict[str, str]:
 
 
 def _raw(parts: Parts, key: GroupKey) -> str:
-    return value_of(parts, key.path, key.kind) if key.bucket is None else day_value(parts, key.path)
+    return value_of(parts, key.path, key.kind) if key.bucket is None else day_value(parts, key.path, key.kind)
 
 
 def _key(parts: Parts, key: GroupKey, value: str) -> str:
@@ -91,14 +91,19 @@ def _figure(parts: Parts, metric: Metric, value: str) -> str:
 
 
 def _group(query: AggregateQuery, row: Row) -> dict[str, Any]:
-    keys = {key.name: plain_key(value, key.kind) for key, value in zip(query.group_by, row, strict=False)}
+    keys = {
+        key.name: value if key.bucket else plain_key(value, key.kind)
+        for key, value in zip(query.group_by, row, strict=False)
+    }
     figures = zip(query.metrics, row[len(keys) :], strict=True)
     return {**keys, **{metric.name: _plain_figure(metric, value) for metric, value in figures}}
 
 
 def _plain_figure(metric: Metric, value: Any) -> Any:
-    if value is None or isinstance(value, str):
-        return value
+    if value is None:
+        return None
+    if metric.function in ("min", "max") and metric.kind in ("text", "moment"):
+        return plain_key(value, metric.kind)
     if metric.function == "sum":
         value = float(value)  # beyond 2**53 only PostgreSQL would be exact
     return plain_number(value) if math.isfinite(value) else None

@@ -6,11 +6,12 @@ the property is refused, saying what the property holds.
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, Literal, cast
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.names import did_you_mean
-from pentad.rooms.registers.query.moments import moment
+from pentad.rooms.registers.query.moments import instant, moment
 from pentad.rooms.registers.query.targets import Target
 from pentad.rooms.registers.query.tree import (
     Compare,
@@ -111,7 +112,7 @@ def _listed(at: Target, value: Any, *, negated: bool, text: bool) -> Filter:
 
 
 def _pattern(at: Target, value: Any) -> str:
-    if not isinstance(value, str) or at.many or at.kind not in ("text", None):
+    if not isinstance(value, str) or at.many or at.kind not in ("text", "moment", None):
         raise InvalidInput(
             f"{at.name}.like compares texts; {at.name} is {at.described} and the value {_shown(value)}.",
             hint="Use eq, gt, lt or in.",
@@ -124,6 +125,8 @@ def _pattern(at: Target, value: Any) -> str:
 def _contained(at: Target, value: Any, *, text: bool) -> Scalar:
     if not at.many and at.kind in ("number", "boolean"):
         raise InvalidInput(f"{at.name}.contains asks for a part; {at.name} is {at.described}.", hint="Use eq or in.")
+    if at.kind == "moment" and not at.many:  # a part of the text as it is written
+        at = replace(at, kind="text")
     return scalar(at, value, text=text)
 
 
@@ -133,6 +136,8 @@ def scalar(at: Target, value: Any, *, text: bool = False) -> Scalar:
         return None
     if at.time:
         return moment(value, at.name)
+    if at.kind == "moment":
+        return instant(value, at.name)
     if text and isinstance(value, str):
         return _from_text(at, value)
     fits: dict[str | None, Callable[[Any], bool]] = {

@@ -22,6 +22,7 @@ from pentad.rooms.registers.query.tree import (
     Exists,
     Filter,
     In,
+    Instant,
     Kind,
     Like,
     Not,
@@ -60,14 +61,14 @@ def value_of(parts: Parts, path: Path, kind: Kind) -> str:
     return typed_value(parts.dialect, path, kind) if column is None else column.sql
 
 
-def kind_of(value: str | float) -> Kind:
-    return "text" if isinstance(value, str) else "number"
+def kind_of(value: str | float | Instant) -> Kind:
+    return "text" if isinstance(value, str) else "moment" if isinstance(value, Instant) else "number"
 
 
-def parameter(parts: Parts, value: str | float) -> tuple[str, Value]:
-    """The mark and the parameter of a text or a number."""
-    if isinstance(value, str):
-        return "?", value
+def parameter(parts: Parts, value: str | float | Instant) -> tuple[str, Value]:
+    """The mark and the parameter of a text, a number or a moment."""
+    if isinstance(value, str | Instant):
+        return "?", value if isinstance(value, str) else value.key
     return parts.number_mark, parts.number(_bounded(value))
 
 
@@ -115,13 +116,13 @@ def _comparison(parts: Parts, path: Path, op: Comparison, value: Scalar) -> Sql:
 
 
 def _one_of(parts: Parts, wanted: In) -> Sql:
-    """Texts and numbers each as one list; truth values and null are single comparisons."""
+    """Texts, numbers and moments each as one list; truth values and null are single comparisons."""
     column = column_of(wanted.path)
     pieces = [
         _comparison(parts, wanted.path, "eq", value)
         for value in dict.fromkeys(value for value in wanted.values if value is None or isinstance(value, bool))
     ]
-    for kind in ("text", "number"):
+    for kind in ("text", "number", "moment"):
         listed = [
             parameter(parts, value)
             for value in wanted.values

@@ -46,7 +46,7 @@ def read_cursor(scope: Scope, query: Query, kinds: Sequence[Kind]) -> Position |
 def _position(values: Any, kinds: Sequence[Kind]) -> Position:
     """The digest is no secret, so what it covers is still looked at."""
     for value, kind in zip(values, kinds, strict=True):
-        if value is not None and not isinstance(value, str if kind == "text" else (int, float)):
+        if value is not None and not isinstance(value, str if kind in ("text", "moment") else (int, float)):
             raise ValueError(value)
     if not isinstance(values[-1], int):
         raise ValueError(values)  # noqa: TRY004  all that is wrong with a cursor is answered alike

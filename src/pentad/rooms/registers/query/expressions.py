@@ -16,6 +16,7 @@ from typing import Final
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Dialect
+from pentad.rooms.registers.query.instants import key_sql
 from pentad.rooms.registers.query.tree import Kind, Path
 
 LONGEST_INDEXED_TEXT: Final = 2_000
@@ -59,12 +60,18 @@ def exists(dialect: Dialect, path: Path) -> str:
     return f"coalesce({json_type(dialect, path)}, 'null') <> 'null'"
 
 
+def moment_value(dialect: Dialect, path: Path) -> str:
+    """The key of the moment that the text at a path says, NULL where there is none; see `instants`."""
+    if dialect == "sqlite":
+        return key_sql(dialect, f"json_extract({sqlite_place(path)})")
+    return key_sql(dialect, f"(({postgres_value(path)}) #>> '{{}}')")
+
+
 @lru_cache(4_096)  # every statement names the same few properties
 def typed_value(dialect: Dialect, path: Path, kind: Kind) -> str:
     """The value at a path if it is of this kind, else NULL."""
-    if kind == "text":
-        return text_value(dialect, path)
-    return number_value(dialect, path) if kind == "number" else bool_value(dialect, path)
+    makers = {"text": text_value, "number": number_value, "boolean": bool_value, "moment": moment_value}
+    return makers[kind](dialect, path)
 
 
 def index_columns(dialect: Dialect, path: Path, kind: Kind) -> str:

@@ -10,6 +10,7 @@ from typing import Any, assert_never
 from pentad.kernel.ports import Row, Rows
 from pentad.rooms.registers.query.conditions import parameter, value_of
 from pentad.rooms.registers.query.dialects import Parts
+from pentad.rooms.registers.query.instants import seconds_sql, text_of_key
 from pentad.rooms.registers.query.metadata import SELF, column_of
 from pentad.rooms.registers.query.source import Source
 from pentad.rooms.registers.query.sql import Sql, nested, select
@@ -19,6 +20,7 @@ from pentad.rooms.registers.query.tree import (
     Facet,
     Filter,
     Histogram,
+    Instant,
     Kind,
     Not,
     Or,
@@ -63,21 +65,26 @@ def facet_value(parts: Parts, facet: Facet) -> str:
         case Ranges():
             return value_of(parts, facet.path, facet.kind)
         case Histogram():
-            return day_value(parts, facet.path)
+            return day_value(parts, facet.path, facet.kind)
         case _:
             assert_never(facet)
 
 
-def day_value(parts: Parts, path: Path) -> str:
+def day_value(parts: Parts, path: Path, kind: Kind) -> str:
     """The text at a path that begins with a day, or the UTC day of a time."""
     column = column_of(path)
-    return parts.day_of(column.sql) if column is not None and column.time else value_of(parts, path, "text")
+    if column is not None and column.time:
+        return parts.day_of(column.sql)
+    value = value_of(parts, path, kind)
+    return parts.day_of(seconds_sql(value)) if kind == "moment" else value
 
 
 def plain_key(value: Any, kind: Kind) -> Any:
     """A key as JSON has it: PostgreSQL gives it as text, SQLite as it is; 3.0 is 3, 1 is true."""
     if value is None or kind == "text":
         return value
+    if kind == "moment":
+        return text_of_key(value)
     if kind == "boolean":
         return bool(int(value))
     return plain_number(value)
@@ -176,7 +183,8 @@ def _answer(facet: Facet, counted: Iterable[Row]) -> dict[str, Any]:
             return {"type": "histogram", "by": facet.bucket, "buckets": latest, "more": len(found) > facet.size}
         case Ranges():
             counts = {int(place): count for place, count in found}
-            edges = [None, *facet.bounds, None]
+            bounds = [bound.text if isinstance(bound, Instant) else bound for bound in facet.bounds]
+            edges = [None, *bounds, None]
             buckets = [
                 {"from": edges[place], "to": edges[place + 1], "count": counts.get(place, 0)}
                 for place in range(len(facet.bounds) + 1)

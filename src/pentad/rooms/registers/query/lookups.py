@@ -5,7 +5,7 @@ whole pairs as look a value up in the property's own. PostgreSQL has none of par
 for a large one, and would walk along the ids until it has met enough.
 """
 
-from pentad.rooms.registers.query.tree import And, Compare, Filter, In, Scope
+from pentad.rooms.registers.query.tree import And, Compare, Filter, In, Instant, Scope
 
 
 def looks_up(scope: Scope, wanted: Filter | None) -> bool:
@@ -39,7 +39,7 @@ def may_find_few(scope: Scope, wanted: Filter | None) -> bool:
 
 
 def listed_look_up(scope: Scope, wanted: Filter | None) -> tuple[In, Filter | None] | None:
-    """The list of texts or of numbers that is to be looked up one by one, and the rest of the filter.
+    """The list of texts, of numbers or of moments that is to be looked up one by one, and the rest of the filter.
 
     None where there is none, or where a single value is looked up anyway.
     """
@@ -56,4 +56,5 @@ def listed_look_up(scope: Scope, wanted: Filter | None) -> tuple[In, Filter | No
 def _of_one_kind(wanted: In) -> bool:
     texts = sum(isinstance(value, str) and "\0" not in value for value in wanted.values)
     numbers = sum(isinstance(value, int | float) and not isinstance(value, bool) for value in wanted.values)
-    return bool(wanted.values) and len(wanted.values) in (texts, numbers)
+    moments = sum(isinstance(value, Instant) for value in wanted.values)
+    return bool(wanted.values) and len(wanted.values) in (texts, numbers, moments)

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.query.tree import AsOf
+from pentad.rooms.registers.query.instants import key_of
+from pentad.rooms.registers.query.tree import AsOf, Instant
 
 _HINT = "Write 2026-05-17, 2026-05-17T09:30:00Z, or seconds since 1970."
 
@@ -23,6 +24,19 @@ def moment(value: Any, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidInput(f"{where} must be a time.", hint=_HINT)
     return _bounded(value, where)
+
+
+def instant(value: Any, where: str) -> Instant:
+    """What a date-time is compared with: as exact as it was written, and in as many spellings as any time."""
+    key = key_of(value) if isinstance(value, str) else None
+    if key is None:
+        try:
+            read = datetime.fromtimestamp(moment(value, where), UTC).isoformat()
+        except (ValueError, OverflowError, OSError):
+            raise InvalidInput(f"{where}: {value!r} is not a time.", hint=_HINT) from None
+        key = key_of(read) or ""
+        value = value if isinstance(value, str) else read
+    return Instant(key, cast("str", value))
 
 
 def parse_as_of(value: Any) -> AsOf:

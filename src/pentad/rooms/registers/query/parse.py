@@ -16,6 +16,7 @@ from pentad.rooms.registers.query.tree import (
     Bucket,
     Facet,
     Histogram,
+    Instant,
     Kind,
     Query,
     Ranges,
@@ -186,7 +187,7 @@ def _facet(known: Known, name: str, how: Any) -> Facet:
     check_members(said, ("size", "by", "ranges"), "facet")
     size = whole(said.get("size"), f"facets.{name}.size", 10, _MOST_BUCKETS)
     if said.get("by") is not None:
-        return Histogram(name, at.path, bucket_of(at, said["by"]), size if "size" in said else 100)
+        return Histogram(name, at.path, bucket_of(at, said["by"]), size if "size" in said else 100, timed_kind(at))
     if said.get("ranges") is not None:
         return Ranges(name, at.path, ordered_kind(at, "cut into ranges"), _bounds(at, said["ranges"]))
     if at.kind is None:
@@ -198,12 +199,17 @@ def bucket_of(at: Target, raw: Any) -> Bucket:
     """A bucket of time, for a place that can hold times."""
     if raw not in BUCKETS:
         raise InvalidInput(f"{at.name}: times are grouped by {', '.join(BUCKETS)}.")
-    if at.many or not (at.time or at.kind == "text"):
+    if at.many or not (at.time or at.kind in ("text", "moment")):
         raise InvalidInput(f"{at.name} has no times to group by: it is {at.described}.")
     return raw
 
 
-def _bounds(at: Target, raw: Any) -> tuple[str | int | float, ...]:
+def timed_kind(at: Target) -> Kind:
+    """How the times of a place are written."""
+    return "moment" if at.kind == "moment" else "text"
+
+
+def _bounds(at: Target, raw: Any) -> tuple[str | int | float | Instant, ...]:
     values: list[Any] = cast("list[Any]", raw) if isinstance(raw, list) else []
     read = [scalar(at, value) for value in values]
     if not read or len(read) > _MOST_BOUNDS or any(value is None or isinstance(value, bool) for value in read):

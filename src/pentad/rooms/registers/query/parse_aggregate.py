@@ -19,6 +19,7 @@ from pentad.rooms.registers.query.parse import (
     moment_of,
     ordered_kind,
     parse_search,
+    timed_kind,
     whole,
 )
 from pentad.rooms.registers.query.targets import Known, target
@@ -109,7 +110,7 @@ def _key(known: Known, raw: Any) -> GroupKey:
     at = target(known, said["path"])
     if said.get("by") is None:
         return GroupKey(at.name, at.path, ordered_kind(at, "grouped by"))
-    return GroupKey(at.name, at.path, "text", bucket_of(at, said["by"]))
+    return GroupKey(at.name, at.path, timed_kind(at), bucket_of(at, said["by"]))
 
 
 def _having(metrics: tuple[Metric, ...], raw: Any) -> tuple[Having, ...]:

@@ -10,8 +10,9 @@ from typing import Final
 
 from pentad.kernel.ports import Dialect, Value
 from pentad.rooms.registers.query.expressions import json_type, postgres_value
-from pentad.rooms.registers.query.sql import Sql
-from pentad.rooms.registers.query.tree import Bucket, Kind, Path, Scalar
+from pentad.rooms.registers.query.instants import key_sql
+from pentad.rooms.registers.query.sql import Sql, select
+from pentad.rooms.registers.query.tree import Bucket, Instant, Kind, Path, Scalar
 
 _DAY_SHAPE: Final = "'^[0-9]{4}-[0-9]{2}-[0-9]{2}'"
 
@@ -52,6 +53,10 @@ class PostgresParts:
         return f"strpos(lower({value}), ?) > 0"
 
     def has_element(self, path: Path, value: Scalar) -> Sql:
+        if isinstance(value, Instant):
+            elements, moment = self.elements(self.array(path), "moment")
+            found = select("1", Sql(elements), Sql(f"{moment} = ?", (value.key,)))
+            return Sql(f"EXISTS ({found.text})", found.params)
         return Sql(f"({postgres_value(path)}) @> CAST(? AS jsonb)", (json.dumps(value, ensure_ascii=False),))
 
     def search(self, expression: str) -> tuple[Sql, Sql, str]:
@@ -96,6 +101,7 @@ class PostgresParts:
         value = {
             "text": """(CASE jsonb_typeof(element) WHEN 'string' THEN element #>> '{}' END COLLATE "C")""",
             "number": "(CASE jsonb_typeof(element) WHEN 'number' THEN element::numeric END)",
+            "moment": key_sql("postgres", "(element #>> '{}')"),
             "boolean": "(CASE element WHEN 'true'::jsonb THEN 1 WHEN 'false'::jsonb THEN 0 END)",
         }[kind]
         return f"jsonb_array_elements({array}) AS elements (element)", value

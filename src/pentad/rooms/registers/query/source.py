@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.query.conditions import condition, parameter, value_of
+from pentad.rooms.registers.query.conditions import condition, kind_of, parameter, value_of
 from pentad.rooms.registers.query.dialects import Parts
 from pentad.rooms.registers.query.lookups import listed_look_up, looks_up
 from pentad.rooms.registers.query.past import past, place
 from pentad.rooms.registers.query.sql import FALSE, TRUE, Sql, joined, select
-from pentad.rooms.registers.query.tree import And, AsOf, Compare, Filter, In, Path, Scope
+from pentad.rooms.registers.query.tree import And, AsOf, Compare, Filter, In, Instant, Path, Scope
 from pentad.rooms.registers.query.words import search_expression
 
 _ORGANISATION: Path = ("@self", "organisation")
@@ -72,9 +72,9 @@ def source(
 
 def _each(parts: Parts, listed: In, rest: Filter | None) -> tuple[Sql, Sql, Filter | None]:
     """The values of a list, each looked up for itself where the dialect needs to be told so."""
-    texts = isinstance(listed.values[0], str)
-    value = value_of(parts, listed.path, "text" if texts else "number")
-    joining = parts.each_of(value, [one for one in dict.fromkeys(listed.values) if one is not None])
+    values = [one for one in dict.fromkeys(listed.values) if one is not None]
+    value = value_of(parts, listed.path, kind_of(values[0]))
+    joining = parts.each_of(value, [one.key if isinstance(one, Instant) else one for one in values])
     if joining is None:
         return Sql("objects"), condition(parts, listed), rest
     return *joining, rest

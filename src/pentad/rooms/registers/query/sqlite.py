@@ -6,14 +6,16 @@ from typing import Final
 
 from pentad.kernel.ports import Dialect, Value
 from pentad.rooms.registers.query.expressions import json_type, sqlite_place
+from pentad.rooms.registers.query.instants import key_sql
 from pentad.rooms.registers.query.sql import Sql, select
-from pentad.rooms.registers.query.tree import Bucket, Kind, Path, Scalar
+from pentad.rooms.registers.query.tree import Bucket, Instant, Kind, Path, Scalar
 
 _DAY_SHAPE: Final = "'[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'"
 _ELEMENT_TYPES: Final[dict[Kind, str]] = {
     "text": "'text'",
     "number": "'integer', 'real'",
     "boolean": "'true', 'false'",
+    "moment": "'text'",
 }
 
 
@@ -57,6 +59,8 @@ class SqliteParts:
     def has_element(self, path: Path, value: Scalar) -> Sql:
         if value is None or isinstance(value, bool):
             wanted = Sql("element.type = ?", ("null" if value is None else "true" if value else "false",))
+        elif isinstance(value, Instant):
+            wanted = Sql(f"{key_sql('sqlite', 'element.value')} = ?", (value.key,))
         else:
             types = _ELEMENT_TYPES["text" if isinstance(value, str) else "number"]
             wanted = Sql(f"element.type IN ({types}) AND element.value = ?", (value,))
@@ -96,7 +100,8 @@ class SqliteParts:
         return f"CASE {json_type('sqlite', path)} WHEN 'array' THEN json_extract({sqlite_place(path)}) END"
 
     def elements(self, array: str, kind: Kind) -> tuple[str, str]:
-        value = f"CASE WHEN element.type IN ({_ELEMENT_TYPES[kind]}) THEN element.value END"
+        read = key_sql("sqlite", "element.value") if kind == "moment" else "element.value"
+        value = f"CASE WHEN element.type IN ({_ELEMENT_TYPES[kind]}) THEN {read} END"
         return f"json_each({array}) AS element", value
 
     def portable(self, value: str) -> str:

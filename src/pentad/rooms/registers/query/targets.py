@@ -17,7 +17,7 @@ _MOST_SHOWN: Final = 30
 _LONGEST_NAME: Final = 1_000
 _DEEPEST: Final = 32
 
-DeclaredKind = Literal["text", "number", "boolean", "date"]
+DeclaredKind = Literal["text", "number", "boolean", "date", "moment"]
 
 
 class Declared(Protocol):
@@ -67,9 +67,12 @@ class Target:
     @property
     def described(self) -> str:
         """Its type in words, for an error."""
-        one = {"text": "text", "number": "a number", "boolean": "true or false", None: "a value"}[self.kind]
         if self.time:
             return "a time (ISO 8601)"
+        one = {
+            "text": "text", "number": "a number", "boolean": "true or false", "moment": "a time (ISO 8601)",
+            None: "a value",
+        }[self.kind]  # fmt: skip
         return f"an array ({one} each)" if self.many else "an object" if self.holds_object else one
 
 

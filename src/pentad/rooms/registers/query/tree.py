@@ -2,7 +2,8 @@
 
 Every filter is either true or false of an object, never unknown, so `Not` is exactly the rest:
 
-* Comparisons are typed: text meets only text (by bytes), a number only numbers, a truth value only truth values.
+* Comparisons are typed: text meets only text (by bytes), a number only numbers, a truth value only truth values, and
+  an instant only texts that say a moment, by when it is.
 * Null stands for "null or missing". `ne`, `In(negated)` and `Exists(False)` are the complements of their opposites.
 * `Like` and the text form of `Contains` take a-z and A-Z as the same letters; nothing else is folded.
 """
@@ -16,9 +17,19 @@ from pentad.search.documents import Retrieval
 Path = tuple[str | int, ...]
 """Property names from the outside in, an int for a place in an array. ("@self", "created") is metadata."""
 
-Scalar = str | int | float | bool | None
+
+@dataclass(frozen=True, slots=True, order=True)
+class Instant:
+    """A moment to compare date-times with: its key (see `instants`), and the text it is shown as."""
+
+    key: str
+    text: str = field(compare=False)
+
+
+Scalar = str | int | float | bool | Instant | None
 Comparison = Literal["eq", "ne", "gt", "gte", "lt", "lte"]
-Kind = Literal["text", "number", "boolean"]
+Kind = Literal["text", "number", "boolean", "moment"]
+"""How values compare. A moment is a text that says a date and a time; it compares by when that is."""
 Bucket = Literal["day", "week", "month", "quarter", "year"]
 Function = Literal["count", "sum", "avg", "min", "max", "distinct"]
 
@@ -120,7 +131,7 @@ class Ranges:
     name: str
     path: Path
     kind: Kind
-    bounds: tuple[str | int | float, ...]
+    bounds: tuple[str | int | float | Instant, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +142,7 @@ class Histogram:
     path: Path
     bucket: Bucket
     size: int = 100
+    kind: Kind = "text"
 
 
 Facet = Terms | Ranges | Histogram
@@ -215,7 +227,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class GroupKey:
-    """What objects are grouped by: a value, or the bucket of time it falls into."""
+    """What objects are grouped by: a value of a kind, or the bucket of time that it falls into."""
 
     name: str
     path: Path
