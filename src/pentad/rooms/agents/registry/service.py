@@ -1,0 +1,139 @@
+"""The registry: who may register, change and remove cards, and how they are found. Everybody may read cards.
+
+The agents that run here are in it by themselves; their cards are made, not kept, so they are always as the agents are.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from uuid import UUID
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import Conflict, Forbidden, NotFound
+from pentad.kernel.ids import uuid7
+from pentad.kernel.ports import Database, Transaction
+from pentad.kernel.principal import Principal
+from pentad.rooms.agents.registry import store
+from pentad.rooms.agents.registry.checking import checked
+from pentad.rooms.agents.registry.search import Wanted
+from pentad.rooms.agents.registry.store import Registered
+
+Hosts = Callable[[], Sequence[Registered]]
+MOST_AT_ONCE: Final = 250
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A page of cards, and how many there are in all."""
+
+    cards: Sequence[Registered]
+    total: int
+
+
+class CardRegistry:
+    """Cards over one store. `hosts` gives those of the agents that run in this process."""
+
+    def __init__(self, database: Database, clock: Clock, hosts: Hosts) -> None:
+        self._database = database
+        self._clock = clock
+        self._hosts = hosts
+
+    async def register(self, caller: Principal, card: Mapping[str, Any]) -> Registered:
+        """Keep a card; InvalidInput with every problem, Conflict where the readable id is taken."""
+        now = self._clock.now()
+        one = Registered(str(uuid7(self._clock)), caller.id, await _sound(card), True, now, now)
+        self._refuse_hosted(one)
+        await self._database.write(lambda transaction: store.put(transaction, one))
+        return one
+
+    async def update(
+        self, caller: Principal, card_id: str, changes: Mapping[str, Any] | None, is_active: bool | None = None
+    ) -> Registered:
+        """Replace the members that are given, check the whole again, and keep it. `is_active` brings back a card that
+        was removed, or removes it."""
+        old = await self._own(caller, card_id)
+        card = old.card if changes is None else await _sound({**old.card, **changes})
+        active = old.is_active if is_active is None else is_active
+        new = replace(old, card=card, is_active=active, updated_at=self._clock.now())
+        if active:
+            self._refuse_hosted(new)
+
+        def work(transaction: Transaction) -> None:
+            now = store.by_id(transaction, card_id)
+            if now is None or now.updated_at != old.updated_at or now.card != old.card:
+                raise Conflict(
+                    "Somebody else changed the card at the same time.", hint="Read it again, then change it."
+                )
+            store.put(transaction, new)
+
+        await self._database.write(work)
+        return new
+
+    async def remove(self, caller: Principal, card_id: str) -> None:
+        """Take a card out of the lists; it stays readable by its id, and its owner can bring it back."""
+        await self.update(caller, card_id, None, is_active=False)
+
+    async def get(self, card_id: str) -> Registered:
+        """A card by its id, removed ones too."""
+        for one in self._hosts():
+            if one.id == card_id:
+                return one
+        found = await self._database.read(lambda rows: store.by_id(rows, card_id)) if _is_uuid(card_id) else None
+        if found is None:
+            raise NotFound(f"There is no card {card_id[:80]!r}.", hint="Search the registry, or ask by readable id.")
+        return found
+
+    async def by_readable(self, readable_id: str) -> Registered:
+        """An active card by its readable id, in whatever case."""
+        wanted = readable_id.lower()
+        for one in self._hosts():
+            if one.facts.readable_id.lower() == wanted:
+                return one
+        found = await self._database.read(lambda rows: store.by_readable(rows, readable_id))
+        if found is None:
+            raise NotFound(f"No card has the readable id {readable_id[:200]!r}.", hint="Search the registry for it.")
+        return found
+
+    async def search(self, wanted: Wanted, *, limit: int = 100, offset: int = 0) -> Found:
+        """Hosted agents first, then what was registered, the last changed first."""
+        hosted = [one for one in self._hosts() if wanted.fits(one.facts, one.owner)]
+        shown = hosted[offset : offset + limit]
+        rest, start = limit - len(shown), max(0, offset - len(hosted))
+
+        def work(rows: Any) -> Found:
+            total = store.count(rows, wanted)
+            kept = store.page(rows, wanted, rest, start) if rest else []
+            return Found([*shown, *kept], total + len(hosted))
+
+        return await self._database.read(work)
+
+    async def _own(self, caller: Principal, card_id: str) -> Registered:
+        one = await self.get(card_id)
+        if one.hosted:
+            raise Forbidden(
+                "The card of an agent that runs here is made by the server.", hint="Change the agent itself."
+            )
+        if one.owner != caller.id and not caller.may("agents", "admin"):
+            raise Forbidden("The card belongs to somebody else.", hint="Only its owner or an administrator changes it.")
+        return one
+
+    def _refuse_hosted(self, one: Registered) -> None:
+        readable = one.facts.readable_id
+        if any(host.facts.readable_id.lower() == readable.lower() for host in self._hosts()):
+            raise Conflict(
+                f"The readable id {readable!r} belongs to an agent that runs here.", hint="Choose another readable id."
+            )
+
+
+async def _sound(card: Mapping[str, Any]) -> dict[str, Any]:
+    """The card as it will be kept, checked away from the event loop: the models are imported at first use."""
+    return await asyncio.to_thread(checked, card)
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True

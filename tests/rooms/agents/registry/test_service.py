@@ -1,0 +1,208 @@
+"""The registry over both stores: unique readable ids, owners, soft deletion, search."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pentad.kernel.clock import SystemClock
+from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceeded, NotFound
+from pentad.kernel.principal import Principal, role_scopes
+from pentad.rooms.agents.registry.search import Wanted
+from pentad.rooms.agents.registry.service import CardRegistry
+from pentad.rooms.agents.registry.store import Registered
+from pentad.storage.migration_files import STORAGE, MigrationSet
+from tests.rooms.agents.registry.cards import a2a_card, agentvault_card
+from tests.stores import Stores
+
+pytestmark = pytest.mark.anyio
+
+SETS = (STORAGE, MigrationSet("agents", "pentad.rooms.agents.schema"))
+ADA = Principal("user:ada", "ada", role_scopes("writer"))
+BEN = Principal("user:ben", "ben", role_scopes("writer"))
+ADMIN = Principal("user:root", "root", role_scopes("admin"))
+HOSTED = Registered(
+    "01900000-0000-7000-8000-000000000001", "", a2a_card("Echo", humanReadableId="pentad/echo", tags=["sea"]),
+    True, 1.0, 1.0, hosted=True,
+)  # fmt: skip
+
+
+class Ticking(SystemClock):
+    """A clock that is a second later whenever it is asked."""
+
+    __slots__ = ("at",)
+
+    def __init__(self) -> None:
+        self.at = 1_700_000_000.0
+
+    def now(self) -> float:
+        self.at += 1
+        return self.at
+
+
+@pytest.fixture
+def hosted() -> list[Registered]:
+    return []
+
+
+@pytest.fixture
+async def registry(stores: Stores, hosted: list[Registered]) -> AsyncIterator[CardRegistry]:
+    yield CardRegistry(await stores.open(SETS), Ticking(), lambda: hosted)
+
+
+async def names(registry: CardRegistry, wanted: Wanted, **page: int) -> list[str]:
+    return [one.facts.name for one in (await registry.search(wanted, **page)).cards]
+
+
+async def test_a_card_is_found_by_its_id_and_by_its_readable_id_in_any_case(registry: CardRegistry) -> None:
+    one = await registry.register(ADA, agentvault_card(readable="Acme/Weather"))
+
+    assert await registry.get(one.id) == one
+    assert await registry.by_readable("aCME/wEATHER") == one
+    assert one.card == agentvault_card(readable="Acme/Weather"), "kept as it came"
+
+
+async def test_a_readable_id_belongs_to_one_active_card(registry: CardRegistry) -> None:
+    first = await registry.register(ADA, agentvault_card())
+
+    with pytest.raises(Conflict) as taken:
+        await registry.register(BEN, agentvault_card(readable="ACME/weather"))
+    assert taken.value.details["card"] == first.id
+    await registry.remove(ADA, first.id)
+    second = await registry.register(BEN, agentvault_card(readable="ACME/weather"))
+    with pytest.raises(Conflict):
+        await registry.update(ADA, first.id, None, is_active=True)
+    assert (await registry.by_readable("acme/weather")).id == second.id
+
+
+async def test_what_is_removed_is_in_no_list_but_readable_by_id_and_can_come_back(registry: CardRegistry) -> None:
+    one = await registry.register(ADA, agentvault_card())
+    await registry.remove(ADA, one.id)
+
+    assert await names(registry, Wanted()) == []
+    assert (await registry.get(one.id)).is_active is False
+    with pytest.raises(NotFound):
+        await registry.by_readable("acme/weather")
+    assert await names(registry, Wanted(active_only=False)) == ["Weather"]
+    await registry.update(ADA, one.id, None, is_active=True)
+    assert await names(registry, Wanted()) == ["Weather"]
+
+
+async def test_an_update_replaces_members_and_is_checked_as_a_whole(registry: CardRegistry) -> None:
+    one = await registry.register(ADA, agentvault_card(tags=["wind"]))
+
+    changed = await registry.update(ADA, one.id, {"name": "Storm", "tags": ["storm"]})
+
+    assert changed.card == agentvault_card(tags=["storm"]) | {"name": "Storm"}
+    assert changed.updated_at > one.updated_at
+    assert await names(registry, Wanted(tags=("storm",))) == ["Storm"]
+    assert await names(registry, Wanted(tags=("wind",))) == []
+    with pytest.raises(InvalidInput) as refused:
+        await registry.update(ADA, one.id, {"authSchemes": []})
+    assert [problem["path"] for problem in refused.value.details["problems"]] == ["/authSchemes"]
+    assert (await registry.get(one.id)).card == changed.card
+
+
+async def test_only_the_owner_or_an_administrator_changes_a_card(registry: CardRegistry) -> None:
+    one = await registry.register(ADA, agentvault_card())
+
+    with pytest.raises(Forbidden):
+        await registry.update(BEN, one.id, {"name": "Mine"})
+    with pytest.raises(Forbidden):
+        await registry.remove(BEN, one.id)
+    assert (await registry.update(ADMIN, one.id, {"name": "Ours"})).owner == "user:ada"
+
+
+@pytest.mark.parametrize("card_id", ["no uuid", "01900000-0000-7000-8000-00000000ffff"])
+async def test_an_unknown_card_is_not_found(registry: CardRegistry, card_id: str) -> None:
+    with pytest.raises(NotFound):
+        await registry.get(card_id)
+
+
+async def test_a_card_larger_than_the_limit_is_refused(registry: CardRegistry) -> None:
+    with pytest.raises(LimitExceeded):
+        await registry.register(ADA, agentvault_card(description="x" * 300_000))
+
+
+CARDS: Sequence[dict[str, Any]] = (
+    agentvault_card(
+        "Weather",
+        tags=["sea", "forecast"],
+        capabilities={"a2aVersion": "0.2", "mcpVersion": "1.0", "teeDetails": {"type": "AMD SEV-SNP"}},
+    ),
+    agentvault_card("Ledger_100%", "acme/ledger", tags=["money"], authSchemes=[{"scheme": "none"}]),
+    a2a_card(
+        capabilities={"extensions": [{"uri": "https://pentad.example/mcp-context/v1"}]},
+        securitySchemes={"key": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}},
+    ),
+)
+
+
+SEARCHES: Sequence[tuple[Wanted, list[str]]] = (
+    (Wanted(), ["Tide Table", "Ledger_100%", "Weather"]),
+    (Wanted(words="COAST weather"), ["Weather"]),
+    (Wanted(words="coast water"), []),
+    (Wanted(phrase="for the towns"), ["Ledger_100%", "Weather"]),
+    (Wanted(phrase="_100%"), ["Ledger_100%"]),
+    (Wanted(phrase="r_1__%"), []),
+    (Wanted(tags=("sea",)), ["Tide Table", "Weather"]),
+    (Wanted(tags=("sea", "forecast")), ["Weather"]),
+    (Wanted(tags=("Sea",)), []),
+    (Wanted(has_tee=True), ["Weather"]),
+    (Wanted(has_tee=False), ["Tide Table", "Ledger_100%"]),
+    (Wanted(tee_type="amd sev-snp"), ["Weather"]),
+    (Wanted(has_mcp=True), ["Tide Table", "Weather"]),
+    (Wanted(has_mcp=False), ["Ledger_100%"]),
+    (Wanted(skill="TIDES"), ["Tide Table"]),
+    (Wanted(auth_scheme="none"), ["Ledger_100%"]),
+    (Wanted(auth_scheme="bearer"), ["Tide Table"]),
+    (Wanted(auth_scheme="APIKEY"), ["Weather"]),
+    (Wanted(dialect="agentvault"), ["Ledger_100%", "Weather"]),
+    (Wanted(dialect="1.0"), ["Tide Table"]),
+    (Wanted(extension="https://pentad.example/mcp-context/v1"), ["Tide Table"]),
+    (Wanted(owner="user:ada"), ["Tide Table", "Ledger_100%", "Weather"]),
+    (Wanted(owner="user:ben"), []),
+)
+
+
+async def test_cards_are_found_by_everything_they_say_in_the_store_and_in_memory_alike(
+    registry: CardRegistry, hosted: list[Registered]
+) -> None:
+    kept = [await registry.register(ADA, card) for card in CARDS]
+    in_store = [await names(registry, wanted) for wanted, _ in SEARCHES]
+    for one in kept:
+        await registry.remove(ADA, one.id)
+    hosted += [replace(one, hosted=True) for one in reversed(kept)]
+    in_memory = [await names(registry, wanted) for wanted, _ in SEARCHES]
+
+    assert in_store == [found for _, found in SEARCHES]
+    assert in_memory == in_store
+
+
+async def test_pages_go_over_hosted_agents_and_registered_ones_without_gap_or_double(
+    registry: CardRegistry, hosted: list[Registered]
+) -> None:
+    hosted += [HOSTED, replace(HOSTED, id="2", card=a2a_card("Proxy", humanReadableId="pentad/proxy"))]
+    for number in range(3):
+        await registry.register(ADA, agentvault_card(f"N{number}", f"acme/n{number}"))
+    whole = await names(registry, Wanted())
+
+    assert whole == ["Echo", "Proxy", "N2", "N1", "N0"]
+    for size in (1, 2, 3, 5):
+        pages = [await registry.search(Wanted(), limit=size, offset=at) for at in range(0, 6, size)]
+        assert [one.facts.name for page in pages for one in page.cards] == whole
+        assert {page.total for page in pages} == {5}
+
+
+async def test_the_cards_of_hosted_agents_are_there_by_themselves_and_nobody_takes_their_id(
+    registry: CardRegistry, hosted: list[Registered]
+) -> None:
+    hosted.append(HOSTED)
+
+    assert await registry.by_readable("PENTAD/echo") == HOSTED
+    assert await registry.get(HOSTED.id) == HOSTED
+    with pytest.raises(Conflict):
+        await registry.register(ADA, agentvault_card(readable="Pentad/Echo"))
+    with pytest.raises(Forbidden):
+        await registry.update(ADMIN, HOSTED.id, {"name": "Mine"})
