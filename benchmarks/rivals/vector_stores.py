@@ -1,9 +1,9 @@
 """The rivals' side of the vector benchmark, run by an interpreter of their own: sqlite-vec and LanceDB.
 
-`vector_stores.py VECTORS.npy QUESTIONS.npy SIZE` prints, for each way to search, the median milliseconds of a
-search for ten, the vectors written a second and the recall. Both engines scan exactly; LanceDB also searches through an
-index where it pays, with as few partitions as give a recall of .99. Both get their vectors as they like them best:
-sqlite-vec in one transaction, LanceDB in large Arrow batches.
+`vector_stores.py VECTORS.npy QUESTIONS.npy SIZE` prints, for each way to search, the median milliseconds of a search for
+ten, the vectors written a second and the recall. Both engines scan exactly; LanceDB also searches through an index where
+it pays, at the fastest of several settings with a recall of .99, or the best recall if none has that. Both get their
+vectors as they like them best: sqlite-vec in one transaction, LanceDB in large Arrow batches.
 """
 
 import json
@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -22,8 +23,8 @@ _EXACT_QUESTIONS: Final = 10
 """An exact scan takes long at a million, and its recall is 1 anyway."""
 _AT_ONCE: Final = 50_000
 _WORTH_AN_INDEX: Final = 100_000
-_PROBES: Final = (10, 20, 40, 80, 160)
-_REFINED: Final = 10
+_PROBES: Final = (20, 40, 80, 160)
+_REFINED: Final = (10, 50, 100)
 _ENOUGH: Final = 0.99
 
 Ask = Callable[[Any], list[int]]
@@ -100,10 +101,10 @@ def lancedb(task: Task, folder: Path) -> Iterator[Result]:
     table = engine.connect(str(folder / "lance")).create_table("vectors", _batches(task.rows))
     written = time.perf_counter() - start
 
-    def asking(**settings: int) -> Ask:
+    def asking(probes: int = 0, refined: int = 0) -> Ask:
         def ask(question: Any) -> list[int]:
             query = table.search(question).distance_type("dot").select(["id", "_distance"]).limit(10)
-            query = query.nprobes(settings["probes"]).refine_factor(_REFINED) if settings else query
+            query = query.nprobes(probes).refine_factor(refined) if probes else query
             return query.to_arrow()["id"].to_pylist()
 
         return ask
@@ -117,11 +118,14 @@ def lancedb(task: Task, folder: Path) -> Iterator[Result]:
     start = time.perf_counter()
     table.create_index("vector", config=IvfPq(distance_type="dot"))
     indexed = time.perf_counter() - start
-    for probes in _PROBES:
-        took, recall = task.asked(asking(probes=probes), len(task.questions))
-        if recall >= _ENOUGH:
-            break
-    remark = f"IVF_PQ, {probes} probes, refined {_REFINED} times: recall {recall:.3f}"
+    say("LanceDB: asking through it")
+    tried = [
+        (task.asked(asking(probes, refined), len(task.questions)), probes, refined)
+        for refined, probes in product(_REFINED, _PROBES)
+    ]
+    good = [one for one in tried if one[0][1] >= _ENOUGH]
+    (took, recall), probes, refined = min(good) if good else max(tried, key=lambda one: one[0][1])
+    remark = f"{probes} probes, refined {refined} times: recall {recall:.3f}"
     yield Result("LanceDB, IVF_PQ", took, len(task.rows) / (written + indexed), recall, remark)
 
 

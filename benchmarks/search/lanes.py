@@ -7,7 +7,7 @@ alone. Writing counts until everything is ready to be asked: lists merged, files
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -84,12 +84,11 @@ class Store:
         return self.folder / "search"
 
 
-async def grown(sizes: Sequence[int], rows: Vectors, asked: Vectors, effort: Effort) -> list[Lane]:
-    """Every size in turn."""
+async def grown(sizes: Sequence[int], rows: Vectors, asked: Vectors, effort: Effort) -> AsyncIterator[Lane]:
+    """Every size in turn; the store grows on when the next one is asked for."""
     settings = load_settings({})
     fetcher = HttpFetcher(settings.fetch)
     real = open_embedder(settings.search.embedder, settings.model_folders(), settings.remote_embedder(), fetcher)
-    lanes: list[Lane] = []
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
         database = await open_database(None, Path(folder))
         try:
@@ -103,14 +102,13 @@ async def grown(sizes: Sequence[int], rows: Vectors, asked: Vectors, effort: Eff
                 await _beside_a_scan(lane, store, rows, asked)
                 await _whole(lane, store, asked, effort)
                 lane.embedded = real is not None
-                lanes.append(lane)
                 say(f"  vectors {lane.vector:.1f} ms, a scan {lane.exact:.1f} ms, beyond {lane.beyond:.1f} ms")
+                yield lane
         finally:
             await database.close()
             await fetcher.close()
             if real is not None:
                 real.close()
-    return lanes
 
 
 async def _vectors_alone(rows: Vectors, asked: Vectors, size: int) -> float:

@@ -46,8 +46,12 @@ def _measured(effort: Effort, python: Path) -> list[tuple[Lane, Results]]:
     asked = questions(rows, effort.rounds * PER_ROUND)
     place = CACHE / "search" / "questions.npy"
     np.save(place, asked)
-    lanes = asyncio.run(grown(sizes, rows, asked, effort))
-    return [(lane, _rivals(python, (file, place), lane.size)) for lane in lanes]
+
+    async def each() -> list[tuple[Lane, Results]]:
+        # The rivals come right after each size, so that all of it is measured under the same circumstances.
+        return [(lane, _rivals(python, (file, place), lane.size)) async for lane in grown(sizes, rows, asked, effort)]
+
+    return asyncio.run(each())
 
 
 def _rivals(python: Path, files: Sequence[Path], size: int) -> Results:
