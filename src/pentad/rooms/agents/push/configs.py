@@ -1,0 +1,95 @@
+"""Push configurations: set, shown, listed and deleted by the owner of the task they are about.
+
+An address is checked when it is set (a URL the fetcher could use at all) and again at every delivery, where the fetcher
+decides which hosts may be reached. Tokens and credentials are given back only as their owner set them.
+"""
+
+import re
+from typing import Final
+
+import msgspec
+
+from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound
+from pentad.kernel.ids import opaque_id
+from pentad.kernel.ports import Transaction
+from pentad.kernel.principal import Principal
+from pentad.net.urls import parse as parse_url
+from pentad.rooms.agents.push.store import configs_of, delete_config, insert_config, recount
+from pentad.rooms.agents.tasks.keeping import Keeping
+from pentad.rooms.agents.tasks.model import PushConfig
+
+MOST: Final = 10
+"""Configurations one task may have."""
+
+_FIELD: Final = re.compile(r"[\x20-\x7e]{1,4000}")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
+_ID: Final = re.compile(r"[\x21-\x7e]{1,200}")
+
+
+def checked(config: PushConfig) -> PushConfig:
+    """The configuration, with an id if it had none; InvalidInput for what could never be delivered."""
+    parse_url(config.url)
+    for name, value, pattern in (
+        ("id", config.id or None, _ID),
+        ("token", config.token, _FIELD),
+        ("authentication scheme", config.scheme, _SCHEME),
+        ("credentials", config.credentials, _FIELD),
+    ):
+        if value is not None and not pattern.fullmatch(value):
+            raise InvalidInput(
+                f"The {name} of the push configuration cannot be sent in a header.",
+                hint="Use visible ASCII characters.",
+                details={"reason": "bad-push-config"},
+            )
+    return config if config.id else msgspec.structs.replace(config, id=opaque_id(size=12))
+
+
+class PushConfigs:
+    """The configurations of tasks, for their owners."""
+
+    def __init__(self, keeping: Keeping) -> None:
+        self._keeping = keeping
+
+    async def set(self, caller: Principal, task_id: str, config: PushConfig) -> PushConfig:
+        """Tell an address of what happens to the task from now on."""
+        config = checked(config)
+        await self._keeping.owned(caller, task_id)
+        now = self._keeping.now()
+
+        def work(transaction: Transaction) -> None:
+            known = configs_of(transaction, task_id)
+            if len(known) >= MOST and all(one.config.id != config.id for one in known):
+                raise LimitExceeded(
+                    f"The task has {MOST} push configurations, the most it may have.",
+                    hint="Delete one first.",
+                    details={"reason": "too-many-push-configs"},
+                )
+            told = transaction.value("SELECT seq FROM agent_tasks WHERE id = ?", task_id)
+            insert_config(transaction, task_id, config, told=int(told), now=now)
+            recount(transaction, task_id)
+
+        await self._keeping.database.write(work)
+        self._keeping.push_due()
+        return config
+
+    async def get(self, caller: Principal, task_id: str, config_id: str | None = None) -> PushConfig:
+        """One configuration; without an id the first."""
+        for one in await self.list(caller, task_id):
+            if config_id is None or one.id == config_id:
+                return one
+        raise _unknown(config_id)
+
+    async def list(self, caller: Principal, task_id: str) -> list[PushConfig]:
+        await self._keeping.owned(caller, task_id)
+        found = await self._keeping.database.read(lambda rows: configs_of(rows, task_id))
+        return [one.config for one in found]
+
+    async def delete(self, caller: Principal, task_id: str, config_id: str) -> None:
+        await self._keeping.owned(caller, task_id)
+        if not await self._keeping.database.write(lambda transaction: delete_config(transaction, task_id, config_id)):
+            raise _unknown(config_id)
+
+
+def _unknown(config_id: str | None) -> NotFound:
+    name = "no push configuration" if config_id is None else f"no push configuration {config_id[:100]!r}"
+    return NotFound(f"The task has {name}.", details={"reason": "push-config-not-found"})

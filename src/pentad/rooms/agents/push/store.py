@@ -1,0 +1,99 @@
+"""Push configurations in SQL: where to tell somebody, how far they have been told, and when to try next.
+
+`told` moves only forward and only by the process that has the lease, so a configuration is told of every event, in
+order, at least once. What is due is marked in the transaction that appends the event, so nothing due is ever forgotten.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from pentad.kernel.ports import Row, Rows, Transaction
+from pentad.rooms.agents.tasks.model import PushConfig
+
+_DECODE: Final = msgspec.json.Decoder(PushConfig).decode
+_COLUMNS: Final = "task, id, config, told, attempt, problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Pushing:
+    """A configuration with how it fares."""
+
+    task: str
+    config: PushConfig
+    told: int
+    attempt: int
+    problem: str | None
+
+
+def insert_config(transaction: Transaction, task_id: str, config: PushConfig, *, told: int, now: float) -> None:
+    """Keep a configuration, or put it in the place of the one with its id."""
+    body = msgspec.json.encode(config)
+    transaction.run(
+        "INSERT INTO agent_pushes (task, id, config, told, attempt, due_at, leased_until, problem, created_at)"
+        " VALUES (?, ?, ?, ?, 0, ?, 0, NULL, ?) ON CONFLICT (task, id) DO UPDATE"
+        " SET config = excluded.config, attempt = 0, problem = NULL, due_at = excluded.due_at",
+        task_id, config.id, body, told, now, now,
+    )  # fmt: skip
+
+
+def recount(transaction: Transaction, task_id: str) -> None:
+    """Tell the task's row how many there are; appends look only there."""
+    transaction.run(
+        "UPDATE agent_tasks SET pushes = (SELECT count(*) FROM agent_pushes WHERE task = ?) WHERE id = ?",
+        task_id, task_id,
+    )  # fmt: skip
+
+
+def configs_of(rows: Rows, task_id: str) -> list[Pushing]:
+    found = rows.all(f"SELECT {_COLUMNS} FROM agent_pushes WHERE task = ? ORDER BY created_at, id", task_id)  # noqa: S608  column names
+    return [_pushing(row) for row in found]
+
+
+def delete_config(transaction: Transaction, task_id: str, config_id: str) -> bool:
+    gone = transaction.run("DELETE FROM agent_pushes WHERE task = ? AND id = ?", task_id, config_id)
+    recount(transaction, task_id)
+    return bool(gone)
+
+
+def lease_due(transaction: Transaction, now: float, until: float, most: int) -> list[Pushing]:
+    """Take what is due and nobody else is telling."""
+    found = transaction.all(
+        f"SELECT {_COLUMNS} FROM agent_pushes WHERE due_at <= ? AND leased_until <= ? ORDER BY due_at LIMIT ?",  # noqa: S608  column names
+        now, now, most,
+    )  # fmt: skip
+    due = [_pushing(row) for row in found]
+    transaction.run_many(
+        "UPDATE agent_pushes SET leased_until = ? WHERE task = ? AND id = ?",
+        [(until, one.task, one.config.id) for one in due],
+    )
+    return due
+
+
+def next_due(rows: Rows) -> float | None:
+    """When somebody should look again."""
+    found = rows.value(
+        "SELECT min(CASE WHEN leased_until > due_at THEN leased_until ELSE due_at END) FROM agent_pushes"
+        " WHERE due_at IS NOT NULL"
+    )
+    return None if found is None else float(found)
+
+
+def settle(
+    transaction: Transaction, one: Pushing, *, told: int, attempt: int, problem: str | None, due_at: float | None
+) -> None:
+    """Write down how far somebody has been told, and give the lease back; what came meanwhile is due at once."""
+    if due_at is None and problem is None:
+        newest = transaction.value("SELECT seq FROM agent_tasks WHERE id = ?", one.task)
+        due_at = 1.0 if newest is not None and newest > told else None
+    transaction.run(
+        "UPDATE agent_pushes SET told = ?, attempt = ?, problem = ?, leased_until = 0, due_at = ?"
+        " WHERE task = ? AND id = ?",
+        told, attempt, problem, due_at, one.task, one.config.id,
+    )  # fmt: skip
+
+
+def _pushing(row: Row) -> Pushing:
+    task, _, config, told, attempt, problem = row
+    return Pushing(task, _DECODE(config), told, attempt, problem)

@@ -1,0 +1,27 @@
+"""A caller as bytes beside the lease, so that a turn which has to run again runs with the rights it was begun with."""
+
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+
+from pentad.kernel.principal import ANONYMOUS, Principal
+
+_DECODE: Final = msgspec.json.Decoder().decode
+
+
+@lru_cache(1_024)
+def _packed(caller: Principal) -> bytes:
+    return msgspec.json.encode([caller.id, caller.name, sorted(caller.scopes), caller.kind])
+
+
+def packed(caller: Principal) -> bytes:
+    return _packed(caller)
+
+
+def unpacked(stored: bytes | None) -> Principal:
+    """The caller that was packed; nobody where none was."""
+    if stored is None:
+        return ANONYMOUS
+    found: Any = _DECODE(stored)
+    return Principal(found[0], found[1], frozenset(found[2]), found[3])

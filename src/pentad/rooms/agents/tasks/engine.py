@@ -1,0 +1,181 @@
+"""The task engine: what dialects, tools and push call. It knows no wire format.
+
+A send creates a task or continues one; the agent runs in the process that took the send, under a lease. Everything an
+agent says is in the log before anybody sees it, a task is visible to its owner only, and any process serves any task:
+waiting, following and canceling go through the log and the hub, wherever the agent runs.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.ports import Database
+from pentad.kernel.principal import Principal
+from pentad.rooms.agents.agents.contract import Hosted
+from pentad.rooms.agents.push.configs import PushConfigs
+from pentad.rooms.agents.tasks.keeping import Contexts, Keeping, plain_context
+from pentad.rooms.agents.tasks.limits import TaskLimits
+from pentad.rooms.agents.tasks.listing import Listing, list_heads
+from pentad.rooms.agents.tasks.model import Dialect, Event, Json, Message, PushConfig, StatusEvent, Task, TaskPage
+from pentad.rooms.agents.tasks.recovery import Recovery
+from pentad.rooms.agents.tasks.refusals import not_cancelable
+from pentad.rooms.agents.tasks.sending import Sending
+from pentad.rooms.agents.tasks.states import INTERRUPTED, TERMINAL
+from pentad.rooms.agents.tasks.waiting import LOOK_AGAIN_SECONDS, look_again, rested
+
+
+class Tasks:
+    """One process's engine on a store. `open` and `close` it with the room."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        agents: Mapping[str, Hosted],
+        limits: TaskLimits | None = None,
+        *,
+        contexts: Contexts = plain_context,
+    ) -> None:
+        limits = limits or TaskLimits()
+        self.agents = agents
+        self.limits = limits
+        self._keeping = Keeping(database, clock, limits, contexts)
+        self._sending = Sending(self._keeping, agents, limits)
+        self._recovery = Recovery(self._keeping, self._sending, agents, limits)
+        self.push = PushConfigs(self._keeping)
+
+    async def open(self) -> None:
+        """Hear what other processes append, and take over what a process that is gone has left."""
+        self._keeping.listen()
+        self._recovery.start()
+
+    async def close(self) -> None:
+        """Stop every run; what is not over is left to the next process, at once."""
+        await self._recovery.stop()
+        await self._keeping.stop()
+
+    async def send(
+        self,
+        caller: Principal,
+        agent: str,
+        message: Message,
+        *,
+        dialect: Dialect,
+        wait: bool = True,
+        task_id: str | None = None,
+        context_id: str | None = None,
+        metadata: Json | None = None,
+        push: PushConfig | None = None,
+    ) -> Task | Message:
+        """A new task, or (`task_id`) the next turn of one. `wait` returns where the task rests, else at once."""
+        if task_id is None:
+            return await self._sending.begin(
+                caller, agent, message, dialect=dialect, context_id=context_id, metadata=metadata, push=push, wait=wait
+            )
+        task = await self._keeping.owned(caller, task_id, agent)
+        if push is not None:
+            await self.push.set(caller, task_id, push)
+        with self._keeping.hub.following(task_id) as follower:
+            after = await self._sending.proceed(caller, task, message, context_id=context_id)
+            if wait:
+                return await rested(self._keeping, follower, task_id, after)
+        return await self._keeping.task(task_id, at_least=after)
+
+    async def start(
+        self,
+        caller: Principal,
+        agent: str,
+        message: Message,
+        *,
+        dialect: Dialect,
+        task_id: str | None = None,
+        context_id: str | None = None,
+        metadata: Json | None = None,
+        push: PushConfig | None = None,
+    ) -> Task | Message:
+        """As `send`, for whoever follows from the beginning: the task as it was before the agent did anything.
+
+        `follow(after=task.seq)` gives everything that came and comes since, however fast the agent was.
+        """
+        if task_id is None:
+            return await self._sending.begin(
+                caller, agent, message, dialect=dialect, context_id=context_id, metadata=metadata, push=push, wait=None
+            )
+        task = await self._keeping.owned(caller, task_id, agent)
+        if push is not None:
+            await self.push.set(caller, task_id, push)
+        after = await self._sending.proceed(caller, task, message, context_id=context_id)
+        return await self._keeping.task_at(task_id, after)
+
+    async def get(self, caller: Principal, task_id: str, *, agent: str | None = None) -> Task:
+        """The task as it is now."""
+        return await self._keeping.owned(caller, task_id, agent)
+
+    async def cancel(self, caller: Principal, task_id: str, *, agent: str | None = None) -> Task:
+        """End a task wherever it runs; Conflict (`not-cancelable`) when it is over."""
+        task = await self._keeping.owned(caller, task_id, agent)
+        if task.state in TERMINAL or not await self._sending.lets_go(task):
+            raise not_cancelable(task.state)
+        appended = await self._keeping.append(task_id, [StatusEvent("canceled")], claim="release")
+        if appended is None:
+            raise not_cancelable((await self._keeping.owned(caller, task_id)).state)
+        return await self._keeping.task(task_id, at_least=appended.events[-1].seq)
+
+    async def list(
+        self,
+        caller: Principal,
+        *,
+        context_id: str | None = None,
+        state: str | None = None,
+        agent: str | None = None,
+        since: float | None = None,
+        page_size: int = 50,
+        cursor: str | None = None,
+    ) -> TaskPage:
+        """The caller's tasks, the one that changed last first."""
+        wanted = Listing(caller.id, context_id, state, agent, since, page_size, cursor)
+        found = await self._keeping.database.read(lambda rows: list_heads(rows, wanted))
+        tasks = await self._keeping.tasks(found.heads)
+        return TaskPage(tasks=tasks, total=found.total, next=found.next)
+
+    async def follow(
+        self,
+        caller: Principal,
+        task_id: str,
+        *,
+        after: int | None = None,
+        agent: str | None = None,
+        rest: bool = False,
+    ) -> AsyncGenerator[Event | Task]:
+        """The task as it is and then its events (`after` None), or the events after a number; ends with the task.
+
+        With `rest` it also ends where the task waits for the caller.
+        """
+        keeping = self._keeping
+        with keeping.hub.following(task_id) as follower:
+            task = await keeping.owned(caller, task_id, agent)
+            follower.told(task.seq)
+            if after is None:
+                yield task
+            elif after > task.seq or after < 0:
+                raise InvalidInput(
+                    f"The task has {task.seq} events; there is no event {after}.",
+                    hint="Leave it out to begin with the task as it is.",
+                    details={"reason": "no-such-event"},
+                )
+            seen = task.seq if after is None else after
+            if seen == task.seq and (task.state in TERMINAL or (rest and task.state in INTERRUPTED)):
+                return
+            while True:
+                for event in await keeping.events_since(task_id, seen) if follower.latest > seen else ():
+                    yield event
+                    seen = event.seq
+                    if _ends(event, rest=rest and seen >= follower.latest):
+                        return
+                if not await follower.news(seen, LOOK_AGAIN_SECONDS):
+                    await look_again(keeping, follower, task_id)
+
+
+def _ends(event: Event, *, rest: bool) -> bool:
+    body = event.body
+    return isinstance(body, StatusEvent) and (body.state in TERMINAL or (rest and body.state in INTERRUPTED))

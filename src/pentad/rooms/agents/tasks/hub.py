@@ -1,0 +1,124 @@
+"""Who follows which task in this process, and the newest events of each, shared by all that follow.
+
+Followers have no queue of their own: each has a position, and takes what comes after it from the task's ring, or, when
+the ring no longer reaches back that far or the event came from another process, from the log. So nothing is lost, and
+nothing grows with the slowness of a reader. Only committed events come in here.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Final
+
+from pentad.rooms.agents.tasks.model import Event
+
+_RING_EVENTS: Final = 512
+_ALL_BYTES: Final = 32 * 1024 * 1024
+_ALL_TASKS: Final = 2_048
+
+
+class Follower:
+    """One reader's interest in one task; `latest` is the newest event it knows to exist."""
+
+    __slots__ = ("_waiting", "latest")
+
+    def __init__(self) -> None:
+        self.latest = 0
+        self._waiting: asyncio.Future[None] | None = None
+
+    def told(self, seq: int) -> None:
+        self.latest = max(self.latest, seq)
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    async def news(self, after: int, seconds: float) -> bool:
+        """Whether there is an event after this one; waits for it no longer than that."""
+        if self.latest > after:
+            return True
+        self._waiting = asyncio.get_running_loop().create_future()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._waiting
+        self._waiting = None
+        return self.latest > after
+
+
+class _Ring:
+    __slots__ = ("events", "size")
+
+    def __init__(self) -> None:
+        self.events: deque[Event] = deque()
+        self.size = 0
+
+
+class Hub:
+    """The followers of this process and the rings they read from."""
+
+    def __init__(self) -> None:
+        self._followers: dict[str, set[Follower]] = {}
+        self._rings: OrderedDict[str, _Ring] = OrderedDict()
+        self._size = 0
+
+    @contextmanager
+    def following(self, task_id: str) -> Generator[Follower]:
+        """Be told of a task's events while the block runs; enter it before reading the log, or one may be missed."""
+        follower = Follower()
+        self._followers.setdefault(task_id, set()).add(follower)
+        try:
+            yield follower
+        finally:
+            others = self._followers[task_id]
+            others.discard(follower)
+            if not others:
+                del self._followers[task_id]
+
+    def publish(self, task_id: str, events: Sequence[Event], size: int) -> None:
+        """Events this process has committed; of two commits the later may be published first."""
+        ring = self._rings.get(task_id)
+        if ring is None:
+            ring = self._rings[task_id] = _Ring()
+            if len(self._rings) > _ALL_TASKS:
+                self._evict()
+        else:
+            self._rings.move_to_end(task_id)
+        kept = ring.events
+        if kept and kept[-1].seq + 1 != events[0].seq:
+            kept.clear()  # a gap: events of another process lie between, or two commits came in the wrong order
+            self._size -= ring.size
+            ring.size = 0
+        kept.extend(events)
+        ring.size += size
+        self._size += size
+        if len(kept) > _RING_EVENTS:
+            self._shorten(ring)
+        while self._size > _ALL_BYTES and self._rings:
+            self._evict()
+        self.tell(task_id, events[-1].seq)
+
+    def tell(self, task_id: str, seq: int) -> None:
+        """There is an event of this number now, wherever it was made."""
+        for follower in self._followers.get(task_id, ()):
+            follower.told(seq)
+
+    def after(self, task_id: str, seq: int) -> list[Event] | None:
+        """The events after that one as far as the ring has them; None where only the log can say."""
+        ring = self._rings.get(task_id)
+        if ring is None or not ring.events or ring.events[0].seq > seq + 1:
+            return None
+        skipped = seq + 1 - ring.events[0].seq
+        if skipped >= len(ring.events):
+            return None
+        return [ring.events[position] for position in range(skipped, len(ring.events))]
+
+    def _shorten(self, ring: _Ring) -> None:
+        """Drop the older half, and with it (as sizes are known for all together) half of the size."""
+        for _ in range(len(ring.events) - _RING_EVENTS // 2):
+            ring.events.popleft()
+        dropped = ring.size // 2
+        ring.size -= dropped
+        self._size -= dropped
+
+    def _evict(self) -> None:
+        _, ring = self._rings.popitem(last=False)
+        self._size -= ring.size

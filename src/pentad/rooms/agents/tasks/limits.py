@@ -1,0 +1,43 @@
+"""The limits of the engine, from the room's settings (`[rooms.agents]`, `PENTAD_AGENTS_*`)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from pentad.kernel.errors import Misconfigured
+from pentad.rooms.agents.tasks.log import Bounds
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLimits:
+    """Defaults that suit a team; all are counts, bytes or seconds."""
+
+    message_bytes: int = 1024 * 1024
+    artifact_bytes: int = 4 * 1024 * 1024
+    task_bytes: int = 64 * 1024 * 1024
+    task_messages: int = 1_000
+    open_tasks: int = 1_000
+    tasks: int = 1_000_000
+    lease_seconds: float = 30.0
+    orphan_seconds: float = 600.0
+    """How long a task of an agent nobody hosts any more is left before it is said to have failed."""
+
+    @property
+    def bounds(self) -> Bounds:
+        return Bounds(self.task_messages, self.task_bytes)
+
+
+def task_limits(settings: Mapping[str, Any]) -> TaskLimits:
+    """The limits the operator set, on top of the defaults."""
+    given: dict[str, Any] = {}
+    for one in fields(TaskLimits):
+        if one.name not in settings:
+            continue
+        kind = float if one.name.endswith("_seconds") else int
+        try:
+            given[one.name] = kind(settings[one.name])
+        except (TypeError, ValueError):
+            raise Misconfigured(f"rooms.agents.{one.name} is not a number.") from None
+        if given[one.name] <= 0:
+            raise Misconfigured(f"rooms.agents.{one.name} has to be more than 0.")
+    return TaskLimits(**given)

@@ -1,0 +1,205 @@
+"""Begins turns: makes a task or appends to one, and starts the agent's run.
+
+The hot path is an agent that answers at once: it takes its first step before anything is written, so the task and all
+its events are one transaction. Everything else is stored at that first pause, under a lease, and goes on from there.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import msgspec
+
+from pentad.kernel.ids import uuid7
+from pentad.kernel.ports import Transaction
+from pentad.kernel.principal import Principal
+from pentad.rooms.agents.agents.contract import Hosted
+from pentad.rooms.agents.push.store import insert_config
+from pentad.rooms.agents.tasks import log
+from pentad.rooms.agents.tasks.allowances import Allowances
+from pentad.rooms.agents.tasks.callers import packed
+from pentad.rooms.agents.tasks.keeping import Keeping
+from pentad.rooms.agents.tasks.limits import TaskLimits
+from pentad.rooms.agents.tasks.log import Appended, Encoded, encoded
+from pentad.rooms.agents.tasks.model import (
+    Dialect,
+    Event,
+    Json,
+    Message,
+    MessageEvent,
+    PushConfig,
+    StatusEvent,
+    Task,
+    folded,
+)
+from pentad.rooms.agents.tasks.refusals import (
+    agent_not_found,
+    context_mismatch,
+    empty_message,
+    message_too_large,
+    task_terminal,
+)
+from pentad.rooms.agents.tasks.running import Run
+from pentad.rooms.agents.tasks.states import RESTING, TERMINAL
+from pentad.rooms.agents.tasks.waiting import rested
+
+
+class Sending:
+    """The sends of one process."""
+
+    def __init__(self, keeping: Keeping, agents: Mapping[str, Hosted], limits: TaskLimits) -> None:
+        self._keeping = keeping
+        self._agents = agents
+        self._limits = limits
+        self._allowances = Allowances(keeping.database, keeping.clock, most_open=limits.open_tasks, most=limits.tasks)
+
+    async def begin(
+        self,
+        caller: Principal,
+        agent: str,
+        message: Message,
+        *,
+        dialect: Dialect,
+        context_id: str | None,
+        metadata: Json | None,
+        push: PushConfig | None,
+        wait: bool | None,
+    ) -> Task | Message:
+        """A new task. `wait` None gives it as it was before the agent did anything."""
+        hosted = self._agent(agent)
+        keeping = self._keeping
+        await self._allowances.spend(caller.id)
+        if hosted.accept is None:
+            task_id = str(uuid7(keeping.clock))
+        else:
+            self._checked(message)
+            task_id = await hosted.accept(None, message)
+        now = keeping.now()
+        task = Task(
+            id=task_id, context_id=context_id or message.context_id or str(uuid7(keeping.clock)), agent=hosted.name,
+            owner=caller.id, dialect=dialect, status_at=now, created_at=now, updated_at=now, metadata=metadata,
+        )  # fmt: skip
+        message = _stamped(message, task)
+        first = self._checked(message)
+        run = self._run(hosted, task, message, caller)
+        run.start()
+        await asyncio.sleep(0)
+        if run.reply is not None:
+            return run.reply
+        if run.done:
+            events = await self._at_once(run, task, first, push)
+        else:
+            with keeping.hub.following(task_id) as follower:
+                events = await self._under_way(run, task, first, push)
+                if wait and folded(task, events).state not in RESTING:
+                    return await rested(keeping, follower, task_id, events[-1].seq)
+        return folded(task, events[:1] if wait is None else events)
+
+    async def proceed(self, caller: Principal, task: Task, message: Message, *, context_id: str | None) -> int:
+        """The next turn of a task, or a word to the turn under way; the number of its event."""
+        if task.state in TERMINAL:
+            raise task_terminal(task.state)
+        if (context_id or message.context_id or task.context_id) != task.context_id:
+            raise context_mismatch()
+        hosted = self._agent(task.agent)
+        keeping = self._keeping
+        message = _stamped(message, task)
+        first = self._checked(message)
+        now, lease = keeping.now(), keeping.lease(packed(caller))
+
+        def work(transaction: Transaction) -> tuple[Appended | None, bool]:
+            add = partial(log.append, transaction, keeping.origin, task.id, [first], now, bounds=keeping.bounds)
+            if (own := add(claim="take", lease=lease)) is not None:
+                return own, True
+            return add(), False
+
+        appended, is_ours = await keeping.database.write(work)
+        if appended is None:
+            raise task_terminal((await keeping.owned(caller, task.id)).state)
+        keeping.committed(task.id, appended.events, len(first.json), appended.pushes)
+        seq = appended.events[-1].seq
+        if is_ours:
+            await self.go_on(self._run(hosted, task, message, caller), seq)
+        return seq
+
+    async def go_on(self, run: Run, seen: int) -> None:
+        """Start the run of a task that is in the store already, and held by this process."""
+        run.stored, run.seen = True, seen
+        self._keeping.runs[run.task.id] = run
+        run.start()
+        await asyncio.sleep(0)
+        if not run.done and run.state not in RESTING and run.state != "working":
+            run.emit(StatusEvent("working"))
+
+    async def lets_go(self, task: Task) -> bool:
+        """Whether the agent has nothing against a cancellation; only those that keep their own tasks are asked."""
+        hosted = self._agents.get(task.agent)
+        if hosted is None or hosted.cancel is None or task.id not in self._keeping.runs:
+            return True
+        return await hosted.cancel(task.id)
+
+    async def _at_once(self, run: Run, task: Task, first: Encoded, push: PushConfig | None) -> list[Event]:
+        bodies = [first, *run.outbox]
+        events = await self._create(task, bodies, push, None)
+        size = log.bytes_of(bodies)
+        self._keeping.recent.put(folded(task, events), size)
+        self._keeping.hub.publish(task.id, events, size)
+        if push is not None:
+            self._keeping.push_due()
+        return events
+
+    async def _under_way(self, run: Run, task: Task, first: Encoded, push: PushConfig | None) -> list[Event]:
+        keeping = self._keeping
+        bodies = [first, *run.stored_soon()]
+        keeping.runs[task.id] = run
+        try:
+            events = await self._create(task, bodies, push, keeping.lease(packed(run.caller)))
+        except BaseException:
+            run.abandon()
+            raise
+        self._allowances.opened(task.owner)
+        size = log.bytes_of(bodies)
+        keeping.recent.put(folded(task, events), size)
+        keeping.hub.publish(task.id, events, size)
+        run.created(events)
+        if push is not None:
+            keeping.push_due()
+        return events
+
+    async def _create(
+        self, task: Task, bodies: Sequence[Encoded], push: PushConfig | None, lease: tuple[str, float, bytes] | None
+    ) -> list[Event]:
+        keeping = self._keeping
+        now = keeping.now()
+
+        def work(transaction: Transaction) -> list[Event]:
+            pushes = 0 if push is None else 1
+            events = log.create(transaction, task, bodies, now, bounds=keeping.bounds, pushes=pushes, lease=lease)
+            if push is not None:
+                insert_config(transaction, task.id, push, told=0, now=now)
+            return events
+
+        return await keeping.database.write(work)
+
+    def _agent(self, name: str) -> Hosted:
+        if (found := self._agents.get(name)) is None:
+            raise agent_not_found(name, self._agents)
+        return found
+
+    def _run(self, hosted: Hosted, task: Task, message: Message, caller: Principal) -> Run:
+        return Run(self._keeping, hosted, task, message, caller, most_bytes=self._limits.artifact_bytes)
+
+    def _checked(self, message: Message) -> Encoded:
+        if not message.parts:
+            raise empty_message()
+        one = encoded(MessageEvent(message))
+        if len(one.json) > self._limits.message_bytes:
+            raise message_too_large(len(one.json), self._limits.message_bytes)
+        return one
+
+
+def _stamped(message: Message, task: Task) -> Message:
+    """The message with the ids of its task, which its sender may not have known."""
+    if message.task_id == task.id and message.context_id == task.context_id:
+        return message
+    return msgspec.structs.replace(message, task_id=task.id, context_id=task.context_id)
