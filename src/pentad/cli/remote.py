@@ -1,87 +1,15 @@
-"""Talking to an MCP server over HTTP, for `pentad call --url`.
+"""A session with the MCP server at an address somebody wrote on the command line, for `pentad call --url`.
 
-It speaks the handshake revisions, which every server knows, and goes out through the one door all requests take, opened
-for exactly the host the user named.
+The way out is opened for exactly the host the user named.
 """
 
 import base64
-import json
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager, suppress
-from typing import Any, Final, cast
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
-from pentad import __version__
-from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError, Unauthenticated, Unavailable
-from pentad.kernel.ports import Fetched, Fetcher
-
-REVISION: Final = "2025-06-18"
-_LONGEST_CALL: Final = 300.0
-_MOST_BYTES: Final = 64 * 1024 * 1024
-
-
-class RemoteServer:
-    """One session with a server."""
-
-    def __init__(self, url: str, authorization: str | None, fetcher: Fetcher) -> None:
-        self._url = url
-        self._fetcher = fetcher
-        self._headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-        if authorization is not None:
-            self._headers["Authorization"] = authorization
-        self._last_id = 0
-
-    async def open(self) -> None:
-        """Shake hands."""
-        about = {"name": "pentad", "version": __version__}
-        params = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": about}
-        answer = await self._post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
-        agreed = _result(_message(answer, 0)).get("protocolVersion", REVISION)
-        session = next((value for key, value in answer.headers.items() if key.lower() == "mcp-session-id"), None)
-        self._headers["MCP-Protocol-Version"] = str(agreed)
-        if session is not None:
-            self._headers["Mcp-Session-Id"] = session
-        await self._post({"jsonrpc": "2.0", "method": "notifications/initialized"})
-
-    async def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """The result of one request; the server's refusal is raised."""
-        self._last_id += 1
-        body = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
-        return _result(_message(await self._post(body), self._last_id))
-
-    async def list_all(self, method: str, key: str) -> list[dict[str, Any]]:
-        """Every entry of a list, over all its pages."""
-        entries: list[dict[str, Any]] = []
-        params: dict[str, Any] = {}
-        while True:
-            page = await self.request(method, params)
-            entries += page.get(key, [])
-            if (cursor := page.get("nextCursor")) is None:
-                return entries
-            params = {"cursor": cursor}
-
-    async def close(self) -> None:
-        """End the session; a server that keeps none, or is gone, is none the worse."""
-        if "Mcp-Session-Id" in self._headers:
-            with suppress(PentadError):
-                await self._fetcher.fetch(self._url, method="DELETE", headers=self._headers, timeout=5)
-
-    async def _post(self, message: Mapping[str, Any]) -> Fetched:
-        answer = await self._fetcher.fetch(
-            self._url,
-            method="POST",
-            headers=self._headers,
-            body=json.dumps(message).encode(),
-            max_bytes=_MOST_BYTES,
-            timeout=_LONGEST_CALL,
-        )
-        if answer.status in (401, 403):
-            raise _refusal(answer.status)
-        if answer.status == 404 and "Mcp-Session-Id" not in self._headers:
-            raise NotFound("There is no MCP server at that address.", hint="Pentad's is at /mcp.")
-        if answer.status >= 500:
-            raise Unavailable(f"The server answered {answer.status}.", hint="Try again in a moment.")
-        return answer
+from pentad.kernel.errors import InvalidInput
+from pentad.mcp.remote_server import LONGEST_CALL, MOST_BYTES, RemoteServer
 
 
 @asynccontextmanager
@@ -99,12 +27,13 @@ async def remote_server(url: str, authorization: str | None) -> AsyncGenerator[R
         allow_hosts=frozenset({parts.hostname}),
         allow_http=True,
         ports=frozenset({port}),
-        max_bytes=_MOST_BYTES,
+        max_bytes=MOST_BYTES,
         max_redirects=0,
-        timeout=_LONGEST_CALL,
+        timeout=LONGEST_CALL,
     )
     fetcher = HttpFetcher(policy)
-    server = RemoteServer(url, authorization, fetcher)
+    hint = "Give --token (or PENTAD_TOKEN), or --user NAME."
+    server = RemoteServer(url, authorization, fetcher, login_hint=hint)
     try:
         await server.open()
         yield server
@@ -120,48 +49,3 @@ def authorization_header(token: str | None, user: str | None, password: str | No
     if user is not None:
         return "Basic " + base64.b64encode(f"{user}:{password or ''}".encode()).decode("ascii")
     return None
-
-
-def _refusal(status: int) -> PentadError:
-    if status == 401:
-        return Unauthenticated("The server wants a login.", hint="Give --token (or PENTAD_TOKEN), or --user NAME.")
-    return Forbidden("The server does not allow that.", hint="Use a login with more rights.")
-
-
-def _message(answer: Fetched, request_id: int) -> dict[str, Any]:
-    """The reply to our request, from a JSON body or from the events of a stream."""
-    content_type = next((value for key, value in answer.headers.items() if key.lower() == "content-type"), "")
-    texts = _events(answer.body) if content_type.startswith("text/event-stream") else [answer.body]
-    for text in texts:
-        try:
-            message = json.loads(text)
-        except ValueError:
-            continue
-        if isinstance(message, dict):
-            known = cast("dict[str, Any]", message)
-            if known.get("id") in (request_id, None) and ("result" in known or "error" in known):
-                return known
-    raise Unavailable("The server's answer is not one of MCP.", hint="Is that the address of its MCP endpoint?")
-
-
-def _events(body: bytes) -> list[bytes]:
-    """The data of each server-sent event."""
-    events = body.replace(b"\r\n", b"\n").split(b"\n\n")
-    return [
-        b"\n".join(line[5:].removeprefix(b" ") for line in event.split(b"\n") if line.startswith(b"data:"))
-        for event in events
-    ]
-
-
-def _result(message: dict[str, Any]) -> dict[str, Any]:
-    if isinstance(error := message.get("error"), dict):
-        told = cast("dict[str, Any]", error)
-        raise InvalidInput(str(told.get("message") or "The server refused the request."), hint=_hint(told))
-    result = message.get("result")
-    return cast("dict[str, Any]", result) if isinstance(result, dict) else {}
-
-
-def _hint(error: dict[str, Any]) -> str | None:
-    data = error.get("data")
-    hint = cast("dict[str, Any]", data).get("hint") if isinstance(data, dict) else None
-    return hint if isinstance(hint, str) else None
