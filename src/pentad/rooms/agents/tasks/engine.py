@@ -9,10 +9,11 @@ from collections.abc import AsyncGenerator, Mapping
 
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput
-from pentad.kernel.ports import Database
+from pentad.kernel.ports import Database, Fetcher
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.agents.contract import Hosted
-from pentad.rooms.agents.push.configs import PushConfigs
+from pentad.rooms.agents.push.configs import PushConfigs, checked
+from pentad.rooms.agents.push.deliveries import Deliveries
 from pentad.rooms.agents.tasks.keeping import Contexts, Keeping, plain_context
 from pentad.rooms.agents.tasks.limits import TaskLimits
 from pentad.rooms.agents.tasks.listing import Listing, list_heads
@@ -35,6 +36,9 @@ class Tasks:
         limits: TaskLimits | None = None,
         *,
         contexts: Contexts = plain_context,
+        fetcher: Fetcher | None = None,
+        push_key: bytes = b"",
+        push_private: bool = False,
     ) -> None:
         limits = limits or TaskLimits()
         self.agents = agents
@@ -43,14 +47,22 @@ class Tasks:
         self._sending = Sending(self._keeping, agents, limits)
         self._recovery = Recovery(self._keeping, self._sending, agents, limits)
         self.push = PushConfigs(self._keeping)
+        self.deliveries = (
+            None if fetcher is None else Deliveries(self._keeping, fetcher, push_key, private=push_private)
+        )
+        """Sends push notifications, where there is a way out; dialects register their codecs with it."""
 
     async def open(self) -> None:
         """Hear what other processes append, and take over what a process that is gone has left."""
         self._keeping.listen()
         self._recovery.start()
+        if self.deliveries is not None:
+            self.deliveries.start()
 
     async def close(self) -> None:
         """Stop every run; what is not over is left to the next process, at once."""
+        if self.deliveries is not None:
+            await self.deliveries.stop()
         await self._recovery.stop()
         await self._keeping.stop()
 
@@ -68,6 +80,7 @@ class Tasks:
         push: PushConfig | None = None,
     ) -> Task | Message:
         """A new task, or (`task_id`) the next turn of one. `wait` returns where the task rests, else at once."""
+        push = None if push is None else checked(push)
         if task_id is None:
             return await self._sending.begin(
                 caller, agent, message, dialect=dialect, context_id=context_id, metadata=metadata, push=push, wait=wait
@@ -97,6 +110,7 @@ class Tasks:
 
         `follow(after=task.seq)` gives everything that came and comes since, however fast the agent was.
         """
+        push = None if push is None else checked(push)
         if task_id is None:
             return await self._sending.begin(
                 caller, agent, message, dialect=dialect, context_id=context_id, metadata=metadata, push=push, wait=None
