@@ -3,6 +3,7 @@
 The referees are never installed beside Pentad: what they bring must not become something Pentad leans on.
 """
 
+import re
 import subprocess
 import sys
 import venv
@@ -12,6 +13,8 @@ from tests.conformance.server import REPOSITORY
 
 SDK = "mcp==2.3.0"
 DIRECTORY_CLIENT = "agntcy-dir==1.0.0"
+AGENTVAULT = ("agentvault==0.2.1", "agentvault-server-sdk==0.1.1", "uvicorn")
+A2A = ("a2a-sdk[http-server,signing]==1.3.0", "uvicorn")
 
 
 def sdk_python() -> Path:
@@ -24,12 +27,24 @@ def directory_python() -> Path:
     return _python_with(DIRECTORY_CLIENT)
 
 
-def _python_with(package: str) -> Path:
-    folder = REPOSITORY / ".cache" / "interop" / package.replace("==", "-")
+def agentvault_python() -> Path:
+    """An interpreter that has AgentVault's client and server library and nothing of Pentad."""
+    return _python_with(*AGENTVAULT)
+
+
+def a2a_python() -> Path:
+    """An interpreter that has the official A2A library and nothing of Pentad."""
+    return _python_with(*A2A)
+
+
+def _python_with(*packages: str) -> Path:
+    """The first package names the environment."""
+    folder = REPOSITORY / ".cache" / "interop" / re.sub(r"\[.*\]", "", packages[0]).replace("==", "-")
     python, stamp = folder / "bin" / "python", folder / "installed.txt"
-    if not (stamp.exists() and stamp.read_text(encoding="utf-8") == package):
+    wanted = "\n".join(packages)
+    if not (stamp.exists() and stamp.read_text(encoding="utf-8") == wanted):
         venv.create(folder, with_pip=True, clear=True, symlinks=True)
         quiet = ["--quiet", "--disable-pip-version-check", "--no-input"]
-        subprocess.run([python, "-m", "pip", "install", *quiet, package], check=True, stdout=sys.stderr)
-        stamp.write_text(package, encoding="utf-8")
+        subprocess.run([python, "-m", "pip", "install", *quiet, *packages], check=True, stdout=sys.stderr)
+        stamp.write_text(wanted, encoding="utf-8")
     return python
