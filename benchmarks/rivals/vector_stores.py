@@ -1,9 +1,9 @@
 """The rivals' side of the vector benchmark, run by an interpreter of their own: sqlite-vec and LanceDB.
 
-`vector_stores.py VECTORS.npy QUESTIONS.npy SIZE` prints, for each way to search, the median milliseconds of a search for
-ten, the vectors written a second and the recall. Both engines scan exactly; LanceDB also searches through an index where
-it pays, at the fastest of several settings with a recall of .99, or the best recall if none has that. Both get their
-vectors as they like them best: sqlite-vec in one transaction, LanceDB in large Arrow batches.
+`vector_stores.py VECTORS.npy QUESTIONS.npy SIZE` prints, for each way to search, the median milliseconds of a search
+for ten, the vectors written a second and the recall. Both engines scan exactly; LanceDB also searches through an index
+where it pays, at the fastest of several settings with a recall of .99, or the best recall if none has that. Both get
+their vectors as they like them best: sqlite-vec in one transaction, LanceDB in large Arrow batches.
 """
 
 import json
