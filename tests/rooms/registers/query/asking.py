@@ -10,6 +10,7 @@ from pentad.rooms.registers.query.tree import (
     And,
     Compare,
     Contains,
+    Empty,
     Exists,
     Facet,
     Filter,
@@ -25,6 +26,7 @@ from pentad.rooms.registers.query.tree import (
     Query,
     Ranges,
     Scope,
+    Some,
     Sort,
     Terms,
 )
@@ -32,7 +34,7 @@ from tests.rooms.registers.query.oracle import Thing
 from tests.rooms.registers.query.seeding import simple
 
 ODD = "we'ird \"na.me$[0]?%s"
-NAMES = ("name", "n", "flag", "tags", "address", "when", ODD, "")
+NAMES = ("name", "n", "flag", "tags", "address", "when", "lines", ODD, "")
 PATHS: tuple[Path, ...] = (
     *((name,) for name in NAMES),
     ("address", "city"), ("address", ODD), ("tags", 0), ("tags", 1), ("address", "list", 0),
@@ -97,6 +99,8 @@ scalars = st.none() | st.booleans() | numbers | texts
 moments = st.sampled_from(MOMENTS)
 instants = moments.map(lambda text: instant(text, "when"))
 values = scalars | st.lists(scalars, max_size=3)
+lines = st.lists(st.dictionaries(st.sampled_from(("city", "n")), values, max_size=2), max_size=2)
+filled_line = st.fixed_dictionaries({}, optional={"city": scalars, "n": scalars, "when": moments, "lines": lines})
 anything = (
     values
     | st.sampled_from(DAYS)
@@ -104,6 +108,7 @@ anything = (
     | st.sampled_from(NO_MOMENTS)
     | st.lists(moments, max_size=3)
     | st.dictionaries(st.sampled_from(("city", ODD, "list", "0")), values, max_size=3)
+    | st.lists(st.dictionaries(st.sampled_from(("city", "n", "when", "lines")), values | moments | lines, max_size=3))
     | st.lists(st.lists(scalars, max_size=2) | st.fixed_dictionaries({"city": scalars}), max_size=2)
 )
 asked_paths = st.sampled_from(PATHS)
@@ -118,6 +123,8 @@ def things(draw: st.DrawFn) -> list[Thing]:
         data: dict[str, Any] = draw(st.dictionaries(st.sampled_from(NAMES), anything, max_size=6))
         if draw(st.booleans()):
             data["big"] = draw(extremes | numbers)
+        if draw(st.booleans()):
+            data["lines"] = draw(st.lists(filled_line, min_size=1, max_size=3))
         found.append(
             simple(
                 number, data,
@@ -135,7 +142,7 @@ def things(draw: st.DrawFn) -> list[Thing]:
 def leaves(draw: st.DrawFn) -> Filter:
     path = draw(every_path | st.just(("big",)))
     value = draw(extremes | numbers if path == ("big",) else scalars | instants)
-    match draw(st.integers(0, 5)):
+    match draw(st.integers(0, 6)):
         case 0:
             return In(path, tuple(draw(st.lists(scalars | instants, max_size=4))), draw(st.booleans()))
         case 1:
@@ -144,12 +151,27 @@ def leaves(draw: st.DrawFn) -> Filter:
             return Exists(path, draw(st.booleans()))
         case 3:
             return Contains(path, value)
+        case 4 if path[0] != "@self":
+            return Empty(path, draw(st.sampled_from(("array", "object"))))
         case _:
             return Compare(path, draw(st.sampled_from(("eq", "ne", "gt", "gte", "lt", "lte"))), value)
 
 
+@st.composite
+def leaves_inside(draw: st.DrawFn) -> Filter:
+    """A question about one object of a list, or about the lists in it."""
+    path: Path = (draw(st.sampled_from(("city", "n", "when"))),)
+    if draw(st.integers(0, 3)) == 0:
+        return Some(("lines",), draw(leaves_inside()))
+    value = draw(scalars | instants)
+    if draw(st.booleans()):
+        return Not(Compare(path, "eq", value))
+    return Compare(path, draw(st.sampled_from(("eq", "ne", "gt", "lte"))), value)
+
+
+list_paths = st.sampled_from((("lines",), ("lines",), ("lines", 0, "lines"), ("tags",), ("address", "list")))
 filters = st.recursive(
-    leaves(),
+    leaves() | st.builds(Some, list_paths, leaves_inside()),
     lambda inner: (
         st.lists(inner, max_size=3).map(lambda parts: And(tuple(parts)))
         | st.lists(inner, max_size=3).map(lambda parts: Or(tuple(parts)))

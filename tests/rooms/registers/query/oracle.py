@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
@@ -17,6 +17,7 @@ from pentad.rooms.registers.query.tree import (
     Bucket,
     Compare,
     Contains,
+    Empty,
     Exists,
     Facet,
     Filter,
@@ -33,6 +34,7 @@ from pentad.rooms.registers.query.tree import (
     Ranges,
     Scalar,
     Scope,
+    Some,
     Sort,
     Terms,
 )
@@ -93,6 +95,13 @@ def holds(wanted: Filter, thing: Thing) -> bool:
         case Like():
             value = at(thing, wanted.path)
             return isinstance(value, str) and _shape(wanted.pattern).fullmatch(value) is not None
+        case Empty():
+            value = at(thing, wanted.path)
+            return value == [] if wanted.holds == "array" else value == {}
+        case Some():
+            value = at(thing, wanted.path)
+            objects = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+            return any(holds(wanted.part, replace(thing, data=one)) for one in objects)
         case Contains():
             value = at(thing, wanted.path)
             if isinstance(value, list):
@@ -127,9 +136,9 @@ class When:
 
     @property
     def text(self) -> str:
-        whole = datetime(1970, 1, 1) + timedelta(seconds=math.floor(self.seconds))
+        whole = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=math.floor(self.seconds))
         digits = f"{int(self.seconds % 1 * 10**18):018d}".rstrip("0")
-        return f"{whole.isoformat()}{'.' if digits else ''}{digits}Z"
+        return f"{whole.replace(tzinfo=None).isoformat()}{'.' if digits else ''}{digits}Z"
 
 
 def moment(value: Any) -> When | None:

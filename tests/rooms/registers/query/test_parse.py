@@ -41,6 +41,7 @@ class Facts:
     kind: DeclaredKind | None = None
     item_kind: DeclaredKind | None = None
     children: Mapping[str, "Facts"] = field(default_factory=dict[str, "Facts"])
+    elements: Mapping[str, "Facts"] | None = None
 
 
 @dataclass

@@ -15,7 +15,10 @@ Kind = Literal["text", "number", "boolean", "date", "moment"]
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One property. `path` is its way down from the root; `kind` is how it compares, None for lists and objects."""
+    """One property. `path` is its way down from the root; `kind` is how it compares, None for lists and objects.
+
+    `elements` are the members of the objects in a list (none if they may have any), None where it has no objects.
+    """
 
     name: str
     path: tuple[str, ...]
@@ -43,6 +46,7 @@ class Property:
     authorization: Mapping[str, Any] | None = None
     source: int | str | None = None
     item_kind: Kind | None = None
+    elements: Mapping[str, "Property"] | None = None
     children: Mapping[str, "Property"] = field(default_factory=dict[str, "Property"])
 
     @property
@@ -125,7 +129,15 @@ def _read(
         source=source,
         item_kind=("text" if reference else _kind(items)) if "array" in types_of(node) else None,
         children=_level(node, path, {}),
+        elements=_elements(node, path),
     )
+
+
+def _elements(node: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Property] | None:
+    items = mapping(node.get("items"))
+    if "array" not in types_of(node) or "prefixItems" in node:
+        return None
+    return _level(items, (*path, EACH), {}) if "object" in types_of(items) or not types_of(items) else None
 
 
 def _relations(

@@ -17,6 +17,7 @@ from pentad.rooms.registers.query.tree import (
     Compare,
     Comparison,
     Contains,
+    Empty,
     Exists,
     Filter,
     In,
@@ -81,7 +82,11 @@ def _single(at: Target, op: Comparison, value: Any, *, text: bool) -> Filter:
     if isinstance(value, list):
         if op not in ("eq", "ne"):
             raise InvalidInput(f"{at.name}.{op} takes one value, not a list.", hint="Use in or nin for lists.")
+        if not value:
+            return Empty(at.path, "array") if op == "eq" else Not(Empty(at.path, "array"))
         return _listed(at, cast("list[Any]", value), negated=op == "ne", text=text)
+    if value == {} and op in ("eq", "ne") and (at.holds_object or at.kind is None):
+        return Empty(at.path, "object") if op == "eq" else Not(Empty(at.path, "object"))
     read = scalar(at, value, text=text)
     if op in _ORDERED:
         if read is None or isinstance(read, bool) or at.many:
@@ -149,7 +154,7 @@ def scalar(at: Target, value: Any, *, text: bool = False) -> Scalar:
     if at.path[0] == "@self" and at.kind == "number" and isinstance(value, str):
         return _from_text(at, value)
     if not fits[at.kind](value):
-        raise _mismatch(at, value)
+        raise mismatch(at, value)
     if isinstance(value, str) and len(value) > _LONGEST_TEXT:
         raise LimitExceeded(f"{at.name}: a value has at most {_LONGEST_TEXT} characters.")
     return value
@@ -160,13 +165,13 @@ def _from_text(at: Target, value: str) -> Scalar:
         try:
             number = int(value) if len(value) < 19 and value.lstrip("+-").isdecimal() else float(value)
         except ValueError:
-            raise _mismatch(at, value) from None
+            raise mismatch(at, value) from None
         if not math.isfinite(number):
-            raise _mismatch(at, value)
+            raise mismatch(at, value)
         return number
     if at.kind == "boolean":
         if value.lower() not in (*_TRUE, *_FALSE):
-            raise _mismatch(at, value)
+            raise mismatch(at, value)
         return value.lower() in _TRUE
     if len(value) > _LONGEST_TEXT:
         raise LimitExceeded(f"{at.name}: a value has at most {_LONGEST_TEXT} characters.")
@@ -179,7 +184,7 @@ def _is_number(value: Any) -> bool:
     return -(2**63) <= value < 2**63 if isinstance(value, int) else math.isfinite(value)
 
 
-def _mismatch(at: Target, value: Any) -> InvalidInput:
+def mismatch(at: Target, value: Any) -> InvalidInput:
     if at.kind in ("number", None) and isinstance(value, int) and not isinstance(value, bool):
         return InvalidInput(
             f"{at.name}: the filter's number has more than 64 bits.", hint="Write it with an exponent, such as 1e20."

@@ -13,12 +13,13 @@ from pentad.rooms.registers.query.dialects import Parts
 from pentad.rooms.registers.query.expressions import bool_value, exists, json_type, typed_value
 from pentad.rooms.registers.query.metadata import Column, column_of
 from pentad.rooms.registers.query.patterns import like_parameter, small
-from pentad.rooms.registers.query.sql import FALSE, TRUE, Sql, joined
+from pentad.rooms.registers.query.sql import FALSE, TRUE, Sql, joined, select
 from pentad.rooms.registers.query.tree import (
     And,
     Compare,
     Comparison,
     Contains,
+    Empty,
     Exists,
     Filter,
     In,
@@ -29,6 +30,7 @@ from pentad.rooms.registers.query.tree import (
     Or,
     Path,
     Scalar,
+    Some,
 )
 
 SIGNS: dict[Comparison, str] = {"eq": "=", "ne": "<>", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
@@ -82,7 +84,7 @@ def _bounded(value: float) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _leaf(parts: Parts, wanted: Compare | In | Like | Exists | Contains) -> Sql:
+def _leaf(parts: Parts, wanted: Compare | In | Like | Exists | Contains | Empty | Some) -> Sql:
     match wanted:
         case Compare():
             return _comparison(parts, wanted.path, wanted.op, wanted.value)
@@ -97,6 +99,11 @@ def _leaf(parts: Parts, wanted: Compare | In | Like | Exists | Contains) -> Sql:
             return _existence(parts, wanted.path)
         case Contains():
             return _containment(parts, wanted.path, wanted.value)
+        case Empty():
+            return Sql(parts.empty(wanted.path, wanted.holds))
+        case Some():
+            found = select("1", Sql(parts.objects_in(wanted.path)), condition(parts, wanted.part))
+            return Sql(f"EXISTS ({found.text})", found.params)
         case _:
             assert_never(wanted)
 

@@ -5,7 +5,7 @@ Python evaluator, every question the generator can think of.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from pentad.kernel.ports import Dialect, Value
 from pentad.rooms.registers.query.postgres import PostgresParts
@@ -84,6 +84,14 @@ class Parts(Protocol):
 
     def elements(self, array: str, kind: Kind) -> tuple[str, str]:
         """A table function over that array, and the value of one row if it is of this kind."""
+        ...
+
+    def objects_in(self, path: Path) -> str:
+        """The objects of that array as a table whose rows are to be read like those of `objects`."""
+        ...
+
+    def empty(self, path: Path, holds: Literal["array", "object"]) -> str:
+        """Whether there is an array or an object at a path, with nothing in it."""
         ...
 
     def portable(self, value: str) -> str:

@@ -9,7 +9,8 @@ Members of one object all have to hold. A list means "one of". Operators and and
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
-from pentad.rooms.registers.query.comparisons import OPERATORS, Operator, compared, operator, unknown_operator
+from pentad.rooms.registers.query.comparisons import OPERATORS, Operator, operator, unknown_operator
+from pentad.rooms.registers.query.elements import asked
 from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.targets import Known, target
 from pentad.rooms.registers.query.tree import And, Filter, Not, Or
@@ -54,11 +55,11 @@ class _Reader:
             return self.object(value, f"{SELF}.", depth + 1)
         at = target(self._known, prefix + name)
         if not isinstance(value, dict):
-            return compared(at, "in" if isinstance(value, list) else "eq", value)
+            return asked(at, "in" if isinstance(value, list) else "eq", value)
         members = cast("dict[str, Any]", value)
         found: dict[str, Operator] = {key: op for key in members if (op := operator(key)) is not None}
         if len(found) == len(members) and members:
-            parts = [compared(at, op, members[key]) for key, op in found.items()]
+            parts = [asked(at, op, members[key]) for key, op in found.items()]
             return parts[0] if len(parts) == 1 else And(tuple(parts))
         if found or not members or not (at.holds_object or at.kind is None) or at.many:
             stray = next((key for key in members if key not in found), None)

@@ -1,7 +1,7 @@
 """Moments that objects have as texts (`format: date-time`): the key they compare by, in Python and in both dialects.
 
-One moment has many spellings: 10:00+02:00 is 08:00Z, and 08:00:00.50Z comes after 08:00:00Z. So texts are never compared
-themselves; their key is: the seconds since 1970 in UTC, moved so that they always have 13 digits, then the digits of the
+One moment has many spellings: 10:00+02:00 is 08:00Z, and 08:00:00.50Z comes after 08:00:00Z. So not the texts are
+compared but their keys: the seconds since 1970 in UTC, moved so that they always have 13 digits, then the digits of the
 fraction without zeros at the end. Keys compare as texts, by bytes. The SQL is immutable and free of parameters, so that
 an index can be made on it, and evaluates the usual spelling first, because every mention of the text reads the object.
 

@@ -14,11 +14,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.query.comparisons import Operator, compared, operator
+from pentad.rooms.registers.query.comparisons import Operator, operator
+from pentad.rooms.registers.query.elements import asked
 from pentad.rooms.registers.query.metadata import COLUMNS, HEADINGS, SELF
 from pentad.rooms.registers.query.parse import parse_query
 from pentad.rooms.registers.query.targets import Known, Target, target
-from pentad.rooms.registers.query.tree import And, Compare, Filter, Query
+from pentad.rooms.registers.query.tree import And, Filter, Query
 
 _STEERING: Final = {
     "_limit": "limit",
@@ -121,10 +122,10 @@ def _place(known: Known, name: str) -> tuple[str, Operator]:
 
 def _condition(at: Target, op: Operator, values: list[str]) -> Filter:
     if len(values) == 1 and op == "eq" and values[0] in _NULLS:
-        return Compare(at.path, "eq" if _NULLS[values[0]] == "eq" else "ne", None)
+        return asked(at, "eq" if _NULLS[values[0]] == "eq" else "ne", None)
     if op in ("in", "nin"):
-        return compared(at, op, values if len(values) > 1 else values[0], text=True)
+        return asked(at, op, values if len(values) > 1 else values[0], text=True)
     if op in ("eq", "ne") and len(values) > 1:
-        return compared(at, "in" if op == "eq" else "nin", values, text=True)
-    parts = tuple(compared(at, op, value, text=True) for value in values)
+        return asked(at, "in" if op == "eq" else "nin", values, text=True)
+    parts = tuple(asked(at, op, value, text=True) for value in values)
     return parts[0] if len(parts) == 1 else And(parts)

@@ -139,7 +139,7 @@ def _sort(at: Target, descending: bool) -> Sort:
 
 def ordered_kind(at: Target, purpose: str) -> Kind:
     """The kind of a place that holds one kind of value."""
-    if at.many or at.kind is None:
+    if not at.single or at.kind is None:
         raise InvalidInput(
             f"{at.name} cannot be {purpose}: it is {at.described}.", hint="Choose a text, number, date or truth value."
         )
@@ -157,8 +157,8 @@ def parse_fields(known: Known, raw: Any) -> tuple[str, ...] | None:
     names = cast("list[str]", raw)
     bounded(names, _MOST_FIELDS, "fields")
     for name in names:
-        if name != "id" and not is_metadata(name):
-            target(known, name)
+        if name != "id" and not is_metadata(name) and target(known, name).lists:
+            raise InvalidInput(f"fields: {name} is in a list of objects.", hint="Name the list: it is shown whole.")
     return tuple(dict.fromkeys(names))
 
 
@@ -190,7 +190,7 @@ def _facet(known: Known, name: str, how: Any) -> Facet:
         return Histogram(name, at.path, bucket_of(at, said["by"]), size if "size" in said else 100, timed_kind(at))
     if said.get("ranges") is not None:
         return Ranges(name, at.path, ordered_kind(at, "cut into ranges"), _bounds(at, said["ranges"]))
-    if at.kind is None:
+    if at.kind is None or at.lists:
         raise InvalidInput(f"{at.name} cannot be a facet: it is {at.described}.", hint="Choose a member of it.")
     return Terms(name, at.path, at.kind, size, at.many)
 
@@ -199,7 +199,7 @@ def bucket_of(at: Target, raw: Any) -> Bucket:
     """A bucket of time, for a place that can hold times."""
     if raw not in BUCKETS:
         raise InvalidInput(f"{at.name}: times are grouped by {', '.join(BUCKETS)}.")
-    if at.many or not (at.time or at.kind in ("text", "moment")):
+    if not at.single or not (at.time or at.kind in ("text", "moment")):
         raise InvalidInput(f"{at.name} has no times to group by: it is {at.described}.")
     return raw
 

@@ -6,7 +6,7 @@ that it will not.
 
 import json
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal
 
 from pentad.kernel.ports import Dialect, Value
 from pentad.rooms.registers.query.expressions import json_type, postgres_value
@@ -105,6 +105,14 @@ class PostgresParts:
             "boolean": "(CASE element WHEN 'true'::jsonb THEN 1 WHEN 'false'::jsonb THEN 0 END)",
         }[kind]
         return f"jsonb_array_elements({array}) AS elements (element)", value
+
+    def objects_in(self, path: Path) -> str:
+        elements = Sql(f"jsonb_array_elements({self.array(path)}) AS elements (element)")
+        found = select("element AS doc", elements, Sql("jsonb_typeof(element) = 'object'"))
+        return f"({found.text}) AS element"
+
+    def empty(self, path: Path, holds: Literal["array", "object"]) -> str:
+        return f"({postgres_value(path)}) = '{'[]' if holds == 'array' else '{}'}'::jsonb"
 
     def portable(self, value: str) -> str:
         return f"CAST({value} AS text)"

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal
 
 from pentad.kernel.ports import Dialect, Value
 from pentad.rooms.registers.query.expressions import json_type, sqlite_place
 from pentad.rooms.registers.query.instants import key_sql
-from pentad.rooms.registers.query.sql import Sql, select
+from pentad.rooms.registers.query.sql import Sql, nested, select
 from pentad.rooms.registers.query.tree import Bucket, Instant, Kind, Path, Scalar
 
 _DAY_SHAPE: Final = "'[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'"
@@ -103,6 +103,17 @@ class SqliteParts:
         read = key_sql("sqlite", "element.value") if kind == "moment" else "element.value"
         value = f"CASE WHEN element.type IN ({_ELEMENT_TYPES[kind]}) THEN {read} END"
         return f"json_each({array}) AS element", value
+
+    def objects_in(self, path: Path) -> str:
+        # an alias is known to the arguments of a table function, so the one called `data` stands further out
+        found = select("value AS found", Sql(f"json_each({self.array(path)})"), Sql("type = 'object'"))
+        return f"({select('found AS data', nested(found, 'listed')).text}) AS element"
+
+    def empty(self, path: Path, holds: Literal["array", "object"]) -> str:
+        nothing = "[]" if holds == "array" else "{}"
+        return (
+            f"CASE {json_type('sqlite', path)} WHEN '{holds}' THEN json_extract({sqlite_place(path)}) = '{nothing}' END"
+        )
 
     def portable(self, value: str) -> str:
         return value

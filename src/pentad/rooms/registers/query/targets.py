@@ -5,7 +5,7 @@ that finds nothing looks like an answer. Below an object without declared member
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Protocol
 
 from pentad.kernel.errors import InvalidInput
@@ -35,6 +35,11 @@ class Declared(Protocol):
     @property
     def children(self) -> Mapping[str, "Declared"]: ...
 
+    @property
+    def elements(self) -> Mapping[str, "Declared"] | None:
+        """The members of the objects of a list, none where they may have any; None where it has no objects."""
+        ...
+
 
 class Known(Protocol):
     """What a query needs to know of a schema; `definitions.compiled.CompiledSchema` is one."""
@@ -55,7 +60,11 @@ class Known(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A place in an object. `kind` None: values of any kind, or none that compare. `many`: an array of `kind`."""
+    """A place in an object. `kind` None: values of any kind, or none that compare. `many`: an array of `kind`.
+
+    `lists` are the lists of objects on the way; the path then begins in an object of the last. `members` are what the
+    object at the place, or the objects of its list, are made of; None where they may be made of anything.
+    """
 
     name: str
     path: Path
@@ -63,6 +72,13 @@ class Target:
     many: bool = False
     time: bool = False
     holds_object: bool = False
+    lists: tuple[Path, ...] = ()
+    members: Mapping[str, Declared] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def single(self) -> bool:
+        """Whether an object has at most one value there."""
+        return not self.many and not self.lists
 
     @property
     def described(self) -> str:
@@ -73,6 +89,8 @@ class Target:
             "text": "text", "number": "a number", "boolean": "true or false", "moment": "a time (ISO 8601)",
             None: "a value",
         }[self.kind]  # fmt: skip
+        if self.lists:
+            return "in a list of objects"
         return f"an array ({one} each)" if self.many else "an object" if self.holds_object else one
 
 
@@ -144,15 +162,47 @@ def _inside(name: str, path: Path, facts: Declared, steps: Sequence[str]) -> Tar
     if not steps:
         many = "array" in facts.types
         kind = _kind(facts.item_kind if many else facts.kind)
-        return Target(name, path, kind, many=many, holds_object="object" in facts.types)
-    if "array" in facts.types and steps[0].isascii() and steps[0].isdigit() and len(steps[0]) < 10:
-        place: Path = (*path, int(steps[0]))
-        return Target(name, (*place, *steps[1:]), None if steps[1:] else _kind(facts.item_kind))
+        members = facts.elements if many else facts.children
+        return Target(name, path, kind, many=many, holds_object="object" in facts.types, members=members or None)
+    if "array" in facts.types:
+        found = _listed(name, path, facts, steps)
+        if found is not None:
+            return found
     if facts.children:
         return _below(name, path, facts.children, steps)
     if "object" in facts.types or not facts.types:
         return Target(name, (*path, *steps), None)
     return None
+
+
+def _listed(name: str, path: Path, facts: Declared, steps: Sequence[str]) -> Target | None:
+    """A place in one element of a list, by its number, or in any of its objects."""
+    elements = facts.elements
+    if steps[0].isascii() and steps[0].isdigit() and len(steps[0]) < 10:
+        place: Path = (*path, int(steps[0]))
+        if elements and steps[1:]:
+            return _below(name, place, elements, steps[1:])
+        return Target(name, (*place, *steps[1:]), None if steps[1:] else _kind(facts.item_kind))
+    if elements is None:
+        return None
+    found = _below(name, (), elements, steps) if elements else Target(name, tuple(steps), None)
+    return None if found is None else replace(found, lists=(path, *found.lists))
+
+
+def member(at: Target, name: str) -> Target:
+    """What a member of the object at a place, or of the objects of its list, means; its path begins in that object."""
+    inner = f"{at.name}.{name}"
+    if at.members is None:
+        return Target(inner, (name,), None)
+    facts = at.members.get(name)
+    found = None if facts is None else _inside(inner, (name,), facts, ())
+    if found is None:
+        guess = did_you_mean(name, at.members)
+        raise InvalidInput(
+            f"{at.name} has no member {name[:80]!r}.{' ' + guess if guess else ''}",
+            hint=f"It has {', '.join(list(at.members)[:_MOST_SHOWN])}.",
+        )
+    return found
 
 
 def _kind(declared: DeclaredKind | None) -> Kind | None:
@@ -176,5 +226,5 @@ def _names(declared: Mapping[str, Declared], prefix: str = "", depth: int = 0) -
     for name, facts in declared.items():
         names.append(prefix + name)
         if depth < 3 and len(names) < 1_000:
-            names += _names(facts.children, f"{prefix}{name}.", depth + 1)
+            names += _names({**facts.children, **(facts.elements or {})}, f"{prefix}{name}.", depth + 1)
     return names

@@ -81,6 +81,22 @@ class Contains:
 
 
 @dataclass(frozen=True, slots=True)
+class Empty:
+    """There is a list without elements at the path, or an object without members."""
+
+    path: Path
+    holds: Literal["array", "object"]
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """The array at a path has an object the part is true of; the paths of the part begin in that object."""
+
+    path: Path
+    part: "Filter"
+
+
+@dataclass(frozen=True, slots=True)
 class And:
     """All of them; true when there are none."""
 
@@ -101,7 +117,7 @@ class Not:
     part: "Filter"
 
 
-Filter = Compare | In | Like | Exists | Contains | And | Or | Not
+Filter = Compare | In | Like | Exists | Contains | Empty | Some | And | Or | Not
 
 
 @dataclass(frozen=True, slots=True)
