@@ -1,0 +1,85 @@
+"""The way in: what a message brings becomes a context that can be trusted, or the message is refused with reasons.
+
+Nothing is dropped silently. Secrets are masked before anybody, the store included, sees them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from pentad.kernel.errors import PentadError
+from pentad.rooms.agents.context.checks import checked
+from pentad.rooms.agents.context.extension import sent_context
+from pentad.rooms.agents.context.findings import Issue, Level, refusal
+from pentad.rooms.agents.context.integrity import check_seal, items_hash
+from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
+from pentad.rooms.agents.context.redaction import KEEPING, STORE, Masked, Policy, redacted
+
+if TYPE_CHECKING:
+    from pentad.rooms.agents.context.integrity import Key
+
+NO_KEYS: Final[tuple[Any, ...]] = ()
+
+
+@dataclass(frozen=True)
+class Context:
+    """A context that was checked: its items as they are used, what was remarked, and what was masked."""
+
+    items: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    turn: Mapping[str, Any] | None = None
+    """What this context does to the one of the turns before: `mode`, `remove`, `base`."""
+    warnings: tuple[Issue, ...] = ()
+    masked: tuple[Masked, ...] = ()
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of the canonical form."""
+        return items_hash(self.items)
+
+    def as_json(self) -> dict[str, Any]:
+        """As `mcp_context`."""
+        return {"items": self.items}
+
+
+def accepted(
+    metadata: Any,
+    level: Level = "standard",
+    limits: ContextLimits = DEFAULT_LIMITS,
+    policy: Policy = KEEPING,
+    *,
+    now: float | None = None,
+    keys: "Sequence[Key]" = NO_KEYS,
+    target: str = STORE,
+) -> Context | None:
+    """The context of a message's metadata, None when it brings none.
+
+    InvalidInput with `details["problems"]`, each with path, rule and message; Conflict when it is not what its sender
+    sealed; Forbidden when the policy denies it.
+    """
+    sent = sent_context(metadata)
+    if sent is None:
+        return None
+    key, value = sent
+    shaped, issues = checked(value, level, limits, now=now)
+    if shaped is None or not issues.valid:
+        raise refusal(issues.errors, ("metadata", key))
+    items = cast("dict[str, dict[str, Any]]", shaped.get("items", {}))
+    if "integrity" in shaped or keys:
+        check_seal(items, shaped.get("integrity", {}), keys)
+    clean = redacted(items, target, policy)
+    warnings = tuple(issue for issue in issues.found if issue.severity == "warning")
+    turn = shaped.get("turn")
+    said = cast("Mapping[str, Any]", turn) if isinstance(turn, Mapping) else None
+    return Context(clean.items, said, warnings, tuple(clean.report))
+
+
+def without_context(metadata: Mapping[str, Any], context: Context) -> dict[str, Any]:
+    """The metadata for the history: in place of the context its hash, as the context itself is kept once."""
+    try:
+        sent = sent_context(metadata)
+    except PentadError:
+        sent = None
+    if sent is None:
+        return dict(metadata)
+    return {key: {"sha256": context.sha256} if value == sent[1] else value for key, value in metadata.items()}

@@ -1,0 +1,98 @@
+"""Holds a whole context to its level: its shape first, then each item to the rules, then all of it to the limits."""
+
+from typing import Any, cast
+
+from pentad.kernel.jcs import EXACT
+from pentad.rooms.agents.context import rules
+from pentad.rooms.agents.context.findings import Issues, Level
+from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
+from pentad.rooms.agents.context.shape import EXTRA_MEMBERS, shape
+from pentad.rooms.agents.context.walking import depth_of, exact_json, path_of, values
+
+
+def checked(
+    value: Any, level: Level, limits: ContextLimits = DEFAULT_LIMITS, *, now: float | None = None
+) -> tuple[dict[str, Any] | None, Issues]:
+    """The context as it is used at this level (None where it is none), and everything there is to say about it."""
+    issues = Issues(level)
+    shaped = shape(value, issues)
+    if shaped is None or level == "lenient":
+        return shaped, issues
+    items = cast("dict[str, dict[str, Any]]", shaped.get("items", {}))
+    given = cast("dict[str, Any]", value)
+    for name, item in items.items():
+        # Members of our own are no part of AgentVault's shape and stay at the levels that know them.
+        source = given["items"].get(name)
+        if isinstance(source, dict):
+            item |= {key: source[key] for key in EXTRA_MEMBERS if key in source}
+    if not items:
+        issues.add("empty-context", (), "The context has no items.", "Leave it out.")
+    if not _within(items, limits, issues):
+        return shaped, issues  # deeper or larger than anything below should have to look at
+    partial = _is_patch(given.get("turn"))
+    for name, item in items.items():
+        _check_item(name, item, limits, now, issues, partial=partial)
+    _check_numbers(items, issues)
+    _check_ids(items, issues)
+    root = {key: given[key] for key in ("integrity", "turn") if key in given}
+    return {**shaped, **root}, issues
+
+
+def _is_patch(turn: Any) -> bool:
+    """Whether the items are parts of items: what they come to is checked once they are put together."""
+    return isinstance(turn, dict) and cast("dict[str, Any]", turn).get("mode") == "patch"
+
+
+def _check_item(
+    name: str, item: dict[str, Any], limits: ContextLimits, now: float | None, issues: Issues, *, partial: bool
+) -> None:
+    path = ("items", name)
+    rules.check_name(name, path, issues)
+    if not partial:
+        rules.check_members(item, path, issues)
+    rules.check_media_type(item, path, issues)
+    rules.check_ref(item, path, issues, limits)
+    rules.check_kinds(item, path, issues)
+    rules.check_extras(item, path, issues, now)
+
+
+def _within(items: dict[str, dict[str, Any]], limits: ContextLimits, issues: Issues) -> bool:
+    """Whether the context keeps the limits; the depth of an item's content counts from the content."""
+    if len(items) > limits.items:
+        message = f"The context has {len(items)} items; the most are {limits.items}."
+        issues.add("too-many-items", ("items",), message, "Send fewer, or several in one.")
+    deep = False
+    for name, item in items.items():
+        if any(depth_of(item.get(member)) > limits.depth for member in ("content", "metadata")):
+            deep = True
+            message = f"The item is nested deeper than {limits.depth} levels."
+            issues.add("too-deep", ("items", name), message, "Flatten it.")
+    if deep:
+        return False
+    total = 2
+    for name, item in items.items():
+        size = len(exact_json(item))
+        total += size + len(name.encode("utf-8", "replace")) + 4
+        if size > limits.item_bytes:
+            message = f"The item has {size} bytes; the most are {limits.item_bytes}."
+            issues.add("item-too-large", ("items", name), message, "Keep it elsewhere and send a `ref`.")
+    if total > limits.total_bytes:
+        message = f"The items have {total} bytes together; the most are {limits.total_bytes}."
+        issues.add("too-large", ("items",), message, "Keep the largest elsewhere and send a `ref`.")
+    return len(items) <= limits.items
+
+
+def _check_numbers(items: dict[str, dict[str, Any]], issues: Issues) -> None:
+    for value, chain, _ in values(items):
+        if type(value) is int and not -EXACT <= value <= EXACT:
+            message = "An integer beyond 2^53 is kept exactly here; others round it, and no hash sees the difference."
+            issues.add("big-integer", ("items", *path_of(chain)), message, "Send it as a text.")
+
+
+def _check_ids(items: dict[str, dict[str, Any]], issues: Issues) -> None:
+    seen: dict[str, str] = {}
+    for name, item in items.items():
+        if isinstance(known := item.get("id"), str):
+            if known in seen:
+                issues.add("duplicate-id", ("items", name, "id"), "Another item of the context has this id.")
+            seen[known] = name

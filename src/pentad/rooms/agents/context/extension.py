@@ -1,0 +1,81 @@
+"""The context as an A2A extension: declared on the card with its limits, carried in a message's metadata.
+
+The context goes under the extension's URI and once more, the same, under `mcp_context`, where AgentVault peers look.
+There is one canonical source: if the two differ in more than the spelling of numbers the message is refused, as nobody
+could say which of the two was meant.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import InvalidInput, PentadError
+from pentad.kernel.jcs import canonical
+from pentad.kernel.schema import pointer
+from pentad.rooms.agents.context.kinds import KINDS
+from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
+
+BASE: Final = "urn:pentad:a2a:mcp-context"
+VERSION: Final = "v1"
+URI: Final = f"{BASE}:{VERSION}"
+PLAIN_KEY: Final = "mcp_context"
+
+
+def declaration(limits: ContextLimits = DEFAULT_LIMITS, *, required: bool = False) -> dict[str, Any]:
+    """The entry of `capabilities.extensions` on a card."""
+    params = {**limits.params(), "kinds": list(KINDS), "integrity": ["sha256", "jws"], "plainKey": PLAIN_KEY}
+    description = "Context for a task: named items with content or a reference, checked, hashed and limited."
+    return {"uri": URI, "description": description, "required": required, "params": params}
+
+
+def params_of(card: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What a card says about the extension; None for an agent that does not know it."""
+    capabilities = card.get("capabilities")
+    declared = cast("Mapping[str, Any]", capabilities).get("extensions") if isinstance(capabilities, Mapping) else None
+    for entry in cast("list[Any]", declared) if isinstance(declared, list) else []:
+        if isinstance(entry, Mapping) and cast("Mapping[str, Any]", entry).get("uri") == URI:
+            params = cast("Mapping[str, Any]", entry).get("params")
+            return dict(cast("Mapping[str, Any]", params)) if isinstance(params, Mapping) else {}
+    return None
+
+
+def carried(metadata: Mapping[str, Any] | None, context: Mapping[str, Any], *, extended: bool = True) -> dict[str, Any]:
+    """Metadata that carries the context: for every peer under the plain key, for those who know it under the URI."""
+    own: dict[str, Any] = {URI: dict(context)} if extended else {}
+    return {**(metadata or {}), **own, PLAIN_KEY: dict(context)}
+
+
+def sent_context(metadata: Any) -> tuple[str, Any] | None:
+    """The context in a message's metadata, and the key it is under; None when there is none.
+
+    InvalidInput when the two places disagree, or when only a version of the extension is there that we do not know.
+    """
+    if not isinstance(metadata, Mapping):
+        return None
+    given = cast("Mapping[str, Any]", metadata)
+    if URI in given:
+        if PLAIN_KEY in given and not _same(given[URI], given[PLAIN_KEY]):
+            raise _refused(
+                PLAIN_KEY,
+                "context-disagreement",
+                "The context under the extension's URI and the one under mcp_context are not the same.",
+                "Send it under one of them, or the same under both.",
+            )
+        return URI, given[URI]
+    if PLAIN_KEY in given:
+        return PLAIN_KEY, given[PLAIN_KEY]
+    other = next((key for key in given if isinstance(key, str) and key.startswith(f"{BASE}:")), None)  # pyright: ignore[reportUnnecessaryIsInstance]  metadata is anybody's
+    if other is not None:
+        raise _refused(other, "unsupported-version", "This version of the extension is not known.", f"Use {URI}.")
+    return None
+
+
+def _same(one: Any, other: Any) -> bool:
+    try:
+        return canonical(one) == canonical(other)
+    except PentadError:  # no canonical form: then only the very same will do
+        return one == other
+
+
+def _refused(key: str, rule: str, message: str, hint: str) -> InvalidInput:
+    problem = {"path": pointer(("metadata", key)), "rule": rule, "message": f"{message} {hint}"}
+    return InvalidInput(message, hint=hint, details={"reason": "invalid-context", "problems": [problem]})

@@ -1,0 +1,179 @@
+"""Hashes, signatures and provenance, all over the canonical form: they survive peers that turn 42 into 42.0.
+
+Bytes kept elsewhere (a spilled content, a file) are hashed as bytes. A signature is a detached JWS over the canonical
+items (RFC 7515, appendix F), so the context stays readable and any JWS library can check it.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from pentad.kernel.clock import iso
+from pentad.kernel.errors import Conflict, InvalidInput, PentadError
+from pentad.kernel.jcs import canonical
+from pentad.rooms.agents.context.walking import exact_json
+
+if TYPE_CHECKING:
+    from joserfc.jwk import ECKey, OctKey, OKPKey, RSAKey
+
+    Key = ECKey | OKPKey | RSAKey | OctKey
+
+SHA256: Final = "x-sha256"
+SIZE: Final = "x-size"
+PROVENANCE: Final = "x-provenance"
+ALGORITHMS: Final = ("EdDSA", "ES256", "ES384", "ES512", "RS256", "PS256", "HS256")
+MOST_ENTRIES: Final = 32
+"""Of one item's provenance; who goes on working with it starts a new one that names the last."""
+
+
+def items_hash(items: Mapping[str, Any]) -> str:
+    """The hash of a whole context."""
+    return _sha256(canonical({"items": dict(items)}))
+
+
+def item_hash(item: Mapping[str, Any]) -> str:
+    """The hash of one item."""
+    return _sha256(canonical(dict(item)))
+
+
+def content_hash(content: Any) -> str:
+    """The hash of content that stands in an item: of a text its UTF-8, of anything else its canonical form."""
+    return _sha256(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else canonical(content))
+
+
+def content_bytes(content: Any) -> bytes:
+    """The bytes content is kept as: a text as UTF-8, anything else as exact JSON, no number rounded."""
+    return content.encode("utf-8", "surrogatepass") if isinstance(content, str) else exact_json(content)
+
+
+def bytes_hash(body: bytes) -> str:
+    return _sha256(body)
+
+
+def sealed(items: Mapping[str, Any], key: "Key | None" = None, algorithm: str = "EdDSA") -> dict[str, Any]:
+    """The member `integrity` of a context: its hash, each item's, and a signature if there is a key."""
+    integrity: dict[str, Any] = {
+        "sha256": items_hash(items),
+        "items": {name: item_hash(item) for name, item in items.items()},
+    }
+    if key is not None:
+        integrity["jws"] = signature(items, key, algorithm)
+    return integrity
+
+
+def check_seal(items: Mapping[str, Any], integrity: Any, keys: "Sequence[Key]" = ()) -> None:
+    """Conflict, naming the items, when the context is not what was sealed; also when a signature is not by these keys.
+
+    Without keys a signature is not looked at: it proves nothing to who does not know the signer.
+    """
+    if not isinstance(integrity, Mapping):
+        raise InvalidInput("`integrity` is an object.", details=_details("bad-integrity", "/integrity"))
+    said = cast("Mapping[str, Any]", integrity)
+    each = said.get("items")
+    known = cast("Mapping[str, Any]", each) if isinstance(each, Mapping) else None
+    if known is not None:
+        wrong = [name for name in {**known, **items} if known.get(name) != _hash_or_none(items.get(name))]
+        if wrong:
+            raise _tampered(f"{', '.join(sorted(wrong)[:5])}", [f"/items/{name}" for name in wrong])
+    if said.get("sha256") != items_hash(items):
+        raise _tampered("the context as a whole", ["/items"])
+    if keys:
+        verify_signature(items, said.get("jws"), keys)
+
+
+def signature(items: Mapping[str, Any], key: "Key", algorithm: str = "EdDSA") -> str:
+    """A detached JWS over the canonical items."""
+    from joserfc import jws
+
+    header: dict[str, Any] = {"alg": algorithm}
+    if key.kid:
+        header["kid"] = key.kid
+    whole = jws.serialize_compact(header, canonical({"items": dict(items)}), key, algorithms=list(ALGORITHMS))
+    head, _, tail = whole.split(".")
+    return f"{head}..{tail}"
+
+
+def verify_signature(items: Mapping[str, Any], detached: Any, keys: "Sequence[Key]") -> None:
+    """Conflict unless one of the keys made this signature over these items."""
+    import base64
+
+    from joserfc import jws
+    from joserfc.errors import JoseError
+
+    parts = detached.split("..") if isinstance(detached, str) else []
+    if len(parts) != 2:
+        raise _tampered("the signature is missing or not a detached JWS", ["/integrity/jws"])
+    payload = base64.urlsafe_b64encode(canonical({"items": dict(items)})).rstrip(b"=").decode("ascii")
+    whole = f"{parts[0]}.{payload}.{parts[1]}"
+    for key in keys:
+        try:
+            jws.deserialize_compact(whole, key, algorithms=list(ALGORITHMS))
+        except (JoseError, ValueError, TypeError):
+            continue
+        return
+    raise _tampered("the signature is by none of the known keys", ["/integrity/jws"])
+
+
+def noted(item: Mapping[str, Any], who: str, when: float, what: str) -> dict[str, Any]:
+    """The item with one more entry in its provenance: who did what, the item's hash then, and the entry before."""
+    metadata = dict(cast("Mapping[str, Any]", item.get("metadata") or {}))
+    chain = _chain(metadata.get(PROVENANCE))
+    entry: dict[str, Any] = {"who": who, "when": iso(when), "what": what, "sha256": _bare_hash(item)}
+    if chain:
+        entry["after"] = _sha256(canonical(chain[-1]))
+    metadata[PROVENANCE] = [*chain, entry][-MOST_ENTRIES:]
+    return {**item, "metadata": metadata}
+
+
+def chain_problems(item: Mapping[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
+    """What is wrong with an item's provenance: places inside `metadata`, and a sentence for each."""
+    metadata = cast("Mapping[str, Any]", item.get("metadata") or {})
+    if PROVENANCE not in metadata:
+        return []
+    chain = _chain(metadata[PROVENANCE])
+    if not chain:
+        return [((PROVENANCE,), "Provenance is a list of entries with who, when, what and sha256.")]
+    problems: list[tuple[tuple[str | int, ...], str]] = []
+    for at, entry in enumerate(chain):
+        if not all(isinstance(entry.get(member), str) for member in ("who", "when", "what", "sha256")):
+            problems.append(((PROVENANCE, at), "An entry has who, when, what and sha256."))
+        elif at and entry.get("after") != _sha256(canonical(chain[at - 1])):
+            problems.append(((PROVENANCE, at, "after"), "The entry does not follow the one before it."))
+    if not problems and chain[-1]["sha256"] != _bare_hash(item):
+        problems.append(((PROVENANCE, len(chain) - 1, "sha256"), "The item was changed after its last entry."))
+    return problems
+
+
+def _chain(value: Any) -> list[dict[str, Any]]:
+    entries = cast("list[Any]", value) if isinstance(value, list) else []
+    chain = [cast("dict[str, Any]", entry) for entry in entries if isinstance(entry, dict)]
+    return chain if len(chain) == len(entries) else []
+
+
+def _bare_hash(item: Mapping[str, Any]) -> str:
+    """The hash of an item without its provenance."""
+    said = cast("Mapping[str, Any]", item.get("metadata") or {})
+    metadata = {key: value for key, value in said.items() if key != PROVENANCE}
+    bare = {key: value for key, value in item.items() if key != "metadata"}
+    return item_hash({**bare, "metadata": metadata} if metadata else bare)
+
+
+def _hash_or_none(item: Any) -> str | None:
+    return item_hash(cast("Mapping[str, Any]", item)) if isinstance(item, Mapping) else None
+
+
+def _sha256(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
+
+
+def _details(rule: str, *paths: str) -> dict[str, Any]:
+    problems = [{"path": path, "rule": rule, "message": "This is not what was sealed."} for path in paths]
+    return {"reason": "context-integrity", "problems": problems}
+
+
+def _tampered(what: str, paths: list[str]) -> PentadError:
+    return Conflict(
+        f"The context is not what its sender sealed: {what}.",
+        hint="Ask the sender for it again; somebody on the way has changed it.",
+        details=_details("hash-mismatch", *paths),
+    )

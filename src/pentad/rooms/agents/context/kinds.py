@@ -1,0 +1,317 @@
+"""What an item is: said by `metadata.kind`, or inferred from its members, and checked against MCP's own types.
+
+A kind is a promise to the reader of the context (this is a tool, this is a picture), so an item that says what it is
+has to be that. What MCP defines (content blocks, tools, prompts) is checked by MCP's rules.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.agents.context.findings import Issues, Path
+from pentad.rooms.agents.context.shape import kind_word
+
+KINDS: Final = (
+    "text", "json", "file", "image", "audio", "resource", "resource_link", "content", "tool", "prompt", "schema",
+    "memory", "history", "instruction", "mcp_server",
+)  # fmt: skip
+BLOCKS: Final = ("text", "image", "audio", "resource", "resource_link")
+_TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_./-]{1,128}")
+_HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+_ROLES: Final = ("user", "assistant")
+
+Rule = Callable[[Any, Path, Issues], None]
+
+
+def said_kind(item: Mapping[str, Any]) -> Any:
+    """The kind an item names itself, if it does."""
+    metadata = item.get("metadata")
+    within = cast("Mapping[str, Any]", metadata).get("kind") if isinstance(metadata, Mapping) else None
+    return item.get("kind", within) if within is None else within
+
+
+def kind_of(item: Mapping[str, Any]) -> str:
+    """The kind of an item: what it says, else what it looks like."""
+    said = said_kind(item)
+    return said if isinstance(said, str) and said in KINDS else inferred(item)
+
+
+def inferred(item: Mapping[str, Any]) -> str:
+    """What an item that says nothing looks like."""
+    content, media = item.get("content"), str(item.get("mediaType") or "").partition(";")[0].strip().lower()
+    if content is None and item.get("ref") is not None:
+        return "resource_link"
+    if media.startswith(("image/", "audio/")):
+        return media.partition("/")[0]
+    if media == "application/schema+json":
+        return "schema"
+    if isinstance(content, dict):
+        return _object_kind(cast("dict[str, Any]", content))
+    if isinstance(content, str) and not is_json_type(media):
+        return "file" if is_binary(media) else "text"
+    return "json"
+
+
+def _object_kind(content: dict[str, Any]) -> str:
+    if isinstance(content.get("name"), str) and isinstance(content.get("inputSchema"), dict):
+        return "tool"
+    if "$schema" in content:
+        return "schema"
+    if content.get("type") in BLOCKS:
+        trial = Issues("standard")
+        check_block(content, (), trial)
+        if trial.valid:
+            return "content"
+    return "json"
+
+
+def is_json_type(media: str) -> bool:
+    return media == "application/json" or media.endswith("+json")
+
+
+def is_binary(media: str) -> bool:
+    """Whether content of this type is bytes, so that it travels as base64."""
+    if media.startswith(("image/", "audio/", "video/", "font/")):
+        return not media.endswith("+xml")
+    return media in _BINARY or media.startswith(("application/vnd.openxmlformats", "application/vnd.ms-"))
+
+
+_BINARY: Final = frozenset(
+    f"application/{name}" for name in ("pdf", "zip", "gzip", "octet-stream", "x-tar", "msword", "epub+zip", "wasm")
+)
+
+
+def is_base64(text: str) -> bool:
+    try:
+        base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
+
+
+def check_kind(item: Mapping[str, Any], path: Path, issues: Issues) -> None:
+    """Whether the item is what it says or looks like."""
+    kind, content = kind_of(item), item.get("content")
+    if content is None:
+        return
+    media = str(item.get("mediaType") or "")
+    if kind in ("image", "audio") and media and not media.lower().startswith(f"{kind}/"):
+        issues.add("kind-mismatch", (*path, "mediaType"), f"{media[:80]!r} is not the type of {_an(kind)}.")
+    if (rule := _RULES.get(kind)) is not None:
+        rule(content, (*path, "content"), issues)
+
+
+def check_block(block: Any, path: Path, issues: Issues) -> None:
+    """A content block of MCP."""
+    given = _object(block, path, "A content block", "bad-block", issues)
+    if given is None:
+        return
+    kind = given.get("type")
+    if kind not in BLOCKS:
+        issues.add("bad-block", (*path, "type"), f"A content block has a `type`: {', '.join(BLOCKS)}.")
+    elif kind == "text":
+        _texts(given, ("text",), (), path, "bad-block", issues)
+    elif kind in ("image", "audio"):
+        _texts(given, ("data", "mimeType"), (), path, "bad-block", issues)
+        if isinstance(data := given.get("data"), str) and not is_base64(data):
+            issues.add("not-base64", (*path, "data"), "The data is not base64.")
+    elif kind == "resource_link":
+        _texts(given, ("uri", "name"), ("title", "description", "mimeType"), path, "bad-block", issues)
+    else:
+        check_contents(given.get("resource"), (*path, "resource"), issues)
+    _annotations(given.get("annotations"), (*path, "annotations"), issues)
+
+
+def check_contents(resource: Any, path: Path, issues: Issues) -> None:
+    """The contents of an embedded resource: an address, and text or bytes."""
+    given = _object(resource, path, "An embedded resource", "bad-block", issues)
+    if given is None:
+        return
+    _texts(given, ("uri",), ("mimeType", "text", "blob"), path, "bad-block", issues)
+    if ("text" in given) == ("blob" in given):
+        issues.add("bad-block", path, "An embedded resource has either `text` or `blob`.")
+    elif isinstance(blob := given.get("blob"), str) and not is_base64(blob):
+        issues.add("not-base64", (*path, "blob"), "The blob is not base64.")
+
+
+def check_tool(tool: Any, path: Path, issues: Issues) -> None:
+    """A tool as MCP describes one."""
+    given = _object(tool, path, "A tool", "bad-tool", issues)
+    if given is None:
+        return
+    _texts(given, ("name",), ("title", "description"), path, "bad-tool", issues)
+    if isinstance(name := given.get("name"), str) and not _TOOL_NAME.fullmatch(name):
+        issues.add("bad-tool", (*path, "name"), "A tool's name has 1 to 128 letters, digits or _ - . /.")
+    for member in ("inputSchema", "outputSchema"):
+        if member in given or member == "inputSchema":
+            _object_schema(given.get(member), (*path, member), issues)
+    annotations = given.get("annotations", {})
+    if not isinstance(annotations, dict):
+        issues.add("bad-tool", (*path, "annotations"), f"Annotations are an object, not {kind_word(annotations)}.")
+        return
+    for hint in _HINTS:
+        if not isinstance(value := cast("dict[str, Any]", annotations).get(hint, False), bool):
+            issues.add("bad-tool", (*path, "annotations", hint), f"A hint is true or false, not {kind_word(value)}.")
+
+
+def check_prompt(prompt: Any, path: Path, issues: Issues) -> None:
+    """A prompt as MCP lists one, or as it gives one out (with messages)."""
+    given = _object(prompt, path, "A prompt", "bad-prompt", issues)
+    if given is None:
+        return
+    if "messages" not in given:
+        _texts(given, ("name",), ("title", "description"), path, "bad-prompt", issues)
+    for at, argument in enumerate(_list(given, "arguments", path, "bad-prompt", issues)):
+        where = (*path, "arguments", at)
+        if (known := _object(argument, where, "An argument", "bad-prompt", issues)) is not None:
+            _texts(known, ("name",), ("title", "description"), where, "bad-prompt", issues)
+            if not isinstance(known.get("required", False), bool):
+                issues.add("bad-prompt", (*where, "required"), "`required` is true or false.")
+    for at, message in enumerate(_list(given, "messages", path, "bad-prompt", issues)):
+        where = (*path, "messages", at)
+        if (turn := _object(message, where, "A message", "bad-prompt", issues)) is not None:
+            if turn.get("role") not in _ROLES:
+                issues.add("bad-prompt", (*where, "role"), f"A role is one of {', '.join(_ROLES)}.")
+            check_block(turn.get("content"), (*where, "content"), issues)
+
+
+def check_schema(schema: Any, path: Path, issues: Issues) -> None:
+    """A JSON Schema that can be used."""
+    if isinstance(schema, bool):
+        return
+    if not isinstance(schema, dict):
+        issues.add("bad-schema", path, f"A schema is an object, not {kind_word(schema)}.")
+        return
+    from pentad.kernel.schema import compile_json_schema
+
+    try:
+        compile_json_schema(cast("dict[str, Any]", schema))
+    except InvalidInput as error:
+        problems: list[dict[str, Any]] = error.details.get("problems") or []
+        for problem in problems[:5]:
+            steps = [_step(part) for part in str(problem.get("path", "")).split("/")[1:]]
+            issues.add("bad-schema", (*path, *steps), f"The schema is not valid: {problem.get('message')}.")
+        if not problems:
+            issues.add("bad-schema", path, error.message, error.hint or "")
+
+
+def _text(content: Any, path: Path, issues: Issues) -> None:
+    if not isinstance(content, str):
+        issues.add("kind-mismatch", path, f"This kind of item holds a text, not {kind_word(content)}.")
+
+
+def _bytes(content: Any, path: Path, issues: Issues) -> None:
+    if not isinstance(content, str):
+        issues.add("kind-mismatch", path, f"This kind of item holds base64, not {kind_word(content)}.")
+    elif not is_base64(content):
+        issues.add("not-base64", path, "The content is not base64.")
+
+
+def _resource(content: Any, path: Path, issues: Issues) -> None:
+    if not isinstance(content, str):
+        check_contents(content, path, issues)
+
+
+def _each(rule: Rule) -> Rule:
+    """One thing, or a list of such things."""
+
+    def check(content: Any, path: Path, issues: Issues) -> None:
+        if isinstance(content, list):
+            for at, one in enumerate(cast("list[Any]", content)):
+                rule(one, (*path, at), issues)
+        else:
+            rule(content, path, issues)
+
+    return check
+
+
+def _turns(content: Any, path: Path, issues: Issues) -> None:
+    if not isinstance(content, str | list | dict):
+        issues.add("kind-mismatch", path, f"This kind of item holds texts or messages, not {kind_word(content)}.")
+
+
+def _server(content: Any, path: Path, issues: Issues) -> None:
+    if isinstance(content, str):
+        content = {"url": content}
+    given = _object(content, path, "An MCP server", "kind-mismatch", issues)
+    if given is None:
+        return
+    url, command = given.get("url"), given.get("command")
+    if isinstance(url, str) and url.lower().startswith(("https://", "http://")):
+        return
+    if not (isinstance(command, str) and command):
+        issues.add("kind-mismatch", path, "An MCP server has an http(s) `url`, or a `command`.")
+
+
+_RULES: Final[dict[str, Rule]] = {
+    "text": _text,
+    "instruction": _text,
+    "image": _bytes,
+    "audio": _bytes,
+    "resource": _resource,
+    "content": _each(check_block),
+    "tool": _each(check_tool),
+    "prompt": _each(check_prompt),
+    "schema": check_schema,
+    "memory": _turns,
+    "history": _turns,
+    "mcp_server": _server,
+}
+
+
+def _object_schema(schema: Any, path: Path, issues: Issues) -> None:
+    if not isinstance(schema, dict):
+        issues.add("bad-tool", path, f"The schema of a tool is an object, not {kind_word(schema)}.")
+        return
+    known = cast("dict[str, Any]", schema)
+    if known.get("type") != "object":
+        issues.add("bad-tool", (*path, "type"), 'The schema of a tool has "type": "object".')
+    check_schema(known, path, issues)
+
+
+def _annotations(annotations: Any, path: Path, issues: Issues) -> None:
+    if annotations is None:
+        return
+    given = _object(annotations, path, "Annotations", "bad-block", issues) or {}
+    audience, priority = given.get("audience", []), given.get("priority", 0)
+    if not isinstance(audience, list) or any(one not in _ROLES for one in cast("list[Any]", audience)):
+        issues.add("bad-block", (*path, "audience"), f"An audience is a list of {' and '.join(_ROLES)}.")
+    if isinstance(priority, bool) or not isinstance(priority, int | float) or not 0 <= priority <= 1:
+        issues.add("bad-block", (*path, "priority"), "A priority is a number from 0 to 1.")
+
+
+def _object(value: Any, path: Path, what: str, code: str, issues: Issues) -> dict[str, Any] | None:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value)
+    issues.add(code, path, f"{what} is an object, not {kind_word(value)}.")
+    return None
+
+
+def _list(given: dict[str, Any], member: str, path: Path, code: str, issues: Issues) -> list[Any]:
+    value = given.get(member, [])
+    if isinstance(value, list):
+        return cast("list[Any]", value)
+    issues.add(code, (*path, member), f"`{member}` is a list, not {kind_word(value)}.")
+    return []
+
+
+def _texts(
+    given: dict[str, Any], required: tuple[str, ...], optional: tuple[str, ...], path: Path, code: str, issues: Issues
+) -> None:
+    for member in required:
+        if not isinstance(given.get(member), str):
+            issues.add(code, (*path, member), f"`{member}` is missing or not a text.")
+    for member in optional:
+        if member in given and not isinstance(given[member], str):
+            issues.add(code, (*path, member), f"`{member}` is a text, not {kind_word(given[member])}.")
+
+
+def _an(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+
+
+def _step(part: str) -> str:
+    return part.replace("~1", "/").replace("~0", "~")

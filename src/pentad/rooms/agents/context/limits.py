@@ -1,0 +1,70 @@
+"""What a context may be at most, as the server enforces it and as the card tells it to others."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pentad.kernel.limits import KIB
+
+OWN_SCHEMES: Final = ("openregister", "directory", "avatar", "metrics", "agents")
+"""Addresses of Pentad's own resources, read with the caller's rights."""
+REF_SCHEMES: Final = (*OWN_SCHEMES, "context", "a2a-artifact", "cid", "https", "http")
+REFUSED_SCHEMES: Final = {
+    "file": "It would be a file of whoever reads the context.",
+    "javascript": "It is code.",
+    "vbscript": "It is code.",
+    "data": "Put the data into `content`.",
+    "blob": "It has a meaning in one browser only.",
+    "about": "It names nothing.",
+}
+"""Schemes that are never an address of context, and why."""
+LONGEST_NAME: Final = 128
+NAME_PATTERN: Final = "^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$"
+LONGEST_REF: Final = 4 * KIB
+
+
+@dataclass(frozen=True, slots=True)
+class ContextLimits:
+    """Defaults suit messages that are kept: what is larger goes into the store and travels as a reference."""
+
+    items: int = 64
+    total_bytes: int = 256 * KIB
+    item_bytes: int = 64 * KIB
+    depth: int = 32
+    ref_schemes: tuple[str, ...] = REF_SCHEMES
+
+    def params(self) -> dict[str, Any]:
+        """As parameters of the extension on a card."""
+        return {
+            "maxItems": self.items,
+            "maxBytes": self.total_bytes,
+            "maxItemBytes": self.item_bytes,
+            "maxDepth": self.depth,
+            "namePattern": NAME_PATTERN,
+            "refSchemes": list(self.ref_schemes),
+        }
+
+    def narrowed(self, params: Mapping[str, Any]) -> "ContextLimits":
+        """The limits both sides keep: of each the smaller. What a card says wrongly is as if it said nothing."""
+        schemes = params.get("refSchemes")
+        known = self.ref_schemes
+        if isinstance(schemes, list | tuple):
+            theirs = {str(scheme).lower() for scheme in schemes}  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]  a card is anybody's JSON
+            known = tuple(scheme for scheme in known if scheme in theirs)
+        return replace(
+            self,
+            items=_smaller(self.items, params.get("maxItems")),
+            total_bytes=_smaller(self.total_bytes, params.get("maxBytes")),
+            item_bytes=_smaller(self.item_bytes, params.get("maxItemBytes")),
+            depth=_smaller(self.depth, params.get("maxDepth")),
+            ref_schemes=known,
+        )
+
+
+DEFAULT_LIMITS: Final = ContextLimits()
+
+
+def _smaller(ours: int, theirs: Any) -> int:
+    if isinstance(theirs, bool) or not isinstance(theirs, int | float) or not theirs >= 0:
+        return ours
+    return int(min(ours, theirs))

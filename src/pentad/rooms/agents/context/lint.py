@@ -1,0 +1,111 @@
+"""The linter, as a library: everything there is to say about a context, at one of three levels.
+
+    report = lint({"items": {"doc": {"ref": "https://example.org/a.pdf"}}}, "strict")
+    report.valid, [issue.line() for issue in report.issues]
+
+It never raises for what it is given: a text that is no JSON is an issue like any other.
+"""
+
+import json
+from contextlib import suppress
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import PentadError
+from pentad.kernel.json import check_bounds
+from pentad.rooms.agents.context.checks import checked
+from pentad.rooms.agents.context.findings import Issues, Level, Report
+from pentad.rooms.agents.context.integrity import items_hash
+from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
+from pentad.rooms.agents.context.redaction import secret_places
+from pentad.rooms.agents.context.walking import depth_of, exact_json
+
+MOST_BYTES: Final = 16 * 1024 * 1024
+_DEEPEST_TEXT: Final = 128
+_MOST_KEYS: Final = 500_000
+_LONGEST_NUMBER: Final = 300
+
+
+def lint(
+    value: Any, level: Level = "standard", limits: ContextLimits = DEFAULT_LIMITS, *, now: float | None = None
+) -> Report:
+    """Look at a context, or at a whole `{"mcp_context": ...}`."""
+    return _report(*checked(unwrapped(value), level, limits, now=now))
+
+
+def lint_text(
+    text: bytes, level: Level = "standard", limits: ContextLimits = DEFAULT_LIMITS, *, now: float | None = None
+) -> Report:
+    """Look at the text of a context; numbers stay exact, and what a parser would pass over is told."""
+    noted = Issues(level)
+    try:
+        value = parsed(text, noted)
+    except (PentadError, ValueError, RecursionError) as error:
+        message = error.message if isinstance(error, PentadError) else _parse_message(error)
+        noted.add("not-parsed", (), message, "Send one JSON object.")
+        return _report(None, noted)
+    shaped, issues = checked(unwrapped(value), level, limits, now=now)
+    issues.found[:0] = noted.found
+    return _report(shaped, issues)
+
+
+def parsed(text: bytes, issues: Issues) -> Any:
+    """The value of a JSON text: bounded, integers exact, a key that is there twice and NaN noted."""
+    if len(text) > MOST_BYTES:
+        raise ValueError(f"The text has more than {MOST_BYTES} bytes")
+    check_bounds(text, depth=_DEEPEST_TEXT, keys=_MOST_KEYS)
+
+    def take(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in made if names.count(name) > 1)
+            message = f"The key {twice[:80]!r} is there twice in one object; the last one counts."
+            issues.add("duplicate-key", (), message, "Keep one of the two.")
+        return made
+
+    return json.loads(text.decode("utf-8-sig"), object_pairs_hook=take, parse_int=_integer)
+
+
+def unwrapped(value: Any) -> Any:
+    """The context inside, where somebody gives the whole metadata."""
+    if isinstance(value, dict) and "items" not in value and isinstance(value.get("mcp_context"), dict):  # pyright: ignore[reportUnknownMemberType]  any JSON
+        return cast("dict[str, Any]", value)["mcp_context"]
+    return cast("Any", value)
+
+
+def _report(shaped: dict[str, Any] | None, issues: Issues) -> Report:
+    items: dict[str, Any] = (shaped or {}).get("items", {})
+    if issues.level != "lenient" and issues.valid:
+        for place in secret_places(items):
+            parts = tuple(part.replace("~1", "/").replace("~0", "~") for part in place.path.split("/")[1:])
+            issues.add("secret", parts, f"This looks like a secret ({place.what}).", "Take it out.")
+    valid, size, digest = issues.valid, 0, None
+    # lenient lets pass what has no canonical form, and what is too deep to be written
+    with suppress(PentadError, RecursionError):
+        size = len(exact_json(items)) if items else 0
+        digest = items_hash(items) if valid and shaped is not None else None
+    return Report(
+        level=issues.level,
+        valid=valid,
+        issues=issues.found,
+        more=issues.more,
+        value=shaped if valid else None,
+        items=len(items),
+        bytes=size,
+        depth=depth_of(items) if items else 0,
+        sha256=digest,
+    )
+
+
+def _integer(text: str) -> int:
+    if len(text) > _LONGEST_NUMBER:
+        raise ValueError(f"A number has more than {_LONGEST_NUMBER} digits")
+    return int(text)
+
+
+def _parse_message(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"This is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
+    if isinstance(error, UnicodeDecodeError):
+        return "The text is not UTF-8."
+    return f"{error}." if str(error) else "The text is nested too deeply."

@@ -1,0 +1,236 @@
+"""A context over the turns of a conversation: merged, patched, items removed; every version kept once by its hash.
+
+    merge    the given items take the place of those of their name, the others stay
+    patch    members of the given items are merged into those there are (RFC 7396: null removes)
+    replace  the given items are all there is
+
+The functions are pure; `Contexts` keeps the versions. A turn that names the version it was made for (`base`) is refused
+when somebody else was faster.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, cast
+
+import msgspec
+from msgspec import Struct
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import InvalidInput, NotFound, VersionMismatch
+from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.rooms.agents.context.checks import checked
+from pentad.rooms.agents.context.findings import refusal
+from pentad.rooms.agents.context.integrity import bytes_hash, items_hash
+from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
+from pentad.rooms.agents.context.rules import EXPIRES, expiry
+from pentad.rooms.agents.context.spill import drop_unused, get_body, put_body
+from pentad.rooms.agents.context.walking import exact_json
+
+Items = dict[str, Any]
+Mode = Literal["merge", "patch", "replace"]
+MODES: Final = ("merge", "patch", "replace")
+MOST_VERSIONS: Final = 50
+"""Of one conversation; the oldest go."""
+_NEWEST: Final = 2**62
+
+
+class Diff(Struct, frozen=True):
+    """What one version has that another has not: whole items by name."""
+
+    added: Items
+    changed: Items
+    removed: list[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.removed)
+
+    def as_json(self) -> dict[str, Any]:
+        """The names alone, for events and logs."""
+        return {"added": sorted(self.added), "changed": sorted(self.changed), "removed": sorted(self.removed)}
+
+
+class Version(Struct, frozen=True):
+    """A conversation's context at one version, and how it differs from the one before."""
+
+    number: int
+    items: Items
+    sha256: str
+    diff: Diff
+    expired: list[str]
+
+
+def merged(items: Mapping[str, Any], given: Mapping[str, Any]) -> Items:
+    """The items with the given ones put in."""
+    return {**items, **given}
+
+
+def patched(items: Mapping[str, Any], given: Mapping[str, Any]) -> Items:
+    """The items with the given ones merged into them, member by member; null for an item removes it."""
+    return cast("Items", _merge_patch(dict(items), dict(given)))
+
+
+def removed(items: Mapping[str, Any], names: list[str]) -> Items:
+    """The items without these; a name that is none is no matter, as a removal may be said twice."""
+    return {name: item for name, item in items.items() if name not in names}
+
+
+def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Diff:
+    """What leads from one to the other. 42 and 42.0 are no difference."""
+    return Diff(
+        {name: item for name, item in after.items() if name not in before},
+        {name: item for name, item in after.items() if name in before and not _same(before[name], item)},
+        [name for name in before if name not in after],
+    )
+
+
+def differed(items: Mapping[str, Any], diff: Diff) -> Items:
+    """The items after a difference: `differed(a, difference(a, b))` is b."""
+    return {**removed(items, diff.removed), **diff.changed, **diff.added}
+
+
+def after_turn(items: Mapping[str, Any], given: Mapping[str, Any], turn: Mapping[str, Any] | None) -> Items:
+    """The items after a turn. Without a word about it a turn merges."""
+    said = turn or {}
+    mode, names = said.get("mode", "merge"), said.get("remove", [])
+    if mode not in MODES:
+        raise _bad_turn("mode", f"There is no mode {str(mode)[:40]!r}.", f"Modes are {', '.join(MODES)}.")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in cast("list[Any]", names)):
+        raise _bad_turn("remove", "`remove` is a list of names.", "Name the items that shall go.")
+    left = removed(items, cast("list[str]", names))
+    if mode == "replace":
+        return dict(given)
+    return patched(left, given) if mode == "patch" else merged(left, given)
+
+
+def without_expired(items: Mapping[str, Any], now: float) -> tuple[Items, list[str]]:
+    """The items that still hold, and the names of those that do not."""
+    gone: list[str] = []
+    for name, item in items.items():
+        until = expiry(cast("dict[str, Any]", item.get("metadata") or {}).get(EXPIRES))
+        if until is not None and until <= now:
+            gone.append(name)
+    return removed(items, gone), gone
+
+
+class Contexts:
+    """The contexts of all conversations of one store; a conversation belongs to its owner."""
+
+    def __init__(self, database: Database, clock: Clock, limits: ContextLimits = DEFAULT_LIMITS) -> None:
+        self._database = database
+        self._clock = clock
+        self._limits = limits
+
+    async def take(
+        self, owner: str, context_id: str, given: Mapping[str, Any], turn: Mapping[str, Any] | None = None
+    ) -> Version:
+        """One more turn: the version it leads to. The same context again is the same version again."""
+        return await self._database.write(lambda tx: self.write(tx, owner, context_id, given, turn))
+
+    def write(
+        self,
+        tx: Transaction,
+        owner: str,
+        context_id: str,
+        given: Mapping[str, Any],
+        turn: Mapping[str, Any] | None = None,
+    ) -> Version:
+        """The same inside a transaction of the caller's."""
+        now = self._clock.now()
+        number, before = _latest(tx, owner, context_id)
+        base = (turn or {}).get("base")
+        if base is not None and base != number:
+            raise VersionMismatch(
+                f"The context is at version {number}, not at {base}.", hint="Read it and say the change anew."
+            )
+        after, expired = without_expired(after_turn(before, given, turn), now)
+        diff = difference(before, after)
+        if not diff and number:
+            return Version(number, before, items_hash(before), diff, expired)
+        shaped, issues = checked({"items": after}, "standard", self._limits, now=now)
+        if shaped is None or not issues.valid:
+            raise refusal(issues.errors)
+        body = exact_json(after)
+        put_body(tx, key := bytes_hash(body), body, now)
+        sha256 = items_hash(after)
+        tx.run(
+            "INSERT INTO agent_contexts (owner, context, version, sha256, body, changed_at) VALUES (?, ?, ?, ?, ?, ?)",
+            owner, context_id, number + 1, sha256, key, now,
+        )  # fmt: skip
+        _trim(tx, owner, context_id, number + 1 - MOST_VERSIONS)
+        return Version(number + 1, after, sha256, diff, expired)
+
+    async def read(self, owner: str, context_id: str, version: int | None = None) -> Version:
+        """The context of a conversation, as it is or as it was at a version; NotFound if there is none."""
+
+        def work(rows: Rows) -> Version:
+            found = _at(rows, owner, context_id, version)
+            if found is None:
+                raise NotFound("There is no such context.", hint="Contexts are seen by their owner alone.")
+            number, items, sha256 = found
+            before = _at(rows, owner, context_id, number - 1) if number > 1 else None
+            still, expired = without_expired(items, self._clock.now())
+            return Version(number, still, sha256, difference(before[1] if before else {}, items), expired)
+
+        return await self._database.read(work)
+
+    async def forget(self, owner: str, context_id: str) -> bool:
+        """Remove every version; whether there was one."""
+
+        def work(tx: Transaction) -> bool:
+            number, _ = _latest(tx, owner, context_id)
+            _trim(tx, owner, context_id, number)
+            return number > 0
+
+        return await self._database.write(work)
+
+
+def _latest(rows: Rows, owner: str, context_id: str) -> tuple[int, Items]:
+    found = _at(rows, owner, context_id, None)
+    return (found[0], found[1]) if found else (0, {})
+
+
+def _at(rows: Rows, owner: str, context_id: str, version: int | None) -> tuple[int, Items, str] | None:
+    row = rows.one(
+        "SELECT version, body, sha256 FROM agent_contexts WHERE owner = ? AND context = ? AND version <= ?"
+        " ORDER BY version DESC LIMIT 1",
+        owner, context_id, _NEWEST if version is None else version,
+    )  # fmt: skip
+    if row is not None and version is not None and row[0] != version:
+        return None
+    if row is None:
+        return None
+    return row[0], msgspec.json.decode(get_body(rows, row[1])), row[2]
+
+
+def _trim(tx: Transaction, owner: str, context_id: str, upto: int) -> None:
+    """Remove the versions up to one, and what only they held."""
+    gone = tx.all(
+        "SELECT body FROM agent_contexts WHERE owner = ? AND context = ? AND version <= ?", owner, context_id, upto
+    )
+    tx.run("DELETE FROM agent_contexts WHERE owner = ? AND context = ? AND version <= ?", owner, context_id, upto)
+    for (body,) in gone:
+        drop_unused(tx, body)
+
+
+def _merge_patch(target: Any, patch: Any) -> Any:
+    """RFC 7396. The depth is bounded: both sides were checked."""
+    if not isinstance(patch, dict):
+        return patch
+    made = dict(cast("dict[str, Any]", target)) if isinstance(target, dict) else {}
+    for key, value in cast("dict[str, Any]", patch).items():
+        if value is None:
+            made.pop(key, None)
+        else:
+            made[key] = _merge_patch(made.get(key), value)
+    return made
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equal as JSON: numbers by value (also beyond 2^53), but true is not 1."""
+    if one != other:
+        return False
+    return exact_json(one) == exact_json(other) or items_hash({"": one}) == items_hash({"": other})
+
+
+def _bad_turn(member: str, message: str, hint: str) -> InvalidInput:
+    problem = {"path": f"/turn/{member}", "rule": "bad-turn", "message": f"{message} {hint}"}
+    return InvalidInput(message, hint=hint, details={"reason": "invalid-context", "problems": [problem]})

@@ -1,0 +1,251 @@
+"""Follows the references of a context: by scheme, when somebody asks, within a budget, and verified.
+
+Pentad's own resources are read through the neighbours with the caller's rights, kept contents from the store, artifacts
+from the caller's tasks, the web through the guarded fetcher alone. A scheme nobody knows is refused by name. What has a
+hash is kept in memory by it, for the caller who read it and for nobody else.
+"""
+
+import base64
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, Protocol, cast
+
+import msgspec
+from msgspec import Struct, to_builtins
+
+from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceeded, NotFound, Unavailable
+from pentad.kernel.limits import MIB
+from pentad.kernel.ports import Fetcher
+from pentad.kernel.principal import Principal
+from pentad.mcp.content import Contents as ResourceContents
+from pentad.rooms.agents.context.integrity import SHA256, SIZE, bytes_hash
+from pentad.rooms.agents.context.limits import OWN_SCHEMES, REF_SCHEMES, REFUSED_SCHEMES
+from pentad.rooms.agents.context.redaction import clean_text
+from pentad.rooms.agents.context.spill import Contents
+from pentad.rooms.agents.context.walking import exact_json
+
+ONE_REFERENCE: Final = 16 * MIB
+ALL_REFERENCES: Final = 32 * MIB
+CACHED: Final = 32 * MIB
+_OWN_SERVER: Final = "pentad"
+
+
+class Reading(Protocol):
+    """Whoever reads resources with a caller's rights."""
+
+    async def read(self, principal: Principal, uri: str) -> Sequence[ResourceContents]: ...
+
+
+Artifacts = Callable[[Principal, str, str], Awaitable[tuple[bytes, str | None]]]
+"""The bytes and the media type of an artifact: of a task of the caller's, by the two ids."""
+
+
+class Resolved(Struct, frozen=True):
+    """What a reference led to."""
+
+    ref: str
+    body: bytes
+    media_type: str | None
+    sha256: str
+
+    @property
+    def text(self) -> str:
+        """As text; what is no text is base64."""
+        try:
+            return self.body.decode()
+        except UnicodeDecodeError:
+            return base64.b64encode(self.body).decode("ascii")
+
+    def content(self) -> Any:
+        """As the content of an item: JSON as its value, text as text, anything else as base64."""
+        media = (self.media_type or "").partition(";")[0].strip().lower()
+        if media == "application/json" or media.endswith("+json"):
+            try:
+                return msgspec.json.decode(self.body)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                return self.text
+        return self.text
+
+
+class Resolver:
+    """Knows the schemes. One for the whole room."""
+
+    def __init__(
+        self,
+        neighbours: Reading,
+        contents: Contents | None,
+        fetcher: Fetcher | None,
+        artifacts: Artifacts | None = None,
+        *,
+        cached: int = CACHED,
+    ) -> None:
+        self._neighbours = neighbours
+        self._contents = contents
+        self._fetcher = fetcher
+        self._artifacts = artifacts
+        self._cache = _Cache(cached)
+
+    def opened(self, who: Principal, items: Mapping[str, Any], max_bytes: int = ALL_REFERENCES) -> "Resolution":
+        """The references of some items, for this caller; nothing is read before it is asked for."""
+        return Resolution(self, who, items, max_bytes)
+
+    async def resolve(
+        self, who: Principal, ref: str, *, sha256: str | None = None, size: int | None = None, max_bytes: int
+    ) -> Resolved:
+        """Follow one reference. Conflict when it does not lead to what it says, LimitExceeded when that is too much."""
+        if size is not None and size > max_bytes:
+            raise _too_much(ref, max_bytes)
+        if sha256 is not None and (known := self._cache.get(who.id, sha256)) is not None:
+            return known
+        body, media_type = await self._read(who, ref, min(max_bytes, ONE_REFERENCE))
+        if len(body) > max_bytes:
+            raise _too_much(ref, max_bytes)
+        found = Resolved(ref, body, media_type, bytes_hash(body))
+        if sha256 is not None:
+            if found.sha256 != sha256:
+                raise Conflict(
+                    f"{_shown(ref)} does not lead to what it did: its hash is another.",
+                    hint="Ask the sender for the context again.",
+                    details={"reason": "context-integrity", "expected": sha256, "found": found.sha256},
+                )
+            self._cache.put(who.id, found)
+        return found
+
+    async def _read(self, who: Principal, ref: str, most: int) -> tuple[bytes, str | None]:
+        scheme, _, rest = ref.partition(":")
+        scheme = scheme.lower()
+        if scheme.startswith("mcp+"):
+            if scheme != f"mcp+{_OWN_SERVER}":
+                raise _refused(scheme, f"Only mcp+{_OWN_SERVER}: leads to resources this server can read.")
+            return await self._resource(who, rest)
+        if scheme == "cid":
+            return await self._resource(who, f"directory://records/{rest}")
+        if scheme in OWN_SCHEMES:
+            return await self._resource(who, ref)
+        if scheme == "context" and self._contents is not None:
+            kept = await self._contents.read(who, ref)
+            return kept.body, kept.media_type
+        if scheme == "a2a-artifact" and self._artifacts is not None:
+            task, slash, artifact = rest.partition("/")
+            if not (task and slash and artifact):
+                raise InvalidInput(f"{_shown(ref)} names no artifact.", hint="Write a2a-artifact:<task>/<artifact>.")
+            return await self._artifacts(who, task, artifact)
+        if scheme in ("http", "https") and self._fetcher is not None:
+            return await _fetched(self._fetcher, ref, most)
+        raise _refused(scheme if ":" in ref else "", REFUSED_SCHEMES.get(scheme, ""))
+
+    async def _resource(self, who: Principal, uri: str) -> tuple[bytes, str | None]:
+        found = await self._neighbours.read(who, uri)
+        if not found:
+            raise NotFound(f"{_shown(uri)} is empty.")
+        if len(found) > 1:
+            return exact_json([to_builtins(one) for one in found]), "application/json"
+        (one,) = found
+        if one.blob is not None:
+            return base64.b64decode(one.blob), one.mime_type
+        return (one.text or "").encode(), one.mime_type
+
+
+class Resolution:
+    """The references of one context for one caller: each followed once, all of them within one budget."""
+
+    def __init__(self, resolver: Resolver, who: Principal, items: Mapping[str, Any], max_bytes: int) -> None:
+        self._resolver = resolver
+        self._who = who
+        self._items = items
+        self._left = max_bytes
+        self._found: dict[str, Resolved] = {}
+
+    async def resolved(self, name: str) -> Resolved:
+        """What the reference of an item leads to."""
+        item = cast("Mapping[str, Any] | None", self._items.get(name))
+        ref = item.get("ref") if item is not None else None
+        if item is None or not isinstance(ref, str):
+            raise NotFound(f"There is no item {name[:100]!r} with a reference.")
+        if ref in self._found:
+            return self._found[ref]
+        said = cast("Mapping[str, Any]", item.get("metadata") or {})
+        sha256, size = said.get(SHA256), said.get(SIZE)
+        found = await self._resolver.resolve(
+            self._who,
+            ref,
+            sha256=sha256 if isinstance(sha256, str) else None,
+            size=size if isinstance(size, int) else None,
+            max_bytes=self._left,
+        )
+        self._left -= len(found.body)
+        self._found[ref] = found
+        return found
+
+    async def content(self, name: str) -> Any:
+        """The content of an item: its own, or all of what its reference leads to."""
+        item = cast("Mapping[str, Any] | None", self._items.get(name))
+        if item is None:
+            raise NotFound(f"There is no item {name[:100]!r} in the context.")
+        if item.get("ref") is None:
+            return item.get("content")
+        return (await self.resolved(name)).content()
+
+    async def all(self, names: Sequence[str] | None = None) -> dict[str, Any]:
+        """The items with the contents of these (or of all) references put in; the references stay beside them."""
+        wanted = [name for name in self._items if names is None or name in names]
+        made = dict(self._items)
+        for name in wanted:
+            if isinstance(self._items[name].get("ref"), str):
+                found = await self.resolved(name)
+                media = self._items[name].get("mediaType") or found.media_type
+                made[name] = {**self._items[name], "mediaType": media, "content": found.content()}
+        return made
+
+
+class _Cache:
+    """The last things read, by reader and hash, so many bytes of them."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held = 0
+        self._found: OrderedDict[tuple[str, str], Resolved] = OrderedDict()
+
+    def get(self, who: str, sha256: str) -> Resolved | None:
+        if (found := self._found.get((who, sha256))) is not None:
+            self._found.move_to_end((who, sha256))
+        return found
+
+    def put(self, who: str, found: Resolved) -> None:
+        if len(found.body) > self._most or (who, found.sha256) in self._found:
+            return
+        self._found[who, found.sha256] = found
+        self._held += len(found.body)
+        while self._held > self._most:
+            _, gone = self._found.popitem(last=False)
+            self._held -= len(gone.body)
+
+
+async def _fetched(fetcher: Fetcher, url: str, most: int) -> tuple[bytes, str | None]:
+    answer = await fetcher.fetch(url, max_bytes=most)
+    if answer.status in (401, 403):
+        raise Forbidden(f"{_shown(url)} may not be read.", hint="It wants a login, and references carry none.")
+    if answer.status in (404, 410):
+        raise NotFound(f"There is nothing at {_shown(url)}.")
+    if answer.status != 200:
+        raise Unavailable(f"{_shown(url)} answered {answer.status}.", hint="Try again in a moment.")
+    return answer.body, next((value for key, value in answer.headers.items() if key.lower() == "content-type"), None)
+
+
+def _shown(ref: str) -> str:
+    return clean_text(ref[:200])
+
+
+def _refused(scheme: str, why: str) -> InvalidInput:
+    said = f"References by {scheme[:40]!r} are not followed." if scheme else "The reference has no scheme."
+    return InvalidInput(
+        f"{said} {why}".strip(),
+        hint=f"Known are {', '.join(REF_SCHEMES)} and mcp+{_OWN_SERVER}.",
+        details={"reason": "ref-refused", "scheme": scheme[:40]},
+    )
+
+
+def _too_much(ref: str, most: int) -> LimitExceeded:
+    return LimitExceeded(
+        f"{_shown(ref)} leads to more than the {most} bytes that are left.", hint="Raise the budget, or ask for fewer."
+    )

@@ -1,0 +1,206 @@
+"""The rules one item is held to beyond its shape: its name, its type, its content, its reference, its extras."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
+
+from pentad.kernel.names import did_you_mean
+from pentad.rooms.agents.context.findings import Issues, Path
+from pentad.rooms.agents.context.integrity import SHA256, SIZE, chain_problems, content_bytes, content_hash
+from pentad.rooms.agents.context.kinds import KINDS, check_kind, is_base64, is_binary, is_json_type, said_kind
+from pentad.rooms.agents.context.limits import (
+    LONGEST_NAME,
+    LONGEST_REF,
+    NAME_PATTERN,
+    REFUSED_SCHEMES,
+    ContextLimits,
+)
+from pentad.rooms.agents.context.redaction import SENSITIVITIES
+from pentad.rooms.agents.context.shape import MEMBERS, kind_word
+
+PRIORITY: Final = "x-priority"
+EXPIRES: Final = "x-expires"
+SENSITIVITY: Final = "x-sensitivity"
+AUDIENCE: Final = "x-audience"
+TRUNCATED: Final = "x-truncated"
+
+_NAME: Final = re.compile(NAME_PATTERN)
+_MEDIA_TYPE: Final = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}"
+    r"(?:\s*;\s*[A-Za-z0-9!#$&^_.+-]{1,100}=(?:[^\s;\"]{1,200}|\"[^\"]{0,200}\"))*"
+)
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,63}):(?!\\)")
+_NO_ADDRESS: Final = re.compile(r"[\s\x00-\x1f\x7f<>\"`{}|\\^]")
+_HASH: Final = re.compile(r"[0-9a-f]{64}")
+
+ItemRule = Callable[[Mapping[str, Any], Path, Issues], None]
+
+
+def check_name(name: str, path: Path, issues: Issues) -> None:
+    """What an item may be called."""
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        issues.add("bad-name", path, f"A name has 1 to {LONGEST_NAME} printable characters.")
+    elif not _NAME.fullmatch(name):
+        issues.add("unusual-name", path, "Some readers know only letters, digits and _ . : - in names.")
+
+
+def check_members(item: Mapping[str, Any], path: Path, issues: Issues) -> None:
+    """Content or reference, and nothing that is there without saying anything."""
+    has_content, ref = "content" in item, item.get("ref")
+    metadata = _metadata(item)
+    for member in MEMBERS:
+        if member != "content" and member in item and item[member] is None:
+            issues.add("null-member", (*path, member), f"`{member}` is null.", "Leave it out.")
+    is_null = has_content and item["content"] is None and not is_json_type(_media(item))
+    if (not has_content or is_null) and ref is None:
+        issues.add("empty-item", path, "The item has neither `content` nor `ref`.", "Give it one of them.")
+    elif has_content and item["content"] is not None and ref is not None and not metadata.get(TRUNCATED):
+        hint = "Keep one, or say in `metadata` that the content is x-truncated."
+        issues.add("content-and-ref", path, "The item has both `content` and `ref`; readers differ in what wins.", hint)
+
+
+def check_media_type(item: Mapping[str, Any], path: Path, issues: Issues) -> None:
+    """A media type, and content that is of it."""
+    media = item.get("mediaType")
+    if media is None:
+        if item.get("content") is not None:
+            issues.add("no-media-type", path, "The item does not say what type its content is.", "Add `mediaType`.")
+        return
+    if not isinstance(media, str) or not _MEDIA_TYPE.fullmatch(media):
+        hint = "Write it like text/plain or application/json."
+        issues.add("bad-media-type", (*path, "mediaType"), "This is not a media type.", hint)
+        return
+    if (content := item.get("content")) is not None:
+        _check_content(content, _media(item), (*path, "content"), said_kind(item), issues)
+
+
+def _check_content(content: Any, media: str, path: Path, kind: Any, issues: Issues) -> None:
+    if is_json_type(media):
+        if isinstance(content, str) and content[:200].lstrip()[:1] in ("{", "["):
+            try:
+                json.loads(content)
+                said = "The content is JSON written as a text."
+            except (ValueError, RecursionError):
+                said = "The content looks like JSON in a text, and is broken."
+            issues.add("json-as-text", path, said, "Send the value itself.")
+    elif kind in (None, "text", "file", "image", "audio", "resource", "instruction"):
+        if not isinstance(content, str) and not (kind == "resource" and isinstance(content, dict)):
+            hint = "Send a text, or say mediaType application/json."
+            issues.add("content-mismatch", path, f"Content of type {media} is a text, not {kind_word(content)}.", hint)
+        elif isinstance(content, str) and is_binary(media) and not is_base64(content):
+            issues.add("not-base64", path, f"Content of type {media} travels as base64, and this is not.")
+
+
+def check_ref(item: Mapping[str, Any], path: Path, issues: Issues, limits: ContextLimits) -> None:
+    """An address somebody can follow, by a scheme somebody knows."""
+    ref, where = item.get("ref"), (*path, "ref")
+    if not isinstance(ref, str):
+        return
+    if not ref or len(ref) > LONGEST_REF or _NO_ADDRESS.search(ref):
+        message = f"A reference has 1 to {LONGEST_REF} characters, without spaces and brackets."
+        issues.add("bad-ref", where, message, "Escape them with %.")
+        return
+    scheme = _SCHEME.match(ref)
+    if scheme is None:
+        hint = "Write a URI: " + ", ".join(f"{known}:" for known in limits.ref_schemes[:6]) + " ..."
+        issues.add("ref-no-scheme", where, "The reference has no scheme, so few can follow it.", hint)
+        return
+    name = scheme[1].lower()
+    if (why := REFUSED_SCHEMES.get(name)) is not None:
+        issues.add("ref-refused", where, f"A reference must not begin with {name}:. {why}")
+        return
+    if name not in limits.ref_schemes and not name.startswith("mcp+"):
+        meant = did_you_mean(name, limits.ref_schemes) or f"It follows {', '.join(limits.ref_schemes)}."
+        issues.add("ref-scheme", where, f"This server cannot follow {name}: itself; the agent has to.", meant)
+    _check_address(ref, name, where, issues)
+
+
+def _check_address(ref: str, scheme: str, where: Path, issues: Issues) -> None:
+    try:
+        parts = urlsplit(ref)
+        has_login = "@" in parts.netloc
+        has_host = bool(parts.hostname)
+    except ValueError:
+        issues.add("bad-ref", where, "The address is not well formed.")
+        return
+    if scheme in ("http", "https") and not has_host:
+        issues.add("bad-ref", where, "The address names no host.")
+    if has_login:
+        hint = "Leave the login out; whoever follows it uses their own."
+        issues.add("ref-credentials", where, "The reference carries a login.", hint)
+
+
+def check_kinds(item: Mapping[str, Any], path: Path, issues: Issues) -> None:
+    """A kind there is, and content that is of it."""
+    said = said_kind(item)
+    if said is not None and (not isinstance(said, str) or said not in KINDS):
+        meant = did_you_mean(said, KINDS) if isinstance(said, str) else None
+        where = (*path, "metadata", "kind") if "kind" in _metadata(item) else (*path, "kind")
+        issues.add("unknown-kind", where, "There is no such kind of item.", meant or f"Kinds are {', '.join(KINDS)}.")
+    check_kind(item, path, issues)
+
+
+def check_extras(item: Mapping[str, Any], path: Path, issues: Issues, now: float | None) -> None:
+    """What `metadata` says for Pentad: priority, sensitivity, audience, hashes, expiry, provenance."""
+    extras, where = _metadata(item), (*path, "metadata")
+    priority = extras.get(PRIORITY, 0)
+    if isinstance(priority, bool) or not isinstance(priority, int | float) or not 0 <= priority <= 1:
+        issues.add("bad-extra", (*where, PRIORITY), "A priority is a number from 0 to 1.")
+    if extras.get(SENSITIVITY, "public") not in SENSITIVITIES:
+        issues.add("bad-extra", (*where, SENSITIVITY), f"A sensitivity is one of {', '.join(SENSITIVITIES)}.")
+    audience = extras.get(AUDIENCE, [])
+    if not isinstance(audience, list) or not all(isinstance(one, str) for one in cast("list[Any]", audience)):
+        issues.add("bad-extra", (*where, AUDIENCE), "An audience is a list of agents' names; * stands for any.")
+    _check_expiry(extras, where, issues, now)
+    _check_hashes(item, extras, where, issues)
+    for steps, message in chain_problems(item):
+        issues.add("hash-mismatch", (*where, *steps), message, "Ask the sender for the item again.")
+
+
+def _check_expiry(extras: Mapping[str, Any], where: Path, issues: Issues, now: float | None) -> None:
+    if EXPIRES not in extras:
+        return
+    until = expiry(extras[EXPIRES])
+    if until is None:
+        issues.add("bad-extra", (*where, EXPIRES), "An expiry is a time like 2026-05-17T12:00:00Z.")
+    elif now is not None and until <= now:
+        issues.add("expired", (*where, EXPIRES), "The item has expired.", "Send it anew, or leave it out.")
+
+
+def _check_hashes(item: Mapping[str, Any], extras: Mapping[str, Any], where: Path, issues: Issues) -> None:
+    digest, size = extras.get(SHA256), extras.get(SIZE)
+    if digest is not None and not (isinstance(digest, str) and _HASH.fullmatch(digest)):
+        issues.add("bad-extra", (*where, SHA256), "A hash is 64 lower-case hexadecimal digits.")
+        digest = None
+    if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 0):
+        issues.add("bad-extra", (*where, SIZE), "A size is a whole number of bytes.")
+        size = None
+    if item.get("content") is None or item.get("ref") is not None:
+        return  # they are about what the reference leads to
+    if digest is not None and digest != content_hash(item["content"]):
+        issues.add("hash-mismatch", (*where, SHA256), "The content is not what this is the hash of.")
+    if size is not None and isinstance(item["content"], str) and size != len(content_bytes(item["content"])):
+        issues.add("size-mismatch", (*where, SIZE), "The content has another size.")
+
+
+def expiry(value: Any) -> float | None:
+    """A time as seconds since the epoch; None if it is none."""
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return moment.timestamp() if moment.tzinfo is not None else None
+
+
+def _metadata(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata = item.get("metadata")
+    return cast("Mapping[str, Any]", metadata) if isinstance(metadata, Mapping) else {}
+
+
+def _media(item: Mapping[str, Any]) -> str:
+    return str(item.get("mediaType") or "").partition(";")[0].strip().lower()

@@ -1,0 +1,129 @@
+"""Finds secrets in texts and under telling names: tokens, keys, passwords, card numbers.
+
+A detector has a name, which is all that is ever said of what it found. Patterns are anchored by what precedes a secret
+and run in linear time: the texts are strangers'.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Detector:
+    """A pattern; the group `secret`, or the whole match, is what must not be seen. `sure` rules false ones out."""
+
+    name: str
+    pattern: re.Pattern[str]
+    part: str = ""
+    """A text that lacks this (in lower case) cannot match, so most texts cost nothing."""
+    sure: Callable[[str], bool] | None = None
+
+
+def _is_card(text: str) -> bool:
+    digits = [int(character) for character in text if character.isdigit()]
+    if not 13 <= len(digits) <= 19 or len(set(digits)) == 1:
+        return False
+    doubled = [digit * 2 - 9 if digit > 4 else digit * 2 for digit in digits[-2::-2]]
+    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+
+
+def _detector(name: str, pattern: str, part: str = "", sure: Callable[[str], bool] | None = None) -> Detector:
+    return Detector(name, re.compile(pattern), part, sure)
+
+
+_EDGE: Final = r"(?<![A-Za-z0-9])"
+_ASSIGNED: Final = (
+    r"pass(?:word|wd|phrase)|secret|api[_-]?key|access[_-]?token|auth[_-]?token|refresh[_-]?token|client[_-]?secret"
+    r"|private[_-]?key|credential"
+)
+
+_SAID: Final = r"(?i:" + _ASSIGNED + r")"
+_NOT_MASKED: Final = r"(?!\[redacted:)"
+
+DETECTORS: Final = (
+    _detector(
+        "private-key",
+        r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----END))*"
+        r"(?:-----END [A-Z0-9 ]{0,60}-----)?",
+        "private key",
+    ),
+    _detector("jwt", _EDGE + r"eyJ[A-Za-z0-9_-]{6,400}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){0,3}", "eyj"),
+    _detector("aws-key", _EDGE + r"(?:AKIA|ASIA|AGPA|AIDA|AROA)[0-9A-Z]{16}"),
+    _detector("github-token", _EDGE + r"gh[pousr]_[A-Za-z0-9]{20,}", "gh"),
+    _detector("github-token", _EDGE + r"github_pat_[A-Za-z0-9_]{20,}", "github_pat_"),
+    _detector("gitlab-token", _EDGE + r"gl(?:pat|ptt|dt|rt)-[A-Za-z0-9_-]{16,}", "gl"),
+    _detector("slack-token", _EDGE + r"xox[abeoprs]-[A-Za-z0-9-]{10,}", "xox"),
+    _detector("google-key", _EDGE + r"AIza[0-9A-Za-z_-]{30,}", "aiza"),
+    _detector("stripe-key", _EDGE + r"[rsp]k_(?:live|test)_[A-Za-z0-9]{10,}", "k_"),
+    _detector("api-key", _EDGE + r"sk-[A-Za-z0-9_-]{16,}", "sk-"),
+    _detector("api-key", _EDGE + r"(?:hf|npm|pypi|dop_v1|avreg|pentad)[_-][A-Za-z0-9_-]{20,}"),
+    _detector("api-key", _EDGE + r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}", "sg."),
+    _detector("authorization", r"(?i:\b(?:bearer|basic))\s{1,4}(?P<secret>[A-Za-z0-9._~+/=-]{12,})"),
+    _detector("url-password", r"[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/?#:@]{0,200}:(?P<secret>[^\s/?#@]{1,500})@", "://"),
+    _detector(
+        "url-parameter",
+        r"(?i:[?&;#](?:access_token|refresh_token|id_token|api_?key|token|sig|signature|x-amz-signature|password|secret"
+        r"|client_secret|key|code))=(?P<secret>" + _NOT_MASKED + r"[^&\s#\"'<>]{6,})",
+        "=",
+    ),
+    _detector(
+        "password",
+        _SAID + r"[\"']?\s{0,4}(?:[:=]|=>|\bis\b)\s{0,4}(?P<open>[\"'])"
+        r"(?P<secret>" + _NOT_MASKED + r"(?:(?!(?P=open)).){1,500})",
+    ),
+    _detector("password", _SAID + r"\s{0,4}(?:[:=]|=>)\s{0,4}(?P<secret>" + _NOT_MASKED + r"[^\s\"',;{}\[\]]{4,500})"),
+    _detector(
+        "card-number",
+        r"(?<![\d.])(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|6\d{3}|3[04-9]\d\d)(?:[ -]?\d){9,15}(?!\d)",
+        sure=_is_card,
+    ),
+)
+
+_TELLING: Final = re.compile(
+    r"(?:^|_)(?:pass(?:word|wd|phrase|code)?|pwd|secrets?|token|api_?keys?|auth|authorization|credentials?|cookies?|"
+    r"session_?(?:id|key|token)|private_?keys?|access_?keys?|signing_?keys?|encryption_?keys?|secret_?keys?|"
+    r"bearer|otp|pin|cvv|cvc|ssn|card_?numbers?|iban|mnemonic|seed_?phrase)(?:$|_(?:value|hash|text|plain|b64|\d+)$)"
+)
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_SEPARATORS: Final = re.compile(r"[\s.\-/]+")
+_HARMLESS: Final = re.compile(
+    r"(?:max|min|num|total|count|n|prompt|completion|input|output)_?tokens?|tokens?_?(?:count|limit|used|budget)"
+)
+
+
+def is_telling(key: str) -> bool:
+    """Whether a member of this name holds a secret, whatever it looks like."""
+    if len(key) > 100:
+        return False
+    name = _SEPARATORS.sub("_", _HUMP.sub("_", key)).lower()
+    return _TELLING.search(name) is not None and _HARMLESS.fullmatch(name) is None
+
+
+def found_in(text: str) -> list[tuple[str, int, int]]:
+    """What is secret in a text, as the detector's name and where; in order, without overlap."""
+    if len(text) < 8:
+        return []
+    lowered = text.lower()
+    spans: list[tuple[int, int, str]] = []
+    for detector in DETECTORS:
+        if detector.part and detector.part not in lowered:
+            continue
+        for match in detector.pattern.finditer(text):
+            group = "secret" if "secret" in detector.pattern.groupindex else 0
+            if detector.sure is None or detector.sure(match[group]):
+                spans.append((*match.span(group), detector.name))
+    return _joined(spans)
+
+
+def _joined(spans: list[tuple[int, int, str]]) -> list[tuple[str, int, int]]:
+    """Spans that overlap are one, under the name of the first."""
+    joined: list[tuple[str, int, int]] = []
+    for start, end, name in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if joined and start < joined[-1][2]:
+            if end > joined[-1][2]:
+                joined[-1] = (joined[-1][0], joined[-1][1], end)
+        else:
+            joined.append((name, start, end))
+    return joined

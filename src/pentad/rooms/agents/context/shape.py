@@ -1,0 +1,261 @@
+"""The shape of a context as AgentVault reads it: what its formatter makes of a value, item by item.
+
+Nothing is required of an item; what is unknown is dropped, a NaN becomes null, bytes become text, sets become lists.
+The result is equal to AgentVault's; the difference is that each loss is told. `None` and an error where AgentVault
+gives up.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, cast
+
+from pentad.kernel.names import did_you_mean
+from pentad.rooms.agents.context.findings import Issues, Path
+from pentad.rooms.agents.context.walking import Chain, path_of
+
+MEMBERS: Final = ("id", "mediaType", "content", "ref", "metadata")
+"""The five members of an item; everything Pentad adds lives in `metadata`, where old peers keep it."""
+ROOT_MEMBERS: Final = ("items", "integrity", "turn")
+"""Beside `items`, what Pentad's extension adds to a context; AgentVault drops it."""
+EXTRA_MEMBERS: Final = ("kind",)
+"""Item members of our own that AgentVault peers drop; `metadata.kind` says the same and stays."""
+
+_OTHER_NAMES: Final = {
+    "mediaType": "media_type mimeType mime_type mimetype mediatype contentType content_type type",
+    "content": "text data value body blob",
+    "ref": "uri url href reference link",
+    "metadata": "meta _meta annotations",
+}
+_MEANT: Final = {name: meant for meant, names in _OTHER_NAMES.items() for name in names.split()}
+_HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
+_MISSING: Final = object()
+_TEXTS: Final = ("id", "mediaType", "ref")
+
+
+def formatted(value: Any) -> dict[str, Any] | None:
+    """What AgentVault's formatter makes of a value: the context as it is sent, or None."""
+    issues = Issues("lenient")
+    shaped = shape(value, issues)
+    return shaped if issues.valid else None
+
+
+def shape(value: Any, issues: Issues) -> dict[str, Any] | None:
+    """The context with only what is known, and everything that is wrong or lost noted."""
+    if not isinstance(value, Mapping):
+        issues.add("not-object", (), f"A context is an object, not {kind_word(value)}.", _ROOT_HINT)
+        return None
+    root = cast("Mapping[Any, Any]", value)
+    is_lenient = issues.level == "lenient"
+    for key in root:
+        if key != "items" and (is_lenient or key not in ROOT_MEMBERS):
+            issues.add("unknown-root-member", (_name(key),), f"{_name(key)!r} is not part of a context.", _ROOT_HINT)
+    if "items" not in root:
+        return {}
+    items = root["items"]
+    if not isinstance(items, Mapping):
+        message = f"`items` is an object of items by name, not {kind_word(items)}."
+        issues.add("items-not-object", ("items",), message, _ROOT_HINT)
+        return None
+    shaped: dict[str, Any] = {}
+    for key, item in cast("Mapping[Any, Any]", items).items():
+        name = _key(key, ("items",), issues)
+        if name is not None:
+            shaped[name] = _item(item, ("items", name), issues)
+    return {"items": shaped}
+
+
+_ROOT_HINT: Final = 'Write {"items": {"a name": {"mediaType": ..., "content": ...}}}.'
+
+
+def kind_word(value: Any) -> str:
+    """What a value is, in JSON's words."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a text"
+        case list() | tuple():
+            return "a list"
+        case Mapping():
+            return "an object"
+        case _:
+            return f"a {type(value).__name__}"  # pyright: ignore[reportUnknownArgumentType]  anything at all
+
+
+def misnamed(key: str) -> str:
+    """A hint for a member of an item that is not one."""
+    if (meant := _MEANT.get(key)) is not None:
+        return f"Did you mean `{meant}`?"
+    return did_you_mean(key, MEMBERS) or f"Members are {', '.join(MEMBERS)}; put your own into `metadata`."
+
+
+def _item(item: Any, path: Path, issues: Issues) -> dict[str, Any]:
+    dump = getattr(item, "model_dump", None)
+    if dump is not None:
+        item = dump(mode="json", by_alias=True, exclude_unset=True)
+    if not isinstance(item, Mapping):
+        hint = 'Write {"content": ...} or {"ref": ...}.'
+        issues.add("item-not-object", path, f"An item is an object, not {kind_word(item)}.", hint)
+        return {}
+    given = cast("Mapping[Any, Any]", item)
+    for key in given:
+        if key not in MEMBERS and (issues.level == "lenient" or key not in EXTRA_MEMBERS):
+            where = (*path, _name(key))
+            issues.add("unknown-item-member", where, f"{_name(key)!r} is no member of an item.", misnamed(_name(key)))
+    shaped: dict[str, Any] = {}
+    for member in MEMBERS:
+        if (value := given.get(member, _MISSING)) is not _MISSING:
+            shaped[member] = _member(member, value, (*path, member), issues)
+    return shaped
+
+
+def _member(member: str, value: Any, path: Path, issues: Issues) -> Any:
+    if member == "content":
+        return plain(value, path, issues)
+    if value is None:
+        return None
+    if member in _TEXTS:
+        text = _text(value)
+        if text is None:
+            issues.add("wrong-type", path, f"`{member}` is a text, not {kind_word(value)}.")
+        elif not isinstance(value, str):
+            issues.add("converted", path, f"`{member}` was bytes and is read as text.", "Send a text.")
+        elif _HALF_PAIR.search(text):
+            issues.add("half-surrogate", path, "The text has half of a surrogate pair.", _UTF8_HINT)
+        return text
+    if not isinstance(value, Mapping):
+        issues.add("wrong-type", path, f"`metadata` is an object, not {kind_word(value)}.")
+        return None
+    members = cast("Mapping[Any, Any]", value)
+    named = {name: inner for key, inner in members.items() if (name := _key(key, path, issues)) is not None}
+    return plain(named, path, issues)
+
+
+_UTF8_HINT: Final = "Write the character as UTF-8."
+
+
+def _key(key: Any, path: Path, issues: Issues) -> str | None:
+    text = _text(key)
+    if text is None:
+        issues.add("key-not-text", (*path, _name(key)), f"A name is a text, not {kind_word(key)}.")
+    elif not isinstance(key, str):
+        issues.add("converted", (*path, text), "The name was bytes and is read as text.", "Send a text.")
+    return text
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, bytes | bytearray):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return None
+    return str(value) if isinstance(value, str) else None
+
+
+def _name(key: Any) -> str:
+    return key if isinstance(key, str) else repr(key)[:100]
+
+
+def plain(value: Any, path: Path, issues: Issues) -> Any:
+    """The value as plain JSON. One that is plain already is returned as it is, not copied; no depth is too deep."""
+    if _is_plain(value):
+        return value
+    made: list[Any] = [None]
+    work: list[tuple[Any, Any, Any, Chain]] = [(value, made, 0, None)]
+    while work:
+        given, into, key, chain = work.pop()
+        turned = _turned(given, path, chain, issues)
+        if isinstance(turned, dict):
+            container: dict[str, Any] = {}
+            into[key] = container
+            for name, inner in cast("dict[Any, Any]", turned).items():
+                known = name if isinstance(name, str) else _spoken(name, (*path, *path_of(chain)), issues)
+                container[known] = None  # keeps the order: the work is done from the end
+                work.append((inner, container, known, (chain, known)))
+        elif isinstance(turned, list):
+            into[key] = elements = [None] * len(cast("list[Any]", turned))
+            work.extend((inner, elements, at, (chain, at)) for at, inner in enumerate(cast("list[Any]", turned)))
+        else:
+            into[key] = turned
+    return made[0]
+
+
+def _is_plain(root: Any) -> bool:
+    stack: list[Any] = [root]
+    while stack:
+        value = stack.pop()
+        kind = cast("Any", type(value))
+        if kind is str:
+            if not value.isascii() and _HALF_PAIR.search(value):
+                return False
+        elif kind is dict:
+            for key in value:
+                if type(key) is not str:
+                    return False
+            stack.extend(value.values())
+        elif kind is list:
+            stack.extend(value)
+        elif kind is float:
+            if not math.isfinite(value):
+                return False
+        elif value is not None and kind is not int and kind is not bool:
+            return False
+    return True
+
+
+def _turned(value: Any, path: Path, chain: Chain, issues: Issues) -> Any:
+    """One value as JSON, its contents untouched."""
+    match value:
+        case None | bool() | int() | dict() | list():
+            return cast("Any", value)
+        case str():
+            if _HALF_PAIR.search(value):
+                where = (*path, *path_of(chain))
+                issues.add("half-surrogate", where, "The text has half of a surrogate pair.", _UTF8_HINT)
+            return value
+        case float():
+            if math.isfinite(value):
+                return value
+            hint = "Use a number, a text or null."
+            issues.add("not-finite", (*path, *path_of(chain)), "The number is not finite; it becomes null.", hint)
+            return None
+        case _:
+            return _foreign(value, (*path, *path_of(chain)), issues)
+
+
+def _foreign(value: Any, path: Path, issues: Issues) -> Any:
+    """A value of Python's that JSON does not have."""
+    if isinstance(value, Mapping):
+        turned: Any = dict(cast("Mapping[Any, Any]", value))
+    elif isinstance(value, tuple | set | frozenset):
+        turned = list(cast("Iterable[Any]", value))
+    elif (dump := getattr(value, "model_dump", None)) is not None:
+        turned = dump(mode="json", by_alias=True, exclude_unset=True)
+    else:
+        from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+        try:
+            turned = to_jsonable_python(value)
+        except (PydanticSerializationError, ValueError):
+            issues.add("not-json", path, f"{kind_word(value).capitalize()} cannot be written as JSON.")
+            return None
+    message = f"{kind_word(value).capitalize()} is sent as {kind_word(turned)}."
+    issues.add("converted", path, message, "Send plain JSON.")
+    return turned
+
+
+def _spoken(key: Any, path: Path, issues: Issues) -> str:
+    """A key that is no text, as it is written."""
+    from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+    try:
+        text = str(next(iter(to_jsonable_python({key: None}))))
+    except (PydanticSerializationError, ValueError):
+        text = str(key)
+    issues.add("converted", (*path, text), f"The key is {kind_word(key)} and is sent as text.", "Send a text.")
+    return text

@@ -1,0 +1,65 @@
+"""Walks JSON values without recursion: a context is a stranger's, and its depth is one of the things to find out."""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import msgspec
+
+from pentad.rooms.agents.context.findings import Path
+
+Chain = tuple[Any, str | int] | None
+"""A place as a chain: cheap to make for every value, turned into a path only where something is to be said."""
+
+
+def path_of(chain: Chain) -> Path:
+    """The keys from the root down to a place."""
+    keys: list[str | int] = []
+    while chain is not None:
+        chain, key = chain
+        keys.append(key)
+    keys.reverse()
+    return tuple(keys)
+
+
+def values(root: Any) -> Iterator[tuple[Any, Chain, int]]:
+    """Every value inside, the root first, with its place and its depth; containers before what they hold."""
+    stack: list[tuple[Any, Chain, int]] = [(root, None, 0)]
+    while stack:
+        value, chain, depth = stack.pop()
+        yield value, chain, depth
+        if isinstance(value, dict):
+            members = cast("dict[str, Any]", value).items()
+            stack.extend((inner, (chain, key), depth + 1) for key, inner in reversed(members))
+        elif isinstance(value, list | tuple):
+            elements = cast("list[Any]", value)
+            stack.extend((elements[at], (chain, at), depth + 1) for at in range(len(elements) - 1, -1, -1))
+
+
+def depth_of(root: Any) -> int:
+    """How deep containers are nested; 0 for a scalar."""
+    deepest = 0
+    level: list[Any] = [root]
+    while True:
+        inner: list[Any] = []
+        found = False
+        for value in level:
+            if isinstance(value, dict):
+                found = True
+                inner.extend(cast("dict[str, Any]", value).values())
+            elif isinstance(value, list | tuple):
+                found = True
+                inner.extend(cast("list[Any]", value))
+        if not found:
+            return deepest
+        deepest += 1
+        level = inner
+
+
+def exact_json(value: Any) -> bytes:
+    """Compact JSON with every number as it is; for sizes and for keeping, not for comparing."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:  # halves of surrogate pairs, which only lenient lets pass
+        import json
+
+        return json.dumps(value, separators=(",", ":")).encode()

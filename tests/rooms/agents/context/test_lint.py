@@ -1,0 +1,94 @@
+"""The linter over the table of contexts, and what it says beyond codes."""
+
+import json
+
+import pytest
+
+from pentad.kernel.schema import pointer
+from pentad.rooms.agents.context.findings import WEIGHTS, Report
+from pentad.rooms.agents.context.integrity import items_hash
+from pentad.rooms.agents.context.lint import lint, lint_text
+from tests.rooms.agents.context.cases import CASES, DOCUMENT, Case, nested, one, text, tool
+
+NOW = 1_800_000_000.0
+
+
+def said(report: Report) -> str:
+    return " ".join(issue.code + ("!" if issue.severity == "error" else "") for issue in report.issues)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.about for case in CASES])
+def test_a_context_gets_the_issues_of_its_row(case: Case):
+    standard, strict = (lint(case.context, level, now=NOW) for level in ("standard", "strict"))
+    assert (said(standard), said(strict)) == (case.standard, case.strict)
+    for report in (standard, strict):
+        assert report.valid == ("!" not in said(report))
+        assert (report.value is not None) == report.valid
+        assert (report.sha256 is not None) == report.valid
+
+
+def test_every_rule_has_a_row_or_a_test():
+    shown = {code.rstrip("!") for case in CASES for code in f"{case.standard} {case.strict}".split()}
+    elsewhere = {"not-parsed", "duplicate-key", "key-not-text", "not-json", "size-mismatch"}
+    assert set(WEIGHTS) - shown == elsewhere
+
+
+@pytest.mark.parametrize(
+    ("context", "path"),
+    [
+        (one(mediaType="text/plain", content="x", metdata={}), "/items/it/metdata"),
+        (tool(inputSchema={"type": "object", "properties": {"a/b": {"type": "strnig"}}}),
+         "/items/it/content/inputSchema/properties/a~1b/type"),
+        ({"items": {"a/b~c": {"ref": "file:///x"}}}, "/items/a~1b~0c/ref"),
+        (one(mediaType="application/json", content={"a": [1, {"n": 2**60}]}), "/items/it/content/a/1/n"),
+        (one(mediaType="application/json", content={"deep": [{"password": "hunter2!"}]}),
+         "/items/it/content/deep/0/password"),
+        (text("hullo", **{"x-size": 4}), "/items/it/metadata/x-size"),
+    ],
+)  # fmt: skip
+def test_an_issue_points_at_its_place(context: dict, path: str):
+    assert path in [issue.path for issue in lint(context).issues]
+
+
+def test_a_misnamed_member_is_told_the_right_name():
+    (issue,) = lint(one(mimeType="text/plain", content="x")).issues
+    assert "Did you mean `mediaType`?" in issue.line()
+
+
+def test_a_text_is_read_exactly_and_what_a_parser_passes_over_is_told():
+    source = b'{"items": {"a": {"mediaType": "application/json", "content": {"n": 9007199254740993, "n": 9007199254740993}}}}'
+    report = lint_text(source, "lenient")
+    assert said(report) == "duplicate-key"
+    assert report.value == {"items": {"a": {"mediaType": "application/json", "content": {"n": 9007199254740993}}}}
+    assert said(lint_text(source)).startswith("duplicate-key!")
+    for broken in (b"", b"{", b"\xff", b"[" * 500, b'{"a": ' + b"1" * 400 + b"}"):
+        assert said(lint_text(broken)) == "not-parsed!"
+
+
+def test_what_is_no_json_and_what_is_no_name_are_errors():
+    assert said(lint({"items": {1: {}}}, "lenient")) == "key-not-text!"
+    assert said(lint(one(content=object()), "lenient")) == "not-json!"
+    assert said(lint(text("hullo", **{"x-size": 4}))) == "size-mismatch!"
+
+
+def test_the_whole_metadata_may_be_given():
+    assert lint({"mcp_context": DOCUMENT}).sha256 == lint(DOCUMENT).sha256 == items_hash(DOCUMENT["items"])
+
+
+def test_a_report_tells_programs_everything_but_the_context():
+    report = lint(text("s3cr3t-canary", **{"x-priority": 7})).as_json()
+    assert json.loads(json.dumps(report)) == report
+    assert (report["valid"], report["items"], report["issues"][0]["code"]) == (True, 1, "bad-extra")
+    assert "canary" not in json.dumps(report)
+
+
+def test_a_flood_of_issues_is_counted():
+    report = lint({"items": {f"i{n}": {"media": 1} for n in range(300)}}, "strict")
+    assert len(report.issues) == 200
+    assert report.more >= 100
+    assert not report.valid
+
+
+def test_depth_counts_from_the_content():
+    assert lint(one(mediaType="application/json", content=nested(32))).depth == 34
+    assert pointer(("items", "it")) == lint(one(mediaType="application/json", content=nested(33))).issues[0].path
