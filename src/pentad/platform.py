@@ -85,6 +85,10 @@ class Platform:
     """The table `[rooms.<name>]` of the configuration file, and `PENTAD_<NAME>_*` of the environment."""
     search: SearchIndex
     neighbours: Neighbours = ALONE
+    site: str = "http://localhost:8700"
+    """The address of this server, as far as the settings know it; a request may know better."""
+    protected: bool = True
+    """Whether callers have to log in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,10 @@ class Admitted:
     body: bytes
     release: Callable[[], None]
     principal_now: Callable[[], Awaitable[Principal]]
+    public_url: str | None
+    """The address clients use, where the operator named it; else they use the Host of their request."""
+    stopping: asyncio.Event
+    """Set when the server comes to an end: streams have to."""
 
 
 @dataclass(frozen=True, slots=True)

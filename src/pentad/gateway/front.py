@@ -5,6 +5,7 @@ A path that is a room's own door passes the same guards but the media type, whic
 host, origin and credentials here and go on to the ordinary routes with the principal in `scope["state"]`.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
@@ -75,6 +76,8 @@ class Front:
         metadata_url: str,
         parts: Parts,
         doors: Doors,
+        public_url: str | None,
+        stopping: asyncio.Event,
         any_origin: Sequence[str] = (),
     ) -> None:
         self._endpoints = {path: point for key, point in endpoints.items() for path in (key, key + "/")}
@@ -86,6 +89,8 @@ class Front:
         self._metadata_url = metadata_url
         self._parts = parts
         self._doors = doors
+        self._public_url = public_url
+        self._stopping = stopping
         self._any_origin = tuple(any_origin) if authenticator is not None else ()
         self._in_flight = 0
         self._recognise = partial(self._principal, required=True) if authenticator is not None else None
@@ -187,7 +192,7 @@ class Front:
                 limit, floor = self._limits.body_bytes, self._limits.body_bytes_per_second
                 body = await read_body(receive, _length(headers), limit=limit, floor_bytes_per_second=floor)
             now = partial(self._principal, headers, required=True)
-            admitted = Admitted(principal, headers, body, place.leave, now)
+            admitted = Admitted(principal, headers, body, place.leave, now, self._public_url, self._stopping)
             state = scope.setdefault("state", {})
             state["principal"], state["admitted"] = principal, admitted
             await door.serve(scope, receive, send)

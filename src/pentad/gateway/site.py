@@ -32,6 +32,8 @@ def http_application(app: App) -> Front:
         metadata_url=settings.url("/.well-known/oauth-protected-resource"),
         parts=Parts(app.rooms, lambda path, part: _endpoint(app, path, app.one_part(part))),
         doors=doors_of(app.rooms, app.record),
+        public_url=settings.public_url,
+        stopping=app.stopping,
         any_origin=[prefix for opened in app.rooms for prefix in opened.room.any_origin],
     )
 

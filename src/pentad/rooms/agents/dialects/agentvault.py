@@ -5,7 +5,7 @@ bytes are behind an address this server serves, data that is no object is wrappe
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -153,8 +153,7 @@ class Writer:
         if value.text is not UNSET:
             return {"type": "text", "content": value.text}
         if value.data is not UNSET:
-            content = as_object(value.data)
-            return {"type": "data", "content": content, "mediaType": value.media_type or _JSON_TYPE}
+            return {"type": "data", "content": as_object(value.data), "mediaType": value.media_type or _JSON_TYPE}
         url = value.url if value.url is not UNSET else self._file_url(task_id, holder, number)
         return {"type": "file", "url": url, "mediaType": value.media_type, "filename": value.filename}
 
@@ -217,4 +216,4 @@ class Writer:
 
 def as_object(data: Any) -> Json:
     """Data as an object: what is none is wrapped."""
-    return data if isinstance(data, dict) else {"value": data}
+    return cast("Json", data) if isinstance(data, dict) else {"value": data}

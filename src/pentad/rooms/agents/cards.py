@@ -1,0 +1,183 @@
+"""One card that readers of AgentVault, A2A 0.3 and A2A 1.0 all understand, made from what an agent says of itself.
+
+The address on it is one all dialects speak at. AgentVault's readers take only https and `http://localhost`, so a server
+that was asked for by a loopback address calls itself localhost.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from email.utils import formatdate
+from typing import Any, Final
+
+import msgspec
+
+from pentad.kernel.clock import iso
+from pentad.kernel.principal import Principal
+from pentad.rooms.agents.agents.contract import Hosted
+from pentad.rooms.agents.signing import CardSigner
+
+CARD_PATH: Final = "/.well-known/agent-card.json"
+KEYS_PATH: Final = "/.well-known/jwks.json"
+MAX_AGE: Final = 300
+_MODES: Final = ["text/plain", "application/json"]
+_KEY: Final = {"location": "header", "name": "X-Api-Key"}
+_SCHEMES: Final = {
+    "apiKey": {"type": "apiKey", "in": "header", "name": "X-Api-Key", "apiKeySecurityScheme": _KEY},
+    "bearer": {"type": "http", "scheme": "bearer", "httpAuthSecurityScheme": {"scheme": "Bearer"}},
+}
+_AUTH: Final = [
+    {"scheme": "apiKey", "description": "An API key in the header X-Api-Key."},
+    {"scheme": "bearer", "description": "An API key or a token in the header Authorization."},
+]
+_MOST_KEPT: Final = 512
+
+
+class Card:
+    """A card as it is served."""
+
+    __slots__ = ("body", "etag", "modified")
+
+    def __init__(self, body: bytes, modified: float) -> None:
+        self.body = body
+        self.etag = b'"%b"' % hashlib.sha256(body).hexdigest()[:32].encode()
+        self.modified = formatdate(modified, usegmt=True).encode()
+
+
+class Cards:
+    """Makes the cards of hosted agents, and keeps those it made."""
+
+    def __init__(
+        self,
+        signer: CardSigner | None,
+        *,
+        protected: bool,
+        started: float,
+        provider: Mapping[str, str] | None = None,
+        extensions: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        self.signer = signer
+        self._protected = protected
+        self._started = float(int(started))
+        self._provider = provider or {}
+        self._extensions = extensions
+        self._kept: dict[tuple[str, str], Card] = {}
+
+    def served(self, agent: Hosted, site: str) -> Card:
+        """The public card, in the bytes everybody gets."""
+        kept = self._kept.get((agent.name, site))
+        if kept is None:
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            kept = Card(msgspec.json.encode(self.public(agent, site)), self._started)
+            self._kept[agent.name, site] = kept
+        return kept
+
+    def public(self, agent: Hosted, site: str) -> dict[str, Any]:
+        """What everybody may know of an agent."""
+        return self._signed(self._card(agent, site), site)
+
+    def extended(self, agent: Hosted, site: str, caller: Principal) -> dict[str, Any]:
+        """What those who are let in may know besides: the methods of its own, and what the caller may do here."""
+        card = self._card(agent, site)
+        for name in agent.methods:
+            skill = {"id": name, "name": name, "description": f"The method {name}, called by its name."}
+            card["skills"] = [*card["skills"], {**skill, "tags": ["method"]}]
+        allowed = [action for action in ("read", "write", "admin") if caller.may("agents", action)]
+        card["tags"] = [*card.get("tags", []), *(f"may:{action}" for action in allowed)]
+        return self._signed(card, site)
+
+    def extensions_of(self, agent: Hosted) -> list[Mapping[str, Any]]:
+        """The extensions an agent declares, the room's own among them."""
+        own: Sequence[Mapping[str, Any]] = getattr(agent.agent, "extensions", ())
+        return [*self._extensions, *own]
+
+    def _signed(self, card: dict[str, Any], site: str) -> dict[str, Any]:
+        return card if self.signer is None else self.signer.signed(card, site + KEYS_PATH)
+
+    def _card(self, agent: Hosted, site: str) -> dict[str, Any]:
+        url, title = f"{site}/agents/{agent.name}", agent.title or agent.name
+        description = agent.description or f"The agent {title}."
+        organization = self._provider.get("organization", "Pentad")
+        card: dict[str, Any] = {
+            "schemaVersion": "1.0",
+            "humanReadableId": f"{_slug(organization)}/{agent.name}",
+            "agentVersion": agent.version,
+            "name": title,
+            "description": description,
+            "version": agent.version,
+            "url": url,
+            "protocolVersion": "0.3.0",
+            "preferredTransport": "JSONRPC",
+            "additionalInterfaces": [{"url": url, "transport": "JSONRPC"}],
+            "supportedInterfaces": _interfaces(url),
+            "provider": {"name": organization, "organization": organization, "url": self._provider.get("url", site)},
+            "capabilities": self._capabilities(agent),
+            "defaultInputModes": _MODES,
+            "defaultOutputModes": _MODES,
+            "skills": _skills(agent, title, description),
+            "supportsAuthenticatedExtendedCard": True,
+            "lastUpdated": iso(self._started),
+            **self._access(),
+        }
+        if agent.tags:
+            card["tags"] = list(agent.tags)
+        return card
+
+    def _capabilities(self, agent: Hosted) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "a2aVersion": "1.0",
+            "mcpVersion": "1.0",
+            "supportedMessageParts": ["text", "file", "data"],
+            "supportsPushNotifications": True,
+            "streaming": True,
+            "pushNotifications": True,
+            "extendedAgentCard": True,
+        }
+        if declared := self.extensions_of(agent):
+            found["extensions"] = [_declared(one) for one in declared]
+        return found
+
+    def _access(self) -> dict[str, Any]:
+        if not self._protected:
+            return {"authSchemes": [{"scheme": "none"}]}
+        return {
+            "authSchemes": _AUTH,
+            "securitySchemes": _SCHEMES,
+            "security": [{name: []} for name in _SCHEMES],
+            "securityRequirements": [{"schemes": {name: {}}} for name in _SCHEMES],
+        }
+
+
+def _interfaces(url: str) -> list[dict[str, str]]:
+    return [
+        {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+        {"url": url, "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
+        {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "0.3"},
+    ]
+
+
+def _skills(agent: Hosted, title: str, description: str) -> list[dict[str, Any]]:
+    """Every reader wants at least one skill, with tags: an agent that names none has itself."""
+    if not agent.skills:
+        return [{"id": agent.name, "name": title, "description": description, "tags": list(agent.tags) or [agent.name]}]
+    return [_skill(one, agent) for one in agent.skills]
+
+
+def _skill(given: Mapping[str, Any], agent: Hosted) -> dict[str, Any]:
+    name = str(given.get("name") or given.get("id") or agent.name)
+    named = {"id": str(given.get("id") or name), "name": name, "description": str(given.get("description") or name)}
+    return {**given, **named, "tags": list(given.get("tags") or agent.tags or [agent.name])}
+
+
+def _declared(given: Mapping[str, Any]) -> dict[str, Any]:
+    """An extension without members that say what is so anyway."""
+    return {name: value for name, value in given.items() if value not in (None, "", False)}
+
+
+def _slug(text: str) -> str:
+    return "-".join("".join(letter if letter.isalnum() else " " for letter in text.lower()).split()) or "pentad"
+
+
+def required_extensions(declared: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
+    """The extensions by URI, and whether a caller has to use them."""
+    return {str(one["uri"]): bool(one.get("required")) for one in declared if "uri" in one}

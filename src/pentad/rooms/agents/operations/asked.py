@@ -1,0 +1,111 @@
+"""One request to one agent, what it is answered with, and what every dialect's operations have in common."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from pentad.kernel.principal import Action, Principal
+from pentad.rooms.agents.agents.contract import Hosted
+from pentad.rooms.agents.dialects.errors import Fault, Violation
+from pentad.rooms.agents.dialects.reading import wrong
+from pentad.rooms.agents.tasks.engine import Tasks
+from pentad.rooms.agents.tasks.model import Dialect, Event, Json, Message, Task
+
+Mount = Literal["", "av", "a2a"]
+"""Below which path a request came in: one that says which dialect it is in, or the address all of them share."""
+
+
+@dataclass(slots=True)
+class Asked:
+    """A request that was let in."""
+
+    caller: Principal
+    agent: Hosted
+    site: str
+    """The address of this server as the client knows it."""
+    hosted: Mapping[str, Hosted]
+    mount: Mount = ""
+    version: str | None = None
+    """The version the client named."""
+    after: int | None = None
+    """The event it saw last (`Last-Event-ID`)."""
+
+    @property
+    def url(self) -> str:
+        """The address of the agent."""
+        return f"{self.site}/agents/{self.agent.name}"
+
+    def under(self, tenant: str | None) -> None:
+        """A tenant is the name of an agent: with it one address serves them all."""
+        if not tenant or tenant == self.agent.name:
+            return
+        found = self.hosted.get(tenant) if self.mount else None
+        if found is None:
+            raise wrong([Violation("tenant", f"There is no tenant {tenant[:80]!r} here.")])
+        self.agent = found
+
+
+class Stream(NamedTuple):
+    """An answer in events: perhaps the task as it is first, then what happens to it."""
+
+    task_id: str
+    context_id: str
+    dialect: Dialect
+    events: AsyncGenerator[Event | Task]
+    first: Task | None = None
+
+
+class Single(NamedTuple):
+    """An answer in one event, where the agent answers a streaming request with a message alone."""
+
+    result: Json
+
+
+Answer: TypeAlias = "Json | list[Json] | Stream | Single | None"
+Handler = Callable[[Asked, msgspec.Raw], Awaitable[Answer]]
+Accept = Callable[[Asked, Message], Awaitable[Message]]
+"""Checks what a message brings along before anybody sees it; gives the message as it is to be kept."""
+
+
+class Operation(NamedTuple):
+    """What a method does, and the right it takes."""
+
+    handler: Handler
+    action: Action
+    dialect: Dialect
+    streams: bool = False
+
+
+async def as_it_is(_asked: Asked, message: Message) -> Message:
+    """Accept every message."""
+    return message
+
+
+class Engine:
+    """What operations need of the room."""
+
+    def __init__(self, tasks: Tasks, accept: Accept = as_it_is) -> None:
+        self.tasks = tasks
+        self.accept = accept
+
+    async def subscribed(self, asked: Asked, task_id: str, dialect: Dialect) -> Stream:
+        """The task as it is and what comes; or the rest after an event. Nothing comes of a task that is over."""
+        task = await self.tasks.get(asked.caller, task_id, agent=asked.agent.name)
+        if asked.after is None and task.state in ("completed", "failed", "canceled", "rejected"):
+            raise Fault("unsupported", f"The task is {task.state}: there is nothing to subscribe to. Get it instead.")
+        events = self.tasks.follow(asked.caller, task_id, after=asked.after, agent=asked.agent.name)
+        return Stream(task.id, task.context_id, dialect, events)
+
+    def followed(self, asked: Asked, task: Task, dialect: Dialect) -> Stream:
+        """A task that was just sent, from its beginning to where it rests."""
+        events = self.tasks.follow(asked.caller, task.id, after=task.seq, agent=asked.agent.name, rest=True)
+        return Stream(task.id, task.context_id, dialect, events, task)
+
+
+def length(asked: int | None, at: str = "historyLength") -> int | None:
+    """How much of the history is wanted; a negative number means nothing."""
+    if asked is not None and asked < 0:
+        raise wrong([Violation(at, "A number from 0 on.")])
+    return asked

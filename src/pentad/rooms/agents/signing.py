@@ -1,0 +1,105 @@
+"""Signs agent cards: a JWS over the card's canonical JSON (RFC 8785), with a key every process of the store shares.
+
+A card is one document for three kinds of readers, and some of them keep only the members they know. So it is signed
+twice: as a whole, and as what a reader of A2A 1.0 alone makes of it. Signatures are deterministic (RFC 6979), so that a
+card's bytes, and its ETag, are the same from every process.
+"""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import msgspec
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+
+from pentad.kernel.jcs import canonical
+
+SECRET: Final = "agent-cards"  # noqa: S105  the name of a secret, not one
+_SIZE: Final = 32
+_ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+
+_INTERFACE: Final = {"url": None, "protocolBinding": None, "tenant": None, "protocolVersion": None}
+_SCHEME: Final = {"description": None, "location": None, "name": None, "scheme": None, "bearerFormat": None}
+_SKILL: Final = dict.fromkeys(("id", "name", "description", "tags", "examples", "inputModes", "outputModes"))
+_EXTENSION: Final = dict.fromkeys(("uri", "description", "required", "params"))
+_V10: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(("name", "description", "version", "documentationUrl", "iconUrl")),
+    **dict.fromkeys(("defaultInputModes", "defaultOutputModes")),
+    "supportedInterfaces": [_INTERFACE],
+    "provider": {"url": None, "organization": None},
+    "capabilities": {
+        **dict.fromkeys(("streaming", "pushNotifications", "extendedAgentCard")),
+        "extensions": [_EXTENSION],
+    },
+    "securitySchemes": {"*": {"apiKeySecurityScheme": _SCHEME, "httpAuthSecurityScheme": _SCHEME}},
+    "securityRequirements": [{"schemes": {"*": {"list": None}}}],
+    "skills": [_SKILL],
+}
+"""The members of a card that A2A 1.0 knows; None is any value, a list stands for its elements, `*` for any name."""
+
+
+class CardSigner:
+    """One signing key, made from a secret of the store."""
+
+    def __init__(self, secret: bytes) -> None:
+        number = int.from_bytes(hashlib.sha512(b"agent card signing key" + secret).digest(), "big")
+        self._key = ec.derive_private_key(number % (_ORDER - 1) + 1, ec.SECP256R1())
+        point = self._key.public_key().public_numbers()
+        self._public = {"crv": "P-256", "kty": "EC", "x": _b64(_bytes(point.x)), "y": _b64(_bytes(point.y))}
+        self.kid = _b64(hashlib.sha256(canonical(self._public)).digest())
+
+    def keys(self) -> dict[str, Any]:
+        """The public key, as a JSON Web Key Set."""
+        return {"keys": [{**self._public, "kid": self.kid, "use": "sig", "alg": "ES256"}]}
+
+    def signed(self, card: Mapping[str, Any], keys_url: str) -> dict[str, Any]:
+        """The card with its signatures."""
+        bare = {name: value for name, value in card.items() if name != "signatures"}
+        known = _kept(bare, _V10)
+        return {**bare, "signatures": [self._signature(bare, keys_url), self._signature(known, keys_url)]}
+
+    def _signature(self, payload: Any, keys_url: str) -> dict[str, str]:
+        header = {"alg": "ES256", "typ": "JOSE", "kid": self.kid, "jku": keys_url}
+        protected = _b64(msgspec.json.encode(header))
+        signed = f"{protected}.{_b64(canonical(payload))}".encode()
+        der = self._key.sign(signed, ec.ECDSA(hashes.SHA256(), deterministic_signing=True))
+        r, s = decode_dss_signature(der)
+        return {"protected": protected, "signature": _b64(_bytes(r) + _bytes(s))}
+
+
+def _kept(value: Any, shape: Any) -> Any:
+    """The members of a value that a shape names; None for what is empty then."""
+    if shape is None:
+        return _full(value)
+    if isinstance(shape, list):
+        inner = cast("list[Any]", shape)[0]
+        found = [kept for one in value if (kept := _kept(one, inner)) is not None]
+        return found or None
+    names: dict[str, Any] = shape
+    every = names.get("*", False)
+    wanted = {
+        name: every if every is not False else names[name] for name in value if every is not False or name in names
+    }
+    return {name: kept for name, inner in wanted.items() if (kept := _kept(value[name], inner)) is not None} or None
+
+
+def _full(value: Any) -> Any:
+    """A value without what is empty in it, as readers of protocol buffers have it."""
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        return {name: full for name, one in members.items() if (full := _full(one)) is not None} or None
+    if isinstance(value, list):
+        elements = cast("list[Any]", value)
+        return [full for one in elements if (full := _full(one)) is not None] or None
+    return None if value == "" else value
+
+
+def _bytes(number: int) -> bytes:
+    return number.to_bytes(_SIZE, "big")
+
+
+def _b64(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
