@@ -5,7 +5,7 @@ agent says is in the log before anybody sees it, a task is visible to its owner 
 waiting, following and canceling go through the log and the hub, wherever the agent runs.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput
@@ -151,6 +151,11 @@ class Tasks:
         found = await self._keeping.database.read(lambda rows: list_heads(rows, wanted))
         tasks = await self._keeping.tasks(found.heads)
         return TaskPage(tasks=tasks, total=found.total, next=found.next)
+
+    async def events(self, caller: Principal, task_id: str, *, after: int = 0) -> Sequence[Event]:
+        """The next events after a number, as many as are handy; empty where there are none yet."""
+        await self._keeping.owned(caller, task_id)
+        return await self._keeping.events_since(task_id, after)
 
     async def follow(
         self,

@@ -1,0 +1,99 @@
+"""Engines over a real store, each as another process would have it, and an agent that does as it is told."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from pentad.app import CORE_SETS
+from pentad.kernel.clock import SystemClock
+from pentad.kernel.ports import Database
+from pentad.kernel.principal import Principal, role_scopes
+from pentad.rooms.agents.agents.contract import Hosted, hosted
+from pentad.rooms.agents.agents.turn import Turn
+from pentad.rooms.agents.tasks.engine import Tasks
+from pentad.rooms.agents.tasks.limits import TaskLimits
+from pentad.rooms.agents.tasks.model import Event, Message, Part, Task
+from pentad.storage.migration_files import MigrationSet
+from tests.stores import Stores
+
+SETS = (*CORE_SETS, MigrationSet("agents", "pentad.rooms.agents.schema"))
+ADA = Principal("user:ada", "ada", role_scopes("writer"))
+ODA = Principal("user:oda", "oda", role_scopes("writer"))
+
+
+class TurnedClock(SystemClock):
+    """The machine's clock, moved ahead by what a test adds."""
+
+    __slots__ = ("ahead",)
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.ahead
+
+
+async def puppet(turn: Turn) -> Any:
+    """Does what the first word says."""
+    word, _, rest = turn.text.partition(" ")
+    if word == "chunks":
+        for number in range(int(rest)):
+            await turn.artifact("out", text=f"{number} ", append=number > 0, last=False)
+        return "done"
+    if word == "ask":
+        return turn.ask("Which one?")
+    if word == "wait":
+        return (await turn.ask("Which one?")).text
+    if word == "talk":
+        await turn.say("Listening.")
+        async for message in turn.incoming():
+            if message.text == "enough":
+                return "bye"
+            await turn.say(message.text)
+    if word == "reject":
+        turn.reject("Not that.")
+    if word == "fail":
+        turn.fail("It broke.")
+    if word == "crash":
+        raise RuntimeError("a secret of the agent's")
+    if word == "reply":
+        return turn.reply("just so")
+    return turn.text
+
+
+def said(text: str, **more: Any) -> Message:
+    return Message(id=f"m-{text[:20]}", role="user", parts=(Part(text=text),), **more)
+
+
+@asynccontextmanager
+async def engine(
+    stores: Stores,
+    agents: Mapping[str, Hosted] | None = None,
+    *,
+    clock: SystemClock | None = None,
+    limits: TaskLimits | None = None,
+    database: Database | None = None,
+    **more: Any,
+) -> AsyncIterator[Tasks]:
+    """One more process's engine on the store."""
+    database = database or await stores.open(SETS)
+    known = {"puppet": hosted(puppet)} if agents is None else agents
+    tasks = Tasks(database, clock or SystemClock(), known, limits, **more)
+    await tasks.open()
+    try:
+        yield tasks
+    finally:
+        await tasks.close()
+
+
+async def send(tasks: Tasks, text: str, **more: Any) -> Task:
+    answer = await tasks.send(more.pop("caller", ADA), more.pop("agent", "puppet"), said(text), dialect="1.0", **more)
+    assert isinstance(answer, Task)
+    return answer
+
+
+async def log_of(tasks: Tasks, task: Task, caller: Principal = ADA) -> list[Event]:
+    """All events of a task, from the log itself."""
+    from pentad.rooms.agents.tasks import log
+
+    return await tasks._keeping.database.read(lambda rows: log.events_after(rows, task.id, 0, 100_000))

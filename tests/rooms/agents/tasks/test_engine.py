@@ -1,0 +1,281 @@
+"""Sends, turns, cancellations and lists, on both stores."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+
+import pytest
+
+from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound
+from pentad.rooms.agents.agents.contract import hosted
+from pentad.rooms.agents.agents.turn import Turn
+from pentad.rooms.agents.tasks.limits import TaskLimits
+from pentad.rooms.agents.tasks.model import ArtifactEvent, Event, Message, Part, StatusEvent, Task
+from tests.rooms.agents.tasks.engines import ADA, ODA, SETS, engine, log_of, said, send
+from tests.stores import Stores
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_an_agent_that_answers_at_once_costs_one_transaction(stores: Stores) -> None:
+    database = await stores.open(SETS)
+    async with engine(stores, database=database) as tasks:
+        await send(tasks, "hello")  # counts what the owner has
+        writes = 0
+        plain = database.write
+
+        async def counted(work):
+            nonlocal writes
+            writes += 1
+            return await plain(work)
+
+        tasks._keeping.database.write = counted
+        task = await send(tasks, "chunks 20")
+        del tasks._keeping.database.write
+        assert writes == 1
+        assert task.state == "completed"
+        assert "".join(part.text for part in task.artifacts[0].parts).split() == [str(n) for n in range(20)]
+        assert [message.text for message in task.history] == ["chunks 20", "done"]
+        assert await tasks.get(ADA, task.id) == task
+
+
+async def test_every_way_to_end_a_turn_ends_the_task_so(stores: Stores, caplog: pytest.LogCaptureFixture) -> None:
+    async with engine(stores) as tasks:
+        for text, state, word in (
+            ("hello", "completed", "hello"),
+            ("reject", "rejected", "Not that."),
+            ("fail", "failed", "It broke."),
+            ("ask", "input-required", "Which one?"),
+        ):
+            task = await send(tasks, text)
+            assert (task.state, task.status_message.text) == (state, word)
+        with caplog.at_level(logging.ERROR):
+            crashed = await send(tasks, "crash")
+        assert crashed.state == "failed"
+        assert "incident" in crashed.status_message.text
+        assert "secret" not in crashed.status_message.text
+        answer = await tasks.send(ADA, "puppet", said("reply"), dialect="1.0")
+        assert isinstance(answer, Message)
+        assert answer.text == "just so"
+        assert (await tasks.list(ADA)).total == 5
+
+
+async def test_an_answer_goes_to_the_run_that_asked_or_begins_the_next_one(stores: Stores) -> None:
+    async with engine(stores) as tasks:
+        for text, rest in (("wait", "red"), ("ask", "red")):
+            asked = await send(tasks, text)
+            assert asked.state == "input-required"
+            done = await send(tasks, rest, task_id=asked.id)
+            assert (done.state, done.status_message.text) == ("completed", "red")
+            assert [message.text for message in done.history] == [text, "Which one?", "red", "red"]
+            with pytest.raises(Conflict) as refused:
+                await send(tasks, "more", task_id=asked.id)
+            assert refused.value.details["reason"] == "task-terminal"
+
+
+async def test_what_is_said_to_a_working_task_reaches_it(stores: Stores) -> None:
+    async with engine(stores) as tasks:
+        task = await send(tasks, "talk", wait=False)
+        assert task.state == "working"
+        await send(tasks, "one", task_id=task.id, wait=False)
+        done = await send(tasks, "enough", task_id=task.id)
+        by_role = {role: [one.text for one in done.history if one.role == role] for role in ("user", "agent")}
+        assert by_role == {"user": ["talk", "one", "enough"], "agent": ["Listening.", "one", "bye"]}
+
+
+async def test_a_context_of_another_task_is_refused_and_the_own_one_is_kept(stores: Stores) -> None:
+    async with engine(stores) as tasks:
+        task = await send(tasks, "ask", context_id="garden")
+        assert task.context_id == "garden"
+        with pytest.raises(InvalidInput) as refused:
+            await send(tasks, "red", task_id=task.id, context_id="house")
+        assert refused.value.details["reason"] == "context-mismatch"
+        assert (await send(tasks, "red", task_id=task.id)).context_id == "garden"
+
+
+async def test_starting_gives_the_task_before_the_agent_and_following_gives_the_rest(stores: Stores) -> None:
+    async with engine(stores) as tasks:
+        for text in ("chunks 3", "talk"):
+            begun = await tasks.start(ADA, "puppet", said(text), dialect="1.0")
+            assert isinstance(begun, Task)
+            assert (begun.state, begun.seq) == ("submitted", 1)
+            events = []
+            async with aclosing(tasks.follow(ADA, begun.id, after=begun.seq)) as following:
+                async for event in following:
+                    events.append(event)
+                    if text == "talk" and len(events) == 2:
+                        await tasks.cancel(ADA, begun.id)
+            assert [event.seq for event in events] == list(range(2, 2 + len(events)))
+            assert events[0].body == StatusEvent("working")
+            assert events[-1].body.state == ("completed" if text == "chunks 3" else "canceled")
+
+
+async def test_a_canceled_task_stays_canceled_and_its_agent_is_told(stores: Stores) -> None:
+    told = asyncio.Event()
+
+    async def stubborn(turn: Turn) -> str:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            assert turn.canceled.is_set()
+            told.set()
+        return "too late"
+
+    async with engine(stores, {"stubborn": hosted(stubborn)}) as tasks:
+        task = await send(tasks, "go", agent="stubborn", wait=False)
+        assert (await tasks.cancel(ADA, task.id)).state == "canceled"
+        await asyncio.wait_for(told.wait(), 10)
+        with pytest.raises(Conflict) as refused:
+            await tasks.cancel(ADA, task.id)
+        assert refused.value.details["reason"] == "not-cancelable"
+        await asyncio.gather(*(run.handle for run in tasks._keeping.runs.values()))
+        assert [event.body for event in await log_of(tasks, task)][-1] == StatusEvent("canceled")
+
+
+async def test_a_waiting_send_ends_when_somebody_cancels(stores: Stores) -> None:
+    async with engine(stores) as tasks:
+        waiting = asyncio.create_task(send(tasks, "talk"))
+        while not (found := (await tasks.list(ADA)).tasks):
+            await asyncio.sleep(0)
+        await tasks.cancel(ADA, found[0].id)
+        assert (await asyncio.wait_for(waiting, 10)).state == "canceled"
+
+
+async def test_tasks_are_known_to_their_owner_only(stores: Stores) -> None:
+    async with engine(stores) as tasks, engine(stores) as elsewhere:
+        task = await send(tasks, "ask")
+        for one in (tasks, elsewhere):
+            for attempt in (
+                one.get(ODA, task.id),
+                one.cancel(ODA, task.id),
+                one.events(ODA, task.id),
+                one.push.list(ODA, task.id),
+                anext(one.follow(ODA, task.id)),
+                send(one, "red", task_id=task.id, caller=ODA),
+                one.get(ADA, task.id, agent="other"),
+                one.get(ADA, "no\0where"),
+            ):
+                with pytest.raises(NotFound) as refused:
+                    await attempt
+                assert refused.value.details["reason"] == "task-not-found"
+            assert (await one.list(ODA)).total == 0
+        assert (await elsewhere.get(ADA, task.id)) == task
+
+
+async def test_a_list_is_newest_first_and_pages_through_everything_once(stores: Stores) -> None:
+    async with engine(stores) as tasks:
+        made = [(await send(tasks, "hello" if n % 3 else "ask", context_id=f"c{n % 2}")).id for n in range(9)]
+        seen: list[str] = []
+        cursor = None
+        while True:
+            page = await tasks.list(ADA, page_size=4, cursor=cursor)
+            seen += [task.id for task in page.tasks]
+            assert page.total == 9
+            if (cursor := page.next) is None:
+                break
+        assert sorted(seen) == sorted(made)
+        assert [await tasks.get(ADA, task) for task in seen] == sorted(
+            [await tasks.get(ADA, task) for task in made], key=lambda task: (task.updated_at, task.id), reverse=True
+        )
+        assert (await tasks.list(ADA, state="input-required")).total == 3
+        assert (await tasks.list(ADA, context_id="c1", state="completed")).total == 3
+        assert (await tasks.list(ADA, since=(await tasks.get(ADA, seen[0])).updated_at)).total == 0
+        for bad in ({"cursor": "x"}, {"page_size": 0}, {"page_size": 101}, {"state": "COMPLETED"}):
+            with pytest.raises(InvalidInput):
+                await tasks.list(ADA, **bad)
+
+
+async def test_limits_are_refused_by_name(stores: Stores) -> None:
+    limits = TaskLimits(message_bytes=400, artifact_bytes=600, task_bytes=5_000, task_messages=8, open_tasks=3)
+    big = hosted(_big, "big")
+    from tests.rooms.agents.tasks.engines import puppet
+
+    async with engine(stores, {"puppet": hosted(puppet), "big": big}, limits=limits) as tasks:
+        with pytest.raises(LimitExceeded) as refused:
+            await send(tasks, "x" * 400)
+        assert refused.value.details["reason"] == "message-limit"
+        with pytest.raises(InvalidInput):
+            await tasks.send(ADA, "puppet", Message(id="m", role="user", parts=()), dialect="1.0")
+        at_once = await send(tasks, "at-once", agent="big")
+        assert at_once.state == "failed"
+        assert "600" in at_once.status_message.text
+        slowly = await send(tasks, "slowly", agent="big")
+        assert slowly.state == "failed"
+        assert "5000" in slowly.status_message.text
+        talking = await send(tasks, "talk", wait=False)
+        with pytest.raises(LimitExceeded) as refused:
+            await _often(9, lambda: send(tasks, "a", task_id=talking.id, wait=False))
+        assert refused.value.details["reason"] == "history-limit"
+        await send(tasks, "ask")
+        await send(tasks, "ask")
+        tasks._sending._allowances._owners.clear()
+        with pytest.raises(LimitExceeded) as refused:
+            await _often(3, lambda: send(tasks, "talk", wait=False))
+        assert refused.value.details["reason"] == "too-many-tasks"
+
+
+async def _often(times: int, ask: Callable[[], Awaitable[Task]]) -> None:
+    for _ in range(times):
+        await ask()
+
+
+async def _big(turn: Turn) -> None:
+    if turn.text == "at-once":
+        await turn.artifact("a", text="x" * 1000)
+    while True:
+        await turn.artifact("a", text="x" * 400)
+        await asyncio.sleep(0)
+
+
+async def test_an_agent_that_says_what_is_not_json_fails_and_says_so(stores: Stores) -> None:
+    async def odd(turn: Turn) -> object:
+        return {"of": object()}
+
+    async with engine(stores, {"odd": hosted(odd)}) as tasks:
+        task = await send(tasks, "go", agent="odd")
+        assert task.state == "failed"
+        assert "JSON" in task.status_message.text
+        with pytest.raises(NotFound) as refused:
+            await send(tasks, "go", agent="even")
+        assert refused.value.details["reason"] == "agent-not-found"
+
+
+async def test_content_of_every_kind_comes_back_exactly(stores: Stores) -> None:
+    async def mirror(turn: Turn) -> Message:
+        return Message(id="back", role="agent", parts=turn.message.parts, metadata=turn.message.metadata)
+
+    parts = (
+        Part(data={"n": 2**53 + 1, "huge": 10**30, "f": 42.0, "i": 42}, metadata={"k": [None, True]}),
+        Part(raw="AAEC", filename="a.bin", media_type="application/octet-stream"),
+        Part(url="https://example.org/x"),
+        Part(text="\0 and \U0001f600"),
+    )
+    message = Message(id="m", role="user", parts=parts, metadata={"mcp_context": {"items": {}}}, references=("t",))
+    async with engine(stores, {"mirror": hosted(mirror)}) as tasks, engine(stores, {}) as elsewhere:
+        task = await tasks.send(ADA, "mirror", message, dialect="0.3", metadata={"n": 10**20})
+        found = await elsewhere.get(ADA, task.id)
+        assert found == task
+        assert repr(found.history[0].parts) == repr(parts)
+        assert found.status_message.parts == parts
+        assert found.metadata == {"n": 10**20}
+        assert found.history[0].references == ("t",)
+
+
+async def test_a_follower_who_falls_behind_the_ring_loses_nothing(stores: Stores) -> None:
+    async def much(turn: Turn) -> None:
+        for number in range(1500):
+            await turn.artifact("a", text=str(number), append=number > 0, last=False)
+            if number % 100 == 0:
+                await asyncio.sleep(0)
+
+    async with engine(stores, {"much": hosted(much)}) as tasks:
+        begun = await tasks.start(ADA, "much", said("go"), dialect="1.0")
+        events = [event async for event in tasks.follow(ADA, begun.id, after=0)]
+        assert [event.seq for event in events] == list(range(1, 1504))
+        texts = [one.body.artifact.parts[0].text for one in events if isinstance(one.body, ArtifactEvent)]
+        assert texts == [str(number) for number in range(1500)]
+        replayed = [event async for event in tasks.follow(ADA, begun.id, after=1400) if isinstance(event, Event)]
+        assert replayed == events[1400:]
+        with pytest.raises(InvalidInput):
+            await anext(tasks.follow(ADA, begun.id, after=1504))
