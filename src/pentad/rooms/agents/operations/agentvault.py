@@ -36,7 +36,7 @@ class OperationsAgentVault:
 
     async def send(self, asked: Asked, params: msgspec.Raw) -> Answer:
         wire = typed(agentvault.SEND, params)
-        message = await self._engine.accept(asked, agentvault.message_of(wire.message))
+        message = await self._engine.accept(asked, agentvault.message_of(wire.message), "agentvault")
         found = await self._tasks.send(
             asked.caller,
             asked.agent.name,

@@ -65,7 +65,7 @@ class Single(NamedTuple):
 
 Answer: TypeAlias = "Json | list[Json] | Stream | Single | None"
 Handler = Callable[[Asked, msgspec.Raw], Awaitable[Answer]]
-Accept = Callable[[Asked, Message], Awaitable[Message]]
+Accept = Callable[[Asked, Message, Dialect], Awaitable[Message]]
 """Checks what a message brings along before anybody sees it; gives the message as it is to be kept."""
 
 
@@ -78,7 +78,7 @@ class Operation(NamedTuple):
     streams: bool = False
 
 
-async def as_it_is(_asked: Asked, message: Message) -> Message:
+async def as_it_is(_asked: Asked, message: Message, _dialect: Dialect) -> Message:
     """Accept every message."""
     return message
 

@@ -70,7 +70,7 @@ class Operations03:
 
     async def _sent(self, asked: Asked, params: msgspec.Raw) -> tuple[v03.SendIn, Message, PushConfig | None]:
         wire = typed(v03.SEND, params)
-        message = await self._engine.accept(asked, v03.message_of(wire.message))
+        message = await self._engine.accept(asked, v03.message_of(wire.message), "0.3")
         how = wire.configuration
         push = how.push_notification_config if how else None
         return wire, message, v03.push_of(push) if push else None

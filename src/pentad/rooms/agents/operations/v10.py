@@ -79,7 +79,7 @@ class Operations10:
     async def _sent(self, asked: Asked, params: msgspec.Raw) -> tuple[v10.SendIn, Message, PushConfig | None]:
         wire = typed(v10.SEND, params)
         asked.under(wire.tenant)
-        message = await self._engine.accept(asked, v10.message_of(wire.message))
+        message = await self._engine.accept(asked, v10.message_of(wire.message), "1.0")
         how = wire.configuration
         push = how.task_push_notification_config if how else None
         return wire, message, v10.push_of(push) if push else None
