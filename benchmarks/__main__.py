@@ -19,6 +19,7 @@ from benchmarks.table import Figure, table
 PARTS: Final = {
     "protocol": "benchmarks.protocol",
     "directory": "benchmarks.directory.measuring",
+    "agents": "benchmarks.agents.measuring",
     "registers": "benchmarks.registers.measuring",
     "search": "benchmarks.search.measuring",
 }

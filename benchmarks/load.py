@@ -1,4 +1,4 @@
-"""Load on an HTTP server from `wrk`, with a fresh JSON-RPC id for every request.
+"""Load on an HTTP server from `wrk`, with a fresh id for every request, and answers looked at where a request says how.
 
 Ids must be fresh over all rounds too: the official SDK stalls when an id is in flight twice in one session.
 """
@@ -6,6 +6,7 @@ Ids must be fresh over all rounds too: the official SDK stalls when an id is in 
 import json
 import subprocess
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -21,9 +22,13 @@ _SCRIPT: Final = """
 local id = tonumber(%(first_id)d)
 local body = %(body)s
 local sessions = %(sessions)s
-local before, after = body:match("^(.-){id}(.*)$")
+local expected = %(expected)s
 local turn = 0
+local loading
+wrong = 0
 for name, value in pairs(%(headers)s) do wrk.headers[name] = value end
+
+function setup(thread) loading = thread end
 
 function request()
   id = id + 1
@@ -31,12 +36,19 @@ function request()
     turn = turn %% #sessions + 1
     wrk.headers["Mcp-Session-Id"] = sessions[turn]
   end
-  return wrk.format("POST", "/mcp", nil, before .. string.format("%%d", id) .. after)
+  return wrk.format("POST", %(path)s, nil, (body:gsub("{id}", string.format("%%d", id))))
+end
+
+if expected ~= "" then
+  function response(status, headers, body)
+    if not body:find(expected, 1, true) then wrong = wrong + 1 end
+  end
 end
 
 function done(summary, latency, requests)
   local errors = summary.errors
   local failed = errors.connect + errors.read + errors.write + errors.status + errors.timeout
+    + loading:get("wrong")
   io.write(string.format('\\nRESULT {"calls":%%d,"micros":%%d,"failed":%%d,"p50":%%d,"p99":%%d}\\n',
     summary.requests, summary.duration, failed, latency:percentile(50), latency:percentile(99)))
 end
@@ -61,12 +73,14 @@ class Lane:
     name: str
     server: Server
     request: Request
+    connections: int = CONNECTIONS
+    check: Callable[[int, Request], None] = check
     rounds: list[Round] = field(default_factory=list[Round])
     _started: int = 0
 
     def prepare(self) -> None:
         """See that it is answered right, and warm it up."""
-        check(self.server.port, self.request)
+        self.check(self.server.port, self.request)
         self._load(1)
 
     def measure(self, seconds: int) -> None:
@@ -92,7 +106,7 @@ class Lane:
     def _load(self, seconds: int) -> Round:
         self._started += 1
         before = self.server.cpu_seconds()
-        found = _wrk(self.server.port, self.request, self._started * _IDS_PER_ROUND, seconds)
+        found = _wrk(self, self._started * _IDS_PER_ROUND, seconds)
         spent = self.server.cpu_seconds() - before
         if found["failed"] or not found["calls"]:
             raise SystemExit(f"{self.name}: {found['failed']} of {found['calls']} calls failed under load.")
@@ -104,19 +118,26 @@ class Lane:
         )
 
 
-def _wrk(port: int, request: Request, first_id: int, seconds: int) -> dict[str, Any]:
+def _wrk(lane: Lane, first_id: int, seconds: int) -> dict[str, Any]:
+    request = lane.request
     script = _SCRIPT % {
         "first_id": first_id,
+        "path": _lua(request.path),
         "body": _lua(request.body),
+        "expected": _lua(request.expected),
         "sessions": "{" + ",".join(_lua(session) for session in request.sessions) + "}",
         "headers": "{" + ",".join(f"[{_lua(name)}]={_lua(value)}" for name, value in request.headers.items()) + "}",
     }
     with tempfile.TemporaryDirectory(prefix="pentad-bench-") as folder:
         file = Path(folder) / "load.lua"
         file.write_text(script, encoding="utf-8")
-        command = [load_generator(), "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", str(file)]
+        command = [load_generator(), "-t1", f"-c{lane.connections}", f"-d{seconds}s", "-s", str(file)]
         run = subprocess.run(
-            [*command, f"http://localhost:{port}/mcp"], check=True, capture_output=True, text=True, encoding="utf-8"
+            [*command, f"http://localhost:{lane.server.port}/"],
+            check=True,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
         )
     line = next(line for line in run.stdout.splitlines() if line.startswith("RESULT "))
     return json.loads(line.removeprefix("RESULT "))

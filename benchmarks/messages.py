@@ -27,6 +27,9 @@ class Request:
     body: str
     sessions: tuple[str, ...] = field(default=())
     """Legacy sessions the requests take turns in."""
+    path: str = "/mcp"
+    expected: str = ""
+    """What every answer holds; empty where only the status is looked at."""
 
 
 def modern(method: str, token: str | None = None) -> Request:

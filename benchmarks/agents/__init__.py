@@ -1,0 +1,1 @@
+"""The agents room beside the libraries agents are written with."""
