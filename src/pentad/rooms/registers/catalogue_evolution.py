@@ -39,8 +39,12 @@ class Evolution:
         self._meanings = meanings
 
     def begin(self, tx: Transaction, schema: Schema) -> None:
-        """A new schema: it must compile, and gets its indexes."""
-        synchronise(tx, self._dialect, schema.id, plan_of(self._definitions.try_out(tx, schema)))
+        """A new schema: it must compile and be sound, and gets its indexes."""
+        from pentad.rooms.registers.definitions.soundness import refuse_unsound
+
+        definition = self._definitions.try_out(tx, schema)
+        refuse_unsound(definition)
+        synchronise(tx, self._dialect, schema.id, plan_of(definition))
 
     def take_over(self, tx: Transaction) -> None:
         """Make a restored store whole: a backup holds rows, neither the schemas' indexes nor this server's counters."""
@@ -49,7 +53,7 @@ class Evolution:
             return
         tx.run("UPDATE object_changes SET xact = 0")
         for schema in catalogue_store.all_schemas(tx):
-            self.begin(tx, schema)
+            synchronise(tx, self._dialect, schema.id, plan_of(self._definitions.try_out(tx, schema)))
 
     def report(self, rows: Rows, wanted: Schema, migration: Migration) -> "EvolutionReport":
         """What a change would mean for the stored objects, after the migration if there is one."""
@@ -59,8 +63,11 @@ class Evolution:
         self, tx: Transaction, caller: Caller, current: Schema, wanted: Schema, migration: Migration, now: float
     ) -> None:
         """Store a changed schema with everything that follows from it."""
+        from pentad.rooms.registers.definitions.soundness import refuse_unsound
+
         old = self._definitions.of(tx, current)
         new = self._definitions.try_out(tx, wanted)
+        refuse_unsound(new)
         made_of_old = {user.id: self._definitions.of(tx, user) for user in self.dependents(tx, current)}
         catalogue_store.update_schema(tx, wanted)
         if not new.soft:

@@ -35,9 +35,10 @@ COMPUTED = {
     "a loop": "while(true)",
     "three hundred additions": "a" + " + a" * 300,
     "an unfinished template": "{{ a",
+    "a name in backticks": "`ls`",
     "an expression of itself": "c + 1",
 }
-HARMLESS = {"a dunder": "a.__class__", "a text times ten million": "'x' * 10000000", "a name in backticks": "`ls`"}
+HARMLESS = {"a dunder": "a.__class__", "a text times ten million": "'x' * 10000000"}
 PATTERNS = {"nested repetition": "^(a+)+$", "overlapping choices": "^(a|aa)+$", "backtracking": "^(.*a){20}$"}
 
 

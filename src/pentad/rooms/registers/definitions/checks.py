@@ -23,7 +23,6 @@ LONGEST_TAG: Final = 50
 SEARCHES: Final = ("words", "hybrid")
 """How the objects of a schema are searched: by words alone, or by what they mean too."""
 _METADATA: Final = "@self"
-_UNTYPED: Final = ("oneOf", "anyOf", "allOf", "$ref", "$dynamicRef", "enum", "not", "if")
 _FLAGS: Final = (
     *("visible", "hideOnCollection", "hideOnForm", "unique", "immutable", "translatable"),
     *("writeBack", "removeAfterWriteBack"),
@@ -60,7 +59,7 @@ def check_body(body: Mapping[str, Any]) -> list[Finding]:
         )
     found.extend(_check_search(body))
     count = 0
-    for path, node in _definitions(body):
+    for path, node in definitions(body):
         count += 1
         found.extend(_check_property(node, path))
     if count > MOST_PROPERTIES:
@@ -112,7 +111,7 @@ def finding(path: Path, rule: str, message: str) -> Finding:
     return {"path": pointer(path), "rule": rule, "message": message}
 
 
-def _definitions(body: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def definitions(body: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Every property at every level, with its place."""
     waiting: list[tuple[Path, Any]] = [(path, body)]
     while waiting:
@@ -152,8 +151,6 @@ def _check_property(node: Any, path: Path) -> Iterator[Finding]:
 
 def _check_type(node: Mapping[str, Any], path: Path) -> Iterator[Finding]:
     types = types_of(node)
-    if not types and "const" not in node and all(node.get(keyword) is None for keyword in _UNTYPED):
-        yield finding((*path, "type"), "type", f"a type is missing; use one of {', '.join(TYPES)}, file")
     for name in types:
         if name not in TYPES and name not in LINK_TYPES:
             guess = did_you_mean(name, (*TYPES, *LINK_TYPES)) or f"Types: {', '.join(TYPES)}, file."

@@ -196,21 +196,22 @@ def compile_schema(body: Mapping[str, Any], *, parents: Parents) -> CompiledSche
     """The schema made ready, or InvalidInput with every problem of its definition."""
     plain = bounded_copy(body, BOUNDS)
     if findings := check_body(plain):
-        raise _refusal(findings)
+        raise refusal(findings)
     resolved = resolve(plain, parents)
     bounded_copy(resolved.body, BOUNDS)
     known = {**resolved.body, "properties": {**resolved.alternatives, **resolved.body["properties"]}}
     properties = read_properties(known, resolved.sources)
     if findings := [*check_names(resolved.body, properties), *check_write_back(properties)]:
-        raise _refusal(findings)
+        raise refusal(findings)
     rules = compile_json_schema(to_json_schema(resolved.body), formats=EXTRA_FORMATS, bounds=BOUNDS)
     try:
         return CompiledSchema(resolved, rules, properties)
     except ExpressionError as error:
-        raise _refusal([finding(("configuration",), "template", error.message)]) from None
+        raise refusal([finding(("configuration",), "template", error.message)]) from None
 
 
-def _refusal(findings: list[Finding]) -> InvalidInput:
+def refusal(findings: list[Finding]) -> InvalidInput:
+    """A schema that cannot be, with every place that is wrong."""
     spoken = "; ".join(f"{found['path']}: {found['message'].rstrip('.')}" for found in findings[:8])
     more = f"; and {len(findings) - 8} more" if len(findings) > 8 else ""
     return InvalidInput(
