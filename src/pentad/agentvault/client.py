@@ -1,0 +1,229 @@
+"""The client of the AgentVault profile: hand a task to an agent, talk to it, follow it, end it.
+
+What the original does silently is said here: a context that is not one raises (`on_invalid="drop"` sends the task
+without it), an unknown task raises, `terminate_task` tells whether the task was cancelled.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+
+from pentad.agentvault.calls import Request, call, parsed, subscribe
+from pentad.agentvault.credentials import Credentials, Scheme
+from pentad.agentvault.exceptions import A2AMessageError, A2ARemoteAgentError
+from pentad.agentvault.mcp_utils import KEY, MCPContext, checked_context, format_mcp_context, reason
+from pentad.agentvault.models.a2a_protocol import (
+    RECEIVED,
+    A2AEvent,
+    Message,
+    Task,
+    TaskArtifactUpdateEvent,
+    TaskCancelResult,
+    TaskMessageEvent,
+    TaskSendResult,
+    TaskStatusUpdateEvent,
+)
+from pentad.agentvault.models.agent_card import AgentCard
+from pentad.net.fetch import HttpFetcher
+from pentad.net.policy import FetchPolicy
+
+if TYPE_CHECKING:
+    from pentad.agentvault.key_manager import KeyManager
+    from pentad.kernel.ports import Fetcher
+    from pentad.net.event_stream import ServerEvent
+
+OnInvalid = Literal["raise", "drop"]
+_EVENTS: Final[Mapping[str, type[A2AEvent]]] = {
+    "task_status": TaskStatusUpdateEvent,
+    "task_message": TaskMessageEvent,
+    "message": TaskMessageEvent,
+    "task_artifact": TaskArtifactUpdateEvent,
+}
+_UNAUTHORIZED: Final = 401
+
+M = TypeVar("M", bound=BaseModel)
+_log: Final = logging.getLogger(__name__)
+
+
+class AgentVaultClient:
+    """Talks to agents by their cards.
+
+    Without an `http_client` it opens connections of its own and goes wherever a card says, as the cards are the
+    caller's; with one (a Pentad fetcher) that one's policy decides.
+    """
+
+    def __init__(
+        self,
+        http_client: "Fetcher | None" = None,
+        default_timeout: float = 30.0,
+        *,
+        on_invalid: OnInvalid = "raise",
+    ) -> None:
+        self._own: HttpFetcher | None = None
+        if http_client is None:
+            http_client = self._own = HttpFetcher(FetchPolicy(timeout=default_timeout))
+        self._fetcher = http_client
+        self._seconds = default_timeout
+        self._on_invalid: OnInvalid = on_invalid
+        self._credentials = Credentials(http_client, trusted=self._own is not None)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End the connections this client opened itself."""
+        if self._own is not None:
+            await self._own.close()
+
+    async def initiate_task(
+        self,
+        agent_card: AgentCard,
+        initial_message: Message,
+        key_manager: "KeyManager",
+        mcp_context: dict[str, Any] | MCPContext | None = None,
+        webhook_url: str | None = None,
+    ) -> str:
+        """Start a task; its id."""
+        params: dict[str, Any] = {"message": self._written(initial_message, mcp_context)}
+        if webhook_url is not None:
+            params["webhookUrl"] = webhook_url
+        answer = await self._call(agent_card, key_manager, "req-init-", "tasks/send", params)
+        return _as(TaskSendResult, answer).id
+
+    async def send_message(
+        self,
+        agent_card: AgentCard,
+        task_id: str,
+        message: Message,
+        key_manager: "KeyManager",
+        mcp_context: dict[str, Any] | MCPContext | None = None,
+    ) -> bool:
+        """Say more in a task; True once the agent has taken it."""
+        params = {"id": _task_id(task_id), "message": self._written(message, mcp_context)}
+        answer = await self._call(agent_card, key_manager, "req-send-", "tasks/send", params)
+        if (taken := _as(TaskSendResult, answer).id) != task_id:
+            raise A2AMessageError(f"The message to task {task_id!r} was taken for task {taken!r}.")
+        return True
+
+    async def get_task_status(self, agent_card: AgentCard, task_id: str, key_manager: "KeyManager") -> Task:
+        """The task as it stands."""
+        answer = await self._call(agent_card, key_manager, "req-get-", "tasks/get", {"id": _task_id(task_id)})
+        return _as(Task, answer)
+
+    async def terminate_task(self, agent_card: AgentCard, task_id: str, key_manager: "KeyManager") -> bool:
+        """Cancel a task; whether it was cancelled."""
+        answer = await self._call(agent_card, key_manager, "req-cancel-", "tasks/cancel", {"id": _task_id(task_id)})
+        return _as(TaskCancelResult, answer).success
+
+    async def receive_messages(
+        self, agent_card: AgentCard, task_id: str, key_manager: "KeyManager"
+    ) -> AsyncGenerator[A2AEvent]:
+        """The events of a task, until the agent ends the stream."""
+        request = Request("req-sub-", "tasks/sendSubscribe", {"id": _task_id(task_id)})
+        headers = await self._login(agent_card, key_manager)
+        stream = subscribe(
+            self._fetcher, str(agent_card.url), request, headers, seconds=self._seconds, trusted=self._own is not None
+        )
+        async with aclosing(stream) as received:
+            async for event in received:
+                if (read := _event(str(agent_card.url), event)) is not None:
+                    yield read
+
+    async def _call(
+        self, card: AgentCard, keys: "KeyManager", prefix: str, method: str, params: Mapping[str, Any]
+    ) -> Any:
+        request = Request(prefix, method, params)
+        headers = await self._login(card, keys)
+        url, trusted = str(card.url), self._own is not None
+        try:
+            return await call(self._fetcher, url, request, headers, seconds=self._seconds, trusted=trusted)
+        except A2ARemoteAgentError as error:
+            if error.status_code != _UNAUTHORIZED or "Authorization" not in headers:
+                raise
+            renewed = await self._login(card, keys, renew=True)
+            if renewed == headers:
+                raise
+        return await call(self._fetcher, url, request, renewed, seconds=self._seconds, trusted=trusted)
+
+    async def _login(self, card: AgentCard, keys: "KeyManager", *, renew: bool = False) -> dict[str, str]:
+        schemes = [
+            Scheme(
+                kind=one.scheme,
+                service=one.service_identifier or card.human_readable_id,
+                token_url=None if one.token_url is None else str(one.token_url),
+                scopes=tuple(one.scopes or ()),
+            )
+            for one in card.auth_schemes
+        ]
+        return await self._credentials.headers(card.human_readable_id, schemes, keys, renew=renew)
+
+    def _written(self, message: Message, context: dict[str, Any] | MCPContext | None) -> dict[str, Any]:
+        try:
+            body = message.model_dump(mode="json", by_alias=True, exclude_none=True)
+        except (ValueError, RecursionError) as error:
+            raise A2AMessageError(f"The message cannot be written as JSON: {reason(error)}") from error
+        if isinstance(context, MCPContext):
+            context = context.model_dump(by_alias=True, exclude_unset=True)
+        if context and (sent := self._formatted(context)) is not None:
+            body["metadata"] = {**body.get("metadata", {}), KEY: sent}
+        return body
+
+    def _formatted(self, context: dict[str, Any]) -> dict[str, Any] | None:
+        try:
+            return checked_context(context)
+        except ValueError as error:
+            if self._on_invalid == "raise":
+                raise A2AMessageError(f"The MCP context is not valid, so nothing is sent: {error}") from error
+            _log.warning("The MCP context is not sent as it is: %s", error)
+        return format_mcp_context(context)
+
+
+def _task_id(value: str) -> str:
+    if not isinstance(value, str) or not value:  # pyright: ignore[reportUnnecessaryIsInstance]  callers pass anything
+        raise ValueError("A task id is a text that is not empty.")
+    return value
+
+
+def _as(model: type[M], answer: Any) -> M:
+    try:
+        return model.model_validate(answer, context=RECEIVED)
+    except ValidationError as error:
+        raise A2AMessageError(f"The agent's answer is not a {model.__name__}: {reason(error)}") from error
+
+
+def _event(url: str, event: "ServerEvent") -> A2AEvent | None:
+    """The event, or None (and a log line) for one of a kind or shape that is not known: others may follow."""
+    try:
+        data = parsed(url, event.data)
+    except A2AMessageError:
+        data = event.data if event.name == "error" else None
+    if event.name == "error":
+        _raise(data)
+    model = _EVENTS.get(event.name)
+    if model is None or data is None:
+        _log.warning("An event %.40r of an agent is not known or not JSON; it is skipped.", event.name)
+        return None
+    try:
+        return model.model_validate(data, context=RECEIVED)
+    except ValidationError as error:
+        _log.warning("An event %.40r of an agent is not valid (%s); it is skipped.", event.name, reason(error))
+        return None
+
+
+def _raise(data: Any) -> None:
+    members: dict[str, Any] = cast("dict[str, Any]", data) if isinstance(data, dict) else {"message": data}
+    code, message = members.get("code"), members.get("message")
+    raise A2ARemoteAgentError(
+        message if isinstance(message, str) else "The agent ended the stream with an error.",
+        status_code=code if isinstance(code, int) else None,
+        response_body=cast("Any", data),
+    )

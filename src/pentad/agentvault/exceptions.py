@@ -1,0 +1,81 @@
+"""The exceptions of the library, in the tree the original has.
+
+* AgentVaultError
+  * AgentCardError                    a card cannot be used
+    * AgentCardValidationError        it does not have the shape of one
+    * AgentCardFetchError             it could not be fetched: status_code, response_body
+  * A2AError                          talking to an agent went wrong
+    * A2AConnectionError              it cannot be reached
+      * A2ATimeoutError               it did not answer in time
+    * A2AAuthenticationError          there are no credentials, or no token for them
+    * A2ARemoteAgentError             it answered with an error: status_code (HTTP or RPC), response_body
+    * A2AMessageError                 what was to be sent, or what came back, is not a valid message
+  * KeyManagementError                keys cannot be read or stored
+"""
+
+from typing import Any, Final
+
+SHOWN: Final = 100
+
+
+class AgentVaultError(Exception):
+    """Base of all."""
+
+
+class AgentCardError(AgentVaultError):
+    """A card cannot be used."""
+
+
+class AgentCardValidationError(AgentCardError):
+    """A card does not have the shape of one."""
+
+
+class A2AError(AgentVaultError):
+    """Talking to an agent went wrong."""
+
+
+class A2AConnectionError(A2AError):
+    """The agent cannot be reached."""
+
+
+class A2ATimeoutError(A2AConnectionError):
+    """The agent did not answer in time."""
+
+
+class A2AAuthenticationError(A2AError):
+    """There are no credentials for the agent, or no token for them."""
+
+
+class A2AMessageError(A2AError):
+    """What was to be sent, or what came back, is not a valid message."""
+
+
+class KeyManagementError(AgentVaultError):
+    """Keys cannot be read or stored."""
+
+
+class _Answered(AgentVaultError):
+    """An error that another party gave as its answer."""
+
+    def __init__(self, message: str, status_code: int | None = None, response_body: Any | None = None) -> None:
+        super().__init__(message)
+        self.status_code = status_code
+        self.response_body = response_body
+
+    def __str__(self) -> str:
+        facts: list[str] = []
+        if self.status_code is not None:
+            facts.append(f"status_code={self.status_code}")
+        if self.response_body is not None:
+            body = repr(self.response_body)
+            facts.append(f"response_body={body if len(body) <= SHOWN else body[:SHOWN] + '...'}")
+        message = super().__str__()
+        return f"{message} ({', '.join(facts)})" if facts else message
+
+
+class AgentCardFetchError(_Answered, AgentCardError):
+    """A card could not be fetched."""
+
+
+class A2ARemoteAgentError(_Answered, A2AError):
+    """The agent answered with an error; `status_code` is the HTTP status or the code of the RPC error."""

@@ -1,0 +1,106 @@
+"""Server-sent events as they come over the wire: bytes in, events out, however the bytes are cut.
+
+Knows no dialect. What one event may hold is bounded, so that a peer that never ends one is refused instead of kept.
+"""
+
+import re
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass
+from typing import Final
+
+from pentad.kernel.errors import LimitExceeded
+from pentad.kernel.limits import MIB
+
+MAX_EVENT_BYTES: Final = 16 * MIB
+CONTENT_TYPE: Final = "text/event-stream"
+
+_LINE_END: Final = re.compile(rb"\r\n|\n|\r")
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEvent:
+    """One event: its name ("message" where it has none), its data, and the last id that was given."""
+
+    name: str
+    data: str
+    id: str
+
+
+class EventReader:
+    """Turns chunks into events."""
+
+    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._max_bytes = max_event_bytes
+        self._unended: list[bytes] = []
+        self._data: list[bytes] = []
+        self._name = b""
+        self._id = b""
+        self._unended_bytes = 0
+        self._data_bytes = 0
+        self._after_return = False
+        self._at_start = True
+
+    def feed(self, chunk: bytes) -> list[ServerEvent]:
+        """The events that are complete with this chunk."""
+        if self._after_return and chunk[:1] == b"\n":  # the second half of a line end that was cut in two
+            chunk, self._after_return = chunk[1:], False
+        if not chunk:
+            return []
+        self._after_return = chunk[-1:] == b"\r"
+        *lines, last = _LINE_END.split(chunk)
+        if lines:
+            lines[0] = b"".join([*self._unended, lines[0]])
+            self._unended, self._unended_bytes = [], 0
+        self._unended.append(last)
+        self._unended_bytes += len(last)
+        ended = [event for line in lines if (event := self._take(line)) is not None]
+        if self._unended_bytes + self._data_bytes > self._max_bytes:
+            raise LimitExceeded(f"An event of the stream is larger than {self._max_bytes} bytes.")
+        return ended
+
+    def finish(self) -> ServerEvent | None:
+        """What the end of the stream left unfinished, if it has any data."""
+        line, self._unended = b"".join(self._unended), []
+        if line:
+            self._take(line)
+        return self._take(b"")
+
+    def _take(self, line: bytes) -> ServerEvent | None:
+        if self._at_start:
+            self._at_start, line = False, line.removeprefix(_BOM)
+        if not line:
+            return self._ended()
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            self._data.append(value)
+            self._data_bytes += len(value) + 1
+        elif field == b"event":
+            self._name = value
+        elif field == b"id" and b"\0" not in value:
+            self._id = value
+        return None
+
+    def _ended(self) -> ServerEvent | None:
+        data, name = self._data, self._name
+        self._data, self._data_bytes, self._name = [], 0, b""
+        if not data:
+            return None
+        return ServerEvent(_text(name) or "message", _text(b"\n".join(data)), _text(self._id))
+
+
+async def events(
+    chunks: AsyncIterator[bytes], *, max_event_bytes: int = MAX_EVENT_BYTES, keep_unfinished: bool = False
+) -> AsyncGenerator[ServerEvent]:
+    """The events of an answer. `keep_unfinished`: also one that the end of the answer has cut off."""
+    reader = EventReader(max_event_bytes)
+    async for chunk in chunks:
+        for event in reader.feed(chunk):
+            yield event
+    if keep_unfinished and (last := reader.finish()) is not None:
+        yield last
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
