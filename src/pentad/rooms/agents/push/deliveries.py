@@ -151,7 +151,12 @@ class Deliveries:
         codec = self._codecs.get(config.dialect)
         if codec is None:
             return None, f"Nothing is known of how the dialect {config.dialect} says it."
-        if (body := codec(task, event)) is None:
+        try:
+            body = codec(task, event)
+        except Exception:  # noqa: BLE001  a mistake in one dialect holds up nobody else's notifications
+            _log.exception("Event %d of task %s cannot be said in the dialect %s.", event.seq, task.id, config.dialect)
+            return None, "The event cannot be said in the dialect asked for."
+        if body is None:
             return None, None
         message_id, stamp = f"{task.id}.{event.seq}", int(self._keeping.clock.now())
         try:

@@ -1,0 +1,222 @@
+"""Push notifications reach their address: in order, at least once, signed, and only where they may go."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFound
+from pentad.net.fetch import HttpFetcher
+from pentad.rooms.agents.push.configs import MOST
+from pentad.rooms.agents.push.deliveries import MOST_ATTEMPTS, authorization, signature
+from pentad.rooms.agents.push.store import configs_of
+from pentad.rooms.agents.tasks.engine import Tasks
+from pentad.rooms.agents.tasks.model import Event, MessageEvent, PushConfig, StatusEvent, Task
+from tests.rooms.agents.push.receiving import Receiver, receiving
+from tests.rooms.agents.tasks.engines import ADA, TurnedClock, engine, send
+from tests.stores import Stores
+
+pytestmark = pytest.mark.anyio
+KEY = b"the server's own key"
+
+
+def shown(task: Task, event: Event) -> bytes | None:
+    if isinstance(event.body, MessageEvent):
+        return None
+    assert task.seq == event.seq
+    kind = event.body.state if isinstance(event.body, StatusEvent) else "artifact"
+    return msgspec.json.encode({"seq": event.seq, "kind": kind, "state": task.state})
+
+
+@asynccontextmanager
+async def pushing(stores: Stores, *, private: bool = True, codec: Any = shown, **more: Any) -> AsyncIterator[Tasks]:
+    """An engine that tells others, in the dialect "1.0"."""
+    fetcher = HttpFetcher()
+    try:
+        async with engine(stores, fetcher=fetcher, push_key=KEY, push_private=private, **more) as tasks:
+            assert tasks.deliveries is not None
+            tasks.deliveries.register("1.0", codec)
+            yield tasks
+    finally:
+        await fetcher.close()
+
+
+def to(receiver: Receiver, **more: Any) -> PushConfig:
+    return PushConfig(url=receiver.url, dialect="1.0", **more)
+
+
+async def settled(tasks: Tasks, task_id: str) -> Any:
+    """How the first configuration fares, once nothing is due for it."""
+    async with asyncio.timeout(10):
+        while True:
+            due = await tasks._keeping.database.lookup("SELECT due_at FROM agent_pushes WHERE task = ?", task_id)
+            if due == (None,):
+                found = await tasks._keeping.database.read(lambda rows: configs_of(rows, task_id))
+                return found[0]
+            await asyncio.sleep(0.01)
+
+
+async def test_every_event_is_told_in_order_with_token_credentials_and_signature(stores: Stores) -> None:
+    async with receiving() as receiver, pushing(stores) as tasks:
+        config = to(receiver, token="tok", scheme="Bearer", credentials="abc")
+        task = await send(tasks, "chunks 3", push=config)
+        told = await receiver.until(5)
+        assert [one.json["seq"] for one in told] == [2, 3, 4, 5, 6]
+        assert [one.json["kind"] for one in told] == ["working", *["artifact"] * 3, "completed"]
+        for one in told:
+            headers = one.headers
+            assert headers["x-a2a-notification-token"] == "tok"
+            assert headers["authorization"] == "Bearer abc"
+            assert headers["content-type"] == "application/json"
+            assert headers["webhook-id"] == f"{task.id}.{one.json['seq']}"
+            stamp = int(headers["webhook-timestamp"])
+            assert headers["webhook-signature"] == signature(b"tok", headers["webhook-id"], stamp, one.body)
+        assert (await settled(tasks, task.id)).told == task.seq
+        bare = await send(tasks, "hello", push=to(receiver))
+        one = (await receiver.until(6))[5]
+        assert "authorization" not in one.headers
+        stamp = int(one.headers["webhook-timestamp"])
+        assert one.headers["webhook-signature"] == signature(KEY, f"{bare.id}.2", stamp, one.body)
+
+
+async def test_a_configuration_set_later_is_told_of_what_comes_later(stores: Stores) -> None:
+    async with receiving() as receiver, pushing(stores) as tasks:
+        asked = await send(tasks, "wait")
+        await tasks.push.set(ADA, asked.id, to(receiver))
+        done = await send(tasks, "red", task_id=asked.id)
+        told = await receiver.until(2)
+        assert [(one.json["seq"], one.json["kind"]) for one in told] == [
+            (done.seq - 1, "working"),
+            (done.seq, "completed"),
+        ]
+
+
+async def test_a_receiver_that_fails_is_tried_again_and_nothing_is_skipped(stores: Stores) -> None:
+    clock = TurnedClock()
+    answers = ["500 Oops", "302 Found\r\nLocation: http://127.0.0.1:9/", "200 OK", "503 Later"]
+    async with (
+        receiving(lambda n: answers[n] if n < len(answers) else "200 OK") as receiver,
+        pushing(stores, clock=clock) as tasks,
+    ):
+        task = await send(tasks, "chunks 1", push=to(receiver))
+        for tries in (1, 2, 4):
+            await receiver.until(tries)
+            await _failed(tasks, task.id)
+            clock.ahead += 3600.0
+            tasks.deliveries._wake.set()
+        told = await receiver.until(6)
+        assert [one.json["seq"] for one in told] == [2, 2, 2, 3, 3, 4]
+        assert len({one.headers["webhook-id"] for one in told}) == 3
+        found = await settled(tasks, task.id)
+        assert (found.told, found.attempt, found.problem) == (task.seq, 0, None)
+
+
+async def _failed(tasks: Tasks, task_id: str) -> None:
+    """Waits until the last try is written down."""
+    async with asyncio.timeout(10):
+        while not await tasks._keeping.database.lookup(
+            "SELECT 1 FROM agent_pushes WHERE task = ? AND problem IS NOT NULL AND leased_until = 0 AND due_at > ?",
+            task_id, tasks._keeping.clock.now(),
+        ):  # fmt: skip
+            await asyncio.sleep(0.01)
+
+
+async def test_an_address_that_never_answers_well_or_is_gone_is_given_up(stores: Stores) -> None:
+    clock = TurnedClock()
+    async with (
+        receiving(lambda n: "500 Oops") as bad,
+        receiving(lambda n: "410 Gone") as gone,
+        pushing(stores, clock=clock) as tasks,
+    ):
+        left = await send(tasks, "hello", push=to(gone))
+        assert (await settled(tasks, left.id)).problem == "The address answered 410."
+        task = await send(tasks, "hello", push=to(bad))
+        for tries in range(1, MOST_ATTEMPTS):
+            await bad.until(tries)
+            await _failed(tasks, task.id)
+            clock.ahead += 3600.0
+            tasks.deliveries._wake.set()
+        found = await settled(tasks, task.id)
+        assert (len(bad.requests), found.attempt, found.told) == (MOST_ATTEMPTS, MOST_ATTEMPTS, 1)
+
+
+async def test_what_was_not_told_before_a_restart_is_told_after_it(stores: Stores) -> None:
+    async with receiving() as receiver:
+        async with engine(stores) as silent:  # a process that sends nothing, as if it had died in time
+            task = await send(silent, "chunks 2", push=to(receiver))
+        assert not receiver.requests
+        async with pushing(stores), pushing(stores):
+            told = await receiver.until(4)
+            await asyncio.sleep(0.1)
+        assert [one.json["seq"] for one in told] == [2, 3, 4, 5] == list(range(2, task.seq + 1))
+
+
+async def test_private_addresses_are_refused_unless_the_operator_opens_them(stores: Stores) -> None:
+    async with receiving() as receiver, pushing(stores, private=False) as tasks:
+        task = await send(tasks, "hello", push=to(receiver))
+        await _failed(tasks, task.id)
+        assert not receiver.requests
+        (found,) = await tasks._keeping.database.read(lambda rows: configs_of(rows, task.id))
+        assert found.attempt == 1
+        assert found.problem
+
+
+async def test_configurations_are_kept_shown_listed_replaced_and_deleted(stores: Stores) -> None:
+    async with engine(stores) as tasks:
+        task = await send(tasks, "ask")
+        one = await tasks.push.set(ADA, task.id, PushConfig(url="https://a.example/x", dialect="0.3"))
+        assert one.id
+        two = await tasks.push.set(ADA, task.id, PushConfig(url="https://b.example/x", dialect="1.0", id="two"))
+        assert [config.id for config in await tasks.push.list(ADA, task.id)] == [one.id, "two"]
+        assert await tasks.push.get(ADA, task.id) == one
+        assert await tasks.push.get(ADA, task.id, "two") == two
+        changed = msgspec.structs.replace(two, token="t")
+        await tasks.push.set(ADA, task.id, changed)
+        assert await tasks.push.get(ADA, task.id, "two") == changed
+        await tasks.push.delete(ADA, task.id, one.id)
+        for attempt in (tasks.push.get(ADA, task.id, one.id), tasks.push.delete(ADA, task.id, one.id)):
+            with pytest.raises(NotFound) as refused:
+                await attempt
+            assert refused.value.details["reason"] == "push-config-not-found"
+        for number in range(MOST - 1):
+            await tasks.push.set(ADA, task.id, PushConfig(url="https://a.example/", dialect="1.0", id=str(number)))
+        with pytest.raises(LimitExceeded):
+            await tasks.push.set(ADA, task.id, PushConfig(url="https://a.example/", dialect="1.0"))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"url": "ftp://a.example/"}, {"url": "no address"}, {"token": "a\r\nb"}, {"scheme": "a b"}, {"credentials": "\0"}],
+)
+async def test_a_configuration_that_could_never_be_sent_is_refused_when_it_is_set(
+    stores: Stores, bad: dict[str, str]
+) -> None:
+    async with engine(stores) as tasks:
+        config = PushConfig(**{"url": "https://a.example/", "dialect": "1.0", **bad})
+        with pytest.raises((InvalidInput, Forbidden)):
+            await send(tasks, "hello", push=config)
+        assert (await tasks.list(ADA)).total == 0
+
+
+async def test_a_codec_that_breaks_holds_up_nobody_else(stores: Stores) -> None:
+    def broken(task: Task, event: Event) -> bytes:
+        if task.history[0].text == "fail":
+            raise RuntimeError("a codec with a mistake")
+        return b"{}"
+
+    async with receiving() as receiver, pushing(stores, codec=broken) as tasks:
+        stuck = await send(tasks, "fail", push=to(receiver))
+        fine = await send(tasks, "hello", push=to(receiver))
+        await receiver.until(2)
+        assert {one.headers["webhook-id"] for one in receiver.requests} == {f"{fine.id}.1", f"{fine.id}.2"}
+        await _failed(tasks, stuck.id)
+
+
+def test_basic_credentials_are_encoded_and_others_sent_as_they_are() -> None:
+    assert authorization("basic", "ada:pw") == "Basic " + base64.b64encode(b"ada:pw").decode()
+    assert authorization("Basic", "YWRhOnB3") == "Basic YWRhOnB3"
+    assert authorization("bearer", "tok") == "Bearer tok"
