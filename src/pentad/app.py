@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pentad import __version__
@@ -96,9 +95,19 @@ class App:
 
     def platform(self, room: str) -> Platform:
         """What one room is given."""
-        folder: Path = self.settings.data
-        limits, own = self.settings.limits, self.settings.room(room)
-        return Platform(self.database, self.clock, self.fetcher, folder, limits, own, self.search, self.neighbours)
+        settings = self.settings
+        return Platform(
+            self.database,
+            self.clock,
+            self.fetcher,
+            settings.data,
+            settings.limits,
+            settings.room(room),
+            self.search,
+            self.neighbours,
+            site=settings.url(""),
+            protected=settings.auth == "required",
+        )
 
     @cached_property
     def all_rooms(self) -> Era:

@@ -156,12 +156,14 @@ class Settings:
         return self.origins.get(path, DEFAULT)
 
     def room(self, name: str) -> dict[str, Any]:
-        """A room's own settings: the table `[rooms.<name>]`, overlaid with `PENTAD_<NAME>_*` (values as text)."""
+        """A room's own settings: the table `[rooms.<name>]`, overlaid with `PENTAD_<NAME>_*` (values as text); for the
+        agents room also which agents to host."""
         prefix = f"PENTAD_{name.upper().replace('-', '_')}_"
         overlay = {
             key.removeprefix(prefix).lower(): text for key, text in self.environment.items() if key.startswith(prefix)
         }
-        return {**self.room_tables.get(name, {}), **overlay}
+        hosted = {"agent": self.agent} if name == "agents" and self.agent else {}
+        return {**self.room_tables.get(name, {}), **overlay, **hosted}
 
     def model_folders(self) -> tuple[Path, ...]:
         """Where models are looked for; a pull writes to the first."""

@@ -1,24 +1,54 @@
 """What the agents room offers. What only a server or the demo needs is imported when they ask for it."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
+from typing import Any
 
-from pentad.platform import Platform, Room
-from pentad.rooms.agents.service import Agents
+from pentad.platform import Admitted, Door, Room
+from pentad.rooms.agents.prompts import PROMPTS
+from pentad.rooms.agents.resources import GUARDS, RESOURCES, listing
+from pentad.rooms.agents.service import Agents, open_agents
+from pentad.rooms.agents.tools import TOOLS
 
 
-@asynccontextmanager
-async def open_agents(platform: Platform) -> AsyncGenerator[Agents]:
-    yield Agents(platform)
+def doors(agents: Agents) -> Mapping[str, Door]:
+    """The dialects and cards of the agents, and the registry."""
+    from pentad.rooms.agents.endpoint import AgentsDoor
+    from pentad.rooms.agents.operations.asked import Asked, Engine
+    from pentad.rooms.agents.registry.routes import doors as registry_doors
+    from pentad.rooms.agents.registry.store import Registered
+    from pentad.rooms.agents.tasks.model import Dialect, Message
+
+    async def accept(asked: Asked, message: Message, dialect: Dialect) -> Message:
+        return await agents.intake.accept(asked.caller, message, "lenient" if dialect == "agentvault" else None)
+
+    async def register(admitted: Admitted, card: Mapping[str, Any]) -> Registered:
+        kept = await agents.registry.register(admitted.principal, card)
+        await agents.list_in_directory(admitted.principal, kept.card)
+        return kept
+
+    door = AgentsDoor(Engine(agents.tasks, accept), agents.agents, agents.cards, agents.platform.limits)
+    return {**door.doors(), **registry_doors(agents.registry, register)}
+
+
+async def health(agents: Agents) -> Mapping[str, Any]:
+    """Which agents run here."""
+    return {"agents": len(agents.agents)}
 
 
 ROOM = Room(
     name="agents",
     title="Agents",
     instructions=(
-        "Agents take tasks, hosted here or elsewhere. Find an agent by its card, hand it a task with the context it"
-        " needs, follow the task while it runs, answer what it asks, and cancel it."
+        "Agents take tasks, here or elsewhere. Find one with agents_list, hand it a task with the context it needs"
+        " (agents_send_task), answer what it asks under the same task_id, look at tasks and cancel them."
     ),
     open=open_agents,
+    tools=TOOLS,
+    resources=RESOURCES,
+    prompts=PROMPTS,
+    listing=listing,
+    guards=GUARDS,
     schema="pentad.rooms.agents.schema",
+    doors=doors,
+    health=health,
 )

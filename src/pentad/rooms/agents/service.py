@@ -1,10 +1,136 @@
-"""What the agents room keeps open while it is served."""
+"""The agents as one object: what the room's tools, resources, pages and doors speak to."""
 
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit, urlunsplit
+from uuid import NAMESPACE_URL, uuid5
+
+from pentad.access.secrets import secret_keys
+from pentad.kernel.errors import PentadError
+from pentad.kernel.principal import Principal
 from pentad.platform import Platform
+from pentad.rooms.agents.agents.contract import Hosted, hosted
+from pentad.rooms.agents.agents.echo import Echo
+from pentad.rooms.agents.agents.loading import load_all
+from pentad.rooms.agents.agents.tool_proxy import ToolProxy, servers_of, text_of
+from pentad.rooms.agents.context.extension import declaration
+from pentad.rooms.agents.context.merging import Contexts
+from pentad.rooms.agents.context.spill import Contents
+from pentad.rooms.agents.intake import Intake
+from pentad.rooms.agents.registry.service import CardRegistry
+from pentad.rooms.agents.registry.store import Registered
+from pentad.rooms.agents.tasks.engine import Tasks
+from pentad.rooms.agents.tasks.opening import open_tasks
+
+if TYPE_CHECKING:
+    from pentad.rooms.agents.cards import Cards
+
+_CARD_SECRET: Final = "agent-cards"  # noqa: S105  the name of a secret, not one
+_IMPORT_TOOL: Final = "agntcy_oasf_import_record"
 
 
 class Agents:
-    """The room's service."""
+    """Everything the room can do, over one store."""
 
-    def __init__(self, platform: Platform) -> None:
+    def __init__(self, platform: Platform, card_secret: bytes) -> None:
         self.platform = platform
+        self.started = platform.clock.now()
+        self.agents = hosted_agents(platform)
+        self.contents = Contents(platform.database, platform.clock)
+        self.contexts = Contexts(platform.database, platform.clock)
+        self.intake = Intake(platform, self.contents, self.contexts)
+        self.registry = CardRegistry(platform.database, platform.clock, self.host_cards)
+        self._card_secret = card_secret
+        self._tasks: Tasks | None = None
+
+    @property
+    def tasks(self) -> Tasks:
+        """The engine."""
+        if self._tasks is None:
+            raise RuntimeError("The room is not open.")
+        return self._tasks
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator["Agents"]:
+        """Open the engine, and close it at the end."""
+        async with open_tasks(self.platform, self.agents, contexts=self.intake.of) as self._tasks:
+            yield self
+
+    @cached_property
+    def cards(self) -> "Cards":
+        """Makes the cards of hosted agents, signed with the store's key."""
+        from pentad.rooms.agents.cards import Cards
+        from pentad.rooms.agents.signing import CardSigner
+
+        return Cards(
+            CardSigner(self._card_secret),
+            protected=self.platform.protected,
+            started=self.started,
+            provider=self.platform.settings.get("provider"),
+            extensions=(declaration(self.intake.limits),),
+        )
+
+    def host_cards(self) -> Sequence[Registered]:
+        """The cards of the agents that run here."""
+        return self._host_cards
+
+    @cached_property
+    def _host_cards(self) -> list[Registered]:
+        site = own_site(self.platform.site)
+        return [
+            Registered(
+                str(uuid5(NAMESPACE_URL, f"{site}/agents/{one.name}")),
+                "", self.cards.public(one, site), True, self.started, self.started, hosted=True,
+            )
+            for one in self.agents.values()
+        ]  # fmt: skip
+
+    def hosted_name(self, card: Registered) -> str | None:
+        """The name of the agent behind a card that runs here."""
+        if not card.hosted:
+            return None
+        return card.facts.url.rpartition("/")[2]
+
+    async def list_in_directory(self, caller: Principal, card: Mapping[str, Any]) -> dict[str, str]:
+        """Make a record of a card in the directory room, with the caller's rights; what became of it.
+
+        Best effort: that the directory is not open, or not for this caller, is no reason to refuse the card.
+        """
+        arguments = {"source_data": json.dumps(card), "source_format": "a2a", "push": True}
+        try:
+            result = await self.platform.neighbours.call_tool(caller, _IMPORT_TOOL, arguments)
+        except PentadError as error:
+            return {"status": "not listed", "reason": error.sentence()}
+        said: Mapping[str, Any] = result.get("structuredContent") or {}
+        if result.get("isError") or said.get("error_message") or not said.get("cid"):
+            return {"status": "not listed", "reason": str(said.get("error_message") or text_of(result))}
+        return {"status": "listed", "cid": str(said["cid"])}
+
+
+@asynccontextmanager
+async def open_agents(platform: Platform) -> AsyncGenerator[Agents]:
+    keys = await secret_keys(platform.database, _CARD_SECRET, clock=platform.clock)
+    async with Agents(platform, keys[0]).running() as agents:
+        yield agents
+
+
+def hosted_agents(platform: Platform) -> dict[str, Hosted]:
+    """The operator's agents, then those that come along."""
+    given = platform.settings.get("agent") or platform.settings.get("agents") or ()
+    specs = [one.strip() for one in given.split(",") if one.strip()] if isinstance(given, str) else list(given)
+    agents = load_all(specs)
+    for one in (hosted(Echo), hosted(ToolProxy(platform, servers_of(platform.settings)))):
+        agents.setdefault(one.name, one)
+    return agents
+
+
+def own_site(site: str) -> str:
+    """The address on cards: AgentVault's readers take plain http only for the name localhost."""
+    parts = urlsplit(site)
+    if parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1"):
+        host = "localhost" if parts.port is None else f"localhost:{parts.port}"
+        return urlunsplit(parts._replace(netloc=host)).rstrip("/")
+    return site.rstrip("/")

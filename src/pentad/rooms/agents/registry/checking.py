@@ -4,7 +4,6 @@ Lenient takes what the dialects' own parsers take; strict also asks for what the
 no dialect is read as AgentVault's, so that what it lacks is named.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
@@ -18,7 +17,6 @@ from pentad.kernel.errors import InvalidInput, LimitExceeded
 Level = Literal["lenient", "strict"]
 MOST_BYTES: Final = 256 * 1024
 _LONGEST_ID: Final = 200
-_READABLE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)+")
 _BINDINGS: Final = ("JSONRPC", "GRPC", "HTTP+JSON")
 _OWN_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 
@@ -66,19 +64,13 @@ def problems_of(card: Mapping[str, Any], level: Level = "lenient") -> list[CardP
 
 
 def _agentvault(card: Mapping[str, Any], level: Level) -> Iterator[CardProblem]:
-    from pentad.agentvault.models import AgentCard
+    from pentad.agentvault.models.agent_card import STRICT, AgentCard
 
     try:
-        AgentCard.model_validate(dict(card))
+        AgentCard.model_validate(dict(card), context=STRICT if level == "strict" else None)
     except ValidationError as error:
         for one in error.errors(include_url=False, include_context=False, include_input=False):
             yield CardProblem(_pointer(one["loc"]), one["type"], one["msg"])
-    if level == "strict":
-        readable, url = card.get("humanReadableId"), card.get("url")
-        if isinstance(readable, str) and not _READABLE.fullmatch(readable):
-            yield CardProblem("/humanReadableId", "readable_id", "must be organisation/name")
-        if isinstance(url, str) and not _is_reachable(url):
-            yield CardProblem("/url", "url", "must be https, or http on this machine")
 
 
 def _a2a(card: Mapping[str, Any], level: Level, *, interfaces: bool) -> Iterator[CardProblem]:

@@ -92,7 +92,7 @@ def _marks(card: Json, interfaces: list[Json]) -> Iterator[tuple[Mark, str]]:
     for uri in extensions:
         if uri:
             yield "extension", uri
-    if _text(capabilities, "mcpVersion") or any("/mcp-context/" in uri for uri in extensions):
+    if _text(capabilities, "mcpVersion") or any("mcp-context" in uri for uri in extensions):
         yield "feature", MCP
     if details := _object(capabilities.get("teeDetails")):
         yield "feature", TEE

@@ -1,0 +1,136 @@
+"""Handing a task to an agent, wherever it is: one that runs here, one in the registry, or one at a card's address.
+
+Whoever waits hears of every event. Who stops waiting because it was told to leaves the task running; who is cancelled
+cancels the task.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pentad.kernel.errors import NotFound, PentadError
+from pentad.kernel.ids import uuid7
+from pentad.kernel.names import did_you_mean
+from pentad.kernel.principal import Principal
+from pentad.rooms.agents.context.extension import PLAIN_KEY
+from pentad.rooms.agents.registry.search import Wanted
+from pentad.rooms.agents.service import Agents
+from pentad.rooms.agents.tasks.engine import Tasks
+from pentad.rooms.agents.tasks.model import Event, Message, Part, Task
+
+_NEAREST: Final = 250
+Heard = Callable[[Event], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What is to be done: words and data for an agent, with the context it needs."""
+
+    agent: str
+    parts: tuple[Part, ...]
+    context: Mapping[str, Any] | None = None
+    task_id: str | None = None
+    context_id: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def message(self) -> Message:
+        metadata = dict(self.metadata)
+        if self.context is not None:
+            metadata[PLAIN_KEY] = dict(self.context)
+        return Message(
+            id=str(uuid7()),
+            role="user",
+            parts=self.parts,
+            task_id=self.task_id,
+            context_id=self.context_id,
+            metadata=metadata or None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """What came of an errand: the task, or (`task` is None) the message the agent answered with alone."""
+
+    agent: str
+    result: Task | Message
+    here: bool = True
+
+    @property
+    def task(self) -> Task:
+        if isinstance(self.result, Message):
+            raise NotFound("The agent answered without a task.")
+        return self.result
+
+
+def hosted_name(agents: Agents, wanted: str) -> str | None:
+    """The name of the agent of this server that is meant, by its name, its readable id or its card's address."""
+    if wanted in agents.agents:
+        return wanted
+    for card in agents.host_cards():
+        if wanted.lower() in (card.facts.readable_id.lower(), card.id, card.facts.url.lower()):
+            return agents.hosted_name(card)
+    return None
+
+
+async def hand_over(
+    agents: Agents, caller: Principal, errand: Errand, *, seconds: float | None, heard: Heard
+) -> Handed:
+    """Give the errand to an agent and wait, for so many seconds (0: not at all; None: to the end)."""
+    name = hosted_name(agents, errand.agent)
+    if name is None:
+        raise await unknown_agent(agents, errand.agent)
+    message = await agents.intake.accept(caller, errand.message())
+    begun = await agents.tasks.start(
+        caller, name, message, dialect="mcp", task_id=errand.task_id, context_id=errand.context_id
+    )
+    if isinstance(begun, Message):
+        return Handed(name, begun)
+    if seconds != 0:
+        await _followed(agents.tasks, caller, begun, seconds, heard)
+    return Handed(name, await agents.tasks.get(caller, begun.id))
+
+
+async def _followed(tasks: Tasks, caller: Principal, begun: Task, seconds: float | None, heard: Heard) -> None:
+    """Wait until the task rests, or the time is up."""
+    try:
+        async with (
+            asyncio.timeout(seconds),
+            aclosing(tasks.follow(caller, begun.id, after=begun.seq, rest=True)) as events,
+        ):
+            async for event in events:
+                if isinstance(event, Event):
+                    await heard(event)
+    except TimeoutError:
+        return
+    except asyncio.CancelledError:
+        with suppress(PentadError):
+            await asyncio.shield(tasks.cancel(caller, begun.id))
+        raise
+
+
+async def given_task(agents: Agents, caller: Principal, task_id: str, agent: str | None) -> Handed:
+    """A task as it is now."""
+    name = None if agent is None else hosted_name(agents, agent)
+    if agent is not None and name is None:
+        raise await unknown_agent(agents, agent)
+    task = await agents.tasks.get(caller, task_id, agent=name)
+    return Handed(task.agent, task)
+
+
+async def cancelled_task(agents: Agents, caller: Principal, task_id: str, agent: str | None) -> Handed:
+    """End a task that is not over."""
+    name = None if agent is None else hosted_name(agents, agent)
+    if agent is not None and name is None:
+        raise await unknown_agent(agents, agent)
+    task = await agents.tasks.cancel(caller, task_id, agent=name)
+    return Handed(task.agent, task)
+
+
+async def unknown_agent(agents: Agents, wanted: str) -> NotFound:
+    """The refusal for an agent nobody knows, with the nearest one."""
+    found = await agents.registry.search(Wanted(), limit=_NEAREST)
+    known = [*agents.agents, *(one.facts.readable_id for one in found.cards)]
+    hint = did_you_mean(wanted, known) or "List the agents with agents_list, or give the address of a card."
+    return NotFound(f"There is no agent {wanted[:100]!r}.", hint=hint, details={"reason": "agent-not-found"})
