@@ -13,6 +13,7 @@ import msgspec
 
 from pentad.kernel.errors import LimitExceeded
 from pentad.kernel.ports import Row, Rows, Transaction, Value
+from pentad.mcp.changes import resource_updated
 from pentad.rooms.agents.tasks.model import Body, Dialect, Event, MessageEvent, StatusEvent, Task
 from pentad.rooms.agents.tasks.states import State
 
@@ -168,6 +169,7 @@ def append(
     if pushes:
         transaction.run("UPDATE agent_pushes SET due_at = ? WHERE task = ? AND due_at IS NULL", at, task_id)
     transaction.signal(CHANNEL, f"{origin} {task_id} {seq}")
+    resource_updated(transaction, f"agents://tasks/{task_id}")
     return Appended(events, now, pushes, held_by)
 
 

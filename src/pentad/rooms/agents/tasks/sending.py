@@ -83,11 +83,15 @@ class Sending:
         first = self._checked(message)
         run = self._run(hosted, task, message, caller)
         run.start()
-        await asyncio.sleep(0)
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            run.abandon()
+            raise
         if run.reply is not None:
             return run.reply
         if run.done:
-            events = await self._at_once(run, task, first, push)
+            events = await self._at_once(run, task, first, push, is_followed=wait is None)
         else:
             with keeping.hub.following(task_id) as follower:
                 events = await self._under_way(run, task, first, push)
@@ -138,12 +142,17 @@ class Sending:
             return True
         return await hosted.cancel(task.id)
 
-    async def _at_once(self, run: Run, task: Task, first: Encoded, push: PushConfig | None) -> list[Event]:
+    async def _at_once(
+        self, run: Run, task: Task, first: Encoded, push: PushConfig | None, *, is_followed: bool
+    ) -> list[Event]:
         bodies = [first, *run.outbox]
         events = await self._create(task, bodies, push, None)
         size = log.bytes_of(bodies)
         self._keeping.recent.put(folded(task, events), size)
-        self._keeping.hub.publish(task.id, events, size)
+        if is_followed:
+            self._keeping.hub.publish(task.id, events, size)
+        if run.state not in TERMINAL:
+            self._allowances.opened(task.owner)
         if push is not None:
             self._keeping.push_due()
         return events
