@@ -7,7 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.budget import CHARACTERS_PER_TOKEN, FEWEST_TOKENS, fit, shorten, size_of
+from pentad.rooms.registers.budget import (
+    CHARACTERS_PER_TOKEN,
+    FEWEST_TOKENS,
+    Fitted,
+    answer_of,
+    check_budget,
+    fit,
+    shorten,
+    size_of,
+    trimmed,
+)
+
+pytestmark = pytest.mark.anyio
 
 rows_strategy = st.lists(
     st.dictionaries(st.sampled_from(["id", "name", "text", "number"]), st.text(max_size=200), min_size=1), max_size=30
@@ -51,13 +63,47 @@ def test_a_first_row_too_large_loses_its_largest_properties_by_name() -> None:
 
 
 @pytest.mark.requirement("registers:budget:identity")
-def test_identity_is_never_cut() -> None:
-    row = {"id": "i" * 2000, "title": "t" * 2000, "rest": 1}
-    kept, cut = shorten(row, FEWEST_TOKENS)
-    assert kept == {"id": row["id"], "title": row["title"]}
+def test_identity_is_never_cut_and_what_an_object_is_called_last() -> None:
+    kept, cut = shorten({"id": "i" * 36, "title": "t" * 20, "rest": "r" * 60}, FEWEST_TOKENS)
+    assert kept == {"id": "i" * 36, "title": "t" * 20}
     assert cut == ["rest"]
+    kept, cut = shorten({"id": "i" * 2000, "title": "t" * 2000, "rest": 1}, FEWEST_TOKENS)
+    assert kept == {"id": "i" * 2000}
+    assert cut == ["rest", "title"]
 
 
-def test_a_budget_nobody_could_keep_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="max_tokens is 3"):
-        fit([], 3)
+def test_a_budget_nobody_could_keep_is_refused_with_the_least_there_is() -> None:
+    with pytest.raises(InvalidInput, match=f"max_tokens is 3; the least is {FEWEST_TOKENS}"):
+        check_budget(3)
+
+
+@given(
+    rows=rows_strategy,
+    tokens=st.integers(FEWEST_TOKENS, 600),
+    around=st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60),
+)
+@pytest.mark.requirement("registers:budget:whole")
+async def test_a_whole_answer_is_within_the_budget_whatever_stands_around_the_rows(
+    rows: list[dict[str, Any]], tokens: int, around: str
+) -> None:
+    named = [{"id": f"{number:036d}", **row, "id": f"{number:036d}"} for number, row in enumerate(rows)]
+
+    async def build(fitted: Fitted) -> dict[str, Any]:
+        return {"results": fitted.rows, "total": len(rows), "cursor": around}
+
+    answer = await answer_of(named, tokens, build)
+    assert size_of(answer) <= tokens * CHARACTERS_PER_TOKEN
+    shown = len(answer["results"])
+    assert shown or not rows
+    assert shown + answer.get("cut", {}).get("rows_left_out", 0) == len(rows)
+
+
+@given(lists=st.lists(st.lists(st.text(max_size=60), max_size=12), max_size=3), tokens=st.integers(FEWEST_TOKENS, 300))
+@pytest.mark.requirement("registers:budget:whole")
+def test_an_answer_of_lists_loses_their_ends_and_counts_them(lists: list[list[str]], tokens: int) -> None:
+    body: dict[str, Any] = {"id": "x", **{f"l{number}": one for number, one in enumerate(lists)}}
+    answer = trimmed(body, tuple(body)[1:], tokens)
+    assert size_of(answer) <= tokens * CHARACTERS_PER_TOKEN
+    for name in tuple(body)[1:]:
+        assert answer[name] == body[name][: len(answer[name])]
+        assert len(answer[name]) + answer.get("cut", {}).get(f"{name}_left_out", 0) == len(body[name])

@@ -501,3 +501,29 @@ async def test_facets_count_towards_the_budget_and_those_left_out_are_named(shel
     assert cut["cut"]["facets_left_out"] == ["author"]
     assert len(cut["results"]) + cut["cut"]["rows_left_out"] == 12
     assert len(json.dumps(cut, separators=(",", ":"))) <= 240 * 4
+
+
+@pytest.mark.requirement("registers:budget:whole")
+async def test_every_answer_keeps_its_budget(shelf: Shelf) -> None:
+    made = [await shelf.book(f"A long title {number}", author="a" * 300, isbn="9" * 300) for number in range(6)]
+    ref = made[0]["id"]
+    await shelf.objects("patch", id=ref, data={"author": "b" * 500, "pages": 5, "isbn": None})
+    rows: list[Object] = [{"data": {"title": f"Planned {number}", "author": "c" * 200}} for number in range(20)]
+    for tokens in (60, 150, 400):
+        for action, more in (
+            ("list", {"sort": ["pages", "title"], "facets": ["author"]}),
+            ("get", {"id": ref}),
+            ("history", {"id": ref}),
+            ("changes", {}),
+            ("diff", {"id": ref, "version": 1}),
+            ("plan", {"operations": rows}),
+            ("can_delete", {"id": ref}),
+        ):
+            answer = await shelf.objects(action, max_tokens=tokens, **more)
+            assert len(json.dumps(answer, separators=(",", ":"))) <= tokens * 4, (action, tokens, answer)
+
+
+async def test_a_budget_too_small_is_refused_before_anything_is_written(shelf: Shelf) -> None:
+    text, _ = await shelf.refusal("create", data={"title": "Never"}, max_tokens=10)
+    assert "the least is 60" in text
+    assert (await shelf.objects("list", count=True))["total"] == 0

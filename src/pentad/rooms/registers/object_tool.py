@@ -5,9 +5,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.budget import Fitted, fit, fit_facets, size_of
+from pentad.rooms.registers.budget import Fitted, answer_of, check_budget, fit_facets, one_of, trimmed
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.object_arguments import ObjectsArguments
+from pentad.rooms.registers.objects.reports import Plan
 from pentad.rooms.registers.query.moments import parse_as_of
 from pentad.rooms.registers.query.parse import parse_fields
 from pentad.rooms.registers.query.tree import Found, Query
@@ -52,6 +53,7 @@ class ObjectActions:
         }
 
     async def run(self) -> Answer:
+        check_budget(self._given.max_tokens)
         register, schema = self._given.place()
         pair = await self._registers.catalogue.pair(self._caller, register, schema)
         parse_fields(visible(self._registers.access, self._caller, pair), self._given.fields_)  # before any write
@@ -74,19 +76,20 @@ class ObjectActions:
         for row, why in zip(rows, found.why, strict=False):
             row["@why"] = why.wire()
         facets, left_out = fit_facets(found.facets, given.max_tokens)
-        spent = size_of({"facets": facets, "facets_left_out": left_out}) if found.facets else 0
-        fitted = fit(rows, given.max_tokens, spent)
-        body: Answer = {"results": fitted.rows, **found.told()}
-        if found.total is not None:
-            body["total"] = found.total
-        if (cursor := await self._cursor(pair, query, found, len(fitted.rows))) is not None:
-            body["cursor"] = cursor
-        if facets:
-            body["facets"] = facets
-        body = self._with_note(body, fitted)
-        if left_out:
-            body["cut"] = {"max_tokens": given.max_tokens, **body.get("cut", {}), "facets_left_out": left_out}
-        return body
+
+        async def build(fitted: Fitted) -> Answer:
+            body: Answer = {"results": fitted.rows, **found.told()}
+            if found.total is not None:
+                body["total"] = found.total
+            if (cursor := await self._cursor(pair, query, found, len(fitted.rows))) is not None:
+                body["cursor"] = cursor
+            if facets:
+                body["facets"] = facets
+            if left_out:
+                body["cut"] = {"max_tokens": given.max_tokens, "facets_left_out": left_out}
+            return body
+
+        return await answer_of(rows, given.max_tokens, build)
 
     async def _cursor(self, pair: Pair, query: Query, found: Found, shown_rows: int) -> str | None:
         """Where to go on: after the last row shown, also when the budget cut the page short."""
@@ -103,35 +106,40 @@ class ObjectActions:
         raw = {**{name: value for name, value in members.items() if value is not None}, **(given.aggregate or {})}
         wanted = aggregate_of(self._registers.access, self._caller, pair, raw)
         found = await self._registers.objects.aggregate(self._caller, pair, wanted)
-        fitted = fit(found.groups, given.max_tokens)
-        body = self._with_note({"results": fitted.rows}, fitted)
-        if found.more or fitted.rows_cut:
-            body["more"] = True
-        if found.retrieval is not None:
-            body["retrieval"] = found.retrieval
-        return body
+
+        async def build(fitted: Fitted) -> Answer:
+            body: Answer = {"results": fitted.rows}
+            if found.more or fitted.rows_cut:
+                body["more"] = True
+            return body if found.retrieval is None else {**body, "retrieval": found.retrieval}
+
+        return await answer_of(found.groups, given.max_tokens, build)
 
     async def _get(self, pair: Pair) -> Answer:
         as_of = None if self._given.as_of is None else parse_as_of(self._given.as_of)
         stored = await self._registers.objects.get(self._caller, pair, self._given.ref(), as_of=as_of)
-        return self._one(pair, stored)
+        return await self._one(pair, stored)
 
     async def _history(self, pair: Pair) -> Answer:
         given = self._given
         limit = _HISTORY_LIMIT if given.limit is None else given.limit
         before = None if given.cursor is None else _number(given.cursor)
         changes = await self._registers.history.of(self._caller, pair, given.ref(), limit, before)
-        fitted = fit([change.wire() for change in changes], given.max_tokens)
-        body: Answer = {"results": fitted.rows}
-        if fitted.rows and (fitted.rows_cut or len(changes) == limit):
-            body["cursor"] = str(fitted.rows[-1]["id"])
-        return self._with_note(body, fitted)
+
+        async def build(fitted: Fitted) -> Answer:
+            body: Answer = {"results": fitted.rows}
+            if fitted.rows and (fitted.rows_cut or len(changes) == limit):
+                body["cursor"] = str(fitted.rows[-1]["id"])
+            return body
+
+        return await answer_of([change.wire() for change in changes], given.max_tokens, build)
 
     async def _diff(self, pair: Pair) -> Answer:
         given = self._given
         if given.version is None:
             raise InvalidInput("Missing required parameter: version", hint="Compare it with to_version, or with now.")
-        return await self._registers.history.diff(self._caller, pair, given.ref(), given.version, given.to_version)
+        found = await self._registers.history.diff(self._caller, pair, given.ref(), given.version, given.to_version)
+        return trimmed(found, ("patch", "changes"), given.max_tokens)
 
     async def _verify(self, pair: Pair) -> Answer:
         return (await self._registers.history.verify(self._caller, pair, self._given.ref())).wire()
@@ -142,12 +150,18 @@ class ObjectActions:
         changes, cursor = await self._registers.history.feed(
             self._caller, given.cursor, register=pair.register.id, schema=pair.schema.id, limit=limit
         )
-        fitted = fit([change.wire() for change in changes], given.max_tokens)
-        body: Answer = {"results": fitted.rows, "cursor": fitted.rows[-1]["cursor"] if fitted.rows_cut else cursor}
-        return self._with_note(body, fitted)
+        rows = [change.wire() for change in changes]
+
+        async def build(fitted: Fitted) -> Answer:
+            shown_to = rows[len(fitted.rows) - 1]["cursor"] if fitted.rows_cut else cursor
+            return {"results": fitted.rows, "cursor": shown_to}
+
+        return await answer_of(rows, given.max_tokens, build)
 
     async def _can_delete(self, pair: Pair) -> Answer:
-        return (await self._registers.objects.can_delete(self._caller, pair, self._given.ref())).wire()
+        report = await self._registers.objects.can_delete(self._caller, pair, self._given.ref())
+        lists = ("blockers", "cascadeTargets", "nullifyTargets", "defaultTargets")
+        return trimmed(report.wire(), lists, self._given.max_tokens)
 
     # writing
 
@@ -155,7 +169,7 @@ class ObjectActions:
         stored = await self._registers.objects.create(
             self._caller, pair, self._given.content(pair), idempotency_key=self._given.idempotency_key
         )
-        return self._one(pair, stored)
+        return await self._one(pair, stored)
 
     async def _update(self, pair: Pair) -> Answer:
         given = self._given
@@ -167,7 +181,7 @@ class ObjectActions:
             if_version=given.if_version,
             idempotency_key=given.idempotency_key,
         )
-        return self._one(pair, stored)
+        return await self._one(pair, stored)
 
     async def _patch(self, pair: Pair) -> Answer:
         given, objects = self._given, self._registers.objects
@@ -177,7 +191,7 @@ class ObjectActions:
             stored = await objects.json_patch(self._caller, pair, given.ref(), patch, **options)
         else:
             stored = await objects.merge_patch(self._caller, pair, given.ref(), given.content(pair), **options)
-        return self._one(pair, stored)
+        return await self._one(pair, stored)
 
     async def _delete(self, pair: Pair) -> Answer:
         await self._registers.objects.delete(self._caller, pair, self._given.ref(), if_version=self._given.if_version)
@@ -191,17 +205,21 @@ class ObjectActions:
         body = outcomes_wire(outcomes)
         if given.max_tokens is None:
             return body
-        fitted = fit(sorted(body["results"], key=lambda row: row["status"] != "failed"), given.max_tokens)
-        return self._with_note({**body, "results": fitted.rows}, fitted)
+
+        async def build(fitted: Fitted) -> Answer:
+            return {**body, "results": fitted.rows}
+
+        failed_first = sorted(body["results"], key=lambda row: row["status"] != "failed")
+        return await answer_of(failed_first, given.max_tokens, build)
 
     async def _plan(self, pair: Pair) -> Answer:
-        return (await self._registers.plans.make(self._caller, pair, self._given.rows(pair))).wire()
+        return self._planned(await self._registers.plans.make(self._caller, pair, self._given.rows(pair)))
 
     async def _commit(self, _pair: Pair) -> Answer:
-        return (await self._registers.plans.commit(self._caller, self._given.plan_id())).wire()
+        return self._planned(await self._registers.plans.commit(self._caller, self._given.plan_id()))
 
     async def _undo(self, _pair: Pair) -> Answer:
-        return (await self._registers.plans.undo(self._caller, self._given.plan_id())).wire()
+        return self._planned(await self._registers.plans.undo(self._caller, self._given.plan_id()))
 
     async def _revert(self, pair: Pair) -> Answer:
         given = self._given
@@ -210,19 +228,19 @@ class ObjectActions:
         stored = await self._registers.history.revert(
             self._caller, pair, given.ref(), version=given.version, at=given.as_of, if_version=given.if_version
         )
-        return self._one(pair, stored)
+        return await self._one(pair, stored)
 
     async def _lock(self, pair: Pair) -> Answer:
         stored = await self._registers.objects.lock(
             self._caller, pair, self._given.ref(), seconds=self._given.seconds, process=self._given.reason
         )
-        return self._one(pair, stored)
+        return await self._one(pair, stored)
 
     async def _unlock(self, pair: Pair) -> Answer:
-        return self._one(pair, await self._registers.objects.unlock(self._caller, pair, self._given.ref()))
+        return await self._one(pair, await self._registers.objects.unlock(self._caller, pair, self._given.ref()))
 
     async def _restore(self, pair: Pair) -> Answer:
-        return self._one(pair, await self._registers.objects.restore(self._caller, pair, self._given.ref()))
+        return await self._one(pair, await self._registers.objects.restore(self._caller, pair, self._given.ref()))
 
     async def _purge(self, pair: Pair) -> Answer:
         await self._registers.objects.purge(self._caller, pair, self._given.ref())
@@ -233,18 +251,18 @@ class ObjectActions:
     def _shown(self, pair: Pair, stored: StoredObject, fields: tuple[str, ...] | None) -> Answer:
         return shown(self._registers.access, self._caller, pair, stored, fields=fields)
 
-    def _one(self, pair: Pair, stored: StoredObject) -> Answer:
+    async def _one(self, pair: Pair, stored: StoredObject) -> Answer:
         """One object within the budget."""
         fields = self._given.fields_
         wire = self._shown(pair, stored, tuple(fields) if fields is not None else None)
-        fitted = fit([wire], self._given.max_tokens)
-        return self._with_note(fitted.rows[0], fitted)
+        return await one_of(wire, self._given.max_tokens)
 
-    def _with_note(self, body: Answer, fitted: Fitted) -> Answer:
-        """The answer with what the budget cut from it."""
-        budget = self._given.max_tokens
-        note = None if budget is None else fitted.note(budget)
-        return body if note is None else {**body, "cut": note}
+    def _planned(self, plan: Plan) -> Answer:
+        """A plan within the budget; the rows that are refused come first."""
+        wire = plan.wire()
+        if self._given.max_tokens is not None and "preview" in wire:
+            wire["preview"] = sorted(wire["preview"], key=lambda row: row.get("error") is None)
+        return trimmed(wire, ("preview", "outcomes"), self._given.max_tokens)
 
 
 def _number(cursor: str) -> int:

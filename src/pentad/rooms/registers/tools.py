@@ -13,7 +13,7 @@ from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declare import ToolResult, tool
 from pentad.rooms.registers import tool_schemas
-from pentad.rooms.registers.budget import fit, shorten
+from pentad.rooms.registers.budget import Fitted, answer_of, check_budget, one_of, trimmed
 from pentad.rooms.registers.callers import caller_of
 from pentad.rooms.registers.models import Page, Register, Schema, projected, prune
 from pentad.rooms.registers.object_arguments import ObjectsArguments
@@ -64,19 +64,20 @@ class SchemasArguments(EntityArguments):
 )
 async def registers(arguments: RegistersArguments, call: Call[Registers]) -> ToolResult:
     """Manage registers, which group schemas and their objects."""
+    check_budget(arguments.max_tokens)
     catalogue, caller = call.service.catalogue, caller_of(call)
     match arguments.action:
         case "list":
-            return _page(await catalogue.list_registers(caller, arguments.limit, arguments.offset), arguments)
+            return await _page(await catalogue.list_registers(caller, arguments.limit, arguments.offset), arguments)
         case "get":
-            return _one(await catalogue.get_register(caller, arguments.ref()), arguments)
+            return await _one(await catalogue.get_register(caller, arguments.ref()), arguments)
         case "create":
-            return _one(await catalogue.create_register(caller, arguments.content()), arguments)
+            return await _one(await catalogue.create_register(caller, arguments.content()), arguments)
         case "update":
             changed = await catalogue.update_register(
                 caller, arguments.ref(), arguments.content(), if_version=arguments.if_version
             )
-            return _one(changed, arguments)
+            return await _one(changed, arguments)
         case "delete":
             await catalogue.delete_register(caller, arguments.ref())
             return ToolResult(structured={"deleted": True, "id": arguments.id})
@@ -91,14 +92,15 @@ async def registers(arguments: RegistersArguments, call: Call[Registers]) -> Too
 )
 async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolResult:
     """Manage schemas, which describe objects. preflight checks a change against stored objects."""
+    check_budget(arguments.max_tokens)
     catalogue, caller = call.service.catalogue, caller_of(call)
     match arguments.action:
         case "list":
-            return _page(await catalogue.list_schemas(caller, arguments.limit, arguments.offset), arguments)
+            return await _page(await catalogue.list_schemas(caller, arguments.limit, arguments.offset), arguments)
         case "get":
-            return _one(await catalogue.get_schema(caller, arguments.ref()), arguments)
+            return await _one(await catalogue.get_schema(caller, arguments.ref()), arguments)
         case "create":
-            return _one(await catalogue.create_schema(caller, arguments.content()), arguments)
+            return await _one(await catalogue.create_schema(caller, arguments.content()), arguments)
         case "update":
             changed = await catalogue.update_schema(
                 caller,
@@ -107,7 +109,7 @@ async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolRes
                 if_version=arguments.if_version,
                 migration=arguments.migration,
             )
-            return _one(changed, arguments)
+            return await _one(changed, arguments)
         case "delete":
             await catalogue.delete_schema(caller, arguments.ref())
             return ToolResult(structured={"deleted": True, "id": arguments.id})
@@ -115,7 +117,7 @@ async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolRes
             report = await catalogue.preflight(
                 caller, arguments.ref(), arguments.content(), migration=arguments.migration
             )
-            return ToolResult(structured=report.as_json())
+            return ToolResult(structured=trimmed(report.as_json(), ("migration",), arguments.max_tokens))
 
 
 @tool(
@@ -140,20 +142,15 @@ def _shown(entity: Register | Schema, fields: list[str] | None) -> dict[str, Any
     return wire if fields is None else {"id": entity.id, **projected(wire, fields)}
 
 
-def _one(entity: Register | Schema, arguments: EntityArguments) -> ToolResult:
-    wire = _shown(entity, arguments.fields_)
-    if arguments.max_tokens is not None and (fitted := fit([wire], arguments.max_tokens)).fields_cut:
-        wire, _ = shorten(wire, arguments.max_tokens)
-        wire = {**wire, "cut": fitted.note(arguments.max_tokens)}
-    return ToolResult(structured=wire)
+async def _one(entity: Register | Schema, arguments: EntityArguments) -> ToolResult:
+    return ToolResult(structured=await one_of(_shown(entity, arguments.fields_), arguments.max_tokens))
 
 
-def _page(page: Page[Register] | Page[Schema], arguments: EntityArguments) -> ToolResult:
-    fitted = fit([_shown(one, arguments.fields_) for one in page.items], arguments.max_tokens)
-    body: dict[str, Any] = {"results": fitted.rows, "total": page.total}
-    following = page.offset + len(fitted.rows)
-    if following < page.total and fitted.rows:
-        body["next_offset"] = following
-    if arguments.max_tokens is not None and (note := fitted.note(arguments.max_tokens)) is not None:
-        body["cut"] = note
-    return ToolResult(structured=body)
+async def _page(page: Page[Register] | Page[Schema], arguments: EntityArguments) -> ToolResult:
+    async def build(fitted: Fitted) -> dict[str, Any]:
+        body: dict[str, Any] = {"results": fitted.rows, "total": page.total}
+        following = page.offset + len(fitted.rows)
+        return {**body, "next_offset": following} if following < page.total and fitted.rows else body
+
+    rows = [_shown(one, arguments.fields_) for one in page.items]
+    return ToolResult(structured=await answer_of(rows, arguments.max_tokens, build))
