@@ -77,8 +77,9 @@ CASES = [
     Case("a server", one(mediaType="application/json", content={"url": "https://example.org/mcp"},
                          metadata={"kind": "mcp_server"}), "", ""),
     Case("an instruction", text("Be brief.", kind="instruction"), "", ""),
-    Case("everything Pentad adds", text(**{"x-priority": 0.7, "x-sensitivity": "internal", "x-audience": ["a*"],
-                                           "x-sha256": HELLO, "x-size": 5, "x-expires": "2099-01-01T00:00:00Z"}), "", ""),
+    Case("everything Pentad adds", text(**{
+        "x-priority": 0.7, "x-sensitivity": "internal", "x-audience": ["a*"], "x-sha256": HELLO, "x-size": 5,
+        "x-expires": "2099-01-01T00:00:00Z"}), "", ""),
     Case("a cut text with its whole", one(mediaType="text/plain", content="Once", ref="context://" + HELLO,
                                           metadata={"x-truncated": True, "x-sha256": HELLO}), "", ""),
     Case("a kind as a member", {"items": {"it": {"mediaType": "text/plain", "content": "x", "kind": "text"}}}, "", ""),

@@ -1,4 +1,4 @@
-"""Lenient is AgentVault: the table of its formatter's edges, and its models rebuilt as a referee for everything else."""
+"""Lenient is AgentVault: the edges of its formatter, and its models rebuilt as a referee for everything else."""
 
 import math
 from collections import UserDict

@@ -192,7 +192,7 @@ def _carried(block: Block, carried: dict[str, Any]) -> tuple[str, Item]:
     item = dict(cast("dict[str, Any]", carried.get("item") or {}))
     if item.pop("content-is", None) == "block":
         item["content"] = _content_of(block)
-    return str(carried.get("name") or "item"), item
+    return str(carried.get("name", "item")), item
 
 
 def _free(name: str, taken: Mapping[str, Any]) -> str:

@@ -86,7 +86,8 @@ class _Planner:
         self._budget = budget
         self._refer = refer
         self._full = {name: _size(name, item) for name, item in items.items()}
-        self._order = sorted(items, key=lambda name: -_priority(items[name]))  # stable: as given among equals
+        # Among equals the small ones first: more items stay whole.
+        self._order = sorted(items, key=lambda name: (-_priority(items[name]), self._full[name]))
         self._made: dict[str, Any] = {}
         self._decisions: dict[str, Decision] = {}
         self._to_keep: dict[str, tuple[bytes, str | None]] = {}
@@ -131,10 +132,10 @@ class _Planner:
             self._to_keep[kept.sha256] = (kept.body, kept.media_type)
             self._take(name, form, "same", f"the same content as {first[kept.sha256]!r}", kept.uri)
             return
+        if kept is not None:
+            first[kept.sha256] = name
         if self._full[name] <= room:
             self._take(name, item, "kept")
-            if kept is not None:
-                first[kept.sha256] = name
             return
         cut = self._cut(name, item, form, room) if isinstance(item.get("content"), str) else None
         if cut is not None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SHA256: Final = "x-sha256"
 SIZE: Final = "x-size"
 PROVENANCE: Final = "x-provenance"
-ALGORITHMS: Final = ("EdDSA", "ES256", "ES384", "ES512", "RS256", "PS256", "HS256")
+ALGORITHMS: Final = ("Ed25519", "EdDSA", "ES256", "ES384", "ES512", "RS256", "PS256", "HS256")
 MOST_ENTRIES: Final = 32
 """Of one item's provenance; who goes on working with it starts a new one that names the last."""
 
@@ -50,7 +50,7 @@ def bytes_hash(body: bytes) -> str:
     return _sha256(body)
 
 
-def sealed(items: Mapping[str, Any], key: "Key | None" = None, algorithm: str = "EdDSA") -> dict[str, Any]:
+def sealed(items: Mapping[str, Any], key: "Key | None" = None, algorithm: str = "Ed25519") -> dict[str, Any]:
     """The member `integrity` of a context: its hash, each item's, and a signature if there is a key."""
     integrity: dict[str, Any] = {
         "sha256": items_hash(items),
@@ -81,7 +81,7 @@ def check_seal(items: Mapping[str, Any], integrity: Any, keys: "Sequence[Key]" =
         verify_signature(items, said.get("jws"), keys)
 
 
-def signature(items: Mapping[str, Any], key: "Key", algorithm: str = "EdDSA") -> str:
+def signature(items: Mapping[str, Any], key: "Key", algorithm: str = "Ed25519") -> str:
     """A detached JWS over the canonical items."""
     from joserfc import jws
 
@@ -96,9 +96,10 @@ def signature(items: Mapping[str, Any], key: "Key", algorithm: str = "EdDSA") ->
 def verify_signature(items: Mapping[str, Any], detached: Any, keys: "Sequence[Key]") -> None:
     """Conflict unless one of the keys made this signature over these items."""
     import base64
+    import warnings
 
     from joserfc import jws
-    from joserfc.errors import JoseError
+    from joserfc.errors import JoseError, SecurityWarning
 
     parts = detached.split("..") if isinstance(detached, str) else []
     if len(parts) != 2:
@@ -107,7 +108,10 @@ def verify_signature(items: Mapping[str, Any], detached: Any, keys: "Sequence[Ke
     whole = f"{parts[0]}.{payload}.{parts[1]}"
     for key in keys:
         try:
-            jws.deserialize_compact(whole, key, algorithms=list(ALGORITHMS))
+            with warnings.catch_warnings():
+                # EdDSA is an old name of Ed25519 that most libraries still write.
+                warnings.simplefilter("ignore", SecurityWarning)
+                jws.deserialize_compact(whole, key, algorithms=list(ALGORITHMS))
         except (JoseError, ValueError, TypeError):
             continue
         return

@@ -72,5 +72,7 @@ def prepared(
 
 
 def _algorithm(key: Any) -> str:
+    """The algorithm a key is for."""
+    by_curve = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512"}
     kind = getattr(key, "key_type", "OKP")
-    return {"EC": "ES256", "RSA": "PS256", "oct": "HS256"}.get(kind, "EdDSA")
+    return by_curve.get(getattr(key, "curve_name", ""), {"RSA": "PS256", "oct": "HS256"}.get(kind, "Ed25519"))

@@ -61,7 +61,11 @@ DETECTORS: Final = (
     _detector("api-key", _EDGE + r"(?:hf|npm|pypi|dop_v1|avreg|pentad)[_-][A-Za-z0-9_-]{20,}"),
     _detector("api-key", _EDGE + r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}", "sg."),
     _detector("authorization", r"(?i:\b(?:bearer|basic))\s{1,4}(?P<secret>[A-Za-z0-9._~+/=-]{12,})"),
-    _detector("url-password", r"[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/?#:@]{0,200}:(?P<secret>[^\s/?#@]{1,500})@", "://"),
+    _detector(
+        "url-password",
+        r"[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/?#:@]{0,200}:(?P<secret>(?!\[redacted:)[^\s/?#@]{1,500})@",
+        "://",
+    ),
     _detector(
         "url-parameter",
         r"(?i:[?&;#](?:access_token|refresh_token|id_token|api_?key|token|sig|signature|x-amz-signature|password|secret"
@@ -73,7 +77,10 @@ DETECTORS: Final = (
         _SAID + r"[\"']?\s{0,4}(?:[:=]|=>|\bis\b)\s{0,4}(?P<open>[\"'])"
         r"(?P<secret>" + _NOT_MASKED + r"(?:(?!(?P=open)).){1,500})",
     ),
-    _detector("password", _SAID + r"\s{0,4}(?:[:=]|=>)\s{0,4}(?P<secret>" + _NOT_MASKED + r"[^\s\"',;{}\[\]]{4,500})"),
+    _detector(
+        "password",
+        r"(?<![?&;#])" + _SAID + r"\s{0,4}(?:[:=]|=>)\s{0,4}(?P<secret>" + _NOT_MASKED + r"[^\s\"',;{}\[\]]{4,500})",
+    ),
     _detector(
         "card-number",
         r"(?<![\d.])(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|6\d{3}|3[04-9]\d\d)(?:[ -]?\d){9,15}(?!\d)",

@@ -1,0 +1,44 @@
+"""A store with the room's tables, in each dialect, and what stands on it."""
+
+import pytest
+
+from pentad.kernel.clock import SystemClock
+from pentad.kernel.ports import Database
+from pentad.rooms.agents.context.merging import Contexts
+from pentad.rooms.agents.context.spill import Contents
+from pentad.storage.migration_files import STORAGE, MigrationSet
+from tests.stores import Stores
+
+AGENTS = MigrationSet("agents", "pentad.rooms.agents.schema")
+
+
+class Turned(SystemClock):
+    """A clock that goes on when told."""
+
+    __slots__ = ("at",)
+
+    def __init__(self) -> None:
+        self.at = 1_800_000_000.0
+
+    def now(self) -> float:
+        return self.at
+
+
+@pytest.fixture
+def clock() -> Turned:
+    return Turned()
+
+
+@pytest.fixture
+async def database(stores: Stores) -> Database:
+    return await stores.open([STORAGE, AGENTS])
+
+
+@pytest.fixture
+def contents(database: Database, clock: Turned) -> Contents:
+    return Contents(database, clock)
+
+
+@pytest.fixture
+def contexts(database: Database, clock: Turned) -> Contexts:
+    return Contexts(database, clock)

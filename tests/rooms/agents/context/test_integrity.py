@@ -1,0 +1,111 @@
+"""Hashes, seals, signatures and provenance."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from joserfc.jwk import ECKey, OctKey, OKPKey
+
+from pentad.kernel.errors import Conflict, InvalidInput
+from pentad.rooms.agents.context.integrity import (
+    MOST_ENTRIES,
+    chain_problems,
+    check_seal,
+    items_hash,
+    noted,
+    sealed,
+    verify_signature,
+)
+
+ITEMS = {
+    "a": {"mediaType": "application/json", "content": {"n": 42, "list": [1, 2]}},
+    "b": {"mediaType": "text/plain", "content": "hello"},
+}
+FLOATS = {**ITEMS, "a": {"mediaType": "application/json", "content": {"n": 42.0, "list": [1.0, 2.0]}}}
+
+
+def test_a_hash_survives_peers_that_make_floats_and_sort_keys():
+    there = {name: dict(reversed(item.items())) for name, item in reversed(FLOATS.items())}
+    assert items_hash(ITEMS) == items_hash(there)
+    check_seal(there, sealed(ITEMS))
+
+
+def test_a_seal_names_what_was_changed():
+    seal = json.loads(json.dumps(sealed(ITEMS)))
+    for change in ("a", "new", "gone"):
+        other: dict[str, Any] = copy.deepcopy(ITEMS)
+        if change == "a":
+            other["a"]["content"]["n"] = 43
+        elif change == "new":
+            other["new"] = {}
+        else:
+            other["gone"] = other.pop("b")
+        with pytest.raises(Conflict) as refused:
+            check_seal(other, seal)
+        assert f"/items/{change}" in [problem["path"] for problem in refused.value.details["problems"]]
+    with pytest.raises(Conflict):
+        check_seal(ITEMS, {**seal, "sha256": "0" * 64})
+    with pytest.raises(InvalidInput):
+        check_seal(ITEMS, "x")
+
+
+@pytest.mark.parametrize(
+    ("key", "algorithm"),
+    [
+        (OKPKey.generate_key("Ed25519"), "Ed25519"),
+        (OKPKey.generate_key("Ed25519"), "EdDSA"),
+        (ECKey.generate_key("P-256"), "ES256"),
+        (OctKey.generate_key(256), "HS256"),
+    ],
+    ids=["Ed25519", "EdDSA", "ES256", "HS256"],
+)
+@pytest.mark.filterwarnings("ignore::joserfc.errors.SecurityWarning")
+def test_a_signature_proves_who_sealed_it(key: Any, algorithm: str):
+    seal = sealed(ITEMS, key, algorithm)
+    assert ".." in seal["jws"], "detached: the items are not in it"
+    other = OKPKey.generate_key("Ed25519")
+    check_seal(FLOATS, seal, [other, key])
+    for items, jws, keys in (
+        (ITEMS, seal["jws"], [other]),
+        ({}, seal["jws"], [key]),
+        (ITEMS, None, [key]),
+        (ITEMS, "a.b.c", [key]),
+        (ITEMS, "..", [key]),
+    ):
+        with pytest.raises(Conflict):
+            verify_signature(items, jws, keys)
+
+
+def test_provenance_tells_who_did_what_and_notices_changes():
+    item = noted({"content": "one"}, "user:ada", 1_800_000_000, "created")
+    item = noted({**item, "content": "two"}, "agent:bob", 1_800_000_060, "revised")
+    chain = item["metadata"]["x-provenance"]
+    assert [(entry["who"], entry["what"], entry["when"]) for entry in chain] == [
+        ("user:ada", "created", "2027-01-15T08:00:00.000Z"),
+        ("agent:bob", "revised", "2027-01-15T08:01:00.000Z"),
+    ]
+    assert chain_problems(item) == []
+    assert chain_problems({**item, "content": "three"})[0][0] == ("x-provenance", 1, "sha256")
+    forged = copy.deepcopy(item)
+    forged["metadata"]["x-provenance"][0]["who"] = "user:eve"
+    assert chain_problems(forged)[0][0] == ("x-provenance", 1, "after")
+    assert chain_problems({"metadata": {"x-provenance": "me"}})
+    assert chain_problems({"metadata": {"x-provenance": [{}]}})
+
+
+def test_a_long_history_keeps_its_end():
+    item: dict[str, Any] = {"content": "x"}
+    for turn in range(MOST_ENTRIES + 5):
+        item = noted(item, "a", turn, f"turn {turn}")
+    assert len(item["metadata"]["x-provenance"]) == MOST_ENTRIES
+    assert chain_problems(item) == []
+
+
+@given(
+    st.dictionaries(st.text(max_size=3), st.dictionaries(st.text(max_size=3), st.integers(), max_size=2), max_size=3)
+)
+def test_a_seal_fits_what_was_sealed(items: dict[str, Any]):
+    check_seal(items, sealed(items))
