@@ -5,8 +5,7 @@ back. What goes wrong on the way is said in the stream, as its answer has begun.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 from pentad.kernel.errors import PentadError
 from pentad.mcp.sse import Disconnect, Receive, Send
@@ -16,17 +15,14 @@ from pentad.platform import Admitted
 from pentad.rooms.agents.dialects.errors import Fault, fault_of
 from pentad.rooms.agents.dialects.sse import HEADERS, HEARTBEAT, HEARTBEAT_SECONDS, Voice
 from pentad.rooms.agents.operations.asked import Stream
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pentad.rooms.agents.tasks.model import Event, Json, Task
+from pentad.rooms.agents.tasks.model import Event, Json, StatusEvent, Task
+from pentad.rooms.agents.tasks.states import INTERRUPTED
 
 
 class Outlet:
     """One client's end of a stream."""
 
-    def __init__(self, admitted: Admitted, receive: Receive, send: Send, told: "Callable[[Fault], Json]") -> None:
+    def __init__(self, admitted: Admitted, receive: Receive, send: Send, told: Callable[[Fault], Json]) -> None:
         self._admitted = admitted
         self._receive = receive
         self._send = send
@@ -42,7 +38,7 @@ class Outlet:
             await self._begin(headers)
             if first is not None:
                 await self._write(voice.frame(first))
-                await self._rest(voice, events)
+                await self._rest(voice, events, rests=stream.rests)
             await self._send({"type": "http.response.body", "body": b""})
         finally:
             await events.aclose()
@@ -55,7 +51,7 @@ class Outlet:
     async def _begin(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
         await self._send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
 
-    async def _rest(self, voice: Voice, events: "AsyncGenerator[Event | Task]") -> None:
+    async def _rest(self, voice: Voice, events: AsyncGenerator[Event | Task], *, rests: bool) -> None:
         disconnect = Disconnect(self._receive, self._admitted.stopping)
         disconnect.watch()
         handler = asyncio.current_task()
@@ -63,6 +59,8 @@ class Outlet:
         try:
             async for event in events:
                 await self._write(voice.frame(event))
+                if rests and _waits(event):
+                    break
         except asyncio.CancelledError:
             if not disconnect.gone and not (beat is not None and beat.done()):
                 raise
@@ -95,3 +93,8 @@ class Outlet:
             if self._quiet:
                 await self._send({"type": "http.response.body", "body": HEARTBEAT, "more_body": True})
         handler.cancel()
+
+
+def _waits(event: Event | Task) -> bool:
+    """Whether the task now waits for the caller."""
+    return isinstance(event, Event) and isinstance(event.body, StatusEvent) and event.body.state in INTERRUPTED

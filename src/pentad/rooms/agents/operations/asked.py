@@ -12,6 +12,7 @@ from pentad.rooms.agents.dialects.errors import Fault, Violation
 from pentad.rooms.agents.dialects.reading import wrong
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.model import Dialect, Event, Json, Message, Task
+from pentad.rooms.agents.tasks.states import TERMINAL
 
 Mount = Literal["", "av", "a2a"]
 """Below which path a request came in: one that says which dialect it is in, or the address all of them share."""
@@ -55,6 +56,8 @@ class Stream(NamedTuple):
     dialect: Dialect
     events: AsyncGenerator[Event | Task]
     first: Task | None = None
+    rests: bool = False
+    """Whether it ends where the task waits for the caller."""
 
 
 class Single(NamedTuple):
@@ -93,15 +96,15 @@ class Engine:
     async def subscribed(self, asked: Asked, task_id: str, dialect: Dialect) -> Stream:
         """The task as it is and what comes; or the rest after an event. Nothing comes of a task that is over."""
         task = await self.tasks.get(asked.caller, task_id, agent=asked.agent.name)
-        if asked.after is None and task.state in ("completed", "failed", "canceled", "rejected"):
+        if asked.after is None and task.state in TERMINAL:
             raise Fault("unsupported", f"The task is {task.state}: there is nothing to subscribe to. Get it instead.")
         events = self.tasks.follow(asked.caller, task_id, after=asked.after, agent=asked.agent.name)
         return Stream(task.id, task.context_id, dialect, events)
 
     def followed(self, asked: Asked, task: Task, dialect: Dialect) -> Stream:
         """A task that was just sent, from its beginning to where it rests."""
-        events = self.tasks.follow(asked.caller, task.id, after=task.seq, agent=asked.agent.name, rest=True)
-        return Stream(task.id, task.context_id, dialect, events, task)
+        events = self.tasks.follow(asked.caller, task.id, after=task.seq, agent=asked.agent.name)
+        return Stream(task.id, task.context_id, dialect, events, task, rests=True)
 
 
 def length(asked: int | None, at: str = "historyLength") -> int | None:

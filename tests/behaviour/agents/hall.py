@@ -1,0 +1,96 @@
+"""A room of nothing but the agents' door: the engine, its cards, and agents that do what the tests want."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, ClassVar
+
+from pentad.agentvault.server import BaseA2AAgent, a2a_method
+from pentad.kernel.errors import InvalidInput
+from pentad.platform import Door, Platform, Room
+from pentad.rooms.agents.agents.contract import Hosted, hosted
+from pentad.rooms.agents.agents.echo import Echo
+from pentad.rooms.agents.agents.turn import Turn
+from pentad.rooms.agents.cards import Cards
+from pentad.rooms.agents.dialects.pushing import push_codecs
+from pentad.rooms.agents.endpoint import AgentsDoor
+from pentad.rooms.agents.operations.asked import Asked, Engine
+from pentad.rooms.agents.signing import CardSigner
+from pentad.rooms.agents.tasks.engine import Tasks
+from pentad.rooms.agents.tasks.model import Dialect, Message
+from tests.tck.agent import Agent
+
+NEEDED = "urn:test:needed"
+OFFERED = "urn:test:offered"
+
+
+class Steps(BaseA2AAgent):
+    """Takes a step each time the test says so: `Steps.more` by the id of the message that began it."""
+
+    name: ClassVar[str] = "steps"
+    more: ClassVar[dict[str, "asyncio.Queue[str | None]"]] = {}
+
+    async def run(self, turn: Turn) -> Any:
+        steps = self.more.setdefault(turn.text, asyncio.Queue())
+        while (step := await steps.get()) is not None:
+            await turn.artifact("log", text=step, append=True, last=False)
+        return "Done."
+
+
+class Own(BaseA2AAgent):
+    """Has methods of its own, and an extension nobody may do without."""
+
+    name: ClassVar[str] = "own"
+    extensions: ClassVar[Sequence[Mapping[str, Any]]] = (
+        {"uri": NEEDED, "description": "Needed.", "required": True},
+        {"uri": OFFERED, "description": "Offered.", "params": {"most": 3}},
+    )
+
+    async def run(self, turn: Turn) -> Any:
+        return "own"
+
+    @a2a_method("own/double")
+    async def double(self, number: int) -> dict[str, int]:
+        return {"twice": number * 2}
+
+    @a2a_method("own/broken")
+    async def broken(self) -> int:
+        raise RuntimeError("canary-7f")
+
+
+async def accept(_asked: Asked, message: Message, _dialect: Dialect) -> Message:
+    """As a check of contexts does: refuse with the fields, or let pass."""
+    if "bad" in (message.metadata or {}):
+        problems = [{"path": "/message/metadata/bad", "rule": "bad", "message": "It is bad."}]
+        raise InvalidInput("The message is bad.", details={"problems": problems})
+    return message
+
+
+class Hall:
+    def __init__(self, platform: Platform, tasks: Tasks, agents: Mapping[str, Hosted]) -> None:
+        self.tasks = tasks
+        cards = Cards(CardSigner(b"secret"), protected=platform.protected, started=1_750_000_000.0)
+        self.door = AgentsDoor(Engine(tasks, accept), agents, cards, platform.limits)
+
+
+@asynccontextmanager
+async def open_hall(platform: Platform) -> AsyncGenerator[Hall]:
+    agents = {one.name: one for one in map(hosted, (Agent, Echo, Steps, Own))}
+    tasks = Tasks(platform.database, platform.clock, agents, fetcher=platform.fetcher, push_private=True)
+    assert tasks.deliveries is not None
+    for dialect, codec in push_codecs("http://localhost").items():
+        tasks.deliveries.register(dialect, codec)
+    await tasks.open()
+    try:
+        yield Hall(platform, tasks, agents)
+    finally:
+        await tasks.close()
+
+
+def doors(hall: Hall) -> Mapping[str, Door]:
+    return hall.door.doors()
+
+
+ROOM: Room[Hall] = Room(
+    name="agents", title="Agents", instructions="", open=open_hall, doors=doors, schema="pentad.rooms.agents.schema"
+)

@@ -1,0 +1,175 @@
+"""The card of an agent: one document for three kinds of readers, signed, cached, public; and who may do what."""
+
+import base64
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from joserfc import jws
+from joserfc.jwk import ECKey
+
+from pentad.app import App, open_app
+from pentad.kernel.jcs import canonical
+from pentad.settings.model import Settings
+from tests.behaviour.agents.conftest import Wire
+from tests.behaviour.agents.test_jsonrpc import v10
+from tests.behaviour.http_wire import HttpAnswer, send
+
+pytestmark = pytest.mark.anyio
+WELL_KNOWN = "/.well-known/agent-card.json"
+
+
+def get(wire: Wire, path: str = WELL_KNOWN, verb: str = "GET", **headers: str) -> HttpAnswer:
+    return send(wire.front, verb, path, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+async def test_the_card_has_what_every_reader_requires(wire: Wire) -> None:
+    card = await get(wire).json()
+    url = "http://localhost:8700/agents/tck"
+    required = (
+        "schemaVersion",
+        "humanReadableId",
+        "agentVersion",
+        "name",
+        "description",
+        "capabilities",
+        "authSchemes",
+    )
+    assert all(card[name] for name in required)
+    assert (card["url"], card["protocolVersion"], card["preferredTransport"]) == (url, "0.3.0", "JSONRPC")
+    interfaces = [(one["url"], one["protocolBinding"], one["protocolVersion"]) for one in card["supportedInterfaces"]]
+    assert interfaces == [(url, "JSONRPC", "1.0"), (url, "HTTP+JSON", "1.0"), (url, "JSONRPC", "0.3")]
+    assert (card["provider"]["name"], card["provider"]["organization"]) == ("Pentad", "Pentad")
+    assert card["capabilities"]["streaming"] is True
+    assert all(skill["tags"] for skill in card["skills"])
+    assert card["authSchemes"] == [{"scheme": "none"}]
+
+
+@pytest.mark.parametrize(
+    "path", ["/agents/own/.well-known/agent-card.json", "/agents/own/agent-card.json", "/agents/own"]
+)
+async def test_every_agent_has_a_card_of_its_own(wire: Wire, path: str) -> None:
+    card = await get(wire, path).json()
+    assert card["url"] == "http://localhost:8700/agents/own"
+    declared = card["capabilities"]["extensions"]
+    assert declared[0] == {"uri": "urn:test:needed", "description": "Needed.", "required": True}
+    assert "required" not in declared[1]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8700", "[::1]:8700", "localhost:8700"])
+async def test_on_loopback_a_server_calls_itself_localhost(wire: Wire, host: str) -> None:
+    assert (await get(wire, host=host).json())["url"] == "http://localhost:8700/agents/tck"
+
+
+async def test_a_card_that_is_known_is_not_sent_again(wire: Wire) -> None:
+    first = get(wire)
+    body = await first.body()
+    assert first.headers["cache-control"] == "public, max-age=300"
+    for headers in (
+        {"if_none_match": first.headers["etag"]},
+        {"if_none_match": f'"other", W/{first.headers["etag"]}'},
+        {"if_modified_since": first.headers["last-modified"]},
+    ):
+        again = get(wire, **headers)
+        assert (await again.body(), again.status) == (b"", 304)
+        assert again.headers["etag"] == first.headers["etag"]
+    other = get(wire, if_none_match='"other"', if_modified_since=first.headers["last-modified"])
+    assert (await other.body(), other.status) == (body, 200)
+    head = get(wire, verb="HEAD")
+    assert (await head.body(), head.status) == (b"", 200)
+
+
+async def test_the_signatures_hold_for_readers_of_everything_and_of_1_0_alone(wire: Wire) -> None:
+    card = await get(wire).json()
+    keys = await get(wire, "/.well-known/jwks.json").json()
+    key = ECKey.import_key(keys["keys"][0])
+    signatures = card.pop("signatures")
+    header = json.loads(base64.urlsafe_b64decode(signatures[0]["protected"] + "=="))
+    assert header == {
+        "alg": "ES256",
+        "typ": "JOSE",
+        "kid": keys["keys"][0]["kid"],
+        "jku": "http://localhost:8700/.well-known/jwks.json",
+    }
+    payload = base64.urlsafe_b64encode(canonical(card)).rstrip(b"=").decode()
+    jws.deserialize_compact(
+        f"{signatures[0]['protected']}.{payload}.{signatures[0]['signature']}", key, algorithms=["ES256"]
+    )
+    payload = base64.urlsafe_b64encode(canonical({**card, "name": "Mallory"})).rstrip(b"=").decode()
+    with pytest.raises(Exception, match="bad_signature"):
+        jws.deserialize_compact(
+            f"{signatures[0]['protected']}.{payload}.{signatures[0]['signature']}", key, algorithms=["ES256"]
+        )
+    assert len(signatures) == 2
+
+
+@pytest.fixture(scope="module")
+async def closed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[App, Wire, dict[str, str]]]:
+    rooms = ("tests.behaviour.agents.hall:ROOM",)
+    settings = Settings(data=tmp_path_factory.mktemp("closed"), rooms=rooms, public_url="https://agents.example")
+    async with open_app(settings) as app:
+        scopes = {
+            "reader": ["agents:read"],
+            "writer": ["agents:read", "agents:write"],
+            "other": ["*:*"],
+            "none": ["x:read"],
+        }
+        keys = {name: (await app.api_keys.create(name, scopes=given)).token for name, given in scopes.items()}
+        yield app, Wire(app), keys
+
+
+async def test_behind_a_login_the_card_is_public_and_says_how_to_come_in(
+    closed: tuple[App, Wire, dict[str, str]],
+) -> None:
+    _, wire, _ = closed
+    card = await get(wire).json()
+    assert card["url"] == "https://agents.example/agents/tck"
+    assert [one["scheme"] for one in card["authSchemes"]] == ["apiKey", "bearer"]
+    key = card["securitySchemes"]["apiKey"]
+    assert (key["type"], key["in"], key["name"]) == ("apiKey", "header", "X-Api-Key")
+    assert key["apiKeySecurityScheme"] == {"location": "header", "name": "X-Api-Key"}
+    assert card["security"] == [{"apiKey": []}, {"bearer": []}]
+    assert (await get(wire, "/.well-known/jwks.json").head()).status == 200
+
+
+async def test_without_credentials_nothing_else_answers(closed: tuple[App, Wire, dict[str, str]]) -> None:
+    _, wire, _ = closed
+    for answer in (
+        wire.ask("SendMessage", v10("m")),
+        wire.rest("GET", "/agents/tck/tasks"),
+        wire.rest("GET", "/agents/tck/extendedAgentCard"),
+        wire.rest("GET", "/agents/tck"),
+    ):
+        assert (await answer.json())["error"]["status"] == "UNAUTHENTICATED"
+        assert answer.status == 401
+        assert "www-authenticate" in answer.headers
+
+
+async def test_what_a_caller_may_do_follows_from_its_scopes(closed: tuple[App, Wire, dict[str, str]]) -> None:
+    _, wire, keys = closed
+
+    async def status(answer: HttpAnswer) -> tuple[int, Any]:
+        body = await answer.json()
+        return answer.status, body.get("error")
+
+    task = (await wire.call("SendMessage", v10("m"), x_api_key=keys["writer"]))["task"]
+    assert (await status(wire.ask("SendMessage", v10("m"), x_api_key=keys["reader"])))[0] == 403
+    assert (await status(wire.rest("POST", "/agents/tck/message:send", v10("m"), x_api_key=keys["reader"])))[0] == 403
+    assert (await status(wire.ask("ListTasks", {}, x_api_key=keys["none"])))[0] == 403
+    assert (await wire.call("ListTasks", {}, x_api_key=keys["reader"]))["totalSize"] == 0
+    assert await wire.call("GetTask", {"id": task["id"]}, authorization=f"Bearer {keys['writer']}")
+    for name in ("reader", "other"):
+        for method in ("GetTask", "CancelTask", "SubscribeToTask"):
+            if name == "other" or method != "CancelTask":
+                assert (await wire.refused(method, {"id": task["id"]}, x_api_key=keys[name]))["code"] == -32001
+
+
+async def test_calls_are_noted_by_their_method_and_code(closed: tuple[App, Wire, dict[str, str]]) -> None:
+    app, wire, keys = closed
+    await wire.call("SendMessage", v10("noted"), x_api_key=keys["writer"])
+    await wire.refused("GetTask", {"id": "none"}, x_api_key=keys["writer"])
+    await wire.rest("GET", "/agents/tck/tasks", x_api_key=keys["writer"]).body()
+    await app.audit.flush()
+    latest = [(entry.tool, entry.outcome) for entry in await app.audit.recent(room="agents")][:3]
+    assert latest == [("ListTasks", "ok"), ("GetTask", "-32001"), ("SendMessage", "ok")]
