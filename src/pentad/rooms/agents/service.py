@@ -20,6 +20,7 @@ from pentad.rooms.agents.context.extension import declaration
 from pentad.rooms.agents.context.merging import Contexts
 from pentad.rooms.agents.context.spill import Contents
 from pentad.rooms.agents.intake import Intake
+from pentad.rooms.agents.push.words import register_words
 from pentad.rooms.agents.registry.service import CardRegistry
 from pentad.rooms.agents.registry.store import Registered
 from pentad.rooms.agents.tasks.engine import Tasks
@@ -57,6 +58,8 @@ class Agents:
     async def running(self) -> AsyncGenerator["Agents"]:
         """Open the engine, and close it at the end."""
         async with open_tasks(self.platform, self.agents, contexts=self.intake.of) as self._tasks:
+            if self._tasks.deliveries is not None:
+                register_words(self._tasks.deliveries, own_site(self.platform.site))
             yield self
 
     @cached_property

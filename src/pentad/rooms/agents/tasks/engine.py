@@ -168,7 +168,8 @@ class Tasks:
     ) -> AsyncGenerator[Event | Task]:
         """The task as it is and then its events (`after` None), or the events after a number; ends with the task.
 
-        With `rest` it also ends where the task waits for the caller.
+        With `rest` it also ends where the task waits for the caller: as it is, or (`after`) comes to be then, as who
+        has just answered waits for what follows.
         """
         keeping = self._keeping
         with keeping.hub.following(task_id) as follower:
@@ -183,7 +184,8 @@ class Tasks:
                     details={"reason": "no-such-event"},
                 )
             seen = task.seq if after is None else after
-            if seen == task.seq and (task.state in TERMINAL or (rest and task.state in INTERRUPTED)):
+            waits = rest and after is None and task.state in INTERRUPTED
+            if seen == task.seq and (task.state in TERMINAL or waits):
                 return
             while True:
                 for event in await keeping.events_since(task_id, seen) if follower.latest > seen else ():

@@ -1,0 +1,28 @@
+"""Agents the tests of the room's surface host."""
+
+from typing import Any
+
+from pentad.agentvault.server import BaseA2AAgent
+from pentad.rooms.agents.agents.turn import Turn
+
+
+class Reader(BaseA2AAgent):
+    """Says what the items of its context hold."""
+
+    name = "reader"
+    description = "Reads what it is given."
+    tags = ("reading",)
+
+    async def run(self, turn: Turn) -> Any:
+        if turn.context is None:
+            return "no context"
+        return {name: await turn.context.content(name) for name in turn.context["items"]}
+
+
+async def painter(turn: Turn) -> str:
+    """Makes three artifacts."""
+    await turn.say("I begin.")
+    await turn.artifact("sketch", text="x" * 900)
+    await turn.artifact("palette", data={"colours": ["red", "green"]})
+    await turn.artifact("picture", raw="AAAA", media_type="image/png", filename="picture.png")
+    return "Done."
