@@ -89,7 +89,7 @@ class Sending:
             run.abandon()
             raise
         if run.reply is not None:
-            return run.reply
+            return msgspec.structs.replace(run.reply, task_id=None)
         if run.done:
             events = await self._at_once(run, task, first, push, is_followed=wait is None)
         else:
