@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 import pytest
 
-from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound
+from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound, Unavailable
 from pentad.rooms.agents.agents.contract import hosted
 from pentad.rooms.agents.agents.turn import Turn
 from pentad.rooms.agents.tasks.limits import TaskLimits
@@ -209,7 +209,6 @@ async def test_limits_are_refused_by_name(stores: Stores) -> None:
         assert refused.value.details["reason"] == "history-limit"
         await send(tasks, "ask")
         await send(tasks, "ask")
-        tasks._sending._allowances._owners.clear()
         with pytest.raises(LimitExceeded) as refused:
             await _often(3, lambda: send(tasks, "talk", wait=False))
         assert refused.value.details["reason"] == "too-many-tasks"
@@ -279,3 +278,67 @@ async def test_a_follower_who_falls_behind_the_ring_loses_nothing(stores: Stores
         assert replayed == events[1400:]
         with pytest.raises(InvalidInput):
             await anext(tasks.follow(ADA, begun.id, after=1504))
+
+
+async def test_a_commit_that_was_in_doubt_is_neither_lost_nor_written_twice(stores: Stores) -> None:
+    database = await stores.open(SETS)
+    plain = database.write
+    doubts = 0
+
+    async def doubtful(work):
+        """Every second write is lost before it is kept, every third after."""
+        nonlocal doubts
+        doubts += 1
+        if doubts % 2 == 0:
+            raise Unavailable("The store is away.")
+        value = await plain(work)
+        if doubts % 3 == 0:
+            raise Unavailable("The store was lost during the commit.")
+        return value
+
+    async with engine(stores, database=database) as tasks:
+        begun = await send(tasks, "talk", wait=False)
+        database.write = doubtful
+        run = tasks._keeping.runs[begun.id]
+        for number in range(6):
+            await run.turn.say(f"word {number}")
+            await run._flushed()
+        database.write = plain
+        done = await send(tasks, "enough", task_id=begun.id)
+        assert doubts > 6
+        heard = [one.text for one in done.history if one.role == "agent"]
+        assert heard == ["Listening.", *(f"word {number}" for number in range(6)), "bye"]
+        events = await log_of(tasks, begun)
+        assert [event.seq for event in events] == list(range(1, done.seq + 1))
+
+
+async def test_a_send_that_is_given_up_stops_an_agent_that_no_task_was_stored_for(stores: Stores) -> None:
+    ended = asyncio.Event()
+
+    async def endless(turn: Turn) -> None:
+        try:
+            while True:
+                await turn.say("more")
+        finally:
+            ended.set()
+
+    async with engine(stores, {"endless": hosted(endless)}) as tasks:
+        await tasks._sending._allowances.spend(ADA.id)
+        sending = asyncio.create_task(send(tasks, "go", agent="endless"))
+        await asyncio.sleep(0)
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        await asyncio.wait_for(ended.wait(), 10)
+        assert not tasks._keeping.runs
+
+
+@pytest.mark.parametrize("wrong", [{}, {"text": "a", "data": 1}, {"raw": "AA==", "url": "https://a.example"}])
+async def test_an_artifact_is_of_one_kind(stores: Stores, wrong: dict[str, object]) -> None:
+    async def maker(turn: Turn) -> None:
+        await turn.artifact("a", **wrong)
+
+    async with engine(stores, {"maker": hosted(maker)}) as tasks:
+        task = await send(tasks, "go", agent="maker")
+        assert task.state == "failed"
+        assert "exactly one of" in task.status_message.text

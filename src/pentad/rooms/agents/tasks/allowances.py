@@ -14,7 +14,6 @@ from pentad.kernel.ports import Database
 from pentad.rooms.agents.tasks.log import COUNT_ALL, COUNT_OPEN
 
 _OPEN_SECONDS: Final = 5.0
-_FULL_SECONDS: Final = 0.1
 _ALL_SECONDS: Final = 300.0
 _MOST_OWNERS: Final = 10_000
 
@@ -45,8 +44,7 @@ class Allowances:
             if len(self._owners) >= _MOST_OWNERS:
                 self._owners.clear()
             counts = self._owners[owner] = _Counts()
-        age = now - counts.open_asked
-        if age > _OPEN_SECONDS or (counts.open >= self._most_open and age > _FULL_SECONDS):
+        if now - counts.open_asked > _OPEN_SECONDS or counts.open >= self._most_open:
             await self._count_open(owner, counts, now)
         if now - counts.all_asked > _ALL_SECONDS or counts.all >= self._most:
             row = await self._database.lookup(COUNT_ALL, owner)

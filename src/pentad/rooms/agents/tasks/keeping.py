@@ -147,8 +147,10 @@ class Keeping:
         task = self.recent.get(head.id)
         if task is not None and task.seq >= head.seq:
             return task
-        task = await self.database.read(lambda rows: _read(rows, head))
-        self.recent.put(task, 4096)
+        known = task or head.blank()
+        events = await self.database.read(lambda rows: log.events_after(rows, head.id, known.seq, head.seq - known.seq))
+        task = folded(known, events)
+        self.recent.put(task, head.size)
         return task
 
     # Writing
@@ -181,7 +183,7 @@ class Keeping:
         origin, _, rest = payload.partition(" ")
         if origin == self.origin:
             return
-        task_id, _, seq = rest.partition(" ")
+        task_id, _, seq = rest.rpartition(" ")  # an agent that names its own tasks may use any word
         self.hub.tell(task_id, int(seq))
         if (run := self.runs.get(task_id)) is not None:
             run.look()

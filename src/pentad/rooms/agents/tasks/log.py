@@ -26,7 +26,8 @@ _DECODE_JSON: Final = msgspec.json.Decoder().decode
 
 _OPEN: Final = "state IN ('submitted', 'working', 'input-required', 'auth-required')"
 HEAD_COLUMNS: Final = (
-    "id, owner, agent, context, dialect, state, seq, turn, pushes, created_at, updated_at, metadata, holder, caller"
+    "id, owner, agent, context, dialect, state, seq, turn, pushes, created_at, updated_at, metadata, holder, caller,"
+    " bytes"
 )
 _INSERT_TASK: Final = (
     "INSERT INTO agent_tasks (id, owner, agent, context, dialect, state, seq, turn, messages, bytes, pushes,"
@@ -77,6 +78,7 @@ class Head:
     metadata: bytes | None
     holder: str | None
     caller: bytes | None
+    size: int
 
     def blank(self) -> Task:
         """The task before its first event."""

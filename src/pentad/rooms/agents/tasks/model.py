@@ -9,6 +9,7 @@ Times are seconds since the epoch with milliseconds. A `Part` has exactly one of
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from pentad.rooms.agents.tasks.states import State
 
@@ -138,7 +139,7 @@ def applied(task: Task, event: Event) -> Task:
 
 def folded(task: Task, events: "tuple[Event, ...] | list[Event]") -> Task:
     """The task after all of these events, in their order."""
-    history, artifacts = list(task.history), list(task.artifacts)
+    history, artifacts = list(task.history), _Artifacts(task.artifacts)
     state, status_message, status_at = task.state, task.status_message, task.status_at
     seq, at = task.seq, task.updated_at
     for event in events:
@@ -150,7 +151,7 @@ def folded(task: Task, events: "tuple[Event, ...] | list[Event]") -> Task:
         elif isinstance(body, MessageEvent):
             history.append(body.message)
         else:
-            _put(artifacts, body)
+            artifacts.put(body)
     return Task(
         id=task.id,
         context_id=task.context_id,
@@ -164,25 +165,46 @@ def folded(task: Task, events: "tuple[Event, ...] | list[Event]") -> Task:
         updated_at=at,
         seq=seq,
         history=history,
-        artifacts=artifacts,
+        artifacts=artifacts.all(),
         metadata=task.metadata,
     )
 
 
-def _put(artifacts: list[Artifact], body: ArtifactEvent) -> None:
-    """A new artifact takes the place of one with its id; an appended one lends it its parts."""
-    new = body.artifact
-    for position, old in enumerate(artifacts):
-        if old.id == new.id:
-            artifacts[position] = _longer(old, new) if body.append else new
-            return
-    artifacts.append(new)
+class _Artifacts:
+    """Artifacts under a fold: chunks are gathered in lists, so that many of them cost no copying of those before."""
+
+    __slots__ = ("_grown", "_known")
+
+    def __init__(self, known: list[Artifact]) -> None:
+        self._known = list(known)
+        self._grown: dict[int, list[Part]] = {}
+
+    def put(self, body: ArtifactEvent) -> None:
+        """A new artifact takes the place of one with its id; an appended one lends it its parts."""
+        new = body.artifact
+        for position, old in enumerate(self._known):
+            if old.id == new.id:
+                if body.append:
+                    self._grown.setdefault(position, list(old.parts)).extend(new.parts)
+                    self._known[position] = _renewed(old, new)
+                else:
+                    self._grown.pop(position, None)
+                    self._known[position] = new
+                return
+        self._known.append(new)
+
+    def all(self) -> list[Artifact]:
+        for position, parts in self._grown.items():
+            self._known[position] = replace(self._known[position], parts=tuple(parts))
+        return self._known
 
 
-def _longer(old: Artifact, new: Artifact) -> Artifact:
-    return Artifact(
-        id=old.id,
-        parts=old.parts + new.parts,
+def _renewed(old: Artifact, new: Artifact) -> Artifact:
+    """What a chunk says about its artifact as a whole."""
+    if new.name in (None, old.name) and not new.description and not new.metadata and not new.extensions:
+        return old
+    return replace(
+        old,
         name=new.name if new.name is not None else old.name,
         description=new.description if new.description is not None else old.description,
         metadata={**(old.metadata or {}), **new.metadata} if new.metadata else old.metadata,

@@ -7,7 +7,6 @@ An agent that is `restartable` runs its turn again: with the message that began 
 import asyncio
 import logging
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Final
 
 from pentad.kernel.errors import PentadError
@@ -91,8 +90,7 @@ class Recovery:
     async def _settle(self, head: Head) -> None:
         keeping = self._keeping
         hosted = self._agents.get(head.agent)
-        if hosted is not None and hosted.restartable:
-            await self._again(head, hosted)
+        if hosted is not None and hosted.restartable and await self._again(head, hosted):
             return
         why = _UNKNOWN if hosted is None else _GONE
         message = Message(
@@ -101,21 +99,23 @@ class Recovery:
         )  # fmt: skip
         await keeping.append(head.id, [StatusEvent("failed", message)], claim="release", holder=keeping.origin)
 
-    async def _again(self, head: Head, hosted: Hosted) -> None:
+    async def _again(self, head: Head, hosted: Hosted) -> bool:
+        """Run the turn once more; whether the log says how it began."""
+
         def work(rows: Rows) -> list[Event]:
             return log.events_after(rows, head.id, 0, head.seq)
 
         events = await self._keeping.database.read(work)
         message = _began(events, head.turn)
         if message is None:
-            return
+            return False
         task: Task = folded(head.blank(), events)
         run = Run(
             self._keeping, hosted, task, message, unpacked(head.caller),
             most_bytes=self._limits.artifact_bytes, resumed=True, answers=_answers(events, head.turn),
         )  # fmt: skip
-        with suppress(asyncio.CancelledError):
-            await self._sending.go_on(run, task.seq)
+        await self._sending.go_on(run, task.seq)
+        return True
 
 
 def _began(events: list[Event], turn: int) -> Message | None:
