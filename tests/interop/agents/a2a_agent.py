@@ -1,0 +1,98 @@
+"""An agent on the official A2A library, for Pentad's client: `a2a_agent.py PORT`.
+
+"wait" works until it is canceled, "ask" asks for a city first, "stream" gives out three chunks; anything else is said
+back with the metadata that came along. Three cards: JSON-RPC and HTTP+JSON of version 1.0, HTTP+JSON alone below
+`/only-rest`, JSON-RPC of version 0.3 alone below `/old`. Nothing of Pentad is imported.
+"""
+
+import asyncio
+import logging
+import sys
+
+import uvicorn
+from a2a.helpers.proto_helpers import new_data_part, new_message, new_task_from_user_message, new_text_message
+from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.events import EventQueue
+from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
+from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
+from a2a.types.a2a_pb2 import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Part, Role
+from google.protobuf.json_format import MessageToDict
+from starlette.applications import Starlette
+
+
+class Agent(AgentExecutor):
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        task = context.current_task
+        asked_before = task is not None
+        if task is None:
+            task = new_task_from_user_message(context.message)
+            await event_queue.enqueue_event(task)
+        updater = TaskUpdater(event_queue, task.id, task.context_id)
+        text = context.get_user_input()
+        await updater.start_work()
+        if text == "wait":
+            await asyncio.Event().wait()
+        elif text == "ask" and not asked_before:
+            await updater.requires_input(self.said(task, "Which city?"))
+        elif text == "stream":
+            for number in range(3):
+                await updater.add_artifact(
+                    [Part(text=f"line {number}\n")], "poem", "poem", append=number > 0, last_chunk=number == 2
+                )
+            await updater.complete(self.said(task, "There it is."))
+        else:
+            parts = [Part(text=f"You said: {text}"), new_data_part(MessageToDict(context.message.metadata))]
+            await updater.complete(
+                new_message(parts, context_id=task.context_id, task_id=task.id, role=Role.ROLE_AGENT)
+            )
+
+    def said(self, task, text):
+        return new_text_message(text, context_id=task.context_id, task_id=task.id)
+
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
+
+
+def card(port: int, *interfaces: tuple[str, str, str]) -> AgentCard:
+    return AgentCard(
+        name="Echo",
+        description="Says it again.",
+        version="1.0.0",
+        supported_interfaces=[
+            AgentInterface(url=f"http://localhost:{port}{path}", protocol_binding=binding, protocol_version=version)
+            for path, binding, version in interfaces
+        ],
+        capabilities=AgentCapabilities(streaming=True),
+        default_input_modes=["text/plain"],
+        default_output_modes=["text/plain"],
+        skills=[AgentSkill(id="echo", name="echo", description="Says it again.", tags=["echo"])],
+    )
+
+
+async def main(port: int) -> None:
+    new = card(port, ("/a2a", "JSONRPC", "1.0"), ("/rest", "HTTP+JSON", "1.0"))
+    rest = card(port, ("/rest", "HTTP+JSON", "1.0"))
+    old = card(port, ("/a2a", "JSONRPC", "0.3"))
+    handler = DefaultRequestHandler(agent_executor=Agent(), task_store=InMemoryTaskStore(), agent_card=new)
+    app = Starlette(
+        routes=[
+            *create_agent_card_routes(new),
+            *create_agent_card_routes(rest, card_url="/only-rest/.well-known/agent-card.json"),
+            *create_agent_card_routes(old, card_url="/old/.well-known/agent-card.json"),
+            *create_jsonrpc_routes(handler, "/a2a", enable_v0_3_compat=True),
+            *create_rest_routes(handler, path_prefix="/rest"),
+        ]
+    )
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error", lifespan="off"))
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    await serving
+
+
+if __name__ == "__main__":
+    logging.disable(logging.CRITICAL)
+    asyncio.run(main(int(sys.argv[1])))
