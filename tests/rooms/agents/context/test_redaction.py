@@ -49,6 +49,16 @@ def test_a_secret_is_found_inside_a_text_and_only_it(name: str):
 
 @pytest.mark.parametrize(
     "text",
+    ["4111 1111 1111 1111 12/27", "No.4111111111111111.", "2345 4111 1111 1111 1111", "5555-5555-5555-4444 737",
+     "378282246310005 1234"],
+)  # fmt: skip
+def test_a_card_among_other_digits_is_found(text: str):
+    assert "card-number" in clean_text(text)
+    assert not any(number in clean_text(text) for number in ("1111 1111", "1111111", "4444", "10005"))
+
+
+@pytest.mark.parametrize(
+    "text",
     [
         "The password policy asks for twelve characters.",
         "Order 4111 1111 1111 1112 has shipped.",
@@ -58,6 +68,7 @@ def test_a_secret_is_found_inside_a_text_and_only_it(name: str):
         "550e8400-e29b-41d4-a716-446655440000",
         "The token ring was a network.",
         "1763190000000 is a time in milliseconds.",
+        "0.4111111111111111 is a share, 41111111111111110000 a count.",
     ],
 )
 def test_what_is_no_secret_stays(text: str):

@@ -7,30 +7,42 @@ and run in linear time: the texts are strangers'.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """A pattern; the group `secret`, or the whole match, is what must not be seen. `sure` rules false ones out."""
+    """A pattern; the group `secret`, or the whole match, is what must not be seen."""
 
     name: str
     pattern: re.Pattern[str]
-    part: str = ""
-    """A text that lacks this (in lower case) cannot match, so most texts cost nothing."""
-    sure: Callable[[str], bool] | None = None
+    parts: tuple[str, ...]
+    """A text with none of these (in lower case) cannot match, so most texts cost next to nothing."""
+    sure: Callable[[str], int] | None = None
+    """How much of what was found is secret, from its beginning; 0 if nothing is."""
 
 
-def _is_card(text: str) -> bool:
-    digits = [int(character) for character in text if character.isdigit()]
-    if not 13 <= len(digits) <= 19 or len(set(digits)) == 1:
-        return False
-    doubled = [digit * 2 - 9 if digit > 4 else digit * 2 for digit in digits[-2::-2]]
-    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+_CARDS: Final = {"4": (19, 16, 13), "5": (16,), "2": (16,), "6": (19, 16), "34": (15,), "37": (15,), "3": (16, 14)}
+"""How many digits a card has, by what its number begins with."""
 
 
-def _detector(name: str, pattern: str, part: str = "", sure: Callable[[str], bool] | None = None) -> Detector:
-    return Detector(name, re.compile(pattern), part, sure)
+def _card(text: str) -> int:
+    """How much of a row of digits is a card's number; 0 if it is none."""
+    ends = [at + 1 for at, character in enumerate(text) if character.isdigit()]
+    digits = [int(text[end - 1]) for end in ends]
+    for count in _CARDS.get(text[:2]) or _CARDS[text[0]]:
+        if len(digits) < count or (len(digits) > count and ends[count] == ends[count - 1] + 1):
+            continue  # too few, or digits go on without a gap
+        number = digits[:count]
+        doubled = [digit * 2 - 9 if digit > 4 else digit * 2 for digit in number[-2::-2]]
+        if len(set(number)) > 1 and (sum(number[-1::-2]) + sum(doubled)) % 10 == 0:
+            return ends[count - 1]
+    return 0
+
+
+def _detector(name: str, pattern: str, parts: str = "", sure: Callable[[str], int] | None = None) -> Detector:
+    return Detector(name, re.compile(pattern), tuple(parts.split("|")) if parts else (), sure)
 
 
 _EDGE: Final = r"(?<![A-Za-z0-9])"
@@ -40,6 +52,11 @@ _ASSIGNED: Final = (
 )
 
 _SAID: Final = r"(?i:" + _ASSIGNED + r")"
+_NAMES: Final = (
+    "password|passwd|passphrase|secret|apikey|api_key|api-key|accesstoken|access_token|access-token|authtoken|auth_token"
+    "|auth-token|refreshtoken|refresh_token|refresh-token|privatekey|private_key|private-key|credential"
+)
+_PREFIXES: Final = "hf_|hf-|npm_|npm-|pypi_|pypi-|dop_v1|avreg_|avreg-|pentad_|pentad-"
 _NOT_MASKED: Final = r"(?!\[redacted:)"
 
 DETECTORS: Final = (
@@ -50,17 +67,17 @@ DETECTORS: Final = (
         "private key",
     ),
     _detector("jwt", _EDGE + r"eyJ[A-Za-z0-9_-]{6,400}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){0,3}", "eyj"),
-    _detector("aws-key", _EDGE + r"(?:AKIA|ASIA|AGPA|AIDA|AROA)[0-9A-Z]{16}"),
-    _detector("github-token", _EDGE + r"gh[pousr]_[A-Za-z0-9]{20,}", "gh"),
+    _detector("aws-key", _EDGE + r"(?:AKIA|ASIA|AGPA|AIDA|AROA)[0-9A-Z]{16}", "akia|asia|agpa|aida|aroa"),
+    _detector("github-token", _EDGE + r"gh[pousr]_[A-Za-z0-9]{20,}", "ghp_|gho_|ghu_|ghs_|ghr_"),
     _detector("github-token", _EDGE + r"github_pat_[A-Za-z0-9_]{20,}", "github_pat_"),
-    _detector("gitlab-token", _EDGE + r"gl(?:pat|ptt|dt|rt)-[A-Za-z0-9_-]{16,}", "gl"),
+    _detector("gitlab-token", _EDGE + r"gl(?:pat|ptt|dt|rt)-[A-Za-z0-9_-]{16,}", "glpat-|glptt-|gldt-|glrt-"),
     _detector("slack-token", _EDGE + r"xox[abeoprs]-[A-Za-z0-9-]{10,}", "xox"),
     _detector("google-key", _EDGE + r"AIza[0-9A-Za-z_-]{30,}", "aiza"),
-    _detector("stripe-key", _EDGE + r"[rsp]k_(?:live|test)_[A-Za-z0-9]{10,}", "k_"),
+    _detector("stripe-key", _EDGE + r"[rsp]k_(?:live|test)_[A-Za-z0-9]{10,}", "k_live_|k_test_"),
     _detector("api-key", _EDGE + r"sk-[A-Za-z0-9_-]{16,}", "sk-"),
-    _detector("api-key", _EDGE + r"(?:hf|npm|pypi|dop_v1|avreg|pentad)[_-][A-Za-z0-9_-]{20,}"),
+    _detector("api-key", _EDGE + r"(?:hf|npm|pypi|dop_v1|avreg|pentad)[_-][A-Za-z0-9_-]{20,}", _PREFIXES),
     _detector("api-key", _EDGE + r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}", "sg."),
-    _detector("authorization", r"(?i:\b(?:bearer|basic))\s{1,4}(?P<secret>[A-Za-z0-9._~+/=-]{12,})"),
+    _detector("authorization", r"(?i:\b(?:bearer|basic))\s{1,4}(?P<secret>[A-Za-z0-9._~+/=-]{12,})", "bearer|basic"),
     _detector(
         "url-password",
         r"[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/?#:@]{0,200}:(?P<secret>(?!\[redacted:)[^\s/?#@]{1,500})@",
@@ -76,17 +93,24 @@ DETECTORS: Final = (
         "password",
         _SAID + r"[\"']?\s{0,4}(?:[:=]|=>|\bis\b)\s{0,4}(?P<open>[\"'])"
         r"(?P<secret>" + _NOT_MASKED + r"(?:(?!(?P=open)).){1,500})",
+        _NAMES,
     ),
     _detector(
         "password",
         r"(?<![?&;#])" + _SAID + r"\s{0,4}(?:[:=]|=>)\s{0,4}(?P<secret>" + _NOT_MASKED + r"[^\s\"',;{}\[\]]{4,500})",
+        _NAMES,
     ),
     _detector(
         "card-number",
-        r"(?<![\d.])(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|6\d{3}|3[04-9]\d\d)(?:[ -]?\d){9,15}(?!\d)",
-        sure=_is_card,
+        # Nothing is consumed: a card may begin inside of what looked like the beginning of another.
+        r"(?<!\d)(?<!\d\.)(?=(?P<secret>[2-6]\d{3}(?:[ -]?\d){9,15}))",
+        sure=_card,
     ),
 )
+
+_SHORT: Final = 512
+_ANYTHING: Final = re.compile("|".join([r"[2-6]\d{3}", *(re.escape(part) for one in DETECTORS for part in one.parts)]))
+"""One look at a short text instead of many."""
 
 _TELLING: Final = re.compile(
     r"(?:^|_)(?:pass(?:word|wd|phrase|code)?|pwd|secrets?|token|api_?keys?|auth|authorization|credentials?|cookies?|"
@@ -100,6 +124,7 @@ _HARMLESS: Final = re.compile(
 )
 
 
+@lru_cache(4_096)
 def is_telling(key: str) -> bool:
     """Whether a member of this name holds a secret, whatever it looks like."""
     if len(key) > 100:
@@ -113,14 +138,19 @@ def found_in(text: str) -> list[tuple[str, int, int]]:
     if len(text) < 8:
         return []
     lowered = text.lower()
+    if len(text) < _SHORT and not _ANYTHING.search(lowered):
+        return []
     spans: list[tuple[int, int, str]] = []
     for detector in DETECTORS:
-        if detector.part and detector.part not in lowered:
+        if detector.parts and not any(part in lowered for part in detector.parts):
             continue
+        group = "secret" if "secret" in detector.pattern.groupindex else 0
         for match in detector.pattern.finditer(text):
-            group = "secret" if "secret" in detector.pattern.groupindex else 0
-            if detector.sure is None or detector.sure(match[group]):
-                spans.append((*match.span(group), detector.name))
+            start, end = match.span(group)
+            if detector.sure is not None:
+                end = start + detector.sure(match[group])
+            if end > start:
+                spans.append((start, end, detector.name))
     return _joined(spans)
 
 
