@@ -86,7 +86,7 @@ def test_a_budget_nobody_could_keep_is_refused_with_the_least_there_is() -> None
 async def test_a_whole_answer_is_within_the_budget_whatever_stands_around_the_rows(
     rows: list[dict[str, Any]], tokens: int, around: str
 ) -> None:
-    named = [{"id": f"{number:036d}", **row, "id": f"{number:036d}"} for number, row in enumerate(rows)]
+    named = [{**row, "id": f"{number:036d}"} for number, row in enumerate(rows)]
 
     async def build(fitted: Fitted) -> dict[str, Any]:
         return {"results": fitted.rows, "total": len(rows), "cursor": around}

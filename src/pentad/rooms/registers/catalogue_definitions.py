@@ -78,8 +78,9 @@ class Definitions:
 
 
 def _whole(schema: Schema) -> dict[str, Any]:
-    """The body with the names others may call the schema by."""
-    return {**schema.body, "id": schema.id, "uuid": schema.uuid, "slug": schema.slug, "title": schema.title}
+    """The body with the names others may call the schema by, and its version."""
+    names = {"id": schema.id, "uuid": schema.uuid, "slug": schema.slug, "title": schema.title}
+    return {**schema.body, **names, "version": schema.version}
 
 
 def _facts(definition: "CompiledSchema") -> SchemaFacts:

@@ -224,7 +224,11 @@ class StoredObject(msgspec.Struct, eq=False):
             return {"id": self.uuid, **data, "@self": self.metadata(definition, prune=prune)}
         whole: dict[str, Any] = {**data}
         if any(name.startswith("@self") for name in fields):
-            whole["@self"] = {**self._headings(definition), **self.metadata(definition, prune=prune)}
+            whole["@self"] = {
+                "schemaVersion": definition.version,
+                **self._headings(definition),
+                **self.metadata(definition, prune=prune),
+            }
         return {"id": self.uuid, **projected(whole, fields)}
 
     def raw(self, definition: "CompiledSchema") -> msgspec.Raw:
@@ -260,7 +264,7 @@ class StoredObject(msgspec.Struct, eq=False):
             known.update(self._headings(definition, made=True))
             return {name: value for name, value in known.items() if value is not None}
         known.update(dict.fromkeys((*_HEADINGS, *_OPAQUE_METADATA)))
-        known.update(self._headings(definition), uri=self.uri, schemaVersion=None, relations=None)
+        known.update(self._headings(definition), uri=self.uri, schemaVersion=definition.version, relations=None)
         known["size"] = len(self.text.encode())
         return known
 

@@ -77,13 +77,14 @@ def test_other_ways_to_write_lists_are_read() -> None:
 
 
 def test_what_steers_nothing_is_named() -> None:
-    assert asked("_extend=all&_rbac=false&status=x").ignored == ("_extend", "_rbac")
+    assert asked("_extend=all&_rbac=false&status=x&_fuzzy=false").ignored == ("_rbac", "_fuzzy")
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("statsu=x", "Did you mean 'status'"),
+        ("_fuzzy=true", "_fuzzy is not known here"),
         ("price=cheap", "price is a number; the filter gives the text 'cheap'"),
         ("price=nan", "price is a number"),
         ("open=maybe", "open is true or false"),

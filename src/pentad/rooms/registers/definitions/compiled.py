@@ -28,7 +28,7 @@ from pentad.rooms.registers.definitions.properties import (
     references_of,
 )
 from pentad.rooms.registers.definitions.references import EACH, Reference
-from pentad.rooms.registers.definitions.shapes import mapping
+from pentad.rooms.registers.definitions.shapes import mapping, text
 from pentad.rooms.registers.definitions.storable import text_of
 from pentad.rooms.registers.definitions.suggestions import with_suggestions
 from pentad.rooms.registers.definitions.translation import to_json_schema
@@ -63,6 +63,7 @@ class CompiledSchema:
     def __init__(self, resolved: Resolved, rules: JsonSchema, properties: dict[str, Property]) -> None:
         body = resolved.body
         self.body: Mapping[str, Any] = body
+        self.version = text(body.get("version"))
         self.sources: Mapping[str, int | str] = resolved.sources
         self.properties: Mapping[str, Property] = properties
         self.required = frozenset(cast("list[str]", body["required"]))

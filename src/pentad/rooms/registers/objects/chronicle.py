@@ -45,6 +45,12 @@ def changes_of_plan(rows: Rows, dialect: Dialect, plan: str) -> list[tuple[Chang
     return [(_change(row), bool(row[10])) for row in found]
 
 
+def change(rows: Rows, dialect: Dialect, seq: int) -> Change | None:
+    """One change by its number."""
+    row = rows.one(f"{_select(dialect)} WHERE seq = ?", seq)
+    return None if row is None else _change(row)
+
+
 def feed(
     rows: Rows, dialect: Dialect, cursor: str | None, *, register: int | None, schema: int | None, limit: int
 ) -> tuple[list[Change], str]:

@@ -4,6 +4,7 @@ Going back is a change like any other: a new version with exactly the old data, 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
@@ -41,7 +42,19 @@ class History:
 
         def read(rows: Rows) -> list[Change]:
             uuid = self._uuid(rows, caller, pair, ref)
-            return chronicle.changes_of(rows, self._database.dialect, uuid, limit=limit, before=before)
+            changes = chronicle.changes_of(rows, self._database.dialect, uuid, limit=limit, before=before)
+            return [_discreet(caller, change) for change in changes]
+
+        return await self._database.read(read)
+
+    async def entry(self, caller: Caller, seq: int) -> Change:
+        """One change by its number."""
+
+        def read(rows: Rows) -> Change:
+            found = chronicle.change(rows, self._database.dialect, seq)
+            for change in self._visible(rows, caller, [found] if found is not None else []):
+                return change
+            raise NotFound(f"There is no change {seq}.", hint="The feed of changes has those there are.")
 
         return await self._database.read(read)
 
@@ -182,6 +195,7 @@ class History:
     def _visible(self, rows: Rows, caller: Caller, changes: list[Change]) -> list[Change]:
         if is_admin(caller.principal):
             return changes
+        changes = [_discreet(caller, change) for change in changes]
         held = store.held_by_uuid(rows, sorted({change.uuid for change in changes}))
         pair_of = self._catalogue.pairs_in(rows)
 
@@ -192,3 +206,10 @@ class History:
             return self._access.sees_object(caller, pair_of(change.register, change.schema), found.stored)
 
         return [change for change in changes if visible(change)]
+
+
+def _discreet(caller: Caller, change: Change) -> Change:
+    """A change as others may know it: a session is its owner's, and whoever has its id could try to use it."""
+    if change.session is None or is_admin(caller.principal) or change.principal == caller.principal.id:
+        return change
+    return replace(change, session=None)

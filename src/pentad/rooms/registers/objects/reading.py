@@ -82,6 +82,20 @@ class ObjectReader:
         """An object wherever it lives."""
         return await self._anywhere(caller, uuid, deleted=False)
 
+    async def related(self, caller: Caller, uuids: Sequence[str]) -> dict[str, tuple[Pair, StoredObject]]:
+        """Those of some objects that there are and the caller may see, by uuid."""
+
+        def read(rows: Rows) -> dict[str, tuple[Pair, StoredObject]]:
+            pair_of = self._catalogue.pairs_in(rows)
+            found: dict[str, tuple[Pair, StoredObject]] = {}
+            for uuid, held in store.held_by_uuid(rows, uuids).items():
+                pair = pair_of(held.stored.register, held.stored.schema)
+                if not held.stored.is_deleted and self._access.sees_object(caller, pair, held.stored):
+                    found[uuid] = (pair, self.filled(rows, pair, [held.stored])[0])
+            return found
+
+        return await self._database.read(read)
+
     async def find_deleted(self, caller: Caller, uuid: str) -> tuple[Pair, StoredObject]:
         """A deleted object wherever it lived."""
         return await self._anywhere(caller, uuid, deleted=True)

@@ -38,10 +38,7 @@ _INSERT_CHANGE: Final = (
     "INSERT INTO object_changes (uuid, register, schema, version, action, at, since, before, before_deleted, principal,"
     " agent, session, call, reason, plan, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_INSERT_WORDS: Final[dict[Dialect, str]] = {
-    "sqlite": "INSERT INTO object_text (rowid, text) VALUES (?, ?)",
-    "postgres": "INSERT INTO object_text (id, words) VALUES (?, CAST(? AS tsvector))",
-}
+_INSERT_WORDS: Final = "INSERT INTO object_text (id, words) VALUES (?, CAST(? AS tsvector))"
 _DELETE_WORDS: Final[dict[Dialect, str]] = {
     "sqlite": "DELETE FROM object_text WHERE rowid = ?",
     "postgres": "DELETE FROM object_text WHERE id = ?",
@@ -215,8 +212,10 @@ def _write_words(tx: Transaction, dialect: Dialect, drafts: Sequence[Draft]) -> 
     if gone:
         tx.run_many(_DELETE_WORDS[dialect], gone)
     made = [(draft.after.id, indexed_text(dialect, draft.words)) for draft in drafts if draft.words]
-    if made:
-        tx.run_many(_INSERT_WORDS[dialect], made)
+    if made and dialect == "sqlite":
+        loading.insert_words(tx, made)
+    elif made:
+        tx.run_many(_INSERT_WORDS, made)
 
 
 def references_to(rows: Rows, targets: Sequence[str]) -> list[tuple[str, Reference, int]]:

@@ -31,6 +31,16 @@ _STEERING: Final = {
     "_includeDeleted": "include_deleted",
     "_asOf": "as_of",
 }
+_SHAPING: Final = frozenset({"_extend", "_unset", "_empty"})
+"""What the shape of the shown objects depends on, and not which they are."""
+_UNKNOWN_HERE: Final = {
+    "_fuzzy": "Use _search; a schema whose configuration.search is hybrid is searched by meaning too.",
+    "_uses": "Filter by the relation itself: relation=<uuid>.",
+    "_relations_contains": "Filter by the relation itself: relation=<uuid>.",
+    "_views": "Ask for a saved view by its own address.",
+    "_aggregations": "POST the aggregation to search/aggregate.",
+    "_updatedSince": "Use _updated[gt].",
+}
 _LISTS: Final = {"_fields": "fields", "_facets": "facets", "_filter": "filter", "_order": "sort"}
 _SHORT: Final = frozenset((*COLUMNS, *HEADINGS))
 _MOST: Final = 500
@@ -49,7 +59,8 @@ def parse_parameters(known: Known, pairs: Iterable[tuple[str, str]]) -> Query:
         name = _spelled_out(known, given)
         if not name.startswith("_") or name in known.properties:
             asked.setdefault(_place(known, name), []).append(value)
-        elif not _steer(steering, name, value):
+        elif not _steer(steering, name, value) and name.partition("[")[0] not in _SHAPING:
+            _refuse_meaningful(name, value)
             ignored.append(name)
     conditions = [_condition(target(known, name), op, values) for (name, op), values in asked.items()]
     query = parse_query(known, steering)
@@ -90,6 +101,13 @@ def _steer(steering: dict[str, Any], name: str, value: str) -> bool:
     else:
         steering.setdefault(member, []).extend(one for one in value.split(",") if one)
     return True
+
+
+def _refuse_meaningful(name: str, value: str) -> None:
+    """A parameter of OpenRegister that chooses objects in a way there is not here: ignored, it would give others."""
+    instead = _UNKNOWN_HERE.get(name.partition("[")[0])
+    if instead is not None and value.lower() not in ("", "0", "false", "no"):
+        raise InvalidInput(f"{name[:80]} is not known here.", hint=instead)
 
 
 def _sorted_by(inner: list[str]) -> str:

@@ -1,6 +1,7 @@
 """One REST request as its route sees it: who asks, for what, with which preconditions. Reading only; no rules here."""
 
 import re
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, cast
 
@@ -21,6 +22,7 @@ from pentad.rooms.registers.service import Registers
 _MOST_KEYS: Final = 2_000_000
 """A bulk request is bounded by its bytes; this only stops bodies that are nothing but keys."""
 _ETAG: Final = re.compile(r'(?:W/)?"([^"]{1,400})"')
+_ETAGS: Final = re.compile(rf"{_ETAG.pattern}(?:\s*,\s*{_ETAG.pattern}){{0,50}}")
 _LARGEST_OFFSET: Final = 2**53
 
 
@@ -93,24 +95,34 @@ class Ask:
     def _content_type(self) -> str:
         return self.request.headers.get("content-type", "")
 
-    def matched(self) -> str | None:
-        """The version `If-Match` names; None when any will do."""
+    async def matched(self, current: Callable[[], Awaitable[int | str]]) -> str | None:
+        """The version `If-Match` demands; None when any will do. Of several it is the current one, if that is named."""
+        named = self._matched()
+        if len(named) < 2:
+            return named[0] if named else None
+        now = str(await current())
+        return now if now in named else named[0]
+
+    async def matched_version(self, pair: Pair) -> int | None:
+        """The same for the object of the path; the versions of objects are numbers."""
+
+        async def current() -> int:
+            return (await self.registers.objects.get(self.caller, pair, self.path("id"))).version
+
+        for given in self._matched():
+            if not given.isdecimal() or len(given) > 18:
+                raise InvalidInput(f"If-Match names version {given!r}.", hint="An object's version is a whole number.")
+        version = await self.matched(current)
+        return None if version is None else int(version)
+
+    def _matched(self) -> list[str]:
+        """The versions `If-Match` names; none where it is not there, or names any."""
         given = self.request.headers.get("if-match")
         if given is None or given.strip() == "*":
-            return None
-        found = _ETAG.fullmatch(given.strip())
-        if found is None:
-            raise InvalidInput(f"If-Match is {given[:80]!r}.", hint='Give one ETag as it came, e.g. "3".')
-        return version_in(found.group(1))
-
-    def matched_version(self) -> int | None:
-        """The same for objects, whose versions are numbers."""
-        given = self.matched()
-        if given is None:
-            return None
-        if not given.isdecimal() or len(given) > 18:
-            raise InvalidInput(f"If-Match names version {given!r}.", hint="An object's version is a whole number.")
-        return int(given)
+            return []
+        if _ETAGS.fullmatch(given.strip()) is None:
+            raise InvalidInput(f"If-Match is {given[:80]!r}.", hint='Give ETags as they came, e.g. "3" or "3", "4".')
+        return [version_in(tag) for tag in _ETAG.findall(given)]
 
     def is_known(self, etag: str) -> bool:
         """Whether the caller has this very version already (`If-None-Match`)."""

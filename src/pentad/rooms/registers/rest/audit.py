@@ -37,6 +37,13 @@ async def audit_feed(ask: Ask) -> Response:
     return answer({"results": [audit_row(change) for change in changes], "cursor": cursor})
 
 
+async def audit_entry(ask: Ask) -> Response:
+    """Get one change by its id. It cannot be changed or deleted."""
+    given = ask.path("id")
+    number = int(given) if given.isascii() and given.isdigit() and len(given) < 19 else 0
+    return answer(audit_row(await ask.registers.history.entry(ask.caller, number)))
+
+
 async def history(ask: Ask) -> Response:
     """List the changes of one object, newest first."""
     pair = await ask.pair()
@@ -65,10 +72,11 @@ async def verify(ask: Ask) -> Response:
 _FEED: Final = (PAGING[0], _CURSOR, Parameter("register", "Only here."), Parameter("schema", "Only of this schema."))
 _BEFORE: Final = Parameter("_before", "Only changes with a smaller id.", "integer")
 ROUTES: Final = (
-    RestRoute("GET", "/audit-trails", "audit", audit_feed, _FEED),
-    RestRoute("GET", "/audit", "audit", audit_feed, _FEED),
-    RestRoute("GET", ITEM + "/audit-trails", "audit", history, (PAGING[0], _BEFORE), answer=PageAnswer),
-    RestRoute("GET", ITEM + "/history", "audit", history, (PAGING[0], _BEFORE), answer=PageAnswer),
+    RestRoute("GET", "/audit-trails", "audit", audit_feed, _FEED, exact=True),
+    RestRoute("GET", "/audit", "audit", audit_feed, _FEED, exact=True),
+    RestRoute("GET", "/audit-trails/{id}", "audit", audit_entry),
+    RestRoute("GET", ITEM + "/audit-trails", "audit", history, (PAGING[0], _BEFORE), answer=PageAnswer, exact=True),
+    RestRoute("GET", ITEM + "/history", "audit", history, (PAGING[0], _BEFORE), answer=PageAnswer, exact=True),
     RestRoute("GET", ITEM + "/audit-trails/verify", "audit", verify),
     RestRoute(
         "GET",

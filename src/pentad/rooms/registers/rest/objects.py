@@ -19,6 +19,7 @@ from pentad.rooms.registers.rest.bodies import body_as
 from pentad.rooms.registers.rest.models import LockData, ObjectAnswer, ObjectData, RevertData
 from pentad.rooms.registers.rest.pages import etag
 from pentad.rooms.registers.rest.registers import IF_MATCH
+from pentad.rooms.registers.rest.shaping import EXTEND, UNSET, shaped, shaping_of
 from pentad.rooms.registers.rest.table import RestRoute
 from pentad.rooms.registers.sent_back import refuse_metadata
 from pentad.rooms.registers.showing import shown, shown_json
@@ -57,13 +58,17 @@ def named_uuid(pair: Pair, body: Mapping[str, Any]) -> str | None:
 
 def show(ask: Ask, pair: Pair, stored: StoredObject, status: int = 200) -> Response:
     """One object with its ETag."""
-    access, fields, prune = ask.registers.access, ask.text("_fields"), not ask.flag("_empty")
-    if prune and fields is None:
-        [wire] = shown_json(access, ask.caller, pair, [stored])
+    if ask.text("_fields") is None and not ask.flag("_empty"):
+        [wire] = shown_json(ask.registers.access, ask.caller, pair, [stored])
     else:
-        names = None if fields is None else [name.strip() for name in fields.split(",")]
-        wire = shown(access, ask.caller, pair, stored, fields=names, prune=prune)
+        wire = _wire(ask, pair, stored)
     return answer(wire, status, {"etag": etag(stored.version)})
+
+
+def _wire(ask: Ask, pair: Pair, stored: StoredObject) -> dict[str, Any]:
+    fields = ask.text("_fields")
+    names = None if fields is None else [name.strip() for name in fields.split(",")]
+    return shown(ask.registers.access, ask.caller, pair, stored, fields=names, prune=not ask.flag("_empty"))
 
 
 async def create_object(ask: Ask) -> Response:
@@ -84,7 +89,11 @@ async def get_object(ask: Ask) -> Response:
     stored = await ask.registers.objects.get(ask.caller, pair, ask.path("id"), as_of=as_of)
     if ask.is_known(etag(stored.version)):
         return Response(b"", 304, {"etag": etag(stored.version)})
-    return show(ask, pair, stored)
+    shaping = shaping_of(ask, pair)
+    if not shaping:
+        return show(ask, pair, stored)
+    [wire] = await shaped(ask, shaping, [_wire(ask, pair, stored)])
+    return answer(wire, 200, {"etag": etag(stored.version)})
 
 
 async def replace_object(ask: Ask) -> Response:
@@ -95,7 +104,7 @@ async def replace_object(ask: Ask) -> Response:
         pair,
         ask.path("id"),
         business(pair, await ask.object()),
-        if_version=ask.matched_version(),
+        if_version=await ask.matched_version(pair),
         idempotency_key=ask.idempotency_key,
     )
     return show(ask, pair, stored)
@@ -104,7 +113,7 @@ async def replace_object(ask: Ask) -> Response:
 async def patch_object(ask: Ask) -> Response:
     """Change some properties: a merge patch, or a JSON Patch with Content-Type application/json-patch+json."""
     pair = await ask.pair("update")
-    objects, ref, version = ask.registers.objects, ask.path("id"), ask.matched_version()
+    objects, ref, version = ask.registers.objects, ask.path("id"), await ask.matched_version(pair)
     if ask.request.headers.get("content-type", "").partition(";")[0].strip().lower() == _JSON_PATCH:
         steps = await ask.json()
         if not isinstance(steps, list) or not all(isinstance(one, dict) for one in cast("list[Any]", steps)):
@@ -129,7 +138,7 @@ async def patch_object(ask: Ask) -> Response:
 async def delete_object(ask: Ask) -> Response:
     """Delete an object; it can be restored until it is purged."""
     pair = await ask.pair("delete")
-    await ask.registers.objects.delete(ask.caller, pair, ask.path("id"), if_version=ask.matched_version())
+    await ask.registers.objects.delete(ask.caller, pair, ask.path("id"), if_version=await ask.matched_version(pair))
     return nothing()
 
 
@@ -172,14 +181,16 @@ async def revert_object(ask: Ask) -> Response:
         version=wanted.version,
         at=wanted.datetime,
         change=wanted.audit_trail_id,
-        if_version=ask.matched_version(),
+        if_version=await ask.matched_version(pair),
     )
     return show(ask, pair, stored)
 
 
 ITEM_ROUTES: Final = (
     RestRoute("POST", PAIR, "objects", create_object, [_KEY], body=ObjectData, answer=ObjectAnswer, status=201),
-    RestRoute("GET", ITEM, "objects", get_object, [_FIELDS, _AS_OF, _EMPTY], answer=ObjectAnswer, public=True),
+    RestRoute(
+        "GET", ITEM, "objects", get_object, [_FIELDS, EXTEND, UNSET, _AS_OF, _EMPTY], answer=ObjectAnswer, public=True
+    ),
     RestRoute("PUT", ITEM, "objects", replace_object, [IF_MATCH, _KEY], body=ObjectData, answer=ObjectAnswer),
     RestRoute("PATCH", ITEM, "objects", patch_object, [IF_MATCH, _KEY], body=ObjectData, answer=ObjectAnswer),
     RestRoute("POST", ITEM, "objects", patch_object, [IF_MATCH, _KEY], body=ObjectData, answer=ObjectAnswer),

@@ -1,5 +1,6 @@
 """Registers over REST."""
 
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from starlette.responses import Response
@@ -38,15 +39,22 @@ async def create_register(ask: Ask) -> Response:
     return answer(made.wire(), 201, {"etag": etag(made.version)})
 
 
+def _version(ask: Ask) -> Callable[[], Awaitable[str]]:
+    async def version() -> str:
+        return (await ask.registers.catalogue.get_register(ask.caller, ask.path("id"))).version
+
+    return version
+
+
 async def update_register(ask: Ask) -> Response:
     """Change a register; fields that are not named stay."""
-    data, version = await ask.object(), ask.matched()
+    data, version = await ask.object(), await ask.matched(_version(ask))
     return shown(await ask.registers.catalogue.update_register(ask.caller, ask.path("id"), data, if_version=version))
 
 
 async def patch_register(ask: Ask) -> Response:
     """Change a register, merging objects among the fields member by member."""
-    data, version = await ask.object(), ask.matched()
+    data, version = await ask.object(), await ask.matched(_version(ask))
     changed = await ask.registers.catalogue.update_register(
         ask.caller, ask.path("id"), data, if_version=version, merge=True
     )

@@ -62,9 +62,12 @@ async def patch_schema(ask: Ask) -> Response:
 
 
 async def _update(ask: Ask, *, merge: bool) -> Response:
+    async def current() -> str:
+        return (await ask.registers.catalogue.get_schema(ask.caller, ask.path("id"))).version
+
     data, migration = _migration(await ask.object())
     changed = await ask.registers.catalogue.update_schema(
-        ask.caller, ask.path("id"), data, if_version=ask.matched(), merge=merge, migration=migration
+        ask.caller, ask.path("id"), data, if_version=await ask.matched(current), merge=merge, migration=migration
     )
     return shown(changed)
 

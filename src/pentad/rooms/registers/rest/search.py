@@ -14,31 +14,39 @@ from pentad.rooms.registers.rest.bodies import body_as
 from pentad.rooms.registers.rest.models import AggregateData, ObjectsAnswer, SearchData
 from pentad.rooms.registers.rest.objects import PAIR
 from pentad.rooms.registers.rest.pages import envelope
+from pentad.rooms.registers.rest.shaping import EXTEND, UNSET, Shaping, shaped, shaping_of
 from pentad.rooms.registers.rest.table import PAGING, RestRoute
 from pentad.rooms.registers.showing import shown, shown_json
 from pentad.rooms.registers.visible import aggregate_of, parameters_of, query_of
 
+_WORDS: Final = ("_search", "q", "query", "search")
+"""The names under which words to look for are sent."""
+_AS_THEY_ARE: Final = Shaping()
 _QUERY: Final = (
     *PAGING,
     Parameter("_cursor", "Where the last page ended; instead of _offset."),
     Parameter("_search", "Words to look for in all texts; a hybrid schema is searched by meaning too."),
     Parameter("_order[field]", "asc or desc, for each property to sort by."),
     Parameter("_fields", "Only these properties, separated by commas."),
+    EXTEND,
+    UNSET,
     Parameter("_facets", "Count the values of these properties."),
     Parameter("_asOf", "A time, or change:<id>: the objects as they were."),
     Parameter("field", "Filter: field=value, field[gte]=, field[in]=a,b, field.subfield=, @self[created][gt]=."),
 )
 
 
-def page_of(ask: Ask, pair: Pair, query: Query, found: Found) -> dict[str, Any]:
+async def page_of(ask: Ask, pair: Pair, query: Query, found: Found, shaping: Shaping = _AS_THEY_ARE) -> dict[str, Any]:
     """The envelope of a list of objects."""
     prune, access = not ask.flag("_empty"), ask.registers.access
     objects = [StoredObject(*row) for row in found.rows]
-    if prune and query.fields is None and not found.relevance:
+    if prune and query.fields is None and not found.relevance and not shaping:
         rows = shown_json(access, ask.caller, pair, objects)
     else:
         rows = [shown(access, ask.caller, pair, stored, fields=query.fields, prune=prune) for stored in objects]
     _explain(rows, found)
+    if shaping:
+        rows = await shaped(ask, shaping, rows)
     total = len(rows) if found.total is None else found.total
     body = {**envelope(rows, total, query.limit, query.offset), "facets": found.facets}
     if found.cursor:
@@ -61,15 +69,17 @@ async def list_objects(ask: Ask) -> Response:
     """List objects: filter, search, sort, choose fields, count values."""
     pair = await ask.pair()
     query = parameters_of(ask.registers.access, ask.caller, pair, ask.request.query_params.multi_items())
+    shaping = shaping_of(ask, pair)
     found = await ask.registers.objects.find(ask.caller, pair, query)
-    return answer(page_of(ask, pair, query, found))
+    return answer(await page_of(ask, pair, query, found, shaping))
 
 
 async def search_by_words(ask: Ask) -> Response:
     """Look for words in every pair you may read, or in the register and schema given."""
     pairs = await pairs_of(ask, ask.text("register"), ask.text("schema"))
-    limit, _ = ask.window()
-    found, rows = await matches(ask, pairs, ask.text("_search") or ask.text("query") or "", limit)
+    limit, offset = ask.window()
+    words = next((said for name in _WORDS if (said := ask.text(name)) is not None), "")
+    found, rows = await matches(ask, pairs, words, limit, offset)
     return answer({"results": rows, **found.told()})
 
 
@@ -79,7 +89,7 @@ async def search_by_query(ask: Ask) -> Response:
     pair = await ask.registers.catalogue.pair(ask.caller, given.register_, given.schema_)
     raw = given.model_dump(exclude={"register_", "schema_"}, exclude_none=True)
     query = query_of(ask.registers.access, ask.caller, pair, raw)
-    return answer(page_of(ask, pair, query, await ask.registers.objects.find(ask.caller, pair, query)))
+    return answer(await page_of(ask, pair, query, await ask.registers.objects.find(ask.caller, pair, query)))
 
 
 async def aggregate(ask: Ask) -> Response:
@@ -108,11 +118,11 @@ async def pairs_of(ask: Ask, register: int | str | None, schema: int | str | Non
 
 
 async def matches(
-    ask: Ask, pairs: list[Pair], search: str, limit: int, *, words: bool = False
+    ask: Ask, pairs: list[Pair], search: str, limit: int, offset: int = 0, *, words: bool = False
 ) -> tuple[Found, list[dict[str, Any]]]:
     """The objects of some pairs that a search finds, best first, as found and as shown; by `words` alone if so."""
     access = ask.registers.access
-    query = Query(search=parse_search(search), limit=limit, count=False)
+    query = Query(search=parse_search(search), limit=limit, offset=offset, count=False)
     found = await ask.registers.objects.find_in(ask.caller, pairs, query, words=words)
     known = {(pair.register.id, pair.schema.id): pair for pair in pairs}
     objects = [StoredObject(*row) for row in found.rows]
@@ -131,10 +141,12 @@ ROUTES: Final = (
         search_by_words,
         (
             Parameter("_search", "The words to look for."),
+            *(Parameter(name, "The same as _search.") for name in _WORDS[1:]),
             Parameter("register", "Only in this register."),
             Parameter("schema", "Only of this schema."),
-            PAGING[0],
+            *PAGING,
         ),
+        exact=True,
     ),
     RestRoute("POST", "/search", "search", search_by_query, body=SearchData, answer=ObjectsAnswer),
     RestRoute("POST", "/search/aggregate", "search", aggregate, body=AggregateData),

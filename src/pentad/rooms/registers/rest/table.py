@@ -13,7 +13,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Scope
 
-from pentad.kernel.errors import PentadError
+from pentad.kernel.errors import InvalidInput, PentadError
+from pentad.kernel.names import did_you_mean
 from pentad.platform import Operation, Parameter, described
 from pentad.rooms.registers.compat import PREFIXES
 from pentad.rooms.registers.rest.answers import refusal
@@ -31,7 +32,10 @@ PAGING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RestRoute:
-    """One operation. `public` ones are open to callers without credentials; the service still checks what they see."""
+    """One operation. `public` ones are open to callers without credentials; the service still checks what they see.
+
+    An `exact` one takes no other query parameters than it declares: one it did not look at would have meant something.
+    """
 
     method: str
     path: str
@@ -42,6 +46,7 @@ class RestRoute:
     answer: type[BaseModel] | None = None
     status: int = 200
     public: bool = False
+    exact: bool = False
 
     @property
     def summary(self) -> str:
@@ -84,8 +89,21 @@ def _endpoint(registers: Registers, row: RestRoute) -> Any:
         try:
             if not row.public:
                 ask.require_credentials()
+            if row.exact:
+                _refuse_undeclared(row, request)
             return await row.handler(ask)
         except PentadError as error:
             return refusal(error)
 
     return endpoint
+
+
+def _refuse_undeclared(row: RestRoute, request: Request) -> None:
+    declared = [one.name for one in row.parameters if one.place == "query"]
+    for name in request.query_params:
+        if name not in declared and f"_{name}" not in declared:
+            guess = did_you_mean(name, declared)
+            raise InvalidInput(
+                f"There is no parameter {name[:80]!r} here.{' ' + guess if guess else ''}",
+                hint=f"There is {', '.join(declared)}.",
+            )
