@@ -23,6 +23,11 @@ async def complete(turn: Turn) -> Any:
     return HELLO
 
 
+async def leave_open(turn: Turn) -> Any:
+    """The suite of 0.3 says nothing by its ids; it wants tasks that can be continued and canceled."""
+    return HELLO if turn.history else turn.ask(HELLO)
+
+
 async def artifact_text(turn: Turn) -> Any:
     await turn.artifact("text", text="Generated text content")
 
@@ -107,8 +112,11 @@ class Agent(BaseA2AAgent):
     title: ClassVar[str] = "Conformance"
     description: ClassVar[str] = "Answers the conformance suites of A2A."
     tags: ClassVar[Sequence[str]] = ("test",)
+    input_modes: ClassVar[Sequence[str]] = ("text/*", "image/*", "application/json", "application/octet-stream")
+    push_private: ClassVar[bool] = True
+    """The suites receive notifications on this machine."""
 
     async def run(self, turn: Turn) -> Any:
-        said = turn.message.id
-        act = next((act for beginning, act in ACTS.items() if said.startswith(beginning)), complete)
+        said, otherwise = turn.message.id, leave_open if turn.task.dialect == "0.3" else complete
+        act = next((act for beginning, act in ACTS.items() if said.startswith(beginning)), otherwise)
         return await act(turn)

@@ -12,9 +12,9 @@ from pentad.rooms.agents.agents.contract import Hosted, hosted
 from pentad.rooms.agents.agents.echo import Echo
 from pentad.rooms.agents.agents.turn import Turn
 from pentad.rooms.agents.cards import Cards
-from pentad.rooms.agents.dialects.pushing import push_codecs
 from pentad.rooms.agents.endpoint import AgentsDoor
 from pentad.rooms.agents.operations.asked import Asked, Engine
+from pentad.rooms.agents.push.words import register_words
 from pentad.rooms.agents.signing import CardSigner
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.model import Dialect, Message
@@ -78,8 +78,7 @@ async def open_hall(platform: Platform) -> AsyncGenerator[Hall]:
     agents = {one.name: one for one in map(hosted, (Agent, Echo, Steps, Own))}
     tasks = Tasks(platform.database, platform.clock, agents, fetcher=platform.fetcher, push_private=True)
     assert tasks.deliveries is not None
-    for dialect, codec in push_codecs("http://localhost").items():
-        tasks.deliveries.register(dialect, codec)
+    register_words(tasks.deliveries, "http://localhost")
     await tasks.open()
     try:
         yield Hall(platform, tasks, agents)

@@ -44,6 +44,8 @@ async def test_the_card_has_what_every_reader_requires(wire: Wire) -> None:
     assert card["capabilities"]["streaming"] is True
     assert all(skill["tags"] for skill in card["skills"])
     assert card["authSchemes"] == [{"scheme": "none"}]
+    assert "application/json" in card["defaultInputModes"]
+    assert (await get(wire, "/agents/echo").json())["defaultInputModes"][-1] == "*/*"
 
 
 @pytest.mark.parametrize(
@@ -131,6 +133,18 @@ async def test_behind_a_login_the_card_is_public_and_says_how_to_come_in(
     assert key["apiKeySecurityScheme"] == {"location": "header", "name": "X-Api-Key"}
     assert card["security"] == [{"apiKey": []}, {"bearer": []}]
     assert (await get(wire, "/.well-known/jwks.json").head()).status == 200
+
+
+async def test_the_extended_card_is_for_those_who_are_let_in(closed: tuple[App, Wire, dict[str, str]]) -> None:
+    _, wire, keys = closed
+    assert (await get(wire).json())["capabilities"]["extendedAgentCard"] is True
+    for method in ("GetExtendedAgentCard", "agent/getAuthenticatedExtendedCard"):
+        card = await wire.call(method, {}, "/agents/own", x_api_key=keys["reader"])
+        assert {"own/double", "own/broken"} <= {skill["id"] for skill in card["skills"]}
+        assert card["tags"] == ["may:read"]
+        assert len(card["signatures"]) == 2
+    same = await wire.rest("GET", "/agents/own/extendedAgentCard", x_api_key=keys["writer"]).json()
+    assert same["tags"] == ["may:read", "may:write"]
 
 
 async def test_without_credentials_nothing_else_answers(closed: tuple[App, Wire, dict[str, str]]) -> None:

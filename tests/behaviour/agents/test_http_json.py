@@ -59,9 +59,12 @@ async def test_push_configs_are_resources_of_the_task(wire: Wire) -> None:
     assert (await wire.rest("GET", f"{path}/mine").head()).status == 404
 
 
-async def test_the_extended_card_is_for_those_who_are_let_in(wire: Wire) -> None:
-    card = await ok(wire, "GET", "/agents/own/extendedAgentCard")
-    assert {"own/double", "own/broken"} <= {skill["id"] for skill in card["skills"]}
+async def test_where_everybody_is_let_in_there_is_no_extended_card(wire: Wire) -> None:
+    refused = wire.rest("GET", f"{BASE}/extendedAgentCard")
+    assert (await refused.json())["error"]["details"][0]["reason"] == "EXTENDED_AGENT_CARD_NOT_CONFIGURED"
+    assert refused.status == 400
+    for method in ("GetExtendedAgentCard", "agent/getAuthenticatedExtendedCard"):
+        assert (await wire.refused(method, {}))["code"] == -32007
 
 
 async def test_a_tenant_stands_before_the_path(wire: Wire) -> None:

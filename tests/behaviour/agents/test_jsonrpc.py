@@ -188,6 +188,26 @@ async def test_a_wrong_kind_of_body_is_refused_as_such(wire: Wire) -> None:
     assert (await wire.call("SendMessage", v10("m"), content_type="application/a2a+json; charset=utf-8"))["task"]
 
 
+async def test_content_of_a_type_the_agent_does_not_take_is_refused(wire: Wire) -> None:
+    odd = {"messageId": "m", "role": "ROLE_USER", "parts": [{"raw": "dGNr", "mediaType": "application/x-odd"}]}
+    error = await wire.refused("SendMessage", {"message": odd})
+    assert (error["code"], error["data"][0]["reason"]) == (-32005, "CONTENT_TYPE_NOT_SUPPORTED")
+    assert await wire.call("SendMessage", {"message": odd}, "/agents/echo")
+    fine = {**odd, "parts": [{"raw": "dGNr", "mediaType": "text/plain; charset=utf-8"}]}
+    assert await wire.call("SendMessage", {"message": fine})
+    theirs = {"role": "user", "parts": [{"url": "https://x.example/", "mediaType": "application/x-odd"}]}
+    assert (await wire.refused("tasks/send", {"message": theirs}))["code"] == -32602
+
+
+async def test_a_task_of_the_older_suite_can_be_continued_and_canceled(wire: Wire) -> None:
+    task = await wire.call("message/send", v03("any"))
+    assert task["status"]["state"] == "input-required"
+    done = await wire.call("message/send", v03("other", taskId=task["id"]))
+    assert (done["id"], done["status"]["state"]) == (task["id"], "completed")
+    task = await wire.call("message/send", v03("any"))
+    assert (await wire.call("tasks/cancel", {"id": task["id"]}))["status"]["state"] == "canceled"
+
+
 async def test_versions_are_negotiated(wire: Wire) -> None:
     error = await wire.refused("SendMessage", v10("m"), a2a_version="99.0")
     assert error["code"] == -32009

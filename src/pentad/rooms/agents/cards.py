@@ -11,15 +11,16 @@ from typing import Any, Final
 
 import msgspec
 
-from pentad.kernel.clock import iso
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.agents.contract import Hosted
+from pentad.rooms.agents.dialects.errors import Fault
 from pentad.rooms.agents.signing import CardSigner
 
 CARD_PATH: Final = "/.well-known/agent-card.json"
 KEYS_PATH: Final = "/.well-known/jwks.json"
 MAX_AGE: Final = 300
-_MODES: Final = ["text/plain", "application/json"]
+_ANY_MODE: Final = ("text/plain", "application/json", "*/*")
+_MADE_MODES: Final = ("text/plain", "application/json")
 _KEY: Final = {"location": "header", "name": "X-Api-Key"}
 _SCHEMES: Final = {
     "apiKey": {"type": "apiKey", "in": "header", "name": "X-Api-Key", "apiKeySecurityScheme": _KEY},
@@ -56,7 +57,8 @@ class Cards:
         extensions: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self.signer = signer
-        self._protected = protected
+        self.has_extended = protected
+        """Whether there is more to know for those who show credentials; where nobody has to, there is not."""
         self._started = float(int(started))
         self._provider = provider or {}
         self._extensions = extensions
@@ -78,6 +80,8 @@ class Cards:
 
     def extended(self, agent: Hosted, site: str, caller: Principal) -> dict[str, Any]:
         """What those who are let in may know besides: the methods of its own, and what the caller may do here."""
+        if not self.has_extended:
+            raise Fault("no-extended-card", "There is no extended card: everybody is let in here, and knows it all.")
         card = self._card(agent, site)
         for name in agent.methods:
             skill = {"id": name, "name": name, "description": f"The method {name}, called by its name."}
@@ -107,16 +111,16 @@ class Cards:
             "version": agent.version,
             "url": url,
             "protocolVersion": "0.3.0",
+            "protocolVersions": ["1.0", "0.3"],
             "preferredTransport": "JSONRPC",
             "additionalInterfaces": [{"url": url, "transport": "JSONRPC"}],
             "supportedInterfaces": _interfaces(url),
             "provider": {"name": organization, "organization": organization, "url": self._provider.get("url", site)},
             "capabilities": self._capabilities(agent),
-            "defaultInputModes": _MODES,
-            "defaultOutputModes": _MODES,
+            "defaultInputModes": list(input_modes(agent) or _ANY_MODE),
+            "defaultOutputModes": list(getattr(agent.agent, "output_modes", ()) or _MADE_MODES),
             "skills": _skills(agent, title, description),
-            "supportsAuthenticatedExtendedCard": True,
-            "lastUpdated": iso(self._started),
+            "supportsAuthenticatedExtendedCard": self.has_extended,
             **self._access(),
         }
         if agent.tags:
@@ -131,14 +135,14 @@ class Cards:
             "supportsPushNotifications": True,
             "streaming": True,
             "pushNotifications": True,
-            "extendedAgentCard": True,
+            "extendedAgentCard": self.has_extended,
         }
         if declared := self.extensions_of(agent):
             found["extensions"] = [_declared(one) for one in declared]
         return found
 
     def _access(self) -> dict[str, Any]:
-        if not self._protected:
+        if not self.has_extended:
             return {"authSchemes": [{"scheme": "none"}]}
         return {
             "authSchemes": _AUTH,
@@ -146,6 +150,17 @@ class Cards:
             "security": [{name: []} for name in _SCHEMES],
             "securityRequirements": [{"schemes": {name: {}}} for name in _SCHEMES],
         }
+
+
+def input_modes(agent: Hosted) -> Sequence[str]:
+    """The types of content an agent says it takes; none where it takes any."""
+    return getattr(agent.agent, "input_modes", ())
+
+
+def takes(modes: Sequence[str], media_type: str) -> bool:
+    """Whether a type is one of these; `text/*` and `*/*` are many."""
+    plain = media_type.partition(";")[0].strip().lower()
+    return any(mode in (plain, "*/*", f"{plain.partition('/')[0]}/*") for mode in modes)
 
 
 def _interfaces(url: str) -> list[dict[str, str]]:

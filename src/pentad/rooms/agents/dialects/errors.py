@@ -86,7 +86,7 @@ _A2A: Final[Mapping[Kind, _A2a]] = {
 _AGENTVAULT: Final[Mapping[Kind, int]] = {
     "parse": -32700,
     "invalid-request": -32600,
-    "content-type": -32600,
+    "content-type": -32602,
     "method-not-found": -32601,
     "invalid-params": -32602,
     "internal": -32603,

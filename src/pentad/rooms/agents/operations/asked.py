@@ -8,6 +8,7 @@ import msgspec
 
 from pentad.kernel.principal import Action, Principal
 from pentad.rooms.agents.agents.contract import Hosted
+from pentad.rooms.agents.cards import input_modes, takes
 from pentad.rooms.agents.dialects.errors import Fault, Violation
 from pentad.rooms.agents.dialects.reading import wrong
 from pentad.rooms.agents.tasks.engine import Tasks
@@ -91,7 +92,16 @@ class Engine:
 
     def __init__(self, tasks: Tasks, accept: Accept = as_it_is) -> None:
         self.tasks = tasks
-        self.accept = accept
+        self._accept = accept
+
+    async def accept(self, asked: Asked, message: Message, dialect: Dialect) -> Message:
+        """The message as it is to be kept; a Fault for content of a type the agent does not take."""
+        if modes := input_modes(asked.agent):
+            for part in message.parts:
+                if part.media_type is not None and not takes(modes, part.media_type):
+                    wanted = ", ".join(modes)
+                    raise Fault("content-type", f"This agent does not take {part.media_type[:80]}; it takes {wanted}.")
+        return await self._accept(asked, message, dialect)
 
     async def subscribed(self, asked: Asked, task_id: str, dialect: Dialect) -> Stream:
         """The task as it is and what comes; or the rest after an event. Nothing comes of a task that is over."""
