@@ -28,6 +28,9 @@ T = TypeVar("T")
 ROOMS: Final = ("directory", "registers", "agents", "avatars", "metrics")
 """The rooms Pentad itself has."""
 
+PLATFORM_VARIABLES: Final = ("PENTAD_ANYPOINT_",)
+"""How variables begin that belong to the metrics room though they are named after the platform they lead to."""
+
 DATABASE_SCHEMES: Final = ("sqlite", "postgresql", "postgres")
 MOST_PORTS: Final = 65_535
 _PASSWORD_PARAMETER: Final = re.compile(r"(?i)([?&](?:ssl)?password=)[^&#]*")
@@ -157,13 +160,22 @@ class Settings:
 
     def room(self, name: str) -> dict[str, Any]:
         """A room's own settings: the table `[rooms.<name>]`, overlaid with `PENTAD_<NAME>_*` (values as text); for the
-        agents room also which agents to host."""
+        agents room also which agents to host, for the metrics room `PENTAD_ANYPOINT_*` as `anypoint_*`."""
         prefix = f"PENTAD_{name.upper().replace('-', '_')}_"
         overlay = {
             key.removeprefix(prefix).lower(): text for key, text in self.environment.items() if key.startswith(prefix)
         }
         hosted = {"agent": self.agent} if name == "agents" and self.agent else {}
-        return {**self.room_tables.get(name, {}), **overlay, **hosted}
+        platforms = self._platforms() if name == "metrics" else {}
+        return {**self.room_tables.get(name, {}), **platforms, **overlay, **hosted}
+
+    def _platforms(self) -> dict[str, str]:
+        """What names a platform the metrics room reads, from the variables named after the platform."""
+        return {
+            name.removeprefix("PENTAD_").lower(): text
+            for name, text in self.environment.items()
+            if name.startswith(PLATFORM_VARIABLES)
+        }
 
     def model_folders(self) -> tuple[Path, ...]:
         """Where models are looked for; a pull writes to the first."""

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.names import did_you_mean, nearest
 from pentad.settings.catalogue import catalogue
-from pentad.settings.model import ROOMS, Origin, Settings, checked, user_data_folder
+from pentad.settings.model import PLATFORM_VARIABLES, ROOMS, Origin, Settings, checked, user_data_folder
 from pentad.settings.originals import adopted
 from pentad.settings.values import WrongKindError, convert
 
@@ -176,6 +176,9 @@ def _add_environment(layers: _Layers, variables: Mapping[str, str]) -> None:
 
 def _add_room_variable(layers: _Layers, name: str, origin: Origin) -> bool:
     """Whether the variable is a room's; where it came from is kept, its text is read by `Settings.room`."""
+    if name.startswith(PLATFORM_VARIABLES):
+        layers.origins[f"rooms.metrics.{name.removeprefix('PENTAD_').lower()}"] = origin
+        return True
     for room in (*ROOMS, *layers.tables):
         prefix = f"PENTAD_{room.upper().replace('-', '_')}_"
         if name.startswith(prefix):

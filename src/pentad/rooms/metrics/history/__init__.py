@@ -1,0 +1,1 @@
+"""What was measured: samples, roll-ups, changes, alerts and forecasts."""
