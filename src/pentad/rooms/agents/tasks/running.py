@@ -82,12 +82,18 @@ class Run:
         self._inbox: deque[Message] = deque()
         self._arrived = asyncio.Event()
         self._flushing: asyncio.Task[None] | None = None
-        self._looking: asyncio.Task[None] | None = None
+        self._looking: set[asyncio.Task[None]] = set()
         self.turn = Turn(self, message, caller, resumed=resumed)
 
-    def start(self) -> None:
-        """Begin; the agent takes its first step when the event loop comes round."""
+    async def first_step(self) -> None:
+        """Begin, and let the agent go as far as it can without waiting; whoever gives up meanwhile stops it."""
         self.handle = asyncio.get_running_loop().create_task(self._execute())
+        try:
+            await asyncio.sleep(0)  # what was scheduled before us runs before us
+        except asyncio.CancelledError:
+            if not self.stored:
+                self.abandon()
+            raise
 
     def stored_soon(self) -> list[Encoded]:
         """What was said until now, as the task is about to be stored; what comes meanwhile is written afterwards."""
@@ -129,7 +135,9 @@ class Run:
 
     def look(self) -> None:
         """Read from the log what others have appended."""
-        self._looking = asyncio.get_running_loop().create_task(self._catch_up())
+        looking = asyncio.get_running_loop().create_task(self._catch_up())
+        self._looking.add(looking)
+        looking.add_done_callback(self._looking.discard)
 
     # What a turn asks for
 
@@ -254,6 +262,10 @@ class Run:
                 if not await self._write(batch, last=self.done or self.state in TERMINAL):
                     self.outbox = []
                     self.stop()
+        except Exception:  # noqa: BLE001  the run cannot go on; its lease runs out and the task is taken over
+            _log.exception("What the agent %s said could not be kept.", self.hosted.name)
+            self.outbox = []
+            self.stop()
         finally:
             self._flushing = None
 

@@ -4,7 +4,6 @@ The hot path is an agent that answers at once: it takes its first step before an
 its events are one transaction. Everything else is stored at that first pause, under a lease, and goes on from there.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -82,12 +81,7 @@ class Sending:
         message = _stamped(message, task)
         first = self._checked(message)
         run = self._run(hosted, task, message, caller)
-        run.start()
-        try:
-            await asyncio.sleep(0)
-        except asyncio.CancelledError:
-            run.abandon()
-            raise
+        await run.first_step()
         if run.reply is not None:
             return msgspec.structs.replace(run.reply, task_id=None)
         if run.done:
@@ -130,8 +124,7 @@ class Sending:
         """Start the run of a task that is in the store already, and held by this process."""
         run.stored, run.seen = True, seen
         self._keeping.runs[run.task.id] = run
-        run.start()
-        await asyncio.sleep(0)
+        await run.first_step()
         if not run.done and run.state not in RESTING and run.state != "working":
             run.emit(StatusEvent("working"))
 
