@@ -1,10 +1,12 @@
 """A property that a caller may not read stays unknown to it, whatever it writes: no copy, comparison or guess tells."""
 
+import io
+import zipfile
 from typing import Any
 
 import pytest
 
-from pentad.kernel.errors import Forbidden, InvalidInput
+from pentad.kernel.errors import Conflict, Forbidden, InvalidInput
 from pentad.rooms.registers.models import Operation, Pair
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.making import pair_of
@@ -91,3 +93,33 @@ async def test_a_hidden_property_is_no_key_of_an_upsert(registers: Registers, gu
     assert (outcome.error["message"], outcome.error["hint"]) == (
         "'salary' is no key.", "Name properties of the schema: name, note.",
     )  # fmt: skip
+
+
+async def test_a_value_that_is_taken_does_not_tell_whose_it_is(registers: Registers):
+    secret = {"type": "string", "unique": True, "authorization": {"read": ["admin"]}}
+    open_too = {"type": "string", "unique": True}
+    pair = await pair_of(registers, "badge", {"pin": secret, "code": open_too})
+    made = await registers.objects.create(ADMIN, pair, {"pin": "1234", "code": "A"})
+    with pytest.raises(Conflict) as refused:
+        await registers.objects.create(WRITER, pair, {"pin": "1234"})
+    assert made.uuid not in str(refused.value.as_json())
+    assert "is taken already" in refused.value.message
+    for caller, data in ((WRITER, {"code": "A"}), (ADMIN, {"pin": "1234"})):
+        with pytest.raises(Conflict, match=made.uuid):
+            await registers.objects.create(caller, pair, data)
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx", "jsonl"])
+async def test_a_file_has_no_column_that_the_reader_may_not_read(registers: Registers, kind: Any):
+    pair = await people(registers)
+    await registers.objects.create(ADMIN, pair, {"name": "Ada", "salary": 5000})
+    for caller, told in ((ADMIN, True), (WRITER, False)):
+        content = b"".join([part async for part in registers.transfer.export(caller, pair, kind)])
+        assert (b"salary" in _unpacked(content, kind)) is told
+
+
+def _unpacked(content: bytes, kind: str) -> bytes:
+    if kind != "xlsx":
+        return content
+    with zipfile.ZipFile(io.BytesIO(content)) as packed:
+        return b"".join(packed.read(name) for name in packed.namelist())

@@ -4,7 +4,7 @@ The unique indexes have the last word; this only looks first, for one row or for
 the rows of one batch the earlier one wins, as if they had come one after the other.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import Conflict
@@ -27,9 +27,13 @@ _TYPES: Final[dict[Kind, tuple[type, ...]]] = {
 
 
 def conflicts(
-    rows: Rows, dialect: Dialect, register: int, schema: int, keys: Sequence[UniqueKey], drafts: Sequence[Draft]
-) -> dict[int, Conflict]:
-    """The drafts (by position) whose values belong to another object already."""
+    rows: Rows, dialect: Dialect, register: int, schema: int, keys: Sequence[UniqueKey], drafts: Sequence[Draft],
+    hidden: Collection[str] = (),
+) -> dict[int, Conflict]:  # fmt: skip
+    """The drafts (by position) whose values belong to another object already.
+
+    By a property that is `hidden` from the writer that object is not named, or it would be found by its value.
+    """
     refused: dict[int, Conflict] = {}
     for key in keys:
         wanted = [_claim(key, draft.after.organisation, draft.after.data) for draft in drafts]
@@ -40,7 +44,7 @@ def conflicts(
             uuid = draft.after.uuid
             holder = holders.get(claim, uuid)
             if holder != uuid:
-                refused.setdefault(position, _taken(key, claim, holder))
+                refused.setdefault(position, _taken(key, claim, None if _is_hidden(key, hidden) else holder))
                 continue
             _release(holders, key, draft)
             holders[claim] = uuid
@@ -107,9 +111,19 @@ def _any_of(expressions: Sequence[str], count: int) -> str:
     return " OR ".join([f"({one})"] * count)
 
 
-def _taken(key: UniqueKey, claim: Claim, holder: str) -> Conflict:
+def _is_hidden(key: UniqueKey, hidden: Collection[str]) -> bool:
+    return any(path[0] in hidden for path in key.paths)
+
+
+def _taken(key: UniqueKey, claim: Claim, holder: str | None) -> Conflict:
     said = [text_of_key(value) if kind == "moment" else value for value, kind in zip(claim[1:], key.kinds, strict=True)]
     values = ", ".join(f"{name} = {value!r}" for name, value in zip(key.names, said, strict=True))
+    if holder is None:
+        return Conflict(
+            f"{values[:200]} is taken already, and must be unique.",
+            hint=f"Choose another {' and '.join(key.names)}.",
+            details={"rule": "unique", "properties": list(key.names)},
+        )
     return Conflict(
         f"{values[:200]} belongs to object {holder} already, and must be unique.",
         hint=f"Update that object, or choose another {' and '.join(key.names)}.",

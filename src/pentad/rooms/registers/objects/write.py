@@ -174,7 +174,8 @@ class ObjectWriter(ChangedObjects):
                 steps = self._passing(steps, integrity.broken(tx, pair.definition, _drafts(steps)))
             if keys:
                 register, schema = pair.register.id, pair.schema.id
-                taken = uniqueness.conflicts(tx, self._dialect, register, schema, keys, _drafts(steps))
+                hidden = self._access.hidden(task.caller, pair)
+                taken = uniqueness.conflicts(tx, self._dialect, register, schema, keys, _drafts(steps), hidden)
                 steps = self._passing(steps, taken)
             if backs is not None:
                 also = backs.of(task, _drafts(steps))

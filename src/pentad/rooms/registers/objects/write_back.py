@@ -234,9 +234,11 @@ class WriteBacks:
             else:
                 found.amended[other.place] = draft
         for (register, schema), some in made.items():
-            keys = self._definitions.facts(some[0][0].task.pair.definition).indexes.unique
+            task = some[0][0].task
+            keys = self._definitions.facts(task.pair.definition).indexes.unique
             written = [draft for _, draft in some]
-            taken = uniqueness.conflicts(self._rows, self._dialect, register, schema, keys, written)
+            hidden = self._access.hidden(task.caller, task.pair)
+            taken = uniqueness.conflicts(self._rows, self._dialect, register, schema, keys, written, hidden)
             for position, error in taken.items():
                 by = some[position][0].by
                 found.refused.update({place: _refusal(wish, error) for place, wish in by.items()})

@@ -5,7 +5,7 @@ those asked for), and the identity of each object in front; JSON has objects as 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pentad.kernel.errors import InvalidInput
@@ -47,7 +47,8 @@ class Exporter:
         if unknown := set(asked) - set(_ASKED):
             raise InvalidInput(f"An export takes no {min(unknown)!r}.", hint=f"It takes {', '.join(_ASKED)}.")
         query = {**asked, "limit": LARGEST_LIMIT, "count": False}
-        sheet = _Sheet(kind, pair, query_of(self._access, caller, pair, query).fields)
+        fields = query_of(self._access, caller, pair, query).fields
+        sheet = _Sheet(kind, pair, fields, self._access.hidden(caller, pair))
         while True:
             found = await self._objects.find(caller, pair, query_of(self._access, caller, pair, query))
             rows = [StoredObject(*row) for row in found.rows]
@@ -66,11 +67,14 @@ class Exporter:
 class _Sheet:
     """The writer of a format, and what it is given of each object."""
 
-    def __init__(self, kind: Format, pair: Pair, fields: Sequence[str] | None) -> None:
+    def __init__(
+        self, kind: Format, pair: Pair, fields: Sequence[str] | None, hidden: Collection[str] = frozenset()
+    ) -> None:
         self._columns: list[Column] | None = None
         self.fields = fields
         if kind in ("csv", "xlsx"):
-            self._columns = [column for column in columns_of(pair.definition.body) if _wanted(column, fields)]
+            known = [column for column in columns_of(pair.definition.body) if column.path[0] not in hidden]
+            self._columns = [column for column in known if _wanted(column, fields)]
             headers = [IDENTITY, VERSION, *(column.header for column in self._columns)]
         else:
             headers = []
