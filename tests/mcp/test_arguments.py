@@ -94,6 +94,16 @@ def test_a_quoted_integer_is_that_integer(number: int) -> None:
     assert repairs == [Repair("/count", str(number), number)]
 
 
+@pytest.mark.requirement("mcp:arguments:repaired")
+def test_a_whole_number_is_the_text_it_is_written_as() -> None:
+    value, repairs = leniently({"words": ["a", 10201]})
+    assert value.words == ["a", "10201"]
+    assert repairs == [Repair("/words/1", 10201, "10201")]
+    for odd in (True, 1.5, None, [1]):
+        with pytest.raises(InvalidInput):
+            leniently({"words": [odd]})
+
+
 @given(st.text(max_size=30).filter(lambda text: not text.lstrip().startswith("[")))
 @pytest.mark.requirement("mcp:arguments:repaired")
 def test_a_lone_string_becomes_a_list_of_it(text: str) -> None:

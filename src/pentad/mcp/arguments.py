@@ -1,8 +1,8 @@
 """From raw argument bytes to a tool's model: strict first, then a narrow repair of the slips models make.
 
-Repaired are a quoted number or boolean, a lone value where a list is wanted, and JSON text where a list or object is
-wanted. Every repair is reported to the caller; anything else is refused with what was wrong, where, and the valid
-names.
+Repaired are a quoted number or boolean, a whole number where a text is wanted, a lone value where a list is wanted, and
+JSON text where a list or object is wanted. Every repair is reported to the caller; anything else is refused with what
+was wrong, where, and the valid names.
 """
 
 import re
@@ -191,7 +191,12 @@ def _parsed(text: str) -> Any:
         return None
 
 
+def _as_text(value: Any) -> str | None:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
 _MENDERS: Final[dict[str, Callable[[Any], Any]]] = {
+    "string_type": _as_text,
     "int_type": _as_integer,
     "int_from_float": _as_integer,
     "float_type": _as_number,

@@ -83,6 +83,7 @@ async def test_an_id_is_looked_for_by_what_it_means_in_its_own_version(quick: Do
     entry = (await quick.ask("directory_migrate", reference=old, to_version="1.1.0"))["record"]["skills"][0]
     new = await quick.push({**sample("1.1.0"), "name": name, "skills": [entry]})
     plain = await quick.ask("agntcy_dir_search_local", names=[name], skill_ids=["10201"])
+    assert await quick.ask("agntcy_dir_search_local", names=[name], skill_ids=[10201]) == plain
     assert plain["record_cids"] == [old]
     meant = await quick.ask("agntcy_dir_search_local", names=[name], skill_ids=["10201"], id_version="1.0.0")
     assert set(meant["record_cids"]) == {old, new}
