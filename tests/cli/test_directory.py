@@ -140,7 +140,9 @@ def test_records_are_exported_migrated_and_compared(tmp_path: Path) -> None:
     directory(tmp_path, "import", card)
     assert json.loads(directory(tmp_path, "export", "Route planner", "--to", "a2a")) == CARD
     assert "A2A module not found" in directory(tmp_path, "export", "-", "--to", "a2a", stdin=_bare(), code=1)
+    assert "Unsupported target format" in directory(tmp_path, "export", card, "--to", "a3a", code=2)
     old = saved(tmp_path, "old.json", sample("0.7.0"))
+    assert "'9.9.9' is not one of" in directory(tmp_path, "migrate", old, "--to", "9.9.9", code=2)
     assert directory(tmp_path, "migrate", old, "--to", "1.1.0", "--out", "new.json") == ""
     assert directory(tmp_path, "validate", "new.json") == ""
     cid = directory(tmp_path, "migrate", old, "--to", "1.1.0", "--push").strip()

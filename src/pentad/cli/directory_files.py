@@ -11,7 +11,7 @@ import click
 from pentad.cli.directory_room import indented, out_option, read, record_given, tell, with_schemas, within, write
 from pentad.cli.options import json_option, store_options
 from pentad.cli.output import ExitCode, print_error, print_json, print_text, say, warn
-from pentad.kernel.errors import PentadError
+from pentad.kernel.errors import InvalidInput, PentadError
 
 if TYPE_CHECKING:
     from pentad.rooms.directory.oasf.findings import Report
@@ -185,8 +185,13 @@ def export(record: str, form: str, out: Path | None, settings: "Settings") -> No
     """Write RECORD (a file, -, a CID or name:version) in another format; what that has no place for is told."""
     from pentad.rooms.directory.translate.formats import export_format, export_record
 
+    try:
+        wanted = export_format(form)
+    except InvalidInput as error:
+        raise click.BadParameter(error.sentence(), param_hint="--to") from None
+
     async def work(directory: "Directory") -> Any:
-        return export_record(export_format(form), await record_given(directory, record))
+        return export_record(wanted, await record_given(directory, record))
 
     text, losses = within(settings, work)
     write(text, out)
@@ -205,8 +210,12 @@ def migrate(
     record: str, version: str, store: bool, as_json: bool, out: Path | None, settings: "Settings"
 ) -> int:  # fmt: skip
     """Translate RECORD (a file, -, a CID or name:version) to another OASF version; what became of what is told."""
+    from pentad.rooms.directory.oasf.versions import EMBEDDED
     from pentad.rooms.directory.translate.migration import Migrated
     from pentad.rooms.directory.translate.migration import migrate as migrated
+
+    if version not in EMBEDDED:
+        raise click.BadParameter(f"{version!r} is not one of {', '.join(EMBEDDED)}.", param_hint="--to")
 
     async def work(directory: "Directory") -> tuple[Migrated, str | None]:
         from pentad.kernel.principal import LOCAL

@@ -41,6 +41,7 @@ REPAIRS: list[tuple[str, Change]] = [
     ("1.0.0", renamed("description", "desciption")),
     ("1.0.0", renamed("created_at", "createdAt")),
     ("1.0.0", renamed("authors", "Authors")),
+    ("1.0.0", renamed("authors", "authros")),
     ("1.0.0", drop("skills", 0, "id")),
     ("1.0.0", drop("skills", 0, "name")),
     ("1.0.0", drop("modules", 0, "name")),

@@ -180,12 +180,14 @@ def _missing_in_record(requirement: str, name: str) -> Finding:
 
 
 def unknown(name: str, shape: Shape, rules: Rules, holder: Mapping[str, Any], place: Place, out: Report) -> None:
-    """An attribute the object does not have. It is surely a misspelling when its value fits the name it is near to."""
+    """An attribute the object does not have. It is surely a misspelling when its value fits the name it is near to, and
+    it is very near, or near no other.
+    """
     if out.is_full():
         return
     near, sure = misspelled(name[:100], [n for n in rules if n not in holder]) if out.may_search() else ([], False)
     patch: Patch = []
-    if sure and fits_rule(rules[near[0]], holder[name], near[0]):
+    if (sure or len(near) == 1) and fits_rule(rules[near[0]], holder[name], near[0]):
         patch = [{"op": "move", "from": pointer((place, name)), "path": pointer((place, near[0]))}]
     message = f'Unknown attribute "{shown(name)}"; it is not defined in {_named(shape)}.'
     out.error(
