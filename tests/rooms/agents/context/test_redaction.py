@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pentad.kernel.errors import Forbidden, LimitExceeded
 from pentad.rooms.agents.context.redaction import KEEPING, Policy, Rule, clean_text, redacted
-from pentad.rooms.agents.context.secrets import found_in, is_telling
+from pentad.rooms.agents.context.secrets import found_in, is_telling, may_hold
 
 CANARY = "c4n4ry"  # in every planted secret, and nowhere else
 SECRETS = {
@@ -192,3 +192,16 @@ def test_endless_nesting_is_refused():
 def test_a_text_made_to_be_slow_is_not(piece: str):
     """A bound on steps, not on time: the text is long enough that anything quadratic would not end."""
     found_in(piece * (400_000 // len(piece)))
+
+
+@given(st.dictionaries(words | secret_texts, trees, max_size=3))
+def test_what_is_not_looked_through_holds_nothing(value: dict[str, Any]):
+    assert may_hold(json.dumps(value, ensure_ascii=False)) or not leaks(value)
+
+
+def test_every_telling_name_is_looked_through():
+    telling = ("password", "pwd", "apiKey", "X-Auth", "otp", "pin", "cvc", "ssn", "cardNumber", "IBAN", "seedPhrase",
+               "sessionId", "cookies", "mnemonic", "bearer", "credentials", "token", "clientSecret")  # fmt: skip
+    for name in telling:
+        assert is_telling(name)
+        assert may_hold(json.dumps({name: "x"}))

@@ -1,6 +1,7 @@
 """Holds a whole context to its level: its shape first, then each item to the rules, then all of it to the limits."""
 
-from typing import Any, cast
+import re
+from typing import Any, Final, cast
 
 from pentad.kernel.jcs import EXACT
 from pentad.rooms.agents.context import rules
@@ -8,6 +9,8 @@ from pentad.rooms.agents.context.findings import Issues, Level
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.shape import EXTRA_MEMBERS, shape
 from pentad.rooms.agents.context.walking import depth_of, exact_json, path_of, values
+
+_LONG_NUMBER: Final = re.compile(rb"\d{16}")
 
 
 def checked(
@@ -27,12 +30,14 @@ def checked(
             item |= {key: source[key] for key in EXTRA_MEMBERS if key in source}
     if not items:
         issues.add("empty-context", (), "The context has no items.", "Leave it out.")
-    if not _within(items, limits, issues):
+    texts = _within(items, limits, issues)
+    if texts is None:
         return shaped, issues  # deeper or larger than anything below should have to look at
     partial = _is_patch(given.get("turn"))
     for name, item in items.items():
         _check_item(name, item, limits, now, issues, partial=partial)
-    _check_numbers(items, issues)
+    if any(_LONG_NUMBER.search(text) for text in texts):
+        _check_numbers(items, issues)
     _check_ids(items, issues)
     root = {key: given[key] for key in ("integrity", "turn") if key in given}
     return {**shaped, **root}, issues
@@ -56,22 +61,23 @@ def _check_item(
     rules.check_extras(item, path, issues, now)
 
 
-def _within(items: dict[str, dict[str, Any]], limits: ContextLimits, issues: Issues) -> bool:
-    """Whether the context keeps the limits; the depth of an item's content counts from the content."""
+def _within(items: dict[str, dict[str, Any]], limits: ContextLimits, issues: Issues) -> list[bytes] | None:
+    """The items as JSON, None if they are too many or too deep; the depth of a content counts from the content."""
     if len(items) > limits.items:
         message = f"The context has {len(items)} items; the most are {limits.items}."
         issues.add("too-many-items", ("items",), message, "Send fewer, or several in one.")
-    deep = False
+    texts: list[bytes] = []
     for name, item in items.items():
-        if any(depth_of(item.get(member)) > limits.depth for member in ("content", "metadata")):
-            deep = True
+        if (text := _shallow(item, limits.depth)) is None:
             message = f"The item is nested deeper than {limits.depth} levels."
             issues.add("too-deep", ("items", name), message, "Flatten it.")
-    if deep:
-        return False
+        else:
+            texts.append(text)
+    if len(texts) < len(items):
+        return None
     total = 2
-    for name, item in items.items():
-        size = len(exact_json(item))
+    for (name, _), text in zip(items.items(), texts, strict=True):
+        size = len(text)
         total += size + len(name.encode("utf-8", "replace")) + 4
         if size > limits.item_bytes:
             message = f"The item has {size} bytes; the most are {limits.item_bytes}."
@@ -79,7 +85,18 @@ def _within(items: dict[str, dict[str, Any]], limits: ContextLimits, issues: Iss
     if total > limits.total_bytes:
         message = f"The items have {total} bytes together; the most are {limits.total_bytes}."
         issues.add("too-large", ("items",), message, "Keep the largest elsewhere and send a `ref`.")
-    return len(items) <= limits.items
+    return texts if len(items) <= limits.items else None
+
+
+def _shallow(item: dict[str, Any], depth: int) -> bytes | None:
+    """The item as JSON, None if its content or metadata is deeper. Few brackets cannot be deep, wherever they are."""
+    try:
+        text = exact_json(item)
+    except RecursionError:
+        return None
+    if text.count(b"{") + text.count(b"[") <= depth:
+        return text
+    return text if all(depth_of(item.get(member)) <= depth for member in ("content", "metadata")) else None
 
 
 def _check_numbers(items: dict[str, dict[str, Any]], issues: Issues) -> None:

@@ -15,8 +15,8 @@ from msgspec import Struct
 from pentad.kernel.errors import Forbidden, LimitExceeded
 from pentad.kernel.schema import pointer
 from pentad.rooms.agents.context.findings import Path
-from pentad.rooms.agents.context.secrets import found_in, is_telling
-from pentad.rooms.agents.context.walking import depth_of
+from pentad.rooms.agents.context.secrets import found_in, is_telling, may_hold
+from pentad.rooms.agents.context.walking import depth_of, exact_json
 
 Action = Literal["allow", "mask", "deny"]
 Sensitivity = Literal["public", "internal", "confidential", "secret"]
@@ -85,7 +85,7 @@ def redacted(items: Mapping[str, Any], target: str = STORE, policy: Policy | Non
         path = ("items", clean)
         what, action = _item_rule(item, target, rule)
         if action == "allow":
-            shown[clean] = cleaner.value(item, path)
+            shown[clean] = cleaner.value(item, path) if _may_hold(item) else item
         else:
             cleaner.note(path, what, action)
             shown[clean] = {"mediaType": "text/plain", "content": f"[redacted:{what}]", "metadata": {"kind": "text"}}
@@ -111,6 +111,10 @@ def secret_places(items: Mapping[str, Any]) -> list[Masked]:
     for name, item in items.items():
         cleaner.value(item, ("items", cleaner.key(name, ("items",))))
     return cleaner.report
+
+
+def _may_hold(item: Any) -> bool:
+    return may_hold(exact_json(item).decode())
 
 
 def _item_rule(item: Any, target: str, rule: Rule) -> tuple[str, Action]:
@@ -153,8 +157,8 @@ class _Cleaner:
             case bool() | None:
                 return value
             case int() | float():
-                # A card number may come as a number.
-                found = found_in(str(value))
+                # A card number may come as a number; it has 13 digits at least.
+                found = found_in(str(value)) if abs(value) >= 10**12 else []
                 return self._mask(path, found[0][0], value) if found else value
             case _:
                 return value
