@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import gc
 import socket
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -20,6 +21,9 @@ Announce = Callable[[App], None]
 
 _GARBAGE: Final = (20_000, 20, 50)
 """When garbage is looked for: a request may well make some ten thousand objects that are all needed until its end."""
+_TURN_SECONDS: Final = 0.0005
+"""How long a thread that computes keeps others waiting for the interpreter. The writer asks for it back a dozen times
+in a unit of work; with the usual ten times as much it stands still whenever the event loop is busy."""
 
 
 def run_server(settings: Settings, listener: socket.socket, *, prepare: Prepare, announce: Announce) -> None:
@@ -36,6 +40,7 @@ async def _run(settings: Settings, listener: socket.socket, prepare: Prepare, an
     async with open_app(settings) as app:
         await prepare(app)
         async with own_servers(app):
+            sys.setswitchinterval(_TURN_SECONDS)
             gc.set_threshold(*_GARBAGE)
             gc.freeze()  # what is there now stays: it need not be looked through again and again
             await serve(
