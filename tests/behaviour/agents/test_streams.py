@@ -2,12 +2,21 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import pytest
 
+from pentad.app import open_app
+from pentad.kernel.errors import Unavailable
+from pentad.kernel.principal import LOCAL, Principal
+from pentad.platform import Admitted
 from pentad.rooms.agents import streaming
+from pentad.rooms.agents.dialects.errors import rpc_error
+from pentad.rooms.agents.dialects.sse import A2aVoice, Told
+from pentad.rooms.agents.operations.asked import Stream
+from pentad.rooms.agents.tasks.model import Event, StatusEvent, Task
+from pentad.settings.model import Settings
 from tests.behaviour.agents.conftest import Wire, frames_of
 from tests.behaviour.agents.hall import Steps
 from tests.behaviour.agents.test_jsonrpc import av, v03, v10
@@ -208,3 +217,61 @@ async def test_streams_do_not_count_as_calls_in_flight(wire: Wire) -> None:
     for stream in streams:
         assert b"COMPLETED" in await stream.body()
     assert wire.front._in_flight == before
+
+
+async def test_a_stream_ends_with_the_credentials_it_was_opened_with(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streaming, "HEARTBEAT_SECONDS", 0.01)
+    settings = Settings(data=tmp_path_factory.mktemp("revoked"), rooms=("tests.behaviour.agents.hall:ROOM",))
+    async with open_app(settings) as app:
+        wire, key = Wire(app), await app.api_keys.create("one", scopes=["agents:*"])
+        Steps.more["revoked"] = asyncio.Queue()
+        made = await wire.call("tasks/send", av("revoked"), "/agents/steps", x_api_key=key.token)
+        answer = wire.ask("SubscribeToTask", made, "/agents/steps", x_api_key=key.token)
+        chunks = answer.chunks()
+        assert b'"task"' in await anext(chunks)
+        await app.api_keys.revoke(key.key.id)
+        async with asyncio.timeout(5):
+            assert all([chunk.startswith(b":") or not chunk async for chunk in chunks])
+
+
+class Voices:
+    """What the engine gives a follower before it fails."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    async def events(self) -> AsyncGenerator[Event | Task]:
+        yield Event(1, 0.0, StatusEvent("working"))
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (Unavailable("The store is away."), -32603, "The store is away."),
+        (RuntimeError("canary-33"), -32603, "incident"),
+    ],
+)
+async def test_what_goes_wrong_on_the_way_is_said_in_the_stream(error: Exception, code: int, said: str) -> None:
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def known() -> Principal:
+        return LOCAL
+
+    admitted = Admitted(LOCAL, {}, b"", lambda: None, known, None, asyncio.Event())
+    outlet = streaming.Outlet(admitted, receive, send, lambda fault: rpc_error(fault, "1.0"))
+    stream = Stream("t", "c", "1.0", Voices(error).events())
+    await outlet.stream(A2aVoice(Told(), "t", "c", "1.0", b"7"), stream, [])
+    told = frames_of(b"".join([message.get("body", b"") for message in sent]))
+    last = json.loads(told[-1]["data"])
+    assert (len(told), last["id"], last["error"]["code"]) == (2, 7, code)
+    assert said in last["error"]["message"]
+    assert "canary" not in told[-1]["data"]
