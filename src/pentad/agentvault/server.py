@@ -41,6 +41,8 @@ class BaseA2AAgent:
     tags: ClassVar[Sequence[str]] = ()
     restartable: ClassVar[bool] = False
     """Whether a turn may run again from its start when the process that ran it is gone."""
+    push_private: ClassVar[bool] = False
+    """Whether push notifications about its tasks may go to this machine and its network: for agents of test suites."""
 
     def __init__(self, agent_metadata: Mapping[str, Any] | None = None) -> None:
         self.agent_metadata: dict[str, Any] = dict(agent_metadata or {})

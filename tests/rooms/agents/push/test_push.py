@@ -4,6 +4,7 @@ import asyncio
 import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -11,13 +12,14 @@ import pytest
 
 from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFound
 from pentad.net.fetch import HttpFetcher
+from pentad.rooms.agents.agents.contract import hosted
 from pentad.rooms.agents.push.configs import MOST
 from pentad.rooms.agents.push.deliveries import MOST_ATTEMPTS, authorization, signature
 from pentad.rooms.agents.push.store import configs_of
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.model import Event, MessageEvent, PushConfig, StatusEvent, Task
 from tests.rooms.agents.push.receiving import Receiver, receiving
-from tests.rooms.agents.tasks.engines import ADA, TurnedClock, engine, send
+from tests.rooms.agents.tasks.engines import ADA, TurnedClock, engine, puppet, send
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
@@ -163,6 +165,16 @@ async def test_private_addresses_are_refused_unless_the_operator_opens_them(stor
         (found,) = await tasks._keeping.database.read(lambda rows: configs_of(rows, task.id))
         assert found.attempt == 1
         assert found.problem
+
+
+async def test_an_agent_of_a_test_suite_opens_private_addresses_for_its_own_tasks_only(stores: Stores) -> None:
+    agents = {"puppet": hosted(puppet), "suite": replace(hosted(puppet, "suite"), push_private=True)}
+    async with receiving() as receiver, pushing(stores, private=False, agents=agents) as tasks:
+        refused = await send(tasks, "hello", push=to(receiver))
+        await _failed(tasks, refused.id)
+        told = await send(tasks, "hello", agent="suite", push=to(receiver))
+        (one,) = await receiver.until(1)
+        assert one.headers["webhook-id"] == f"{told.id}.2"
 
 
 async def test_configurations_are_kept_shown_listed_replaced_and_deleted(stores: Stores) -> None:

@@ -34,6 +34,7 @@ class Hosted:
     skills: Sequence[Mapping[str, Any]] = ()
     tags: Sequence[str] = ()
     restartable: bool = False
+    push_private: bool = False
     accept: Callable[[str | None, Message], Awaitable[str]] | None = None
     cancel: Callable[[str], Awaitable[bool]] | None = None
     methods: Mapping[str, Callable[..., Awaitable[Any]]] = field(default_factory=dict[str, Any])
@@ -91,6 +92,7 @@ def _of_class(agent: BaseA2AAgent, name: str | None) -> Hosted:
         skills=kind.skills,
         tags=kind.tags,
         restartable=kind.restartable,
+        push_private=kind.push_private,
         accept=accept,
         cancel=cancel,
         methods=_methods(agent),

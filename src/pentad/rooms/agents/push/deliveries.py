@@ -17,6 +17,7 @@ import hashlib
 import hmac
 import logging
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from pentad.kernel.clock import Randomness, SystemRandomness
@@ -48,7 +49,8 @@ _log = logging.getLogger(__name__)
 
 
 class Deliveries:
-    """One process's share of the telling. `private` lets it reach this machine and its network, for tests."""
+    """One process's share of the telling. About tasks of the agents in `private` it may tell this machine and its
+    network; that is for tests."""
 
     def __init__(
         self,
@@ -56,7 +58,7 @@ class Deliveries:
         fetcher: Fetcher,
         key: bytes,
         *,
-        private: bool = False,
+        private: AbstractSet[str] = frozenset(),
         randomness: Randomness = _RANDOMNESS,
     ) -> None:
         self._keeping = keeping
@@ -162,7 +164,7 @@ class Deliveries:
         try:
             answer = await self._fetcher.fetch(
                 config.url, method="POST", headers=self._headers(config, message_id, stamp, body), body=body,
-                max_bytes=65_536, timeout=_SECONDS, trusted=self._private,
+                max_bytes=65_536, timeout=_SECONDS, trusted=task.agent in self._private,
             )  # fmt: skip
         except PentadError as error:
             return None, error.message

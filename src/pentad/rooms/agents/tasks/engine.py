@@ -47,9 +47,10 @@ class Tasks:
         self._sending = Sending(self._keeping, agents, limits)
         self._recovery = Recovery(self._keeping, self._sending, agents, limits)
         self.push = PushConfigs(self._keeping)
-        self.deliveries = (
-            None if fetcher is None else Deliveries(self._keeping, fetcher, push_key, private=push_private)
-        )
+        self.deliveries = None if fetcher is None else Deliveries(
+            self._keeping, fetcher, push_key,
+            private=agents.keys() if push_private else {name for name, one in agents.items() if one.push_private},
+        )  # fmt: skip
         """Sends push notifications, where there is a way out; dialects register their codecs with it."""
 
     async def open(self) -> None:

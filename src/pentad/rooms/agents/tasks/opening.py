@@ -24,18 +24,13 @@ async def open_tasks(
     tasks = Tasks(
         platform.database, platform.clock, agents, task_limits(platform.settings),
         contexts=contexts, fetcher=platform.fetcher, push_key=keys[0],
-        push_private=_is_on(platform.settings.get("push_private", False)) or _for_tests(agents),
+        push_private=_is_on(platform.settings.get("push_private", False)),
     )  # fmt: skip
     await tasks.open()
     try:
         yield tasks
     finally:
         await tasks.close()
-
-
-def _for_tests(agents: Mapping[str, Hosted]) -> bool:
-    """Whether an agent the operator hosts is one for tests, whose webhooks are on this machine."""
-    return any(getattr(one.agent, "push_private", False) for one in agents.values())
 
 
 def _is_on(value: Any) -> bool:
