@@ -1,9 +1,12 @@
 """The agent for the conformance suites does what each of their messages wants."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from pentad.app import open_app
+from pentad.settings.model import Settings
 from tests.behaviour.agents.conftest import Wire
 from tests.behaviour.agents.test_jsonrpc import v10
 
@@ -40,3 +43,24 @@ async def test_a_message_is_answered_by_the_beginning_of_its_id(
     assert (status["message"]["parts"][0]["text"] if "message" in status else None) == said
     made = task["artifacts"][0]["parts"] if "artifacts" in task else None
     assert made == parts
+
+
+async def test_the_suites_hear_of_tasks_on_this_machine(tmp_path_factory: pytest.TempPathFactory) -> None:
+    heard: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.put_nowait(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    data = tmp_path_factory.mktemp("suites")
+    settings = Settings(data=data, rooms=("agents",), agent=("tests.tck.agent:Agent",), auth="none")
+    async with await asyncio.start_server(hear, "127.0.0.1", 0) as server, open_app(settings) as app:
+        port = server.sockets[0].getsockname()[1]
+        config = {"url": f"http://127.0.0.1:{port}/hook", "authentication": {"scheme": "Bearer", "credentials": "t"}}
+        sent = {**v10("tck-complete-task"), "configuration": {"taskPushNotificationConfig": config}}
+        assert await Wire(app).call("SendMessage", sent, "/a2a", a2a_version="1.0")
+        head = await asyncio.wait_for(heard.get(), 10)
+    assert head.startswith(b"POST /hook ")
+    assert b"authorization: Bearer t" in head
