@@ -20,11 +20,12 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class ServerEvent:
-    """One event: its name ("message" where it has none), its data, and the last id that was given."""
+    """One event: its name ("message" where it has none), its data, the last id that was given, and if it was here."""
 
     name: str
     data: str
-    id: str
+    id: str = ""
+    has_id: bool = False
 
 
 class EventReader:
@@ -36,6 +37,7 @@ class EventReader:
         self._data: list[bytes] = []
         self._name = b""
         self._id = b""
+        self._has_id = False
         self._unended_bytes = 0
         self._data_bytes = 0
         self._after_return = False
@@ -79,15 +81,15 @@ class EventReader:
         elif field == b"event":
             self._name = value
         elif field == b"id" and b"\0" not in value:
-            self._id = value
+            self._id, self._has_id = value, True
         return None
 
     def _ended(self) -> ServerEvent | None:
-        data, name = self._data, self._name
-        self._data, self._data_bytes, self._name = [], 0, b""
+        data, name, has_id = self._data, self._name, self._has_id
+        self._data, self._data_bytes, self._name, self._has_id = [], 0, b"", False
         if not data:
             return None
-        return ServerEvent(_text(name) or "message", _text(b"\n".join(data)), _text(self._id))
+        return ServerEvent(_text(name) or "message", _text(b"\n".join(data)), _text(self._id), has_id)
 
 
 async def events(
