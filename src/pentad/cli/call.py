@@ -53,7 +53,7 @@ def call(
     for objects and lists; a repeated key adds to a list.
     """
     given = _file_arguments(file)
-    result = asyncio.run(_call(settings, tool, words, given, url, _authorization(url, token, user)))
+    result = asyncio.run(_call(settings, tool, words, given, url, authorization_of(url, token, user)))
     failed = bool(result.get("isError"))
     if as_json:
         print_json(result)
@@ -73,7 +73,7 @@ async def _call(
     url: str | None,
     authorization: str | None,
 ) -> dict[str, Any]:
-    async with _caller(settings, url, authorization) as caller:
+    async with caller_of(settings, url, authorization) as caller:
         tools = {entry["name"]: entry for entry in await caller.list_all("tools/list", "tools")}
         if tool not in tools:
             meant = did_you_mean(tool, tools) or "`pentad list tools` shows all of them."
@@ -83,7 +83,8 @@ async def _call(
 
 
 @asynccontextmanager
-async def _caller(settings: "Settings", url: str | None, authorization: str | None) -> AsyncGenerator[Caller]:
+async def caller_of(settings: "Settings", url: str | None, authorization: str | None) -> AsyncGenerator[Caller]:
+    """A conversation with the server at a URL, or without one with the rooms opened in this process."""
     if url is not None:
         from pentad.cli.remote import remote_server
 
@@ -100,7 +101,8 @@ async def _caller(settings: "Settings", url: str | None, authorization: str | No
             raise InvalidInput(error.message) from None
 
 
-def _authorization(url: str | None, token: str | None, user: str | None) -> str | None:
+def authorization_of(url: str | None, token: str | None, user: str | None) -> str | None:
+    """What to log in with; a password that is missing is asked for."""
     from pentad.cli.remote import authorization_header
 
     if url is None:

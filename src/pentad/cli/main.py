@@ -32,6 +32,7 @@ VERBS: Final = {
     "avatars": Verb(
         "pentad.cli.avatars:avatars", "Ingest documents, ask avatars, examine them, publish them, serve one."
     ),
+    "agents": Verb("pentad.cli.agents:agents", "Find agents, hand them tasks, follow and cancel tasks."),
     "registers": Verb("pentad.cli.registers:registers", "List registers; import and export objects."),
     "@avatar-sdk/mcp-server": Verb(
         "pentad.cli.avatars:serve",

@@ -11,17 +11,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from pentad.kernel.errors import (
-    Conflict,
-    DeadlineExceeded,
-    Forbidden,
-    InvalidInput,
-    LimitExceeded,
-    NotFound,
-    Overloaded,
-    PentadError,
-    Unavailable,
-)
+from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFound, PentadError, Unavailable
 from pentad.kernel.principal import Principal
 from pentad.kernel.trace import passed_on, request_mark
 from pentad.mcp.asking import MissingCapability, Question
@@ -29,6 +19,7 @@ from pentad.mcp.content import Contents
 from pentad.mcp.dispatcher import Dispatcher
 from pentad.mcp.messages import CallToolParams, ReadResourceParams, RequestId, RequestMeta, encode
 from pentad.mcp.revisions import NEWEST_LEGACY, Revision
+from pentad.mcp.tool_errors import error_from
 from pentad.mcp.wire_errors import FORBIDDEN, INVALID_PARAMS, OVERLOADED, RESOURCE_NOT_FOUND, ProtocolError
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
@@ -36,10 +27,6 @@ Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 _DEEPEST: Final = 8
 _depth: ContextVar[int] = ContextVar("calls_within", default=0)
-_BY_CODE: Final[dict[str, type[PentadError]]] = {
-    kind.code: kind
-    for kind in (Conflict, DeadlineExceeded, Forbidden, InvalidInput, LimitExceeded, NotFound, Unavailable)
-}
 _BY_NUMBER: Final[dict[int, type[PentadError]]] = {
     RESOURCE_NOT_FOUND: NotFound,
     FORBIDDEN: Forbidden,
@@ -128,10 +115,5 @@ class Within:
 
 def _as_kernel_error(refused: ProtocolError) -> PentadError:
     given: Any = refused.data
-    data = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
-    code = data.get("code")
-    if code == Overloaded.code:
-        return Overloaded(data["message"], hint=data.get("hint"))
-    if isinstance(code, str) and code in _BY_CODE:
-        return _BY_CODE[code](data["message"], hint=data.get("hint"), details=data.get("details"))
-    return _BY_NUMBER.get(refused.code, PentadError)(refused.message)
+    known = error_from(cast("dict[str, Any]", given)) if isinstance(given, dict) else None
+    return known or _BY_NUMBER.get(refused.code, PentadError)(refused.message)

@@ -50,7 +50,7 @@ async def _task_ids(typed: str, call: Call[Any], _others: Mapping[str, str]) -> 
 
 @resource("agents://cards/{+card}", name="agent card", mime_type=_JSON, complete={"card": _card_ids})
 async def card(card: str, call: Call[Agents]) -> str:
-    """The card of an agent, by its id or its readable id (`acme/weather`)."""
+    """The card of an agent, by its id, its readable id (`acme/weather`) or its name here."""
     return _text((await found_card(call.service, card)).card)
 
 
@@ -77,7 +77,10 @@ async def may_follow(service: Any, who: Principal, variables: Mapping[str, str],
 
 
 async def found_card(agents: Agents, wanted: str) -> Registered:
-    """A card by its id or readable id."""
+    """A card by its id or readable id, or by the name of an agent that runs here."""
+    for one in agents.host_cards():
+        if agents.hosted_name(one) == wanted:
+            return one
     if "/" in wanted:
         return await agents.registry.by_readable(wanted)
     return await agents.registry.get(wanted)

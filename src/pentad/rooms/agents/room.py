@@ -1,13 +1,16 @@
 """What the agents room offers. What only a server or the demo needs is imported when they ask for it."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pentad.platform import Admitted, Door, Room
 from pentad.rooms.agents.prompts import PROMPTS
 from pentad.rooms.agents.resources import GUARDS, RESOURCES, listing
 from pentad.rooms.agents.service import Agents, open_agents
 from pentad.rooms.agents.tools import TOOLS
+
+if TYPE_CHECKING:
+    from pentad.kernel.pages import Pages
 
 
 def doors(agents: Agents) -> Mapping[str, Door]:
@@ -30,6 +33,18 @@ def doors(agents: Agents) -> Mapping[str, Door]:
     return {**door.doors(), **registry_doors(agents.registry, register)}
 
 
+def pages() -> "Pages[Agents]":
+    from pentad.rooms.agents.pages import PAGES
+
+    return PAGES
+
+
+async def fill(agents: Agents) -> None:
+    from pentad.rooms.agents.demo import fill_demo
+
+    await fill_demo(agents)
+
+
 async def health(agents: Agents) -> Mapping[str, Any]:
     """Which agents run here."""
     return {"agents": len(agents.agents)}
@@ -50,5 +65,7 @@ ROOM = Room(
     guards=GUARDS,
     schema="pentad.rooms.agents.schema",
     doors=doors,
+    pages=pages,
     health=health,
+    demo=fill,
 )

@@ -76,6 +76,11 @@ class Agents:
             extensions=(declaration(self.intake.limits),),
         )
 
+    def host(self, agent: Hosted) -> None:
+        """Host one more agent from now on."""
+        self.agents.setdefault(agent.name, agent)
+        self.__dict__.pop("_host_cards", None)
+
     def host_cards(self) -> Sequence[Registered]:
         """The cards of the agents that run here."""
         return self._host_cards

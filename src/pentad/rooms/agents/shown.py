@@ -9,6 +9,7 @@ from msgspec import UNSET, to_builtins
 from pydantic import BaseModel, ConfigDict
 
 from pentad.kernel.clock import iso
+from pentad.rooms.agents.handing import Handed
 from pentad.rooms.agents.registry.store import Registered
 from pentad.rooms.agents.tasks.model import Artifact, ArtifactEvent, Body, Message, Part, StatusEvent, Task
 from pentad.rooms.agents.tasks.states import INTERRUPTED, TERMINAL
@@ -106,6 +107,13 @@ def shown_message(message: Message, agent: str, budget: int = DEFAULT_BUDGET) ->
     left = _Budget(budget)
     text = left.take(_text(message.parts))
     return ShownTask(context_id=message.context_id, agent=agent, state="completed", text=text, cut=_cut(left, None))
+
+
+def shown_handed(handed: Handed, budget: int = DEFAULT_BUDGET) -> ShownTask:
+    """What came of an errand."""
+    if isinstance(handed.result, Message):
+        return shown_message(handed.result, handed.agent, budget)
+    return shown_task(handed.result, handed.agent, budget, here=handed.here)
 
 
 def shown_agent(card: Registered) -> ShownAgent:

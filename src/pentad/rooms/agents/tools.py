@@ -20,11 +20,10 @@ from pentad.rooms.agents.shown import (
     ShownAgent,
     ShownTask,
     shown_agent,
-    shown_message,
-    shown_task,
+    shown_handed,
     told,
 )
-from pentad.rooms.agents.tasks.model import Event, Message, Part
+from pentad.rooms.agents.tasks.model import Event, Part
 
 _MOST_AGENTS: Final = 100
 _LONGEST_WAIT: Final = 600.0
@@ -122,17 +121,19 @@ async def send_task(arguments: SendArguments, call: Call[Agents]) -> ShownTask:
     The agent runs here or elsewhere. Every event is told as progress; cancelling the call cancels the task. A task that
     waits for an answer (`waiting_for`) goes on when this is called again with its `task_id`.
     """
-    errand = Errand(arguments.agent, arguments.parts(), arguments.context, arguments.task_id, arguments.context_id)
     steps = itertools.count(1)
 
     async def heard(event: Event) -> None:
         await call.progress(next(steps), message=told(event.body))
 
     seconds = arguments.seconds if arguments.wait else 0.0
-    handed = await hand_over(call.service, call.principal, errand, seconds=seconds, heard=heard)
-    if isinstance(handed.result, Message):
-        return shown_message(handed.result, handed.agent, arguments.max_characters)
-    return shown_task(handed.result, handed.agent, arguments.max_characters, here=handed.here)
+    handed = await hand_over(call.service, call.principal, errand_of(arguments), seconds=seconds, heard=heard)
+    return shown_handed(handed, arguments.max_characters)
+
+
+def errand_of(arguments: SendArguments) -> Errand:
+    """What the arguments ask for."""
+    return Errand(arguments.agent, arguments.parts(), arguments.context, arguments.task_id, arguments.context_id)
 
 
 class GetArguments(Arguments):
@@ -145,7 +146,7 @@ class GetArguments(Arguments):
 async def get_task(arguments: GetArguments, call: Call[Agents]) -> ShownTask:
     """Shows a task as it is now: its state, what the agent said last, its artifacts."""
     handed = await given_task(call.service, call.principal, arguments.task_id, arguments.agent)
-    return shown_task(handed.task, handed.agent, arguments.max_characters, here=handed.here)
+    return shown_handed(handed, arguments.max_characters)
 
 
 class CancelArguments(Arguments):
@@ -157,7 +158,7 @@ class CancelArguments(Arguments):
 async def cancel_task(arguments: CancelArguments, call: Call[Agents]) -> ShownTask:
     """Stops a task that is not over yet."""
     handed = await cancelled_task(call.service, call.principal, arguments.task_id, arguments.agent)
-    return shown_task(handed.task, handed.agent, here=handed.here)
+    return shown_handed(handed)
 
 
 class RegisterArguments(Arguments):

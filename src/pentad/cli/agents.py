@@ -1,0 +1,344 @@
+"""`pentad agents`: find agents, hand them tasks, look after the tasks, register cards; here, or on a server with --url.
+
+Without --url it works on the store, as its owner: the agents of the settings run in this process, and tasks of a server
+on the same store can be watched and canceled too.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+import click
+
+from pentad.cli.agents_shown import agent_rows, task_lines, task_rows
+from pentad.cli.directory_room import read
+from pentad.cli.lazy import LazyGroup, Verb
+from pentad.cli.options import json_option, settings_options
+from pentad.cli.output import ExitCode, print_json, print_table, print_text, say
+
+if TYPE_CHECKING:
+    from pentad.cli.call import Caller
+    from pentad.rooms.agents.service import Agents
+    from pentad.settings.model import Settings
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+_FAILED: Final = ("failed", "rejected", "canceled")
+_OVER: Final = (*_FAILED, "completed", "input-required", "auth-required")
+_LOOK_AGAIN: Final = 0.5
+
+
+@click.group(
+    cls=LazyGroup,
+    verbs={
+        "list": Verb("pentad.cli.agents:list_agents", "List the agents that run here and those in the registry."),
+        "search": Verb("pentad.cli.agents:search", "Find agents by words, tags, skills and what they speak."),
+        "card": Verb("pentad.cli.agents:card", "Print an agent's card."),
+        "send": Verb("pentad.cli.agents:send", "Hand a task to an agent and wait for what comes of it."),
+        "tasks": Verb("pentad.cli.agents:tasks", "List your tasks, the last changed first."),
+        "watch": Verb("pentad.cli.agents:watch", "Follow a task until it rests."),
+        "cancel": Verb("pentad.cli.agents:cancel", "Stop a task."),
+        "register": Verb("pentad.cli.agents:register", "Register an agent by its card."),
+        "context": Verb("pentad.cli.agents_context:context", "Check, hash, clean, fit and resolve a context."),
+    },
+)
+def agents() -> None:
+    """Find agents, hand them tasks, follow and cancel tasks, register cards, check contexts."""
+
+
+def server_options(command: F) -> F:
+    """For every verb that can be told to use a server."""
+    for option in (
+        click.option("--user", metavar="NAME[:PASSWORD]", help="The login for --url; the password is asked for."),
+        click.option(
+            "--token", envvar="PENTAD_TOKEN", help="The API key for --url; PENTAD_TOKEN keeps it out of sight."
+        ),
+        click.option("--url", help="Use a server over HTTP instead, e.g. http://127.0.0.1:8700/mcp."),
+    ):
+        command = option(command)
+    return settings_options("data", "database", "agent")(command)  # pyright: ignore[reportReturnType]  click's decorators
+
+
+@agents.command("list")
+@json_option
+@server_options
+def list_agents(as_json: bool, **where: Any) -> None:
+    """List the agents that run here and those in the registry."""
+    _show_agents(_told(where, "agents_list", {"limit": 100}), as_json)
+
+
+@agents.command()
+@click.argument("words", nargs=-1)
+@click.option("--tag", "tags", multiple=True, help="A tag it has; may be repeated.")
+@click.option("--skill", help="A skill, by its id or name.")
+@click.option("--auth", "auth_scheme", help="none, apiKey, bearer, oauth2, ...")
+@click.option("--dialect", type=click.Choice(["agentvault", "0.3", "1.0"]))
+@click.option("--mcp/--no-mcp", "mcp_context", default=None, help="Whether it takes context.")
+@click.option("--tee/--no-tee", default=None, help="Whether it runs in a trusted environment, by its own word.")
+@click.option("--extension", help="The URI of an extension it declares.")
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True)
+@click.option("--offset", type=click.IntRange(0), default=0)
+@json_option
+@server_options
+def search(
+    words: tuple[str, ...],
+    tags: tuple[str, ...],
+    skill: str | None,
+    auth_scheme: str | None,
+    dialect: str | None,
+    mcp_context: bool | None,
+    tee: bool | None,
+    extension: str | None,
+    limit: int,
+    offset: int,
+    as_json: bool,
+    **where: Any,
+) -> None:
+    """Find agents by words, tags, skills and what they speak; all that is given has to hold."""
+    wanted = {
+        "query": " ".join(words),
+        "tags": list(tags),
+        "skill": skill,
+        "auth_scheme": auth_scheme,
+        "dialect": dialect,
+        "mcp_context": mcp_context,
+        "tee": tee,
+        "extension": extension,
+        "limit": limit,
+        "offset": offset,
+    }
+    _show_agents(_told(where, "agents_list", wanted), as_json)
+
+
+@agents.command()
+@click.argument("wanted", metavar="AGENT")
+@server_options
+def card(wanted: str, **where: Any) -> None:
+    """Print an agent's card, by its readable id (acme/weather), its name here, or its card's id."""
+
+    async def work(caller: "Caller") -> dict[str, Any]:
+        return await caller.request("resources/read", {"uri": f"agents://cards/{wanted}"})
+
+    print_json(json.loads(_with(where, work)["contents"][0]["text"]))
+
+
+@agents.command()
+@click.argument("wanted", metavar="AGENT")
+@click.argument("text", nargs=-1)
+@click.option("--input", "data_file", metavar="FILE|-", help="A JSON object, sent as a data part.")
+@click.option("--context", "context_file", metavar="FILE|-", help="The context (mcp_context) as JSON.")
+@click.option("--task", "task_id", metavar="ID", help="Continue this task, such as with an answer.")
+@click.option("--no-wait", is_flag=True, help="Do not wait for the result.")
+@click.option("--seconds", type=click.FloatRange(0, 600, min_open=True), default=60, show_default=True)
+@json_option
+@server_options
+def send(
+    wanted: str,
+    text: tuple[str, ...],
+    data_file: str | None,
+    context_file: str | None,
+    task_id: str | None,
+    no_wait: bool,
+    seconds: float,
+    as_json: bool,
+    **where: Any,
+) -> int:
+    """Hand a task to an agent and wait for what comes of it; Ctrl-C cancels the task.
+
+    AGENT is a name here, a readable id (acme/weather) or the address of a card. What happens is told on stderr.
+    """
+    arguments = {
+        "agent": wanted,
+        "text": " ".join(text) or None,
+        "data": None if data_file is None else _object(data_file),
+        "context": None if context_file is None else _object(context_file),
+        "task_id": task_id,
+        "wait": not no_wait,
+        "seconds": seconds,
+    }
+    if where["url"] is not None:
+        return _show_task(_told(where, "agents_send_task", arguments), as_json)
+    return _show_task(within(where["settings"], lambda room: _sent(room, arguments)), as_json)
+
+
+@agents.command()
+@click.option("--state", help="Only those in this state.")
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True)
+@json_option
+@settings_options("data", "database", "agent")
+def tasks(state: str | None, limit: int, as_json: bool, settings: "Settings") -> None:
+    """List the tasks of this machine's owner, the last changed first."""
+    rows = within(settings, lambda room: _tasks(room, state, limit))
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(("task", "agent", "state", "changed", "text"), task_rows(rows), empty="There are no tasks.")
+
+
+@agents.command()
+@click.argument("task_id", metavar="TASK")
+@json_option
+@server_options
+def watch(task_id: str, as_json: bool, **where: Any) -> int:
+    """Follow a task until it is over or waits for an answer; events are told on stderr, the task at the end."""
+    if where["url"] is not None:
+        return _show_task(_with(where, lambda caller: _looked_at(caller, task_id)), as_json)
+    return _show_task(within(where["settings"], lambda room: _watched(room, task_id)), as_json)
+
+
+@agents.command()
+@click.argument("task_id", metavar="TASK")
+@json_option
+@server_options
+def cancel(task_id: str, as_json: bool, **where: Any) -> None:
+    """Stop a task that is not over yet."""
+    _show_task(_told(where, "agents_cancel_task", {"task_id": task_id}), as_json)
+
+
+@agents.command()
+@click.argument("place", metavar="FILE|URL|-")
+@click.option("--update", "card_id", metavar="ID", help="Update this card: members that are given replace its own.")
+@click.option("--no-directory", is_flag=True, help="Make no record of it in the directory.")
+@json_option
+@server_options
+def register(place: str, card_id: str | None, no_directory: bool, as_json: bool, **where: Any) -> None:
+    """Register an agent by its card, from a file, an address or stdin."""
+    is_url = place.startswith(("http://", "https://"))
+    given: dict[str, Any] = {"url": place} if is_url else {"card": _object(place)}
+    given |= {"card_id": card_id, "list_in_directory": not no_directory}
+    kept = _told(where, "agents_register_card", given)
+    if as_json:
+        print_json(kept)
+        return
+    print_text(kept["agent"]["id"])
+    if (listed := kept.get("directory")) is not None:
+        say(f"Directory: {listed['status']}{': ' + listed.get('cid', listed.get('reason', ''))}")
+
+
+def _object(file: str) -> dict[str, Any]:
+    try:
+        value = json.loads(read(file))
+    except (ValueError, RecursionError) as error:
+        raise click.UsageError(f"{file} is not JSON: {error}.") from None
+    if not isinstance(value, dict):
+        raise click.UsageError(f"{file} is not a JSON object.")
+    return cast("dict[str, Any]", value)
+
+
+def _told(where: Mapping[str, Any], tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What a tool of the room answers."""
+    given = {name: value for name, value in arguments.items() if value is not None}
+
+    async def work(caller: "Caller") -> dict[str, Any]:
+        return _answer(await caller.request("tools/call", {"name": tool, "arguments": given}))
+
+    return _with(where, work)
+
+
+def _answer(result: Mapping[str, Any]) -> dict[str, Any]:
+    if result.get("isError"):
+        from pentad.mcp.tool_errors import error_of
+
+        raise error_of(result)
+    return result["structuredContent"]
+
+
+def _with(where: Mapping[str, Any], work: "Callable[[Caller], Coroutine[Any, Any, T]]") -> T:
+    """Do something over the protocol, on the server that is named or in this process."""
+    from pentad.cli.call import authorization_of, caller_of
+
+    settings = replace(where["settings"], rooms=("agents", "directory"))
+    authorization = authorization_of(where["url"], where["token"], where["user"])
+
+    async def run() -> T:
+        async with caller_of(settings, where["url"], authorization) as caller:
+            return await work(caller)
+
+    return asyncio.run(run())
+
+
+def within(settings: "Settings", work: "Callable[[Agents], Coroutine[Any, Any, T]]") -> T:
+    """Do something with the opened room."""
+    from pentad.app import open_app
+
+    async def run() -> T:
+        async with open_app(replace(settings, rooms=("agents", "directory"))) as app:
+            return await work(app.rooms[0].service)
+
+    return asyncio.run(run())
+
+
+async def _sent(room: "Agents", arguments: Mapping[str, Any]) -> dict[str, Any]:
+    from pentad.kernel.principal import LOCAL
+    from pentad.rooms.agents.handing import hand_over
+    from pentad.rooms.agents.shown import shown_handed, told
+    from pentad.rooms.agents.tasks.model import Event
+    from pentad.rooms.agents.tools import SendArguments, errand_of
+
+    given = SendArguments.model_validate({name: value for name, value in arguments.items() if value is not None})
+
+    async def heard(event: Event) -> None:
+        say(told(event.body))
+
+    seconds = given.seconds if given.wait else 0.0
+    handed = await hand_over(room, LOCAL, errand_of(given), seconds=seconds, heard=heard)
+    return shown_handed(handed, given.max_characters).model_dump(exclude_none=True)
+
+
+async def _watched(room: "Agents", task_id: str) -> dict[str, Any]:
+    from pentad.kernel.principal import LOCAL
+    from pentad.rooms.agents.shown import shown_task, told
+    from pentad.rooms.agents.tasks.model import Event
+
+    async for event in room.tasks.follow(LOCAL, task_id, after=0, rest=True):
+        if isinstance(event, Event):
+            say(told(event.body))
+    task = await room.tasks.get(LOCAL, task_id)
+    return shown_task(task, task.agent).model_dump(exclude_none=True)
+
+
+async def _looked_at(caller: "Caller", task_id: str) -> dict[str, Any]:
+    """On a server: look again until the task rests."""
+    known = ""
+    while True:
+        call = {"name": "agents_get_task", "arguments": {"task_id": task_id}}
+        task = _answer(await caller.request("tools/call", call))
+        if (now := f"{task['state']}: {task['text']}") != known:
+            known = now
+            say(now[:200])
+        if task["state"] in _OVER:
+            return task
+        await asyncio.sleep(_LOOK_AGAIN)
+
+
+async def _tasks(room: "Agents", state: str | None, limit: int) -> list[dict[str, Any]]:
+    from pentad.kernel.principal import LOCAL
+    from pentad.rooms.agents.shown import shown_task
+
+    page = await room.tasks.list(LOCAL, state=state, page_size=limit)
+    return [shown_task(one, one.agent, 2_000).model_dump(exclude_none=True) for one in page.tasks]
+
+
+def _show_agents(found: Mapping[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    columns = ("id", "name", "speaks", "where", "description")
+    print_table(columns, agent_rows(found["agents"]), empty="No agent was found.")
+    if (offset := found.get("next_offset")) is not None:
+        say(f"{found['total']} in all; --offset {offset} shows more.")
+
+
+def _show_task(task: Mapping[str, Any], as_json: bool) -> int:
+    if as_json:
+        print_json(task)
+    else:
+        for line in task_lines(task):
+            print_text(line)
+        if task.get("waiting_for"):
+            say(f"It waits for {task['waiting_for']}: pentad agents send {task['agent']} --task {task['task_id']} ...")
+        elif task["state"] not in _OVER:
+            say(f"It goes on: pentad agents watch {task['task_id']}")
+    return ExitCode.FAILED if task["state"] in _FAILED else ExitCode.OK
