@@ -342,3 +342,26 @@ async def test_an_artifact_is_of_one_kind(stores: Stores, wrong: dict[str, objec
         task = await send(tasks, "go", agent="maker")
         assert task.state == "failed"
         assert "exactly one of" in task.status_message.text
+
+
+async def test_nothing_an_agent_emits_goes_back_or_past_the_end(stores: Stores) -> None:
+    refused: list[str] = []
+
+    async def wayward(turn: Turn) -> Message:
+        await turn.working()
+        for state in ("submitted", "completed", "failed"):
+            try:
+                await turn.emit(StatusEvent(state))
+            except Conflict as error:
+                refused.append(error.message)
+        return Message(id="late", role="user", parts=(Part(text="after the end"),))
+
+    async def posing(turn: Turn) -> Message:
+        return Message(id="mine", role="user", parts=(Part(text="I am the caller"),))
+
+    async with engine(stores, {"wayward": hosted(wayward), "posing": hosted(posing)}) as tasks:
+        task = await send(tasks, "go", agent="wayward")
+        assert (task.state, task.status_message, len(task.history)) == ("completed", None, 1)
+        assert len(refused) == 2
+        posed = await send(tasks, "go", agent="posing")
+        assert (posed.status_message.role, posed.status_message.task_id) == ("agent", posed.id)

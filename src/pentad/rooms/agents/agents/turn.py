@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Generator, Sequence
 from typing import Any, Final, NoReturn, Protocol, TypeAlias
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.principal import Principal
@@ -214,7 +215,7 @@ class Turn:
         if content is None:
             return None
         if isinstance(content, Message):
-            return content
+            return replace(content, role="agent", task_id=self.id, context_id=self.context_id)
         return self._message(parts_of(content))
 
     def _message(self, parts: tuple[Part, ...]) -> Message:

@@ -6,7 +6,7 @@ task is the fold of its events (`applied`), so the log is the only truth and a s
 Times are seconds since the epoch with milliseconds. A `Part` has exactly one of text, raw, url and data.
 """
 
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from pentad.rooms.agents.tasks.states import State
 
 Dialect = Literal["agentvault", "0.3", "1.0", "mcp"]
-DIALECTS: Final[tuple[Dialect, ...]] = get_args(Dialect)
 Role = Literal["user", "agent"]
 Json: TypeAlias = dict[str, Any]
 

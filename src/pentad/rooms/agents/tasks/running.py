@@ -17,7 +17,7 @@ from pentad.kernel.principal import Principal
 from pentad.rooms.agents.agents.turn import Reply, Turn, TurnOver
 from pentad.rooms.agents.tasks.log import Encoded, encoded
 from pentad.rooms.agents.tasks.model import Body, Event, Message, MessageEvent, StatusEvent, Task
-from pentad.rooms.agents.tasks.states import INTERRUPTED, TERMINAL, State
+from pentad.rooms.agents.tasks.states import INTERRUPTED, TERMINAL, State, may_follow
 
 if TYPE_CHECKING:
     from pentad.rooms.agents.agents.contract import Hosted
@@ -149,10 +149,10 @@ class Run:
         return self._keeper.context_of(message, self.caller)
 
     def emit(self, body: Body) -> None:
-        if self.state in TERMINAL:
-            raise Conflict(f"The task is {self.state}; nothing follows that.")
-        is_status = isinstance(body, StatusEvent)
-        if not is_status and self.state != "working":
+        after = body.state if isinstance(body, StatusEvent) else "working"
+        if not may_follow(self.state, after):
+            raise Conflict(f"The task is {self.state}; {after} does not follow that.")
+        if not isinstance(body, StatusEvent) and self.state != "working":
             self._put(StatusEvent("working"))
         self._put(body)
         if self.stored:
