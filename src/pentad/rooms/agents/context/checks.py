@@ -3,6 +3,7 @@
 import re
 from typing import Any, Final, cast
 
+from pentad.kernel.errors import PentadError
 from pentad.kernel.jcs import EXACT
 from pentad.rooms.agents.context import rules
 from pentad.rooms.agents.context.findings import Issues, Level
@@ -10,6 +11,7 @@ from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.shape import EXTRA_MEMBERS, shape
 from pentad.rooms.agents.context.walking import depth_of, exact_json, path_of, values
 
+_LARGEST: Final = 2**1023
 _LONG_NUMBER: Final = re.compile(rb"\d{16}")
 
 
@@ -58,7 +60,10 @@ def _check_item(
     rules.check_media_type(item, path, issues)
     rules.check_ref(item, path, issues, limits)
     rules.check_kinds(item, path, issues)
-    rules.check_extras(item, path, issues, now)
+    try:
+        rules.check_extras(item, path, issues, now)
+    except PentadError as error:  # what has no canonical form has no hash either
+        issues.add("not-json", path, error.message, error.hint or "")
 
 
 def _within(items: dict[str, dict[str, Any]], limits: ContextLimits, issues: Issues) -> list[bytes] | None:
@@ -101,7 +106,12 @@ def _shallow(item: dict[str, Any], depth: int) -> bytes | None:
 
 def _check_numbers(items: dict[str, dict[str, Any]], issues: Issues) -> None:
     for value, chain, _ in values(items):
-        if type(value) is int and not -EXACT <= value <= EXACT:
+        if type(value) is not int or -EXACT <= value <= EXACT:
+            continue
+        if not -_LARGEST < value < _LARGEST:
+            message = "The number is larger than anything other readers know as one."
+            issues.add("not-finite", ("items", *path_of(chain)), message, "Send it as a text.")
+        else:
             message = "An integer beyond 2^53 is kept exactly here; others round it, and no hash sees the difference."
             issues.add("big-integer", ("items", *path_of(chain)), message, "Send it as a text.")
 

@@ -5,6 +5,7 @@ from the caller's tasks, the web through the guarded fetcher alone. A scheme nob
 hash is kept in memory by it, for the caller who read it and for nobody else.
 """
 
+import asyncio
 import base64
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -155,6 +156,7 @@ class Resolution:
         self._items = items
         self._left = max_bytes
         self._found: dict[str, Resolved] = {}
+        self._one_at_a_time = asyncio.Lock()
 
     async def resolved(self, name: str) -> Resolved:
         """What the reference of an item leads to."""
@@ -162,8 +164,12 @@ class Resolution:
         ref = item.get("ref") if item is not None else None
         if item is None or not isinstance(ref, str):
             raise NotFound(f"There is no item {name[:100]!r} with a reference.")
-        if ref in self._found:
+        async with self._one_at_a_time:  # or two at once would each have all that is left
+            if ref not in self._found:
+                self._found[ref] = await self._followed(ref, item)
             return self._found[ref]
+
+    async def _followed(self, ref: str, item: Mapping[str, Any]) -> Resolved:
         said = cast("Mapping[str, Any]", item.get("metadata") or {})
         sha256, size = said.get(SHA256), said.get(SIZE)
         found = await self._resolver.resolve(
@@ -174,7 +180,6 @@ class Resolution:
             max_bytes=self._left,
         )
         self._left -= len(found.body)
-        self._found[ref] = found
         return found
 
     async def content(self, name: str) -> Any:
