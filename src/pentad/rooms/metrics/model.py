@@ -126,7 +126,7 @@ class Failed(Exception):
 class Facts(Mapping[Fact, Any]):
     """What is known so far: by fact its value, or the `Problem` that stands in its place."""
 
-    __slots__ = ("_cached", "_problems", "_times", "_values", "now")
+    __slots__ = ("_cached", "_problems", "_stale", "_times", "_values", "now")
 
     def __init__(self, values: Mapping[Fact, Any] | None = None, *, now: float = 0.0) -> None:
         self.now = now
@@ -134,17 +134,20 @@ class Facts(Mapping[Fact, Any]):
         self._times: dict[Fact, float] = {}
         self._cached: set[Fact] = set()
         self._problems: dict[Fact, Problem] = {}
+        self._stale: dict[Fact, Problem] = {}
         for fact, value in (values or {}).items():
             self.put(fact, value, at=now)
 
-    def put(self, fact: Fact, value: Any, *, at: float, cached: bool = False) -> None:
-        """Learn one more fact, or the problem with it."""
+    def put(self, fact: Fact, value: Any, *, at: float, cached: bool = False, stale: Problem | None = None) -> None:
+        """Learn one more fact, or the problem with it. `stale` is why an older value stands for the present one."""
         self._values[fact] = value
         self._times[fact] = at
         if isinstance(value, Problem):
             self._problems[fact] = value
         if cached:
             self._cached.add(fact)
+        if stale is not None:
+            self._stale[fact] = stale
 
     def __getitem__(self, fact: Fact) -> Any:
         return self._values[fact]
@@ -167,6 +170,10 @@ class Facts(Mapping[Fact, Any]):
     def problems(self) -> dict[Fact, Problem]:
         """Everything that is wrong, by fact."""
         return dict(self._problems)
+
+    def stale(self) -> dict[Fact, Problem]:
+        """The facts whose value is an older one, and why."""
+        return dict(self._stale)
 
     def named(self, name: str) -> Iterator[tuple[Fact, Any]]:
         """All facts of a name that have a value."""
@@ -212,6 +219,8 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     family: str = ""
     ttl: float = 60.0
     ttls: Mapping[str, float] = msgspec.field(default_factory=dict[str, float])
+    structure: tuple[str, ...] = ()
+    """The names of the facts a plan cannot do without; a dry run fetches these and no others."""
     needs_bg: bool = False
     ready: bool = True
     """Whether it can answer with the settings there are; `missing` says what is to be set otherwise."""

@@ -4,9 +4,10 @@ A collector is made by a factory behind an entry point of the group `pentad.coll
 returns the collectors it makes of the settings: often one, for a platform with many parts several.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
 
 from pentad.kernel.clock import Clock
 from pentad.platform import Platform
@@ -136,8 +137,15 @@ class Source:
     platform: Platform
     settings: Mapping[str, Any]
     """The room's settings; a collector's own begin with its name, as in `prometheus_url`."""
-    closing: list[Callable[[], Any]] = field(default_factory=list[Callable[[], Any]])
-    """Awaitables' makers that are called when the room closes."""
+    trusted: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list[Callable[[], Awaitable[None]]])
+    """What is to be called when the room closes."""
+
+    def trust(self, url: str) -> str:
+        """The operator wrote this address, so its origin is open wherever it is; without the slash at its end."""
+        parts = urlsplit(url)
+        self.trusted.add((parts.scheme, parts.netloc))
+        return url.rstrip("/")
 
 
 Factory = Callable[[Source], Sequence[Collector]]

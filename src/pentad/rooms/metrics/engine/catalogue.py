@@ -1,0 +1,73 @@
+"""All collectors there are, by their ids and the other names people use, and what each of them measures."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from pentad.kernel.errors import InvalidInput, NotFound
+from pentad.kernel.names import did_you_mean
+from pentad.rooms.metrics.collectors.contract import Collector
+from pentad.rooms.metrics.model import Metric
+
+FIRST: Final = ("arm", "ch", "apma", "ex", "core", "dc", "rtf", "amq", "osv2")
+"""The nine ids that are promised, in the order they are promised in; all others follow."""
+
+
+class Catalogue:
+    """The collectors of this room."""
+
+    def __init__(self, collectors: Iterable[Collector]) -> None:
+        given = {collector.id: collector for collector in collectors}
+        order = {name: place for place, name in enumerate(FIRST)}
+        self.collectors: Mapping[str, Collector] = {
+            name: given[name] for name in sorted(given, key=lambda name: (order.get(name, len(FIRST)), name))
+        }
+        self._names: dict[str, str] = {}
+        for collector in self.collectors.values():
+            for alias in (*collector.aliases, collector.title, collector.id):
+                self._names[_folded(alias)] = collector.id
+
+    def ids(self) -> list[str]:
+        """Every id, those of the promise first."""
+        return list(self.collectors)
+
+    def find(self, name: str) -> Collector:
+        """A collector by its id or another of its names, whatever its letters' case."""
+        if (known := self._names.get(_folded(name))) is not None:
+            return self.collectors[known]
+        guess = did_you_mean(name, [*self.collectors, *self._names])
+        raise NotFound(
+            f"There is no collector {name[:80]!r}.{' ' + guess if guess else ''}",
+            hint=f"Collectors: {', '.join(self.collectors)}.",
+        )
+
+    def ready(self, name: str) -> Collector:
+        """The same, as long as it has what it needs to answer."""
+        collector = self.find(name)
+        info = collector.info()
+        if not info.ready:
+            raise InvalidInput(f"The collector {info.id!r} is not set up. {info.missing}".strip())
+        return collector
+
+    def metrics(self, collector: str | None = None) -> Iterator[tuple[str, Metric]]:
+        """Every metric with its collector's id."""
+        chosen = self.collectors.values() if collector is None else (self.find(collector),)
+        for one in chosen:
+            info = one.info()
+            for metric in info.catalogue:
+                yield info.id, metric
+
+    def search(self, query: str, collector: str | None = None) -> list[tuple[str, Metric]]:
+        """The metrics all of whose words are found in key, description or unit; those in the key first."""
+        words = query.casefold().split()
+        found: list[tuple[int, str, Metric]] = []
+        for owner, metric in self.metrics(collector):
+            key = f"{owner}.{metric.key}".casefold()
+            text = f"{key} {metric.description} {metric.unit or ''} {metric.formula}".casefold()
+            if all(word in text for word in words):
+                found.append((-sum(word in key for word in words), owner, metric))
+        found.sort(key=lambda entry: entry[0])
+        return [(owner, metric) for _, owner, metric in found]
+
+
+def _folded(name: str) -> str:
+    return name.strip().casefold().replace("_", "-").replace(" ", "-")
