@@ -283,7 +283,7 @@ async def _sent(room: "Agents", arguments: Mapping[str, Any]) -> dict[str, Any]:
         say(told(event.body))
 
     seconds = given.seconds if given.wait else 0.0
-    handed = await hand_over(room, LOCAL, errand_of(given), seconds=seconds, heard=heard)
+    handed = await hand_over(room, LOCAL, errand_of(given), seconds=seconds, heard=heard, trusted=True)
     return shown_handed(handed, given.max_characters).model_dump(exclude_none=True)
 
 

@@ -7,14 +7,18 @@ cancels the task.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.kernel.ids import uuid7
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.principal import Principal
+from pentad.rooms.agents.client.outgoing import RemoteAgent
 from pentad.rooms.agents.context.extension import PLAIN_KEY
+from pentad.rooms.agents.elsewhere import hand_out, remote_agent
 from pentad.rooms.agents.registry.search import Wanted
 from pentad.rooms.agents.service import Agents
 from pentad.rooms.agents.tasks.engine import Tasks
@@ -33,20 +37,15 @@ class Errand:
     context: Mapping[str, Any] | None = None
     task_id: str | None = None
     context_id: str | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def bare_message(self) -> Message:
+        """The message without the context."""
+        return Message(id=str(uuid7()), role="user", parts=self.parts, task_id=self.task_id, context_id=self.context_id)
 
     def message(self) -> Message:
-        metadata = dict(self.metadata)
-        if self.context is not None:
-            metadata[PLAIN_KEY] = dict(self.context)
-        return Message(
-            id=str(uuid7()),
-            role="user",
-            parts=self.parts,
-            task_id=self.task_id,
-            context_id=self.context_id,
-            metadata=metadata or None,
-        )
+        if self.context is None:
+            return self.bare_message()
+        return replace(self.bare_message(), metadata={PLAIN_KEY: dict(self.context)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +74,16 @@ def hosted_name(agents: Agents, wanted: str) -> str | None:
 
 
 async def hand_over(
-    agents: Agents, caller: Principal, errand: Errand, *, seconds: float | None, heard: Heard
+    agents: Agents, caller: Principal, errand: Errand, *, seconds: float | None, heard: Heard, trusted: bool = False
 ) -> Handed:
-    """Give the errand to an agent and wait, for so many seconds (0: not at all; None: to the end)."""
+    """Give the errand to an agent and wait, for so many seconds (0: not at all; None: to the end).
+
+    `trusted`: the address of an agent elsewhere was given by the operator.
+    """
     name = hosted_name(agents, errand.agent)
     if name is None:
-        raise await unknown_agent(agents, errand.agent)
+        remote = await _found(agents, errand.agent, trusted=trusted)
+        return Handed(errand.agent, await hand_out(remote, errand, seconds, heard), here=False)
     message = await agents.intake.accept(caller, errand.message())
     begun = await agents.tasks.start(
         caller, name, message, dialect="mcp", task_id=errand.task_id, context_id=errand.context_id
@@ -114,7 +117,7 @@ async def given_task(agents: Agents, caller: Principal, task_id: str, agent: str
     """A task as it is now."""
     name = None if agent is None else hosted_name(agents, agent)
     if agent is not None and name is None:
-        raise await unknown_agent(agents, agent)
+        return Handed(agent, await (await _found(agents, agent)).get(task_id), here=False)
     task = await agents.tasks.get(caller, task_id, agent=name)
     return Handed(task.agent, task)
 
@@ -123,12 +126,22 @@ async def cancelled_task(agents: Agents, caller: Principal, task_id: str, agent:
     """End a task that is not over."""
     name = None if agent is None else hosted_name(agents, agent)
     if agent is not None and name is None:
-        raise await unknown_agent(agents, agent)
+        return Handed(agent, await (await _found(agents, agent)).cancel(task_id), here=False)
     task = await agents.tasks.cancel(caller, task_id, agent=name)
     return Handed(task.agent, task)
 
 
-async def unknown_agent(agents: Agents, wanted: str) -> NotFound:
+async def _found(agents: Agents, wanted: str, *, trusted: bool = False) -> RemoteAgent:
+    """The agent elsewhere that is meant."""
+    try:
+        return await remote_agent(agents, wanted, trusted=trusted)
+    except NotFound:
+        if "://" in wanted:
+            raise
+        raise await _unknown(agents, wanted) from None
+
+
+async def _unknown(agents: Agents, wanted: str) -> NotFound:
     """The refusal for an agent nobody knows, with the nearest one."""
     found = await agents.registry.search(Wanted(), limit=_NEAREST)
     known = [*agents.agents, *(one.facts.readable_id for one in found.cards)]

@@ -9,8 +9,8 @@ from pentad.kernel.errors import InvalidInput
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declare import tool
+from pentad.rooms.agents.client.outgoing import fetched_card
 from pentad.rooms.agents.handing import Errand, cancelled_task, given_task, hand_over
-from pentad.rooms.agents.registry.fetching import fetched_card
 from pentad.rooms.agents.registry.search import Wanted
 from pentad.rooms.agents.service import Agents
 from pentad.rooms.agents.shown import (
@@ -189,7 +189,7 @@ async def register_card(arguments: RegisterArguments, call: Call[Agents]) -> Reg
     if card is None:
         if arguments.url is None:
             raise InvalidInput("There is no card.", hint="Give card, or url.")
-        card = await fetched_card(agents.platform.fetcher, arguments.url)
+        _, card = await fetched_card(arguments.url, agents.platform.fetcher)
     if arguments.card_id is None:
         kept = await agents.registry.register(call.principal, card)
     else:

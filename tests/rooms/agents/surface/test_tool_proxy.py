@@ -1,12 +1,9 @@
 """The agent that calls tools: here with the caller's rights, elsewhere with the operator's key."""
 
-import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
 from pentad.app import App, open_app
 from pentad.kernel.errors import Misconfigured
@@ -15,8 +12,7 @@ from pentad.net.addresses import networks
 from pentad.net.policy import FetchPolicy
 from pentad.rooms.agents.agents.tool_proxy import servers_of
 from pentad.settings.model import Settings
-from tests.behaviour.connecting import front_of
-from tests.rooms.agents.surface.conftest import Caller
+from tests.rooms.agents.surface.conftest import Caller, Other
 
 pytestmark = pytest.mark.anyio
 
@@ -74,27 +70,8 @@ async def test_an_agent_that_calls_itself_through_the_proxy_comes_to_an_end(call
     assert task["state"] in ("completed", "failed")
 
 
-@pytest.fixture
-async def other(tmp_path: Path) -> AsyncIterator[tuple[str, str]]:
-    """The address of another server, and a key for it."""
-    async with open_app(Settings(data=tmp_path / "other", rooms=("agents",), port=0)) as app:
-        key = (await app.api_keys.create("proxy", scopes=["*:read"])).token
-        config = uvicorn.Config(front_of(app), port=0, log_level="error", lifespan="off")
-        server = uvicorn.Server(config)
-        serving = asyncio.create_task(server.serve())
-        async with asyncio.timeout(10):
-            while not server.started:
-                await asyncio.sleep(0.01)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        yield f"http://127.0.0.1:{port}/mcp", key
-        server.should_exit = True
-        await serving
-
-
-async def test_a_tool_of_another_server_is_called_with_the_key_that_was_set_up(
-    tmp_path: Path, other: tuple[str, str]
-) -> None:
-    url, key = other
+async def test_a_tool_of_another_server_is_called_with_the_key_that_was_set_up(tmp_path: Path, other: Other) -> None:
+    url, key = f"{other.site}/mcp", other.key
     settings = Settings(
         data=tmp_path / "own",
         rooms=("agents",),

@@ -1,0 +1,94 @@
+"""Agents elsewhere: found in the registry or at the address of a card, and handed tasks like those that run here.
+
+Anybody who may write can register a card, so a card never chooses which key is sent: the operator's `agent_keys` file
+names keys by the host they are for, and only that host gets them.
+"""
+
+import asyncio
+from contextlib import aclosing, suppress
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
+
+from pentad.kernel.errors import NotFound, PentadError
+from pentad.rooms.agents.client.outgoing import RemoteAgent, fetched_card
+from pentad.rooms.agents.client.peers import chosen
+from pentad.rooms.agents.tasks.model import Event, Message, Task
+
+if TYPE_CHECKING:
+    from pentad.agentvault.key_manager import KeyManager
+    from pentad.rooms.agents.handing import Errand, Heard
+    from pentad.rooms.agents.service import Agents
+
+
+async def remote_agent(agents: "Agents", wanted: str, *, trusted: bool = False) -> RemoteAgent:
+    """An agent by its readable id, its card's id or its card's address; NotFound where there is none.
+
+    `trusted`: whoever gave the address is the operator.
+    """
+    url: str | None = None
+    if wanted.startswith(("http://", "https://")):
+        url, card = await fetched_card(wanted, agents.platform.fetcher, trusted=trusted)
+    else:
+        card = (await _registered(agents, wanted)).card
+    service = urlsplit(chosen(card).url).netloc.lower()
+    return RemoteAgent(
+        card,
+        agents.platform.fetcher,
+        keys=_keys(agents.platform.settings.get("agent_keys")),
+        service=service,
+        trusted=trusted and url is not None,
+        card_url=url,
+    )
+
+
+async def _registered(agents: "Agents", wanted: str) -> Any:
+    with suppress(NotFound):
+        return await agents.registry.by_readable(wanted)
+    found = await agents.registry.get(wanted)
+    if not found.is_active:
+        raise NotFound(f"The card {wanted[:100]!r} was removed.")
+    return found
+
+
+@lru_cache(maxsize=1)
+def _keys(file: str | None) -> "KeyManager | None":
+    if file is None:
+        return None
+    from pentad.agentvault.key_manager import KeyManager
+
+    return KeyManager(key_file_path=file, use_env_vars=False)
+
+
+async def hand_out(remote: RemoteAgent, errand: "Errand", seconds: float | None, heard: "Heard") -> Task | Message:
+    """Give the errand to an agent elsewhere and wait, as `hand_over` does."""
+    message = errand.bare_message()
+    if seconds == 0 or not _streams(remote):
+        return await remote.send(message, wait=seconds != 0, context=errand.context)
+    task_id = errand.task_id
+    try:
+        async with asyncio.timeout(seconds), aclosing(remote.stream(message, context=errand.context)) as items:
+            async for item in items:
+                if isinstance(item, Message):
+                    return item
+                if isinstance(item, Event):
+                    await heard(item)
+                else:
+                    task_id = item.id
+    except TimeoutError:
+        if task_id is None:
+            raise
+    except asyncio.CancelledError:
+        if task_id is not None:
+            with suppress(PentadError):
+                await asyncio.shield(remote.cancel(task_id))
+        raise
+    if task_id is None:
+        raise NotFound(f"{remote.name} took the task but named none.")
+    return await remote.get(task_id)
+
+
+def _streams(remote: RemoteAgent) -> bool:
+    given: Any = remote.card.get("capabilities")
+    streaming = isinstance(given, dict) and cast("dict[str, Any]", given).get("streaming") is True
+    return remote.dialect == "agentvault" or streaming
