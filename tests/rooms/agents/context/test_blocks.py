@@ -127,6 +127,13 @@ def test_tools_are_found_in_a_context():
     assert tools_of(made) == tools
 
 
+def test_forty_thousand_blocks_all_get_names():
+    many = [{"type": "text", "text": ""}] * 40_000
+    made = items_of_blocks(many)
+    assert list(made)[::20_000] == ["text", "text_20001"]
+    assert blocks_of_items(made) == many
+
+
 def test_every_item_has_a_kind():
     for case in CASES:
         report = lint(case.context)

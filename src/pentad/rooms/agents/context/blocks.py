@@ -22,9 +22,10 @@ Block = dict[str, Any]
 def items_of_blocks(blocks: Sequence[Block]) -> dict[str, Item]:
     """The blocks as items, in their order, under names of their own."""
     items: dict[str, Item] = {}
+    names = _Names(items)
     for block in blocks:
         name, item = item_of_block(block)
-        items[_free(name, items)] = item
+        items[names.free(name)] = item
     return items
 
 
@@ -32,10 +33,11 @@ def blocks_of_items(items: Mapping[str, Item]) -> list[Block]:
     """The items as blocks, in their order; `items_of_blocks` gives the same items under the same names."""
     blocks: list[Block] = []
     taken: dict[str, Item] = {}
+    names = _Names(taken)
     for name, item in items.items():
         block = block_of_item(item)
         default, back = item_of_block(block)
-        if _free(default, taken) != name or back != item:
+        if names.free(default) != name or back != item:
             block = _carrying(block, {"name": name, "item": _without_content(item)})
         taken[name] = item
         blocks.append(block)
@@ -103,7 +105,7 @@ def items_of_result(result: Mapping[str, Any]) -> dict[str, Item]:
     if STRUCTURED in result:
         metadata = {"kind": "json", "x-from": STRUCTURED}
         structured: Item = {"mediaType": "application/json", "content": result[STRUCTURED], "metadata": metadata}
-        items[_free(STRUCTURED, items)] = structured
+        items[_Names(items).free(STRUCTURED)] = structured
     if result.get("isError"):
         if not items:
             items["text"] = {"mediaType": "text/plain", "content": "", "metadata": {"kind": "text"}}
@@ -195,13 +197,21 @@ def _carried(block: Block, carried: dict[str, Any]) -> tuple[str, Item]:
     return str(carried.get("name", "item")), item
 
 
-def _free(name: str, taken: Mapping[str, Any]) -> str:
-    if name not in taken:
-        return name
-    number = 2
-    while f"{name}_{number}" in taken:
-        number += 1
-    return f"{name}_{number}"
+class _Names:
+    """Finds names that are free among those taken; it remembers how far the numbers are, as blocks may be many."""
+
+    def __init__(self, taken: Mapping[str, Any]) -> None:
+        self._taken = taken
+        self._numbers: dict[str, int] = {}
+
+    def free(self, name: str) -> str:
+        if name not in self._taken:
+            return name
+        number = self._numbers.get(name, 2)
+        while f"{name}_{number}" in self._taken:
+            number += 1
+        self._numbers[name] = number
+        return f"{name}_{number}"
 
 
 def _last_segment(uri: str) -> str:
