@@ -36,6 +36,7 @@ def kinds(events: list[Any]) -> list[str]:
     return found
 
 
+@pytest.mark.requirement("agents:interop:card")
 def test_the_card_is_read_and_its_signature_holds(seen: dict[str, Any], site: Site) -> None:
     card = seen["card_read"]
     offered = [(one["protocolBinding"], one["protocolVersion"]) for one in card["supportedInterfaces"]]
@@ -44,6 +45,7 @@ def test_the_card_is_read_and_its_signature_holds(seen: dict[str, Any], site: Si
     assert len(card["signatures"]) >= 1
 
 
+@pytest.mark.requirement("agents:interop:a2a")
 def test_a_task_is_sent_and_read(seen: dict[str, Any]) -> None:
     task = seen["send"]["task"]
     assert (state(task), said(task)) == ("COMPLETED", "You said: hello")
@@ -72,6 +74,7 @@ def test_a_task_that_asks_goes_on_with_the_answer(seen: dict[str, Any]) -> None:
     assert [message["parts"][0]["text"] for message in after["history"]] == ["ask", "Which city?", "Ghent"]
 
 
+@pytest.mark.requirement("agents:interop:a2a")
 def test_a_subscriber_has_the_task_first_and_hears_of_its_cancellation(seen: dict[str, Any]) -> None:
     found = seen["subscribe"]
     assert state(found["task"]) == "WORKING"
@@ -79,6 +82,7 @@ def test_a_subscriber_has_the_task_first_and_hears_of_its_cancellation(seen: dic
     assert state(found["canceled"]) == state(found["got"]) == "CANCELED"
 
 
+@pytest.mark.requirement("agents:interop:hash")
 def test_the_hash_of_a_context_outlives_the_way_through_the_library(seen: dict[str, Any]) -> None:
     """It turns 42 into 42.0 on its way; the references are followed all the same."""
     items, task = seen["context"]["items"], seen["context"]["task"]

@@ -29,12 +29,14 @@ def texts(message: Any) -> str:
     return " ".join(part["content"] for part in message["parts"] if part["type"] == "text")
 
 
+@pytest.mark.requirement("agents:interop:card")
 def test_the_card_is_read(seen: dict[str, Any], site: Site) -> None:
     card = seen["card_read"]
     assert (card["humanReadableId"], card["url"]) == ("pentad/proof", f"{site.url}/agents/proof")
     assert [scheme["scheme"] for scheme in card["authSchemes"]] == ["none"]
 
 
+@pytest.mark.requirement("agents:interop:agentvault")
 def test_a_task_is_sent_followed_and_read(seen: dict[str, Any]) -> None:
     sent = seen["send"]
     assert kinds(sent["events"]) == ["You said: hello", "COMPLETED"]
@@ -45,6 +47,7 @@ def test_a_task_is_sent_followed_and_read(seen: dict[str, Any]) -> None:
     assert (second["role"], texts(second)) == ("assistant", "You said: hello")
 
 
+@pytest.mark.requirement("agents:interop:agentvault")
 def test_a_late_subscriber_hears_all_of_it_and_the_stream_ends(seen: dict[str, Any]) -> None:
     assert seen["send"]["again"] == seen["send"]["events"]
 
@@ -68,6 +71,7 @@ def test_a_task_is_canceled(seen: dict[str, Any]) -> None:
     assert kinds(seen["cancel"]["events"])[-1] == "CANCELED"
 
 
+@pytest.mark.requirement("agents:interop:agentvault")
 def test_context_arrives_as_sent_and_its_references_are_followed(seen: dict[str, Any]) -> None:
     items, task = seen["context"]["items"], seen["context"]["task"]
     question, answer = task["messages"]

@@ -42,6 +42,7 @@ async def told(client: AgentVaultClient, card: AgentCard, task_id: str) -> list[
         return [str(getattr(event, "state", type(event).__name__)) async for event in events]
 
 
+@pytest.mark.requirement("agents:interop:outgoing")
 async def test_a_task_is_sent_followed_and_read(client: AgentVaultClient, card: AgentCard) -> None:
     task_id = await client.initiate_task(card, said("hello"), KEYS)
     found = await told(client, card, task_id)

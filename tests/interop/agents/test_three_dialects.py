@@ -9,6 +9,7 @@ from tests.interop.agents.tours import Site, a2a, agentvault, saying
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
 
+@pytest.mark.requirement("agents:interop:three-dialects")
 def test_a_task_begun_in_one_dialect_is_followed_in_another_and_canceled_in_a_third(site: Site) -> None:
     (task_id,) = agentvault("begin", site.card, "wait")
     with saying("follow", site.url, "JSONRPC", "0.3", task_id) as follower:
