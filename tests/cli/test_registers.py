@@ -119,3 +119,11 @@ def test_a_file_of_an_unknown_kind_is_refused(home: Path) -> None:
     done = bring(home, "x", name="trees.pdf")
     assert done.returncode == 1
     assert "no format 'pdf'" in done.stderr
+
+
+@pytest.mark.requirement("registers:errors:hints")
+def test_what_is_missing_is_looked_for_by_the_command(home: Path) -> None:
+    refused = run("registers", "export", "-r", "none-such", "-s", "tree", home=home)
+    assert refused.returncode == 3
+    assert "pentad registers list" in refused.stderr
+    assert "action=list" not in refused.stderr

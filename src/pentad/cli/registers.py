@@ -177,11 +177,16 @@ async def _export(
 async def _open(settings: "Settings") -> "AsyncGenerator[tuple[Registers, Caller]]":
     """The room alone, and the owner of this machine as its caller."""
     from pentad.app import open_app
+    from pentad.kernel.errors import NotFound
     from pentad.kernel.principal import LOCAL
+    from pentad.rooms.registers.missing import Missing
     from pentad.rooms.registers.models import Caller
 
     async with open_app(replace(settings, rooms=("registers",))) as app:
-        yield app.rooms[0].service, Caller(LOCAL, agent="pentad registers")
+        try:
+            yield app.rooms[0].service, Caller(LOCAL, agent="pentad registers")
+        except Missing as error:
+            raise NotFound(error.message, hint=error.hint_on_the_command_line, details=error.details) from None
 
 
 @contextmanager

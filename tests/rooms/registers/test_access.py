@@ -63,7 +63,7 @@ def outcome(principal: Principal, pair: Pair, right: Right, thing: StoredObject 
         else:
             RULES.check(Caller(principal), pair, right, thing.data if thing else {})
     except PentadError as error:
-        return type(error).__name__
+        return "NotFound" if isinstance(error, NotFound) else type(error).__name__
     return "ok"
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 from pentad.kernel.errors import Forbidden, NotFound, Unauthenticated
 from pentad.kernel.principal import Action, Principal, Role
 from pentad.rooms.registers.authorization import AUTHENTICATED, NOTHING, PUBLIC, Block, Right, any_of, read_block
+from pentad.rooms.registers.missing import Missing
 from pentad.rooms.registers.models import Caller, Pair, Register, Schema, StoredObject
 from pentad.rooms.registers.query.tree import And, Compare, Filter, Or
 
@@ -120,7 +121,7 @@ class AccessRules:
         if right != "read":
             self._require_scope(principal, right)
         if not self.sees_object(caller, pair, stored):
-            raise NotFound(f"Object {stored.uuid} not found.", hint="Try objects with action=list.")
+            raise Missing(f"Object {stored.uuid} not found.", "objects", (pair.register.id, pair.schema.id))
         if right == "read" or stored.owner == principal.id:
             return
         if not self._grants(principal, pair, right, stored.data):
@@ -335,10 +336,7 @@ def _owns(principal: Principal, entity: Register | Schema) -> bool:
 def _invisible(principal: Principal, pair: Pair) -> NotFound | Unauthenticated:
     if principal.kind == "anonymous":
         return Unauthenticated("This needs credentials.", hint="Send Authorization: Basic or Bearer.")
-    return NotFound(
-        f"Schema {pair.schema.slug} not found in register {pair.register.slug}.",
-        hint="Try schemas with action=list for what you have access to.",
-    )
+    return Missing(f"Schema {pair.schema.slug} not found in register {pair.register.slug}.", "schemas")
 
 
 def _refused(principal: Principal, right: Right, what: str, scope: str | None = None) -> Forbidden | Unauthenticated:

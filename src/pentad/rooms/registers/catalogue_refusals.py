@@ -8,6 +8,7 @@ from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Rows
 from pentad.rooms.registers import catalogue_store as store
 from pentad.rooms.registers.catalogue_store import Kind, Ref
+from pentad.rooms.registers.missing import Missing
 from pentad.rooms.registers.models import Register, Schema
 
 _NAMED: Final = 10
@@ -20,10 +21,8 @@ def missing_entity(kind: Kind, ref: Ref, known: Sequence[Register | Schema]) -> 
     guess = did_you_mean(str(ref), (one.slug for one in known))
     count = f"{len(known)} {kind}{'' if len(known) == 1 else 's'}"
     have = f"You have access to {count}{': ' if known else ''}{named}{more}."
-    return NotFound(
-        f"{kind.capitalize()} {str(ref)[:80]} not found.{' ' + guess if guess else ''} {have}",
-        hint=f"Try {kind}s with action=list.",
-    )
+    message = f"{kind.capitalize()} {str(ref)[:80]} not found.{' ' + guess if guess else ''} {have}"
+    return Missing(message, "registers" if kind == "register" else "schemas")
 
 
 def chosen_slug(

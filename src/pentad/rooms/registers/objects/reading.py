@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pentad.kernel.clock import Clock
-from pentad.kernel.errors import InvalidInput, NotFound
+from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database, Rows
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.catalogue import Catalogue
 from pentad.rooms.registers.definitions.headings import concealed
 from pentad.rooms.registers.definitions.storable import text_of
+from pentad.rooms.registers.missing import Missing
 from pentad.rooms.registers.models import OBJECT_COLUMNS, Caller, Page, Pair, StoredObject
 from pentad.rooms.registers.objects import chronicle, integrity, store
 from pentad.rooms.registers.objects.meanings import collection_of
@@ -215,7 +216,7 @@ class ObjectReader:
             row = rows.one(store.SELECT_BY_UUID, uuid.lower().replace("\0", ""))
             stored = None if row is None else StoredObject(*row)
             if stored is None or stored.is_deleted != deleted:
-                raise NotFound(f"Object {uuid[:80]!r} not found.", hint="Try objects with action=list.")
+                raise Missing(f"Object {uuid[:80]!r} not found.", "objects")
             pair = self._catalogue.pairs_in(rows)(stored.register, stored.schema)
             self._access.check_object(caller, pair, "read", stored)
             return pair, stored if deleted else self.filled(rows, pair, [stored])[0]

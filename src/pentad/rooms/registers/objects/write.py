@@ -11,13 +11,14 @@ from typing import Any, Final, Literal, cast
 
 import msgspec
 
-from pentad.kernel.errors import InvalidInput, NotFound, PentadError
+from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.mcp.changes import resource_updated
 from pentad.rooms.registers import catalogue_store
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.catalogue import Catalogue
 from pentad.rooms.registers.definitions.patching import json_patch, merge_patch, same_json
+from pentad.rooms.registers.missing import Missing
 from pentad.rooms.registers.models import Operation, Pair, StoredObject
 from pentad.rooms.registers.objects import integrity, store, uniqueness
 from pentad.rooms.registers.objects.carrying import as_read, carried_off, named_until_now
@@ -245,7 +246,7 @@ def check_current(rows: Rows, pair: Pair) -> None:
         pair.register.id, pair.schema.id,
     )  # fmt: skip
     if row is None or row[1] is None:
-        raise NotFound(f"{pair.label} was deleted meanwhile.", hint="Try registers with action=list.")
+        raise Missing(f"{pair.label} was deleted meanwhile.", "registers")
     if row[0] != pair.schema.changes:
         raise StaleDefinition
 

@@ -7,6 +7,7 @@ import msgspec
 from starlette.responses import Response
 
 from pentad.kernel.errors import Conflict, InvalidInput, Overloaded, PentadError, RateLimited, Unauthenticated
+from pentad.rooms.registers.missing import Missing
 from pentad.rooms.registers.models import Locked
 
 _JSON: Final = "application/json"
@@ -31,8 +32,8 @@ def refusal(error: PentadError) -> Response:
         said: dict[str, Any] = {"status": "error", "message": "Validation failed", "error": error.sentence()}
         return answer({**said, "errors": [_property_error(one) for one in problems]}, 400)
     body: dict[str, Any] = {"status": "error", "error": error.code, "message": error.message}
-    if error.hint:
-        body["hint"] = error.hint
+    if hint := error.hint_over_rest if isinstance(error, Missing) else error.hint:
+        body["hint"] = hint
     if isinstance(error, Locked):
         body.update(error=error.message, lockedBy=error.details.get("lockedBy"))
     elif isinstance(error, Conflict) and "blockers" in error.details:

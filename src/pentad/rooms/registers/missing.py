@@ -1,0 +1,30 @@
+"""That there is no such register, schema or object. How to see those there are, each surface says in its own words: a
+tool's call means nothing to somebody with a browser or a shell.
+"""
+
+from typing import Literal
+
+from pentad.kernel.errors import NotFound
+
+Kind = Literal["registers", "schemas", "objects"]
+
+
+class Missing(NotFound):
+    """Not found; the hint is for callers of the tools. `place` is the register and schema to look into."""
+
+    def __init__(self, message: str, kind: Kind, place: tuple[int, int] | None = None) -> None:
+        where = "" if place is None else f", register={place[0]}, schema={place[1]}"
+        super().__init__(message, hint=f"Try {kind} with action=list{where}.")
+        self.kind: Kind = kind
+        self.place = place
+
+    @property
+    def hint_over_rest(self) -> str:
+        if self.kind != "objects":
+            return f"GET /api/{self.kind} lists those you have access to."
+        register, schema = self.place or ("{register}", "{schema}")
+        return f"GET /api/objects/{register}/{schema} lists those you have access to."
+
+    @property
+    def hint_on_the_command_line(self) -> str:
+        return "`pentad registers list` shows the registers and their schemas."
