@@ -1,6 +1,6 @@
 """From raw argument bytes to a tool's model: strict first, then a narrow repair of the slips models make.
 
-Repaired are a quoted number or boolean, a whole number where a text is wanted, a lone value where a list is wanted, and
+Repaired are a quoted number or boolean, a whole number in a list of texts, a lone value where a list is wanted, and
 JSON text where a list or object is wanted. Every repair is reported to the caller; anything else is refused with what
 was wrong, where, and the valid names.
 """
@@ -122,6 +122,8 @@ def _place(given: Any, location: Location, rule: str) -> list[int | str]:
 
 def _mend(arguments: dict[str, Any], rule: str, location: Location, repairs: list[Repair]) -> None:
     mend = _MENDERS.get(rule)
+    if rule == "string_type" and not isinstance(location[-1], int):
+        return  # a number alone may be anything; in a list of texts it can only be one of them
     found = _parent(arguments, location) if mend else None
     if mend is None or found is None:
         return
