@@ -269,6 +269,7 @@ async def whoami(call: Call[Lab]) -> ToolResult:
             "revision": call.revision.name,
             "transport": call.peer.transport,
             "trace": call.trace,
+            "header": call.header("X-Lab"),
         }
     )
 

@@ -256,3 +256,16 @@ async def test_trace_context_may_come_in_a_header(make_app: AppMaker, wire: Wire
     client = await connect_http(await make_app(), wire, traceparent=TRACE)
     assert json.loads((await client.call("whoami")).text)["trace"] == TRACE
     await client.close()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("wire", [SESSION, STATELESS, HTTP_MODERN], ids=wire_name)
+@pytest.mark.requirement("mcp:http:headers")
+async def test_a_tool_may_read_the_headers_of_its_request(make_app: AppMaker, wire: Wire) -> None:
+    app = await make_app()
+    client = await connect_http(app, wire, **{"x-lab": "open"})
+    assert json.loads((await client.call("whoami")).text)["header"] == "open"
+    without = await connect_http(app, wire)
+    assert json.loads((await without.call("whoami")).text)["header"] is None
+    await client.close()
+    await without.close()

@@ -1,6 +1,7 @@
 """What a tool, resource or prompt is given besides its arguments: who calls, on what wire, and the way to talk back."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
 from pydantic import BaseModel
@@ -16,6 +17,7 @@ M = TypeVar("M", bound=BaseModel)
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 _LONGEST_CLIENT_NAME = 200
+NO_HEADERS: Mapping[bytes, bytes] = MappingProxyType({})
 LOG_LEVELS: tuple[str, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
@@ -26,6 +28,7 @@ class Peer(Protocol):
     revision: Revision
     transport: str
     trace: str | None
+    headers: Mapping[bytes, bytes]
 
     @property
     def session_id(self) -> str | None: ...
@@ -92,6 +95,11 @@ class Call(Generic[S]):
         """The caller's `traceparent`, to be passed on with what this call sends out."""
         carried = self.meta.traceparent
         return carried if isinstance(carried, str) else self.peer.trace
+
+    def header(self, name: str) -> str | None:
+        """A header of the request this call came with, where the transport has headers."""
+        value = self.peer.headers.get(name.lower().encode("ascii"))
+        return None if value is None else value.decode("latin-1")
 
     @property
     def client_name(self) -> str | None:

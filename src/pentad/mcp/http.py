@@ -107,6 +107,7 @@ class McpEndpoint:
                 "http",
                 trace.decode("latin-1") if trace else None,
                 exchange.principal_now,
+                exchange.headers,
             )
         except ProtocolError as error:
             if not outlet.started:
@@ -180,6 +181,7 @@ class McpEndpoint:
             self._legacy.conversations,
             "http",
             trace.decode("latin-1") if trace else None,
+            exchange.headers,
         )
         try:
             answer = await self._legacy.request(envelope, request_id, peer)

@@ -11,6 +11,7 @@ from msgspec import UNSET
 from pentad.kernel.errors import LimitExceeded
 from pentad.kernel.principal import Principal
 from pentad.mcp import messages
+from pentad.mcp.call import NO_HEADERS
 from pentad.mcp.dispatcher import Answer, Dispatcher, Method
 from pentad.mcp.following import Who, may_follow, may_hear
 from pentad.mcp.header_params import decode_header_value
@@ -110,10 +111,11 @@ class ModernEra:
         transport: str,
         trace: str | None = None,
         who: Who | None = None,
+        headers: Headers = NO_HEADERS,
     ) -> bytes:
         """Answer an admitted request with a complete JSON-RPC message. Raises ProtocolError."""
         params = admitted.params
-        peer = ModernPeer(principal, admitted.revision, params.meta, outlet, transport, trace, who)
+        peer = ModernPeer(principal, admitted.revision, params.meta, outlet, transport, trace, who, headers)
         if admitted.method.name in _ASKING_METHODS:
             self._take_answers(peer, admitted)
         result = await self._dispatcher.answer(admitted.method, params, request_id, peer)

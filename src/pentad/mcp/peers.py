@@ -13,7 +13,7 @@ from pentad.kernel.errors import DeadlineExceeded
 from pentad.kernel.principal import Principal
 from pentad.mcp import messages
 from pentad.mcp.asking import BadAnswer, InputRequired, MissingCapability, Question, is_declared
-from pentad.mcp.call import LOG_LEVELS
+from pentad.mcp.call import LOG_LEVELS, NO_HEADERS
 from pentad.mcp.conversations import Conversations
 from pentad.mcp.messages import RequestId, RequestMeta
 from pentad.mcp.request_state import StateSealer
@@ -60,6 +60,7 @@ class LegacyPeer:
     __slots__ = (
         "_conversations",
         "_outlet",
+        "headers",
         "keeper",
         "principal",
         "request_id",
@@ -79,9 +80,11 @@ class LegacyPeer:
         conversations: Conversations,
         transport: str,
         trace: str | None = None,
+        headers: Mapping[bytes, bytes] = NO_HEADERS,
     ) -> None:
         self.principal = principal
         self.revision = revision
+        self.headers = headers
         self.session = session
         self.keeper = keeper
         self.transport = transport
@@ -157,7 +160,7 @@ class LegacyPeer:
 class ModernPeer:
     """A client of the stateless era: everything it is comes with the request, questions end the call for now."""
 
-    __slots__ = ("_meta", "_outlet", "_rounds", "_who", "principal", "revision", "trace", "transport")
+    __slots__ = ("_meta", "_outlet", "_rounds", "_who", "headers", "principal", "revision", "trace", "transport")
     session_id: str | None = None
 
     def __init__(
@@ -169,8 +172,10 @@ class ModernPeer:
         transport: str,
         trace: str | None = None,
         who: Callable[[], Awaitable[Principal]] | None = None,
+        headers: Mapping[bytes, bytes] = NO_HEADERS,
     ) -> None:
         self.principal = principal
+        self.headers = headers
         self.revision = revision
         self.transport = transport
         self.trace = trace

@@ -15,6 +15,7 @@ from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFoun
 from pentad.kernel.principal import Principal
 from pentad.kernel.trace import passed_on, request_mark
 from pentad.mcp.asking import MissingCapability, Question
+from pentad.mcp.call import NO_HEADERS
 from pentad.mcp.content import Contents
 from pentad.mcp.dispatcher import Dispatcher
 from pentad.mcp.messages import CallToolParams, ReadResourceParams, RequestId, RequestMeta, encode
@@ -41,6 +42,7 @@ class _Insider:
     transport = "internal"
     revision: Revision = NEWEST_LEGACY
     session_id: str | None = None
+    headers = NO_HEADERS
 
     def __init__(self, principal: Principal, progress: Progress | None) -> None:
         self.principal = principal
