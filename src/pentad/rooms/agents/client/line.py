@@ -31,12 +31,15 @@ _ERROR_BYTES: Final = 64 * KIB
 _encode: Final = msgspec.json.Encoder().encode
 
 
+_NO_RESULT: Final = msgspec.Raw(b"")
+
+
 class RpcIn(msgspec.Struct):
     """A JSON-RPC answer whose parts are still bytes."""
 
     jsonrpc: str = ""
     id: Any = None
-    result: msgspec.Raw | None = None
+    result: msgspec.Raw = _NO_RESULT
     error: Any = None
 
 
@@ -173,7 +176,7 @@ class Line:
             raise not_understood(self.peer, str(error)) from None
         if answer.error is not None:
             raise rpc_refusal(self.peer, answer.error, dialect)
-        if answer.result is None or answer.jsonrpc != "2.0":
+        if not bytes(answer.result) or answer.jsonrpc != "2.0":
             raise not_understood(self.peer, "not an answer in JSON-RPC 2.0")
         if request_id is not None and answer.id != request_id:
             raise not_understood(self.peer, "the answer to another request")

@@ -1,0 +1,49 @@
+"""Agents to talk to: a Pentad server on a real socket."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from pentad.app import open_app
+from pentad.gateway.site import http_application
+from pentad.net.fetch import HttpFetcher
+from pentad.rooms.agents.client.outgoing import RemoteAgent
+from pentad.rooms.agents.tasks.model import Dialect, Message, Part
+from pentad.settings.model import Settings
+from tests.net.raw_http import running
+
+HALL = "tests.behaviour.agents.hall:ROOM"
+
+
+@asynccontextmanager
+async def serving(data: Path, room: str = HALL) -> AsyncIterator[str]:
+    """The address of a running server."""
+    async with (
+        open_app(Settings(data=data, rooms=(room,), auth="none")) as app,
+        running(http_application(app), grace_seconds=1) as server,
+    ):
+        yield f"http://localhost:{server.port}"
+
+
+@asynccontextmanager
+async def fetching() -> AsyncIterator[HttpFetcher]:
+    fetcher = HttpFetcher()
+    try:
+        yield fetcher
+    finally:
+        await fetcher.close()
+
+
+async def remote(
+    site: str, fetcher: HttpFetcher, agent: str, dialect: Dialect | None = None, binding: str | None = None
+) -> RemoteAgent:
+    """An agent of the server, spoken to in one way."""
+    found = await RemoteAgent.at(f"{site}/agents/{agent}", fetcher, trusted=True)
+    card = dict(found.card)
+    if binding is not None:
+        card["supportedInterfaces"] = [one for one in card["supportedInterfaces"] if one["protocolBinding"] == binding]
+    return RemoteAgent(card, fetcher, trusted=True, dialect=dialect)
+
+
+def said(text: str, message_id: str = "m1", task_id: str | None = None) -> Message:
+    return Message(id=message_id, role="user", parts=(Part(text=text),), task_id=task_id)
