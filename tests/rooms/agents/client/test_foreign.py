@@ -20,7 +20,7 @@ from pentad.kernel.errors import (
     Unavailable,
 )
 from pentad.net.fetch import HttpFetcher
-from pentad.rooms.agents.client import outgoing
+from pentad.rooms.agents.client import outgoing, vault
 from pentad.rooms.agents.client.outgoing import RemoteAgent
 from pentad.rooms.agents.dialects.errors import ERROR_INFO
 from pentad.rooms.agents.tasks.model import Dialect, Event, Message, Part, PushConfig, StatusEvent, Task
@@ -212,6 +212,26 @@ async def test_a_vault_peer_without_numbers_is_followed_and_looked_after():
     ]
     assert isinstance(items[-1], Task)
     assert items[-1].updated_at - items[-1].created_at == 2.0
+
+
+@pytest.mark.anyio
+async def test_a_vault_peer_that_tells_late_comers_nothing_is_asked_for_the_task(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(vault, "FIRST_EVENT_SECONDS", 0.02)
+    task = {"id": "t", "state": "COMPLETED", "createdAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:02Z"}
+
+    async def silence(request: web.Request) -> web.StreamResponse:
+        response = await streamed(request)
+        await asyncio.sleep(2)
+        return response
+
+    def answer(method: str, params: Any, request: web.Request) -> Any:
+        return {"result": task} if method == "tasks/get" else silence(request)
+
+    async with peer(answer, "agentvault") as found:
+        (item,) = [item async for item in found.agent.subscribe("t")]
+    assert isinstance(item, Task)
+    assert item.state == "completed"
+    assert found.asked == ["tasks/sendSubscribe", "tasks/get"]
 
 
 @pytest.mark.anyio

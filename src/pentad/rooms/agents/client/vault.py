@@ -1,12 +1,14 @@
 """AgentVault's profile with one agent: a send is answered with an id, everything else is told by events.
 
 Pentad's own servers number the events, and may tell one entry of the log in two of them, the number on the second: the
-first is held until its number is known, so that a stream that is taken up again repeats nothing.
+first is held until its number is known, so that a stream that is taken up again repeats nothing. Others tell those who
+come late nothing at all: when no event comes for a while, the task is asked for.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -30,8 +32,10 @@ from pentad.rooms.agents.tasks.model import (
     Task,
     TaskPage,
 )
+from pentad.rooms.agents.tasks.states import RESTING
 
 T = TypeVar("T")
+FIRST_EVENT_SECONDS: Final = 1.0
 
 
 class VaultSpeaker:
@@ -50,6 +54,15 @@ class VaultSpeaker:
 
     async def stream(self, message: Message, how: Sending) -> AsyncGenerator[Heard]:
         task_id = await self._start(message, how)
+        taken = Task(
+            id=task_id,
+            context_id=message.context_id or task_id,
+            agent=self._peer,
+            owner="",
+            dialect=self.dialect,
+            history=[message],
+        )
+        yield Heard(taken, task_id)
         async with aclosing(self.subscribe(task_id, "")) as found:
             async for one in found:
                 yield one
@@ -59,14 +72,26 @@ class VaultSpeaker:
         stream = self._line.rpc_stream(self._url, "tasks/sendSubscribe", {"id": task_id}, self.dialect, headers)
         numbering = _Numbering(task_id, counted=bool(last_id))
         async with aclosing(stream) as found:
-            async for event in found:
-                if event.name == "error":
-                    raise rpc_refusal(self._peer, self._read(msgspec.json.decode, event.data.encode()), self.dialect)
-                raw = self._line.bounded(event.data.encode())
-                update = self._read(lambda data, name=event.name: vault_wire.update(name, data), raw)
-                if update is not None:
-                    for one in numbering.heard(update, event):
-                        yield one
+            first = asyncio.ensure_future(anext(found, None))
+            try:
+                await asyncio.wait((first,), timeout=FIRST_EVENT_SECONDS)
+                if not first.done() and (task := await self.get(task_id, None)).state in RESTING:
+                    yield Heard(task, task_id)
+                    return
+                event = await first
+            finally:
+                if first.cancel():
+                    await asyncio.gather(first, return_exceptions=True)
+            while event is not None:
+                for one in numbering.heard(self._update(event), event):
+                    yield one
+                event = await anext(found, None)
+
+    def _update(self, event: ServerEvent) -> Update | None:
+        if event.name == "error":
+            raise rpc_refusal(self._peer, self._read(msgspec.json.decode, event.data.encode()), self.dialect)
+        raw = self._line.bounded(event.data.encode())
+        return self._read(lambda data: vault_wire.update(event.name, data), raw)
 
     async def get(self, task_id: str, history_length: int | None) -> Task:
         raw = await self._ask("tasks/get", {"id": task_id})
@@ -129,7 +154,9 @@ class _Numbering:
         self._count = 0
         self._held: list[Update] = []
 
-    def heard(self, update: Update, event: ServerEvent) -> list[Heard]:
+    def heard(self, update: Update | None, event: ServerEvent) -> list[Heard]:
+        if update is None:
+            return []
         self._counted = self._counted or bool(event.id)
         if not self._counted:
             self._count += 1
