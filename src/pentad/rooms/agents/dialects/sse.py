@@ -76,7 +76,7 @@ class A2aVoice(Voice):
         else:
             said = self._told.words(self._task_id, item.seq, self._dialect, lambda: self._event(item))
         if not said:
-            return b"id: %d\n\n" % item.seq
+            return b""  # a number alone would do, but widespread readers take it for an event without JSON
         return b"id: %d\ndata: %b%b%b\n\n" % (item.seq, self._open, said, self._close)
 
     def single(self, result: Json) -> bytes:
