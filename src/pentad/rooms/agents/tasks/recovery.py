@@ -115,6 +115,8 @@ class Recovery:
             most_bytes=self._limits.artifact_bytes, resumed=True, answers=_answers(events, head.turn),
         )  # fmt: skip
         await self._sending.go_on(run, task.seq)
+        if not run.done:
+            run.look()  # what was said to the task since it was claimed found no run to hear it
         return True
 
 

@@ -170,8 +170,13 @@ class Run:
     async def answer(self, question: Body) -> Message:
         if self._answers:
             return self._answers.popleft()
+        is_open = self.turn.resumed and self.state in INTERRUPTED  # the run that was cut short has asked it already
+        if is_open and self._inbox:
+            self.emit(StatusEvent("working"))
+            return self._inbox.popleft()
         self._asking = asyncio.get_running_loop().create_future()
-        self.emit(question)
+        if not is_open:
+            self.emit(question)
         try:
             return await self._asking
         finally:
