@@ -8,8 +8,8 @@ for.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from pentad import __version__
 from pentad.access.audit import AuditTrail
 from pentad.access.secrets import secret_keys
 from pentad.kernel.clock import Clock, SystemClock
+from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Database
 from pentad.mcp.connection import Connection, Write
 from pentad.mcp.conversations import Conversations
@@ -107,7 +108,18 @@ class App:
             self.neighbours,
             site=settings.url(""),
             protected=settings.auth == "required",
+            health=self.health,
+            other_database=lambda url: open_database(url, settings.data, connections=2),
         )
+
+    async def health(self) -> dict[str, Mapping[str, Any]]:
+        """What each open room says of itself."""
+        said: dict[str, Mapping[str, Any]] = {}
+        for opened in self.rooms:
+            if opened.room.health is not None:
+                with suppress(PentadError):
+                    said[opened.room.name] = await opened.room.health(opened.service)
+        return said
 
     @cached_property
     def all_rooms(self) -> Era:

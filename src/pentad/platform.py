@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 
 from pentad.kernel.clock import Clock
-from pentad.kernel.errors import NotFound
+from pentad.kernel.errors import Misconfigured, NotFound
 from pentad.kernel.limits import Limits
 from pentad.kernel.ports import Database, Fetcher
 from pentad.kernel.principal import Principal
@@ -71,6 +71,14 @@ class Alone:
 ALONE: Final = Alone()
 
 
+async def _nobody() -> Mapping[str, Mapping[str, Any]]:
+    return {}
+
+
+async def _no_other_database(url: str) -> Database:
+    raise Misconfigured("No other database can be opened here.", hint="Open the room as part of a server.")
+
+
 @dataclass(frozen=True, slots=True)
 class Platform:
     """The shared ground: one store, one clock, one way out, the folder for large files, one search, the other rooms,
@@ -89,6 +97,10 @@ class Platform:
     """The address of this server, as far as the settings know it; a request may know better."""
     protected: bool = True
     """Whether callers have to log in."""
+    health: Callable[[], Awaitable[Mapping[str, Mapping[str, Any]]]] = _nobody
+    """What each open room says of itself, by its name; a room that cannot say is left out."""
+    other_database: Callable[[str], Awaitable[Database]] = _no_other_database
+    """Opens a further database by an address the operator wrote into the room's settings; whoever asks closes it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     alarm: float | None = None
     limit: str | None = None
     """The key of the metric this one runs up against, such as a licensed amount."""
+    kept: bool = True
+    """Whether the history keeps it; what has other labels at each look is not worth keeping."""
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,11 +1,13 @@
 """This machine: processor, load, memory, disks, network, processes, uptime. Works with no settings at all.
 
-Reading takes a few milliseconds of system calls, so it happens in a thread. Percentages of the processor are the share
-since the previous look, which psutil remembers; the first look compares with the start of this module.
+Reading takes a few milliseconds of system calls, so it happens in a thread. The share of the processor is that since
+the previous look; a look that has none to compare with takes two, a tenth of a second apart.
 """
 
 import asyncio
 import platform as machine
+import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +21,7 @@ from pentad.rooms.metrics.model import Fact, Facts, Info, Metric, Plan, Sample, 
 PSEUDO: Final = frozenset({"squashfs", "tmpfs", "devtmpfs", "overlay", "proc", "sysfs", "devfs", "iso9660"})
 TOP_PROCESSES: Final = 5
 
-psutil.cpu_percent(None)  # from here on the first question has something to compare with
+LOOK_SECONDS: Final = 0.1
 
 
 def _metric(key: str, description: str, unit: str | None = None, **more: Any) -> Metric:
@@ -42,21 +44,21 @@ CATALOGUE: Final = (
         better="lower", warn=2, alarm=4,
     ),
     _metric("memory.total", "Memory there is.", "By"),
-    _metric("memory.available", "Memory that can be had without swapping.", "By", better="higher", limit=None),
-    _metric("memory.used", "Memory in use.", "By", better="lower", limit="memory.total"),
+    _metric("memory.available", "Memory that can be had without swapping.", "By", better="higher"),
+    _metric("memory.used", "Memory in use.", "By", better="lower"),
     _metric(
         "memory.percent", "Share of the memory that is not available.", "%",
         formula="(total - available) / total x 100", better="lower", warn=85, alarm=95,
     ),
     _metric("swap.total", "Swap space there is.", "By"),
-    _metric("swap.used", "Swap space in use.", "By", better="lower", limit="swap.total"),
+    _metric("swap.used", "Swap space in use.", "By", better="lower"),
     _metric("swap.percent", "Share of the swap space in use.", "%", better="lower", warn=60, alarm=90),
     _metric("disks.total", "Size of a file system.", "By", labels=("id",)),
     _metric("disks.used", "Space in use on a file system.", "By", labels=("id",), better="lower", limit="disks.total"),
     _metric("disks.free", "Space left on a file system for its users.", "By", labels=("id",), better="higher"),
     _metric(
         "disks.percent", "Share of a file system in use.", "%", labels=("id",), formula="used / (used + free) x 100",
-        better="lower", warn=85, alarm=95,
+        better="lower",
     ),
     _metric("io.readBytes", "Bytes read from disks.", "By", kind="counter"),
     _metric("io.writtenBytes", "Bytes written to disks.", "By", kind="counter"),
@@ -69,7 +71,7 @@ CATALOGUE: Final = (
     _metric("processes.total", "Processes there are."),
     _metric("processes.running", "Processes that run at this moment."),
     _metric("processes.zombies", "Processes that ended and were not collected.", better="lower", warn=50),
-    _metric("processes.top.memory", "The largest processes, by memory of their own.", "By", labels=("id",)),
+    _metric("processes.top.memory", "The largest processes, by memory of their own.", "By", labels=("id",), kept=False),
     _metric("system.uptime", "Time since the machine started.", "s"),
     _metric("system.bootedAt", "When the machine started, in seconds since 1970.", "s"),
     _metric("system.os", "Operating system.", kind="text"),
@@ -77,11 +79,40 @@ CATALOGUE: Final = (
 )  # fmt: skip
 
 
+class _Busy:
+    """How busy the processor was between two looks; psutil remembers looks by thread, and threads change here."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: tuple[float, float, float] | None = None
+
+    def percent(self) -> float:
+        with self._lock:
+            before = self._seen
+            if before is None or time.monotonic() - before[0] < LOOK_SECONDS:
+                before = before or self._look()
+                time.sleep(LOOK_SECONDS)
+            now = self._seen = self._look()
+        spent = now[1] - before[1]
+        return round(100 * (now[2] - before[2]) / spent, 1) if spent > 0 else 0.0
+
+    @staticmethod
+    def _look() -> tuple[float, float, float]:
+        """When, all time of all processors so far, and what of it was busy."""
+        times = psutil.cpu_times()
+        idle = times.idle + getattr(times, "iowait", 0.0)
+        counted = sum(times) - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0)
+        return time.monotonic(), counted, counted - idle
+
+
+_BUSY: Final = _Busy()
+
+
 def _cpu() -> dict[str, Any]:
     times = psutil.cpu_times()
     frequency = _or_none(psutil.cpu_freq)
     return {
-        "percent": psutil.cpu_percent(None),
+        "percent": _BUSY.percent(),
         "cores": psutil.cpu_count() or 1,
         "physicalCores": psutil.cpu_count(logical=False),
         "frequency": round(frequency.current, 1) if frequency is not None else None,

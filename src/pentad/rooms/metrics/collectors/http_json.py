@@ -1,0 +1,176 @@
+"""Numbers out of any JSON on the web: an address, and for each figure where it stands in the answer.
+
+    [rooms.metrics.http_json.shop]
+    url = "https://shop.example/status"
+    values = { orders = "/today/orders", slowest = "queues[0].seconds" }
+    headers = { authorization = "Bearer ..." }
+
+A place is a JSON pointer (`/today/orders`) or a path with dots and indexes (`queues[0].seconds`).
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import Misconfigured
+from pentad.rooms.metrics.collectors.contract import Collector, Source, Upstream
+from pentad.rooms.metrics.collectors.settings import table
+from pentad.rooms.metrics.model import (
+    Fact,
+    Facts,
+    Info,
+    Metric,
+    Plan,
+    Problem,
+    Sample,
+    Scalar,
+    Snapshot,
+    Wanted,
+    state_of,
+)
+
+_STEP: Final = re.compile(r"[^.\[\]]+|\[\d+\]")
+_LONGEST_TEXT: Final = 500
+_SCHEMA: Final = {
+    "type": "object",
+    "properties": {
+        "http_json": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "required": ["url", "values"],
+                "properties": {
+                    "url": {"type": "string"},
+                    "values": {"type": "object", "additionalProperties": {"type": "string"}},
+                    "headers": {"type": "object", "additionalProperties": {"type": "string"}},
+                },
+            },
+        }
+    },
+}
+
+
+class Missing(LookupError):
+    """There is nothing at this place."""
+
+
+def steps(place: str) -> tuple[str, ...]:
+    """The steps of a pointer or a path."""
+    if place.startswith("/"):
+        return tuple(step.replace("~1", "/").replace("~0", "~") for step in place[1:].split("/"))
+    return tuple(step.strip("[]") for step in _STEP.findall(place))
+
+
+def at(value: Any, place: str) -> Scalar:
+    """The figure at a place; raises `Missing` where there is none, or something that is no figure."""
+    for step in steps(place):
+        if isinstance(value, dict) and step in value:
+            value = cast("dict[str, Any]", value)[step]
+        elif (
+            isinstance(value, list) and step.isascii() and step.isdigit() and int(step) < len(cast("list[Any]", value))
+        ):
+            value = cast("list[Any]", value)[int(step)]
+        else:
+            raise Missing(place)
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, list) and all(isinstance(entry, str) for entry in cast("list[Any]", value)):
+        return cast("list[str]", value)[:100]
+    if isinstance(value, str):
+        return value[:_LONGEST_TEXT]
+    if value is None or isinstance(value, (int, float)):
+        return value
+    raise Missing(place)
+
+
+class HttpJson:
+    """Figures out of JSON answers."""
+
+    id = "http_json"
+    title = "JSON over HTTP"
+    aliases = ("http-json", "json")
+
+    def __init__(self, sources: Mapping[str, Mapping[str, Any]]) -> None:
+        self._sources = dict(sources)
+        self._info = Info(
+            id=self.id,
+            title=self.title,
+            description="Figures out of JSON answers, by address and place.",
+            catalogue=tuple(
+                Metric(
+                    key=f"{name}.{key}", description=f"{key} of {name}, at {place}.", formula=place,
+                    facts=(f"http_json.{name}",),
+                )
+                for name, given in self._sources.items()
+                for key, place in given["values"].items()
+            ),
+            settings=_SCHEMA,
+            secrets=("http_json.*.headers",),
+            ttl=15.0,
+            ready=bool(self._sources),
+            missing="" if self._sources else "Set a table [rooms.metrics.http_json.NAME] with url and values.",
+            poll_seconds=60.0,
+        )  # fmt: skip
+
+    def info(self) -> Info:
+        return self._info
+
+    def plan(self, wanted: Wanted, known: Facts) -> Plan:
+        facts = [
+            Fact(f"http_json.{name}")
+            for name, given in self._sources.items()
+            if any(wanted.wants(f"{name}.{key}") for key in given["values"])
+        ]
+        return Plan(tuple(fact for fact in facts if fact not in known), calls=len(facts))
+
+    async def fetch(self, fact: Fact, upstream: Upstream) -> Any:
+        """Only the figures that are asked for are kept of an answer."""
+        name = fact.name.removeprefix("http_json.")
+        given = self._sources[name]
+        body = await upstream.get(given["url"], headers=given.get("headers"), scope=name, call=f"GET {name}")
+        found: dict[str, Any] = {}
+        for key, place in given["values"].items():
+            try:
+                found[key] = {"value": at(body, place)}
+            except Missing:
+                found[key] = {"missing": place}
+        return found
+
+    def reduce(self, wanted: Wanted, facts: Facts) -> Snapshot:
+        tree: dict[str, Any] = {}
+        samples: list[Sample] = []
+        problems: list[Problem] = []
+        for name, given in self._sources.items():
+            fact = Fact(f"http_json.{name}")
+            trouble = facts.problem(fact)
+            found: dict[str, dict[str, Any]] = facts.value(fact) or {}
+            for key in given["values"]:
+                full = f"{name}.{key}"
+                if fact not in facts or not wanted.wants(full):
+                    continue
+                missing = found.get(key, {}).get("missing")
+                if missing is not None:
+                    trouble = Problem(
+                        scope=name, call=f"GET {name}", kind="parse", message=f"There is no figure at {missing!r}.",
+                        affects=(full,),
+                    )  # fmt: skip
+                    problems.append(trouble)
+                value = found.get(key, {}).get("value")
+                state = state_of([trouble]) if trouble is not None and value is None else "ok"
+                tree.setdefault(name, {})[key] = value
+                samples.append(Sample(key=full, value=value, state=state))
+                trouble = facts.problem(fact)
+        return Snapshot(
+            collector=self.id, scope="", as_of=wanted.now, tree=tree, samples=samples, problems=problems
+        )  # fmt: skip
+
+
+def collectors(source: Source) -> Sequence[Collector]:
+    sources: dict[str, dict[str, Any]] = {}
+    for name, given in table(source.settings, "http_json").items():
+        one = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+        if not isinstance(one.get("url"), str) or not isinstance(one.get("values"), dict):
+            raise Misconfigured(f"rooms.metrics.http_json.{name} has no url or no values.", hint="Both are needed.")
+        source.trust(one["url"])
+        sources[name] = one
+    return (HttpJson(sources),)

@@ -1,0 +1,215 @@
+"""Pentad itself: its calls with their latencies and errors, its store, its search, its rooms, this process.
+
+Totals of calls are those of every process and restart, as the core adds them up; all of it is read from the store, and
+reading leaves no trace in what is read.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import psutil
+
+from pentad import __version__
+from pentad.access.call_totals import BOUNDS_US, CallTotal, read_totals
+from pentad.kernel.ports import Rows
+from pentad.platform import Platform
+from pentad.rooms.metrics.collectors.contract import Collector, Source, Upstream
+from pentad.rooms.metrics.engine.keys import flat
+from pentad.rooms.metrics.model import Fact, Facts, Info, Metric, Plan, Sample, Snapshot, Wanted
+
+MOST_ROWS_COUNTED: Final = 1_000_000
+NO_ERROR: Final = frozenset({"ok", "input_required", "cancelled"})
+_PARTS: Final = ("calls", "tools", "rooms", "store", "tables", "search", "process")
+
+
+def _metric(key: str, description: str, unit: str | None = None, **more: Any) -> Metric:
+    part = key.partition(".")[0]
+    fact = "calls" if part == "tools" else part
+    return Metric(key=key, description=description, unit=unit, facts=(f"pentad.{fact}",), **more)
+
+
+_QUANTILE: Final = "read from the histogram of all calls, evenly within a bucket"
+
+CATALOGUE: Final = (
+    _metric("calls.total", "Calls answered, by every process since the store was made.", kind="counter"),
+    _metric("calls.errors", "Calls that ended with an error.", kind="counter", better="lower"),
+    _metric(
+        "calls.errorPercent", "Share of calls that ended with an error.", "%", formula="errors / total x 100",
+        better="lower", warn=10, alarm=50,
+    ),
+    _metric("calls.mean", "Mean time of a call.", "ms", formula="sum of times / total", better="lower"),
+    _metric("calls.p50", "Half of all calls are faster.", "ms", formula=_QUANTILE, better="lower"),
+    _metric("calls.p95", "95 of 100 calls are faster.", "ms", formula=_QUANTILE, better="lower"),
+    _metric("calls.p99", "99 of 100 calls are faster.", "ms", formula=_QUANTILE, better="lower"),
+    _metric("tools.calls", "Calls of one tool or method.", labels=("id",), kind="counter"),
+    _metric("tools.errors", "Its calls that ended with an error.", labels=("id",), kind="counter", better="lower"),
+    _metric("tools.mean", "Its mean time.", "ms", labels=("id",), better="lower"),
+    _metric("tools.p50", "Half of its calls are faster.", "ms", labels=("id",), formula=_QUANTILE, better="lower"),
+    _metric("tools.p95", "95 of 100 of its calls are faster.", "ms", labels=("id",), formula=_QUANTILE, better="lower"),
+    _metric("tools.p99", "99 of 100 of its calls are faster.", "ms", labels=("id",), formula=_QUANTILE, better="lower"),
+    _metric("rooms.figure", "A figure a room gives of itself.", labels=("id",)),
+    _metric("store.bytes", "Size of the store.", "By", better="lower"),
+    _metric("store.queued", "Units of work that wait for the store.", better="lower", warn=1_000, alarm=5_000),
+    _metric("store.dialect", "SQLite or PostgreSQL.", kind="text"),
+    _metric("tables.rows", "Rows of a table that has any; on PostgreSQL an estimate.", labels=("id",)),
+    _metric("search.documents", "Documents in the search index."),
+    _metric("search.pending", "Documents that wait for their vectors.", better="lower", warn=50_000),
+    _metric("process.memory", "Memory of this process.", "By", better="lower"),
+    _metric("process.cpuSeconds", "Processor time of this process.", "s", kind="counter"),
+    _metric("process.threads", "Threads of this process."),
+    _metric("process.files", "Files and sockets this process has open."),
+    _metric("process.uptime", "Time since this process started.", "s"),
+    _metric("process.version", "Version of Pentad.", kind="text"),
+)  # fmt: skip
+
+
+def quantile(buckets: Sequence[int], share: float) -> float | None:
+    """Milliseconds that `share` of all calls stay below; None without calls. Beyond the last bound it is the bound."""
+    total = sum(buckets)
+    if not total:
+        return None
+    wanted, seen, lower = share * total, 0, 0
+    for bound, count in zip(BOUNDS_US, buckets, strict=False):
+        if count and seen + count >= wanted:
+            return round((lower + (bound - lower) * (wanted - seen) / count) / 1000, 3)
+        seen += count
+        lower = bound
+    return BOUNDS_US[-1] / 1000
+
+
+def _summed(totals: Sequence[CallTotal]) -> dict[str, Any]:
+    calls = sum(total.calls for total in totals)
+    buckets = [sum(column) for column in zip(*(total.buckets for total in totals), strict=True)]
+    seconds = sum(total.seconds for total in totals)
+    return {
+        "calls": calls,
+        "errors": sum(total.calls for total in totals if total.outcome not in NO_ERROR),
+        "mean": round(1000 * seconds / calls, 3) if calls else None,
+        "p50": quantile(buckets, 0.50),
+        "p95": quantile(buckets, 0.95),
+        "p99": quantile(buckets, 0.99),
+    }
+
+
+def _calls(rows: Rows) -> dict[str, Any]:
+    totals = read_totals(rows)
+    by_tool: dict[str, list[CallTotal]] = {}
+    for total in totals:
+        by_tool.setdefault(f"{total.room}.{total.tool}".lstrip("."), []).append(total)
+    whole = _summed(totals)
+    count, errors = whole.pop("calls"), whole["errors"]
+    tools: list[dict[str, Any]] = [{"id": name, **_summed(some)} for name, some in by_tool.items()]
+    return {
+        "calls": {"total": count, "errorPercent": round(100 * errors / count, 3) if count else None, **whole},
+        "tools": sorted(tools, key=lambda tool: (-tool["calls"], tool["id"])),
+    }
+
+
+_TABLES: Final = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+    " AND sql NOT LIKE 'CREATE VIRTUAL%' AND sql NOT LIKE 'CREATE TABLE ''%' ORDER BY name",
+    "postgres": "SELECT relname, n_live_tup FROM pg_stat_user_tables ORDER BY relname",
+}
+_BYTES: Final = {
+    "sqlite": "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
+    "postgres": "SELECT pg_database_size(current_database())",
+}
+
+
+class Pentad:
+    """What this server knows of itself."""
+
+    id = "pentad"
+    title = "Pentad"
+    aliases = ("self", "own")
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+
+    def info(self) -> Info:
+        return Info(
+            id=self.id, title=self.title, description="Own calls, latencies and errors; store, search and rooms.",
+            catalogue=CATALOGUE, ttl=2.0, ttls={"pentad.tables": 60.0, "pentad.rooms": 15.0}, poll_seconds=60.0,
+        )  # fmt: skip
+
+    def plan(self, wanted: Wanted, known: Facts) -> Plan:
+        keys = {key.partition(".")[0] for key in wanted.keys} if wanted.keys is not None else set(_PARTS)
+        parts = {"calls" if part == "tools" else part for part in keys}
+        facts = tuple(Fact(f"pentad.{part}") for part in _PARTS if part in parts)
+        return Plan(tuple(fact for fact in facts if fact not in known), calls=0)
+
+    async def fetch(self, fact: Fact, upstream: Upstream) -> Any:
+        database = self._platform.database
+        match fact.name.removeprefix("pentad."):
+            case "calls":
+                return await database.read(_calls)
+            case "rooms":
+                return _figures(await self._platform.health())
+            case "store":
+                size = await database.read(lambda rows: rows.value(_BYTES[database.dialect]))
+                return {"bytes": size, "queued": getattr(database, "queued", 0), "dialect": database.dialect}
+            case "tables":
+                return await database.read(self._tables)
+            case "search":
+                return await database.read(_search)
+            case _:
+                return await asyncio.to_thread(_process)
+
+    def reduce(self, wanted: Wanted, facts: Facts) -> Snapshot:
+        calls: dict[str, Any] = facts.value(Fact("pentad.calls")) or {}
+        parts: dict[str, Any] = {
+            **calls,
+            **{part: facts.value(Fact(f"pentad.{part}")) for part in _PARTS if part not in calls},
+        }
+        tree = {part: parts[part] for part in _PARTS if parts.get(part) is not None}
+        units = {metric.key: metric.unit for metric in CATALOGUE}
+        samples = [
+            Sample(key=match.path, labels=match.labels, value=match.value, unit=units.get(match.path))
+            for match in flat(tree)
+            if match.path in units
+        ]
+        return Snapshot(collector=self.id, scope="", as_of=wanted.now, tree=tree, samples=samples)
+
+    def _tables(self, rows: Rows) -> list[dict[str, Any]]:
+        found = rows.all(_TABLES[self._platform.database.dialect])
+        if self._platform.database.dialect == "postgres":
+            return [{"id": name, "rows": count} for name, count in found if count]
+        counted = 'SELECT count(*) FROM (SELECT 1 FROM "{}" LIMIT {})'
+        counts = [(name, rows.value(counted.format(name, MOST_ROWS_COUNTED))) for (name,) in found]
+        return [{"id": name, "rows": count} for name, count in counts if count]
+
+
+def _search(rows: Rows) -> dict[str, Any]:
+    return {
+        "documents": rows.value("SELECT count(*) FROM search_documents"),
+        "pending": rows.value("SELECT count(*) FROM search_pending"),
+    }
+
+
+def _figures(health: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {"id": f"{room}.{name}", "figure": value}
+        for room, said in sorted(health.items())
+        for name, value in said.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    ]
+
+
+def _process() -> dict[str, Any]:
+    process = psutil.Process()
+    with process.oneshot():
+        times = process.cpu_times()
+        return {
+            "memory": process.memory_info().rss,
+            "cpuSeconds": round(times.user + times.system, 2),
+            "threads": process.num_threads(),
+            "files": process.num_fds() if hasattr(process, "num_fds") else None,
+            "uptime": round(time.time() - process.create_time(), 1),
+            "version": __version__,
+        }
+
+
+def collectors(source: Source) -> Sequence[Collector]:
+    return (Pentad(source.platform),)

@@ -1,0 +1,215 @@
+"""A PostgreSQL server: connections, transactions, cache, replication, slow statements.
+
+Our own database when the store is PostgreSQL, or the one of the setting `postgres_url`. Each part is a reading unit of
+its own, so that a view the login may not see costs that part alone.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
+from pentad.kernel.ports import Database, Rows
+from pentad.platform import Platform
+from pentad.rooms.metrics.collectors.contract import Collector, Source, Upstream
+from pentad.rooms.metrics.collectors.settings import text
+from pentad.rooms.metrics.engine.keys import flat
+from pentad.rooms.metrics.model import (
+    Fact,
+    Facts,
+    Failed,
+    Info,
+    Metric,
+    Plan,
+    Problem,
+    ProblemKind,
+    Sample,
+    Snapshot,
+    Wanted,
+    state_of,
+)
+
+SLOWEST: Final = 10
+
+
+def _metric(key: str, description: str, unit: str | None = None, **more: Any) -> Metric:
+    return Metric(key=key, description=description, unit=unit, facts=(f"postgres.{key.partition('.')[0]}",), **more)
+
+
+CATALOGUE: Final = (
+    _metric("connections.total", "Connections to this database.", better="lower"),
+    _metric("connections.active", "Connections that run a statement."),
+    _metric("connections.idleInTransaction", "Connections that keep a transaction open, idle.", better="lower"),
+    _metric("connections.waiting", "Connections that wait for a lock.", better="lower", warn=10),
+    _metric("connections.most", "Connections the server allows."),
+    _metric(
+        "connections.percent", "Share of the allowed connections in use, by all databases.", "%",
+        formula="all connections / max_connections x 100", better="lower", warn=80, alarm=95,
+    ),
+    _metric("connections.longestTransaction", "Age of the oldest open transaction.", "s", better="lower", warn=600),
+    _metric("database.bytes", "Size of the database.", "By", better="lower"),
+    _metric("database.commits", "Transactions committed.", kind="counter"),
+    _metric("database.rollbacks", "Transactions rolled back.", kind="counter", better="lower"),
+    _metric("database.deadlocks", "Deadlocks.", kind="counter", better="lower"),
+    _metric("database.temporaryBytes", "Bytes written to temporary files.", "By", kind="counter", better="lower"),
+    _metric(
+        "database.cacheHitPercent", "Share of blocks found in the cache.", "%", formula="hit / (hit + read) x 100",
+        better="higher", warn=90, alarm=70,
+    ),
+    _metric("database.version", "Version of the server.", kind="text"),
+    _metric("replication.replicas", "Replicas that are connected."),
+    _metric("replication.lagBytes", "How far the furthest replica is behind.", "By", better="lower"),
+    _metric("replication.lagSeconds", "How far this server, as a replica, is behind.", "s", better="lower", warn=60),
+    _metric(
+        "statements.mean", "Mean time of one of the slowest.", "ms", labels=("id",), better="lower", kept=False
+    ),
+    _metric("statements.calls", "How often it ran.", labels=("id",), kept=False),
+    _metric("statements.total", "All time it took.", "ms", labels=("id",), kept=False),
+    _metric("statements.text", "The statement.", labels=("id",), kind="text", kept=False),
+)  # fmt: skip
+
+
+def _connections(rows: Rows) -> dict[str, Any]:
+    row = rows.one(
+        "SELECT count(*) FILTER (WHERE datname = current_database()),"
+        " count(*) FILTER (WHERE datname = current_database() AND state = 'active'),"
+        " count(*) FILTER (WHERE datname = current_database() AND state = 'idle in transaction'),"
+        " count(*) FILTER (WHERE datname = current_database() AND wait_event_type = 'Lock'),"
+        " current_setting('max_connections')::bigint, count(*) FILTER (WHERE backend_type = 'client backend'),"
+        " coalesce(max(extract(epoch FROM now() - xact_start))"
+        "   FILTER (WHERE datname = current_database() AND pid <> pg_backend_pid()), 0)::double precision"
+        " FROM pg_stat_activity"
+    )
+    total, active, idle, waiting, most, everybody, oldest = row or (0, 0, 0, 0, 1, 0, 0.0)
+    return {
+        "total": total, "active": active, "idleInTransaction": idle, "waiting": waiting, "most": most,
+        "percent": round(100 * everybody / most, 1), "longestTransaction": round(oldest, 3),
+    }  # fmt: skip
+
+
+def _database(rows: Rows) -> dict[str, Any]:
+    row = rows.one(
+        "SELECT pg_database_size(current_database()), xact_commit, xact_rollback, deadlocks, temp_bytes,"
+        " blks_hit, blks_read, current_setting('server_version')"
+        " FROM pg_stat_database WHERE datname = current_database()"
+    )
+    size, commits, rollbacks, deadlocks, temporary, hit, read, version = row or (None,) * 8
+    looked = (hit or 0) + (read or 0)
+    return {
+        "bytes": size, "commits": commits, "rollbacks": rollbacks, "deadlocks": deadlocks, "temporaryBytes": temporary,
+        "cacheHitPercent": round(100 * (hit or 0) / looked, 2) if looked else None, "version": version,
+    }  # fmt: skip
+
+
+def _replication(rows: Rows) -> dict[str, Any]:
+    replicas, behind = rows.one(
+        "SELECT count(*), max(pg_wal_lsn_diff("
+        " CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, replay_lsn"
+        "))::bigint FROM pg_stat_replication"
+    ) or (0, None)
+    seconds = rows.value(
+        "SELECT CASE WHEN pg_is_in_recovery()"
+        " THEN extract(epoch FROM now() - pg_last_xact_replay_timestamp())::double precision END"
+    )
+    return {"replicas": replicas, "lagBytes": behind, "lagSeconds": seconds}
+
+
+def _statements(rows: Rows) -> list[dict[str, Any]]:
+    if not rows.value("SELECT count(*) FROM pg_extension WHERE extname = 'pg_stat_statements'"):
+        raise InvalidInput("The extension pg_stat_statements is not installed.")
+    found = rows.all(
+        "SELECT queryid::text, mean_exec_time, calls, total_exec_time, left(query, 200) FROM pg_stat_statements"
+        " JOIN pg_database ON pg_database.oid = dbid WHERE datname = current_database()"
+        " ORDER BY mean_exec_time DESC LIMIT ?",
+        SLOWEST,
+    )
+    return [
+        {"id": name, "mean": round(mean, 3), "calls": calls, "total": round(total, 3), "text": query}
+        for name, mean, calls, total, query in found
+    ]
+
+
+READERS: Final[dict[str, Callable[[Rows], Any]]] = {
+    "connections": _connections, "database": _database, "replication": _replication, "statements": _statements,
+}  # fmt: skip
+
+
+class Postgres:
+    """A PostgreSQL server by its own statistics."""
+
+    id = "postgres"
+    title = "PostgreSQL"
+    aliases = ("postgresql", "pg")
+
+    def __init__(self, platform: Platform, url: str | None) -> None:
+        self._platform = platform
+        self._url = url
+        self._opened: Database | None = None
+
+    def info(self) -> Info:
+        ready = self._url is not None or self._platform.database.dialect == "postgres"
+        return Info(
+            id=self.id,
+            title=self.title,
+            description="Connections, transactions, cache, replication and slow statements.",
+            catalogue=CATALOGUE,
+            settings={"type": "object", "properties": {"postgres_url": {"type": "string"}}},
+            secrets=("postgres_url",),
+            ttl=5.0,
+            ready=ready,
+            missing="" if ready else "The store is SQLite: set rooms.metrics.postgres_url to look at a PostgreSQL.",
+            poll_seconds=60.0,
+        )
+
+    def plan(self, wanted: Wanted, known: Facts) -> Plan:
+        parts = {key.partition(".")[0] for key in wanted.keys} if wanted.keys is not None else READERS.keys()
+        facts = tuple(Fact(f"postgres.{part}") for part in READERS if part in parts)
+        return Plan(tuple(fact for fact in facts if fact not in known), calls=0)
+
+    async def fetch(self, fact: Fact, upstream: Upstream) -> Any:
+        part = fact.name.removeprefix("postgres.")
+        try:
+            database = await self._database()
+            return await database.read(READERS[part])
+        except PentadError as error:
+            kind: ProblemKind = "network"
+            if isinstance(error, InvalidInput):
+                kind = "unsupported"
+            elif isinstance(error, Forbidden):
+                kind = "permission"
+            raise Failed(Problem(scope="", call=f"read {part}", kind=kind, message=error.message)) from None
+
+    def reduce(self, wanted: Wanted, facts: Facts) -> Snapshot:
+        tree = {part: facts[Fact(f"postgres.{part}")] for part in READERS if facts.value(Fact(f"postgres.{part}"))}
+        units = {metric.key: metric.unit for metric in CATALOGUE}
+        samples = [
+            Sample(key=match.path, labels=match.labels, value=match.value, unit=units.get(match.path))
+            for match in flat(tree)
+        ]
+        for part in READERS:
+            problem = facts.problem(Fact(f"postgres.{part}"))
+            if problem is not None:
+                samples += [
+                    Sample(key=key, value=None, unit=unit, state=state_of([problem]))
+                    for key, unit in units.items()
+                    if key.startswith(f"{part}.")
+                ]
+        return Snapshot(collector=self.id, scope="", as_of=wanted.now, tree=tree, samples=samples)
+
+    async def close(self) -> None:
+        """Close the database of the setting, if it was opened."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.close()
+
+    async def _database(self) -> Database:
+        if self._url is None:
+            return self._platform.database
+        if self._opened is None:
+            self._opened = await self._platform.other_database(self._url)
+        return self._opened
+
+
+def collectors(source: Source) -> Sequence[Collector]:
+    collector = Postgres(source.platform, text(source.settings, "postgres_url"))
+    source.closing.append(collector.close)
+    return (collector,)

@@ -1,0 +1,160 @@
+"""Named PromQL queries of a Prometheus server, as figures of now (`query`) and of the past (`query_range`).
+
+Settings: `prometheus_url`, `prometheus_queries` (names, dotted if you like, with their PromQL), `prometheus_token`. A
+query that gives one series without labels is a number, any other a list with one entry for each set of labels.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import Misconfigured
+from pentad.rooms.metrics.collectors.contract import Collector, Source, Upstream
+from pentad.rooms.metrics.collectors.settings import table, text
+from pentad.rooms.metrics.model import (
+    Fact,
+    Facts,
+    Failed,
+    Info,
+    Metric,
+    Plan,
+    Problem,
+    Sample,
+    Snapshot,
+    Wanted,
+    state_of,
+)
+
+USUAL: Final = {"targets.up": "sum(up)", "targets.total": "count(up)"}
+MOST_SERIES: Final = 500
+_SCHEMA: Final = {
+    "type": "object",
+    "properties": {
+        "prometheus_url": {"type": "string", "description": "Where Prometheus is, such as https://prometheus:9090."},
+        "prometheus_token": {"type": "string", "description": "A bearer token, if it wants one."},
+        "prometheus_queries": {"type": "object", "additionalProperties": {"type": "string"}},
+    },
+}
+
+
+class Prometheus:
+    """A Prometheus server, by the queries the operator named."""
+
+    id = "prometheus"
+    title = "Prometheus"
+    aliases = ("prom", "promql")
+
+    def __init__(self, url: str | None, queries: Mapping[str, str], token: str | None) -> None:
+        self._url = url
+        self._queries = dict(queries)
+        self._headers = {"authorization": f"Bearer {token}"} if token else {}
+        self._info = Info(
+            id=self.id,
+            title=self.title,
+            description="Named PromQL queries of a Prometheus server.",
+            catalogue=tuple(
+                Metric(key=name, description=f"PromQL: {query}", formula=query, facts=(f"prometheus.{name}",))
+                for name, query in self._queries.items()
+            ),
+            settings=_SCHEMA,
+            secrets=("prometheus_token",),
+            ttl=15.0,
+            ready=url is not None,
+            missing="" if url else "Set rooms.metrics.prometheus_url.",
+            poll_seconds=60.0,
+        )
+
+    def info(self) -> Info:
+        return self._info
+
+    def plan(self, wanted: Wanted, known: Facts) -> Plan:
+        facts = [Fact(f"prometheus.{name}") for name in self._queries if wanted.wants(name)]
+        return Plan(tuple(fact for fact in facts if fact not in known), calls=len(facts))
+
+    async def fetch(self, fact: Fact, upstream: Upstream) -> Any:
+        name = fact.name.removeprefix("prometheus.")
+        body = await upstream.get(
+            f"{self._url}/api/v1/query",
+            params={"query": self._queries[name]},
+            headers=self._headers,
+            call=f"query {name}",
+        )
+        return [[_named(one), _number(one["value"][1])] for one in _result(body, name)]
+
+    async def past(self, key: str, begin: float, end: float, step: float, upstream: Upstream) -> dict[str, list[Any]]:
+        """Points of the past by label text, as Prometheus itself kept them."""
+        if key not in self._queries:
+            raise Failed(Problem(scope="", call=f"query_range {key}", kind="unsupported", message="No such query."))
+        body = await upstream.get(
+            f"{self._url}/api/v1/query_range",
+            params={"query": self._queries[key], "start": f"{begin:.3f}", "end": f"{end:.3f}", "step": f"{step:g}"},
+            headers=self._headers,
+            call=f"query_range {key}",
+        )
+        return {
+            _named(one): [(float(at), _number(value)) for at, value in one["values"]] for one in _result(body, key)
+        }  # fmt: skip
+
+    def reduce(self, wanted: Wanted, facts: Facts) -> Snapshot:
+        tree: dict[str, Any] = {}
+        samples: list[Sample] = []
+        for name in self._queries:
+            fact = Fact(f"prometheus.{name}")
+            if (problem := facts.problem(fact)) is not None:
+                samples.append(Sample(key=name, value=None, state=state_of([problem])))
+            elif fact in facts:
+                _place(tree, name, _shown(facts[fact]))
+                labelled = [(label, value) for label, value in facts[fact]]
+                samples += [
+                    Sample(key=name, labels=(("id", label),) if label else (), value=value) for label, value in labelled
+                ]
+        return Snapshot(collector=self.id, scope="", as_of=wanted.now, tree=tree, samples=samples)
+
+
+def _result(body: Any, name: str) -> list[dict[str, Any]]:
+    found = body["data"]
+    if found["resultType"] == "scalar":
+        return [{"metric": {}, "value": found["result"]}]
+    series = cast("list[dict[str, Any]]", found["result"])
+    if len(series) > MOST_SERIES:
+        raise Failed(
+            Problem(
+                scope="",
+                call=f"query {name}",
+                kind="parse",
+                message=f"The query gives {len(series)} series; {MOST_SERIES} are read. Sum over labels in it.",
+            )
+        )
+    return series
+
+
+def _named(series: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in sorted(series["metric"].items()))
+
+
+def _number(text: str) -> float | None:
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def _shown(series: Sequence[Sequence[Any]]) -> Any:
+    if not series:
+        return None
+    if len(series) == 1 and not series[0][0]:
+        return series[0][1]
+    return [{"id": label, "value": value} for label, value in series]
+
+
+def _place(tree: dict[str, Any], name: str, value: Any) -> None:
+    *outer, last = name.split(".")
+    for step in outer:
+        tree = tree.setdefault(step, {})
+    tree[last] = value
+
+
+def collectors(source: Source) -> Sequence[Collector]:
+    url = text(source.settings, "prometheus_url")
+    queries = table(source.settings, "prometheus_queries") or USUAL
+    if not all(isinstance(query, str) for query in queries.values()):
+        raise Misconfigured("rooms.metrics.prometheus_queries has a query that is not a text.", hint="Write PromQL.")
+    return (Prometheus(source.trust(url) if url else None, queries, text(source.settings, "prometheus_token")),)

@@ -1,0 +1,49 @@
+"""The operator's settings of collectors, read: a table of the file, or the same as JSON text of a variable."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+
+from pentad.kernel.errors import Misconfigured
+
+
+def table(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The table of that name; empty when it is not set."""
+    given: Any = settings.get(name)
+    if isinstance(given, str):
+        try:
+            given = msgspec.json.decode(given)
+        except msgspec.DecodeError:
+            raise _wrong(name) from None
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise _wrong(name)
+    return cast("dict[str, Any]", given)
+
+
+def text(settings: Mapping[str, Any], name: str) -> str | None:
+    """A text; None when it is not set or empty."""
+    given = settings.get(name)
+    if given is not None and not isinstance(given, str):
+        raise Misconfigured(f"rooms.metrics.{name} is not a text.", hint="Put it between quotes.")
+    return given or None
+
+
+def number(settings: Mapping[str, Any], name: str, default: float, *, least: float = 0.0) -> float:
+    """A number, at least so large."""
+    given = settings.get(name, default)
+    try:
+        read = float(given)
+    except (TypeError, ValueError):
+        raise Misconfigured(f"rooms.metrics.{name} is not a number.", hint=f"The default is {default:g}.") from None
+    if not least <= read < float("inf"):
+        raise Misconfigured(f"rooms.metrics.{name} is {read:g}.", hint=f"Use {least:g} or more.")
+    return read
+
+
+def _wrong(name: str) -> Misconfigured:
+    return Misconfigured(
+        f"rooms.metrics.{name} is not a table.", hint=f"Write [rooms.metrics.{name}] in the file, or a JSON object."
+    )
