@@ -16,6 +16,7 @@ STRANGER = Principal("user:sam", "sam", frozenset({"directory:read"}))
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("rooms:neighbours")
 async def test_a_tool_answers_a_neighbour_as_it_answers_a_client(make_app: AppMaker) -> None:
     app = await make_app()
 
@@ -39,6 +40,7 @@ async def test_a_resource_is_read_by_a_neighbour(make_app: AppMaker) -> None:
     ("who", "name", "arguments"),
     [(STRANGER, "add", {"a": 1, "b": 1}), (READER, "write_note", {"name": "n", "text": "t"})],
 )
+@pytest.mark.requirement("rooms:neighbours:rights")
 async def test_rights_are_those_of_the_caller(
     make_app: AppMaker, who: Principal, name: str, arguments: dict[str, object]
 ) -> None:
@@ -51,6 +53,7 @@ async def test_rights_are_those_of_the_caller(
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("rooms:neighbours:rights")
 async def test_a_resource_is_refused_to_who_may_not_read_the_room(make_app: AppMaker) -> None:
     app = await make_app()
 
@@ -92,6 +95,7 @@ async def test_progress_comes_back_to_who_asked_from_inside(make_app: AppMaker) 
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("rooms:neighbours:audit")
 async def test_a_call_from_inside_is_in_the_audit_trail_and_leaves_the_request_as_it_was(make_app: AppMaker) -> None:
     app = await make_app()
     noted: list[tuple[object, ...]] = []
@@ -109,6 +113,7 @@ async def test_a_call_from_inside_is_in_the_audit_trail_and_leaves_the_request_a
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("rooms:neighbours:circle")
 async def test_rooms_that_call_one_another_in_a_circle_are_stopped(make_app: AppMaker) -> None:
     app = await make_app()
     registry = app.all_rooms.registry

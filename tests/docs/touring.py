@@ -89,7 +89,8 @@ def command(step: Any, home: Path) -> str:
         text = f"```\n$ cat {name}\n{content.rstrip()}\n"
     else:
         text = "```\n"
-    done = run(*shlex.split(step.line)[1:], "--data", str(home / "data"), home=home)
+    store = ("--data", str(home / "data")) if getattr(step, "on_store", True) else ()
+    done = run(*shlex.split(step.line)[1:], *store, home=home)
     return f"{text}$ {step.line}\n{(done.stdout + done.stderr).strip()}\n```\n"
 
 

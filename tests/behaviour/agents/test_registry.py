@@ -52,6 +52,7 @@ async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
         yield Site(app, front_of(app), keys)
 
 
+@pytest.mark.requirement("agents:registry:cards")
 async def test_a_card_is_registered_read_changed_and_removed(site: Site) -> None:
     kept = await site.registered(agentvault_card(tags=["wind"]))
     assert (kept["name"], kept["is_active"], kept["card_data"]["tags"]) == ("Weather", True, ["wind"])
@@ -69,6 +70,7 @@ async def test_a_card_is_registered_read_changed_and_removed(site: Site) -> None
 
 
 @pytest.mark.parametrize("way", ["id/{}", "by-hri?hri={}"])
+@pytest.mark.requirement("agents:registry:readable")
 async def test_a_card_is_found_by_its_readable_id_in_any_case(site: Site, way: str) -> None:
     kept = await site.registered(agentvault_card(readable="Acme/Sea/Weather"))
 
@@ -78,6 +80,7 @@ async def test_a_card_is_found_by_its_readable_id_in_any_case(site: Site, way: s
     assert (status, body["error"]["code"]) == (404, "not_found")
 
 
+@pytest.mark.requirement("agents:registry:rights")
 async def test_writing_needs_a_login_with_the_right_to_write_and_the_card_to_be_ones_own(site: Site) -> None:
     card = {"card_data": agentvault_card()}
     assert (await site.ask("POST", CARDS, card))[0] == 401
@@ -90,6 +93,7 @@ async def test_writing_needs_a_login_with_the_right_to_write_and_the_card_to_be_
         assert (await site.ask(verb, CARDS + "01900000-0000-7000-8000-00000000ffff", body, "ada"))[0] == 404
 
 
+@pytest.mark.requirement("agents:registry:validated")
 async def test_what_is_wrong_with_a_card_is_said_place_by_place(site: Site) -> None:
     status, body = await site.ask(
         "POST", CARDS, {"card_data": agentvault_card(authSchemes=[{"scheme": "oauth2"}])}, "ada"
@@ -104,6 +108,7 @@ async def test_what_is_wrong_with_a_card_is_said_place_by_place(site: Site) -> N
     assert status == 409
 
 
+@pytest.mark.requirement("agents:registry:list")
 async def test_lists_are_filtered_and_paged_as_the_original_does(site: Site) -> None:
     tee = {"a2aVersion": "0.2", "teeDetails": {"type": "Intel SGX"}}
     await site.registered(agentvault_card("Alpha", "acme/alpha", tags=["a", "b"], capabilities=tee))
@@ -128,6 +133,7 @@ async def test_lists_are_filtered_and_paged_as_the_original_does(site: Site) -> 
     assert [set(one) for one in body["items"]] == [{"id", "name", "description", "humanReadableId"}]
 
 
+@pytest.mark.requirement("agents:registry:hosted")
 async def test_the_agents_that_run_here_are_in_the_list_and_everybody_may_read_it(site: Site) -> None:
     status, body = await site.ask("GET", CARDS)
 
@@ -150,10 +156,12 @@ async def test_the_agents_that_run_here_are_in_the_list_and_everybody_may_read_i
         ("search=" + "x" * 101, 422),
     ],
 )
+@pytest.mark.requirement("agents:registry:list")
 async def test_what_makes_no_sense_in_a_list_is_refused(site: Site, query: str, status: int) -> None:
     assert (await site.ask("GET", f"{CARDS}?{query}"))[0] == status
 
 
+@pytest.mark.requirement("agents:registry:validate")
 async def test_a_card_can_be_checked_without_registering_it(site: Site) -> None:
     at = "/api/v1/utils/validate-card"
     card = agentvault_card(url="http://localhost.example.com/x")

@@ -143,15 +143,15 @@ def whole_task(task: Task) -> dict[str, Any]:
 
 
 def told(body: Body) -> str:
-    """An event in a few words, for progress."""
+    """An event in a few words on one line, for progress."""
     if isinstance(body, ArtifactEvent):
         more = "more of " if body.append else ""
-        return f"{more}{body.artifact.name or body.artifact.id}: {_text(body.artifact.parts)}"[:_LONGEST_NOTE]
-    message = body.message
-    words = _text(message.parts) if message is not None else ""
-    if isinstance(body, StatusEvent):
-        return (f"{body.state}: {words}" if words else body.state)[:_LONGEST_NOTE]
-    return words[:_LONGEST_NOTE]
+        said = f"{more}{body.artifact.name or body.artifact.id}: {_text(body.artifact.parts)}"
+    else:
+        said = "" if body.message is None else _text(body.message.parts)
+        if isinstance(body, StatusEvent):
+            said = f"{body.state}: {said}" if said else body.state
+    return " ".join(said.split())[:_LONGEST_NOTE]
 
 
 def _artifact(one: Artifact, left: _Budget) -> ShownArtifact:

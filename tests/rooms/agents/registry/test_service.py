@@ -1,6 +1,6 @@
 """The registry over both stores: unique readable ids, owners, soft deletion, search."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -47,8 +47,8 @@ def hosted() -> list[Registered]:
 
 
 @pytest.fixture
-async def registry(stores: Stores, hosted: list[Registered]) -> AsyncIterator[CardRegistry]:
-    yield CardRegistry(await stores.open(SETS), Ticking(), lambda: hosted)
+async def registry(stores: Stores, hosted: list[Registered]) -> CardRegistry:
+    return CardRegistry(await stores.open(SETS), Ticking(), lambda: hosted)
 
 
 async def names(registry: CardRegistry, wanted: Wanted, **page: int) -> list[str]:
@@ -63,6 +63,7 @@ async def test_a_card_is_found_by_its_id_and_by_its_readable_id_in_any_case(regi
     assert one.card == agentvault_card(readable="Acme/Weather"), "kept as it came"
 
 
+@pytest.mark.requirement("agents:registry:unique")
 async def test_a_readable_id_belongs_to_one_active_card(registry: CardRegistry) -> None:
     first = await registry.register(ADA, agentvault_card())
 
@@ -76,6 +77,7 @@ async def test_a_readable_id_belongs_to_one_active_card(registry: CardRegistry) 
     assert (await registry.by_readable("acme/weather")).id == second.id
 
 
+@pytest.mark.requirement("agents:registry:soft-delete")
 async def test_what_is_removed_is_in_no_list_but_readable_by_id_and_can_come_back(registry: CardRegistry) -> None:
     one = await registry.register(ADA, agentvault_card())
     await registry.remove(ADA, one.id)
@@ -89,6 +91,7 @@ async def test_what_is_removed_is_in_no_list_but_readable_by_id_and_can_come_bac
     assert await names(registry, Wanted()) == ["Weather"]
 
 
+@pytest.mark.requirement("agents:registry:merge")
 async def test_an_update_replaces_members_and_is_checked_as_a_whole(registry: CardRegistry) -> None:
     one = await registry.register(ADA, agentvault_card(tags=["wind"]))
 
@@ -166,6 +169,7 @@ SEARCHES: Sequence[tuple[Wanted, list[str]]] = (
 )
 
 
+@pytest.mark.requirement("agents:registry:search")
 async def test_cards_are_found_by_everything_they_say_in_the_store_and_in_memory_alike(
     registry: CardRegistry, hosted: list[Registered]
 ) -> None:
@@ -180,6 +184,7 @@ async def test_cards_are_found_by_everything_they_say_in_the_store_and_in_memory
     assert in_memory == in_store
 
 
+@pytest.mark.requirement("agents:registry:paging")
 async def test_pages_go_over_hosted_agents_and_registered_ones_without_gap_or_double(
     registry: CardRegistry, hosted: list[Registered]
 ) -> None:

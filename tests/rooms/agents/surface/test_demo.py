@@ -86,6 +86,7 @@ async def test_a_task_under_way_goes_on_after_a_restart_of_the_demo(tmp_path: Pa
         assert (after.id, after.state) == (before.id, "working")
 
 
+@pytest.mark.requirement("agents:console:pages")
 async def test_the_first_page_shows_agents_and_the_visitors_tasks(agents: Agents) -> None:
     sheet = await overview(agents, Visit(ADMIN))
 
@@ -101,6 +102,7 @@ async def test_the_first_page_shows_agents_and_the_visitors_tasks(agents: Agents
     assert list(await figures(agents, Visit(ADMIN))) == [("agents", "4"), ("tasks", "4")]
 
 
+@pytest.mark.requirement("agents:console:pages")
 async def test_a_task_is_shown_with_its_events_and_looked_at_again_while_it_runs(agents: Agents) -> None:
     found = await stories(agents)
     running = await one_task(agents, Visit(ADMIN, {"task": found["demo-survey-town"].id}))
@@ -118,6 +120,7 @@ async def test_a_task_is_shown_with_its_events_and_looked_at_again_while_it_runs
         await one_task(agents, Visit(OTHER, {"task": found["demo-letter-sent"].id}))
 
 
+@pytest.mark.requirement("agents:console:pages")
 async def test_an_agent_is_shown_with_its_card(agents: Agents) -> None:
     sheet = await one_card(agents, Visit(ADMIN, {"card": "tree-survey"}))
 

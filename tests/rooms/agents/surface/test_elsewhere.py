@@ -31,6 +31,7 @@ async def app(tmp_path: Path, other: Other) -> AsyncIterator[App]:
         yield app
 
 
+@pytest.mark.requirement("agents:elsewhere:card")
 async def test_a_task_is_handed_to_an_agent_by_the_address_of_its_card(call: Caller, other: Other) -> None:
     place = f"{other.site}/agents/echo/.well-known/agent-card.json"
     task = await call("agents_send_task", agent=place, text="Over the sea", context={"items": {"a": {"content": "x"}}})
@@ -41,6 +42,7 @@ async def test_a_task_is_handed_to_an_agent_by_the_address_of_its_card(call: Cal
     assert again["text"] == "Over the sea"
 
 
+@pytest.mark.requirement("agents:elsewhere:registered")
 async def test_a_registered_agent_is_asked_answered_and_cancelled_by_its_readable_id(
     call: Caller, other: Other
 ) -> None:
@@ -60,6 +62,7 @@ async def test_a_registered_agent_is_asked_answered_and_cancelled_by_its_readabl
     assert ended["state"] == "canceled"
 
 
+@pytest.mark.requirement("agents:elsewhere:cancellation")
 async def test_cancelling_the_call_cancels_the_task_elsewhere(call: Caller, other: Other) -> None:
     place = f"{other.site}/agents/echo/.well-known/agent-card.json"
     arguments = {"agent": place, "text": "slow"}
@@ -75,6 +78,7 @@ async def test_cancelling_the_call_cancels_the_task_elsewhere(call: Caller, othe
     waiting.cancel()
 
 
+@pytest.mark.requirement("agents:elsewhere:keys")
 async def test_the_key_of_a_host_goes_to_no_other_host_whatever_its_card_says(call: Caller, other: Other) -> None:
     service = other.app.rooms[0].service
     card = service.cards.public(service.agents["echo"], other.site.replace("localhost", "127.0.0.1"))

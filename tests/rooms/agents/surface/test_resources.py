@@ -15,6 +15,7 @@ pytestmark = pytest.mark.anyio
 BEN = Principal("user:ben", "ben", role_scopes("writer"))
 
 
+@pytest.mark.requirement("agents:resources:follow")
 async def test_a_follower_of_a_task_is_told_when_it_changes(call: Caller) -> None:
     task = await call("agents_send_task", agent="echo", text="slow", wait=False)
     await call.client.request("resources/subscribe", {"uri": task["resource"]})
@@ -27,6 +28,7 @@ async def test_a_follower_of_a_task_is_told_when_it_changes(call: Caller) -> Non
     assert (await call.read(task["resource"]))["state"] == "canceled"
 
 
+@pytest.mark.requirement("agents:resources:owners")
 async def test_a_task_of_somebody_else_is_neither_read_nor_followed(app: App, call: Caller) -> None:
     other = await app.neighbours.call_tool(BEN, "agents_send_task", {"agent": "echo", "text": "mine"})
     uri = other["structuredContent"]["resource"]
@@ -39,6 +41,7 @@ async def test_a_task_of_somebody_else_is_neither_read_nor_followed(app: App, ca
         await app.neighbours.read(BEN, "agents://cards/no/such")
 
 
+@pytest.mark.requirement("agents:resources:complete")
 async def test_cards_and_tasks_are_completed_as_they_are_typed(call: Caller) -> None:
     task = await call("agents_send_task", agent="echo", text="hi")
     asked = {

@@ -23,6 +23,7 @@ def wanted(tool: str, server: str | None = None, **arguments: Any) -> dict[str, 
     return {"tool_name": tool, "arguments": arguments, **({"target_mcp_server_id": server} if server else {})}
 
 
+@pytest.mark.requirement("agents:proxy:form")
 async def test_a_tool_of_this_server_is_called_and_its_result_is_the_artifact(call: Caller) -> None:
     data = wanted("agents_list", "pentad", tags=["reading"])
     task = await call("agents_send_task", agent="tool-proxy", data=data)
@@ -32,6 +33,7 @@ async def test_a_tool_of_this_server_is_called_and_its_result_is_the_artifact(ca
     assert artifact["data"][0]["structuredContent"]["agents"][0]["id"] == "pentad/reader"
 
 
+@pytest.mark.requirement("agents:proxy:rights")
 async def test_a_tool_is_called_with_the_rights_of_who_sent_the_task(app: App) -> None:
     data = wanted("agntcy_oasf_list_versions")
     result = await app.neighbours.call_tool(LIMITED, "agents_send_task", {"agent": "tool-proxy", "data": data})
@@ -41,6 +43,7 @@ async def test_a_tool_is_called_with_the_rights_of_who_sent_the_task(app: App) -
     assert "directory:read" in task["text"]
 
 
+@pytest.mark.requirement("agents:proxy:failures")
 async def test_a_tool_that_fails_or_is_not_there_fails_the_task_with_its_words(call: Caller) -> None:
     failed = await call("agents_send_task", agent="tool-proxy", data=wanted("agents_get_task", task_id="none"))
     missing = await call("agents_send_task", agent="tool-proxy", data=wanted("no_such_tool"))
@@ -53,6 +56,7 @@ async def test_a_tool_that_fails_or_is_not_there_fails_the_task_with_its_words(c
 
 
 @pytest.mark.parametrize("data", [{"tool": "x"}, {"tool_name": 5}, {"tool_name": "x", "arguments": [1]}])
+@pytest.mark.requirement("agents:proxy:failures")
 async def test_a_message_without_a_tool_call_is_rejected(call: Caller, data: dict[str, Any]) -> None:
     task = await call("agents_send_task", agent="tool-proxy", data=data)
 
@@ -70,6 +74,7 @@ async def test_an_agent_that_calls_itself_through_the_proxy_comes_to_an_end(call
     assert task["state"] in ("completed", "failed")
 
 
+@pytest.mark.requirement("agents:proxy:elsewhere")
 async def test_a_tool_of_another_server_is_called_with_the_key_that_was_set_up(tmp_path: Path, other: Other) -> None:
     url, key = f"{other.site}/mcp", other.key
     settings = Settings(

@@ -24,6 +24,7 @@ async def until(call: Caller, task_id: str, state: str) -> dict[str, object]:
     return task
 
 
+@pytest.mark.requirement("agents:tools:list")
 async def test_the_agents_that_run_here_are_listed_by_themselves(call: Caller) -> None:
     found = await call("agents_list")
 
@@ -32,6 +33,7 @@ async def test_the_agents_that_run_here_are_listed_by_themselves(call: Caller) -
     assert {tuple(one["dialects"]) for one in found["agents"] if one["hosted_here"]} == {("0.3", "1.0", "agentvault")}
 
 
+@pytest.mark.requirement("agents:tools:list")
 async def test_agents_are_found_by_words_tags_and_page(call: Caller) -> None:
     assert [one["id"] for one in (await call("agents_list", tags=["reading"]))["agents"]] == ["pentad/reader"]
     first = await call("agents_list", query="pentad", limit=3)
@@ -41,6 +43,7 @@ async def test_agents_are_found_by_words_tags_and_page(call: Caller) -> None:
 
 
 @pytest.mark.parametrize("agent", ["echo", "pentad/echo", "Pentad/ECHO", "http://localhost:8700/agents/echo"])
+@pytest.mark.requirement("agents:tools:send")
 async def test_a_task_is_handed_over_by_name_readable_id_or_address(call: Caller, agent: str) -> None:
     task = await call("agents_send_task", agent=agent, text="Good morning")
 
@@ -48,6 +51,7 @@ async def test_a_task_is_handed_over_by_name_readable_id_or_address(call: Caller
     assert (await call.read(task["resource"]))["history"][0]["parts"] == [{"text": "Good morning"}]
 
 
+@pytest.mark.requirement("agents:tools:answer")
 async def test_a_task_that_asks_goes_on_with_the_answer(call: Caller) -> None:
     asked = await call("agents_send_task", agent="echo", text="ask")
     assert (asked["state"], asked["text"], asked["waiting_for"]) == ("input-required", "What shall I say?", "an answer")
@@ -60,6 +64,7 @@ async def test_a_task_that_asks_goes_on_with_the_answer(call: Caller) -> None:
     assert again["details"]["reason"] == "task-terminal"
 
 
+@pytest.mark.requirement("agents:tools:wait")
 async def test_nobody_has_to_wait(call: Caller) -> None:
     at_once = await call("agents_send_task", agent="echo", text="slow", wait=False)
     for_a_moment = await call("agents_send_task", agent="echo", text="slow", seconds=0.05)
@@ -74,6 +79,7 @@ async def test_nobody_has_to_wait(call: Caller) -> None:
     assert over["details"]["reason"] == "not-cancelable"
 
 
+@pytest.mark.requirement("agents:tools:progress")
 async def test_every_event_is_told_as_progress(call: Caller) -> None:
     params = {"name": "agents_send_task", "arguments": {"agent": "painter", "text": "A tree"}}
     await call.client.request("tools/call", {**params, "_meta": {"progressToken": "p"}})
@@ -82,10 +88,11 @@ async def test_every_event_is_told_as_progress(call: Caller) -> None:
     assert [one["progress"] for one in told] == list(range(1, len(told) + 1))
     words = [one["message"] for one in told]
     assert "I begin." in words
-    assert "palette: " in words
+    assert "palette:" in words
     assert words[-1] == "completed: Done."
 
 
+@pytest.mark.requirement("agents:tools:cancellation")
 async def test_cancelling_the_call_cancels_the_task(call: Caller) -> None:
     params = {"name": "agents_send_task", "arguments": {"agent": "echo", "text": "slow"}, "_meta": {"progressToken": 1}}
     waiting = asyncio.create_task(call.client.request("tools/call", params))
@@ -102,6 +109,7 @@ async def test_cancelling_the_call_cancels_the_task(call: Caller) -> None:
     waiting.cancel()
 
 
+@pytest.mark.requirement("agents:tools:budget")
 async def test_artifacts_are_shown_within_the_budget_and_whole_at_the_tasks_address(call: Caller) -> None:
     task = await call("agents_send_task", agent="painter", text="A tree", max_characters=600)
 
@@ -126,6 +134,7 @@ async def test_there_is_always_something_to_send(call: Caller) -> None:
     assert (await call.refused("agents_send_task", agent="echo"))["code"] == "invalid_input"
 
 
+@pytest.mark.requirement("agents:tools:owners")
 async def test_tasks_are_their_owners_alone(app: App, call: Caller) -> None:
     task = await call("agents_send_task", agent="echo", text="secret")
 
@@ -136,6 +145,7 @@ async def test_tasks_are_their_owners_alone(app: App, call: Caller) -> None:
         await app.neighbours.call_tool(READER, "agents_send_task", {"agent": "echo", "text": "hello"})
 
 
+@pytest.mark.requirement("agents:context:refs")
 async def test_context_reaches_the_agent_and_its_references_are_followed_with_the_callers_rights(call: Caller) -> None:
     items = {
         "note": {"content": "Mind the step.", "mediaType": "text/plain"},
@@ -151,6 +161,7 @@ async def test_context_reaches_the_agent_and_its_references_are_followed_with_th
     assert read["card"]["humanReadableId"] == "pentad/echo"
 
 
+@pytest.mark.requirement("agents:context:refused")
 async def test_a_bad_context_is_refused_with_pointers_and_no_task_is_made(call: Caller) -> None:
     before = await call.client.list_all("resources/list", "resources")
     refused = await call.refused("agents_send_task", agent="reader", text="Read", context={"items": {"a": 7}})
@@ -159,6 +170,7 @@ async def test_a_bad_context_is_refused_with_pointers_and_no_task_is_made(call: 
     assert await call.client.list_all("resources/list", "resources") == before
 
 
+@pytest.mark.requirement("agents:context:spilled")
 async def test_a_content_that_is_too_large_to_travel_is_kept_and_found_by_its_hash(app: App, call: Caller) -> None:
     long = "All the rivers. " * 20_000
     task = await call("agents_send_task", agent="echo", text="hi", context={"items": {"long": {"content": long}}})
@@ -171,6 +183,7 @@ async def test_a_content_that_is_too_large_to_travel_is_kept_and_found_by_its_ha
         await call.client.request("resources/read", {"uri": "context://" + "0" * 64})
 
 
+@pytest.mark.requirement("agents:context:secrets")
 async def test_secrets_in_a_context_are_masked_before_they_are_kept(app: App, call: Caller) -> None:
     key = "sk-" + "a1B2c3D4e5F6g7H8" * 3
     task = await call("agents_send_task", agent="echo", text="hi", context={"items": {"k": {"content": f"use {key}"}}})
@@ -179,6 +192,7 @@ async def test_secrets_in_a_context_are_masked_before_they_are_kept(app: App, ca
     assert key not in answer["contents"][0]["text"]
 
 
+@pytest.mark.requirement("agents:registry:directory")
 async def test_a_card_is_registered_listed_in_the_directory_updated_and_found(call: Caller) -> None:
     kept = await call("agents_register_card", card=agentvault_card(readable="Coast/Weather", tags=["wind"]))
 
@@ -203,6 +217,7 @@ async def test_a_card_that_is_not_valid_or_whose_id_is_taken_is_refused(call: Ca
     assert (await call.refused("agents_register_card"))["code"] == "invalid_input"
 
 
+@pytest.mark.requirement("agents:registry:directory")
 async def test_a_card_is_registered_without_the_directory_and_says_why(app: App) -> None:
     only = Principal("user:one", "one", frozenset({"agents:read", "agents:write"}))
     result = await app.neighbours.call_tool(
@@ -213,6 +228,7 @@ async def test_a_card_is_registered_without_the_directory_and_says_why(app: App)
     assert "directory" in result["structuredContent"]["directory"]["reason"]
 
 
+@pytest.mark.requirement("agents:tools:lint")
 async def test_the_linter_says_where_and_what(call: Caller) -> None:
     report = await call("agents_lint_context", context={"items": {"a": {"mediaType": 5}}})
 
@@ -225,6 +241,7 @@ async def test_the_linter_says_where_and_what(call: Caller) -> None:
     assert fine["sha256"]
 
 
+@pytest.mark.requirement("agents:prompts:hand-over")
 async def test_the_prompt_prepares_a_task_with_the_agents_there_are(call: Caller) -> None:
     answer = await call.client.request("prompts/get", {"name": "hand_over", "arguments": {"goal": "Draw a tree."}})
 

@@ -21,6 +21,8 @@ _SCHEMES: Final = {
     "openIdConnectSecurityScheme": "openIdConnect",
     "mtlsSecurityScheme": "mutualTLS",
 }
+_SPELT: Final = {name.lower(): name for name in _SCHEMES.values()}
+"""Schemes are found in any case, and shown as they are written."""
 _NOT_IN_A_NAME: Final = re.compile(r"[^a-z0-9._-]+")
 
 
@@ -41,7 +43,7 @@ class CardFacts:
         return folded(f"{self.name}\n{self.description}\n{self.readable_id}")
 
     def all(self, kind: Mark) -> list[str]:
-        return sorted(value for mark, value in self.marks if mark == kind)
+        return sorted(_SPELT.get(value, value) for mark, value in self.marks if mark == kind)
 
 
 def folded(text: str) -> str:
