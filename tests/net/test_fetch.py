@@ -264,6 +264,30 @@ async def test_credentials_stay_with_their_origin():
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize(("status", "arrives"), [(302, 1), (303, 1), (307, 0), (308, 0)])
+async def test_what_was_sent_stays_with_its_origin(status: int, arrives: int):
+    seen: list[bytes] = []
+
+    async def second(request: web.Request) -> web.Response:
+        seen.append(await request.read())
+        return web.Response()
+
+    async with answering(second) as other:
+
+        async def first(request: web.Request) -> web.Response:
+            return web.Response(status=status, headers={"Location": f"http://127.0.0.1:{other}/"})
+
+        async with answering(first) as port, fetching() as fetch:
+            posting = fetch(f"http://127.0.0.1:{port}/", method="POST", body=b"client_secret=s")
+            if arrives:
+                await posting
+            else:
+                with pytest.raises(Forbidden, match="another server"):
+                    await posting
+    assert seen == [b""] * arrives
+
+
+@pytest.mark.anyio
 @pytest.mark.parametrize(
     "location", ["http://10.0.0.1/", "http://169.254.169.254/latest/", "http://[::1]:8000/", "http://inside.example/"]
 )

@@ -154,6 +154,11 @@ class HttpFetcher:
             if target.scheme == "https" and following.scheme == "http":
                 raise Forbidden("The answer redirects from https to http.", hint="Use a URL that stays on https.")
             sent = _redirected(sent, answer.status, same_origin=following.origin == target.origin)
+            if sent.body is not None and not _keeps_body(target, following):
+                raise Forbidden(
+                    "The answer redirects what was sent to another server, which does not get it.",
+                    hint="Send it to the final URL.",
+                )
             target = following
         raise LimitExceeded(
             f"The answer redirects more than {self._policy.max_redirects} times.", hint="Fetch the final URL directly."
@@ -222,6 +227,11 @@ def _traced(headers: dict[str, str]) -> dict[str, str]:
     if any(name.lower() == "traceparent" for name in headers) or (trace := passed_on()) is None:
         return headers
     return {**headers, "traceparent": trace}
+
+
+def _keeps_body(target: Target, following: Target) -> bool:
+    """Whether a body goes along: to the same origin, or to the same host by https. It was meant for nobody else."""
+    return following.origin == target.origin or (following.host == target.host and following.scheme == "https")
 
 
 def _redirected(sent: "Sent", status: int, *, same_origin: bool) -> "Sent":

@@ -388,6 +388,14 @@ async def test_what_is_asked_for_is_what_is_sent():
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("answer", [{}, {"result": None}, {"result": {}}])
+async def test_a_peer_that_has_nothing_to_say_about_a_deletion_has_done_it(answer: Any):
+    async with peer(lambda *_: answer, "0.3") as found:
+        await found.agent.delete_push("t", "c")
+        assert found.asked == ["tasks/pushNotificationConfig/delete"]
+
+
+@pytest.mark.anyio
 async def test_a_tenant_is_in_the_params_or_in_the_path():
     seen: list[Any] = []
 

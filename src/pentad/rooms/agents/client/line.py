@@ -31,7 +31,7 @@ _ERROR_BYTES: Final = 64 * KIB
 _encode: Final = msgspec.json.Encoder().encode
 
 
-_NO_RESULT: Final = msgspec.Raw(b"")
+_NO_RESULT: Final = msgspec.Raw(b"null")  # some leave out a result that is null
 
 
 class RpcIn(msgspec.Struct):
@@ -176,7 +176,7 @@ class Line:
             raise not_understood(self.peer, str(error)) from None
         if answer.error is not None:
             raise rpc_refusal(self.peer, answer.error, dialect)
-        if not bytes(answer.result) or answer.jsonrpc != "2.0":
+        if answer.jsonrpc != "2.0":
             raise not_understood(self.peer, "not an answer in JSON-RPC 2.0")
         if request_id is not None and answer.id != request_id:
             raise not_understood(self.peer, "the answer to another request")
