@@ -1,0 +1,131 @@
+"""Sends answers to the destinations the operator named: nobody else can say where figures go.
+
+    [rooms.metrics.loaders.splunk]
+    format = "splunk"
+    url = "https://splunk.example/services/collector/event"
+    token = "..."
+    index = "platform_metrics"
+
+Secrets stay in the settings: neither an answer nor an error holds them.
+"""
+
+import base64
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import msgspec
+import msgspec.structs
+
+from pentad.kernel.errors import Misconfigured, NotFound, Unavailable
+from pentad.kernel.names import did_you_mean
+from pentad.kernel.ports import Fetcher
+from pentad.rooms.metrics.loaders.formats import FORMATS, Told, Words, told
+from pentad.rooms.metrics.model import Info, Snapshot
+
+_ALIASES: Final = {"elk": "elastic", "elasticsearch": "elastic", "hec": "splunk"}
+_SECONDS: Final = 30.0
+_MOST_ANSWER: Final = 1 << 20
+
+
+class Destination(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where figures may be sent, and in what words."""
+
+    url: str
+    format: str = "webhook"
+    token: str = ""
+    user: str = ""
+    password: str = ""
+    index: str = ""
+    source: str = "pentad"
+    sourcetype: str = "_json"
+    headers: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+
+
+class Destinations:
+    """The destinations of the settings, by name."""
+
+    def __init__(self, given: Any, fetcher: Fetcher) -> None:
+        self._fetcher = fetcher
+        self._known = {name: _destination(name, table) for name, table in _tables(given).items()}
+
+    def names(self) -> list[str]:
+        """Where figures may be sent."""
+        return sorted(self._known)
+
+    async def send(self, name: str, snapshot: Snapshot, info: Info) -> Told:
+        """Send an answer; raises when the destination does not take it."""
+        destination = self._find(name)
+        words = Words(destination.source, destination.sourcetype, destination.index)
+        message = told(destination.format, snapshot, info, words)
+        answer = await self._fetcher.fetch(
+            destination.url,
+            method="POST",
+            headers={**_headers(destination), "content-type": message.content_type},
+            body=message.body.encode(),
+            max_bytes=_MOST_ANSWER,
+            timeout=_SECONDS,
+            trusted=True,
+        )
+        if not 200 <= answer.status < 300:
+            raise Unavailable(
+                f"The destination {name!r} answered with HTTP {answer.status}.", hint=_advice(answer.status)
+            )
+        if destination.format == "elastic" and _has_errors(answer.body):
+            raise Unavailable(f"The destination {name!r} refused some of the documents.", hint="Look at its index.")
+        return message
+
+    def _find(self, name: str) -> Destination:
+        if (found := self._known.get(name)) is not None:
+            return found
+        guess = did_you_mean(name, self._known)
+        there = (
+            f"There are: {', '.join(self.names())}." if self._known else "None is set: [rooms.metrics.loaders.NAME]."
+        )
+        raise NotFound(f"There is no destination {name[:80]!r}.{' ' + guess if guess else ''}", hint=there)
+
+
+def _tables(given: Any) -> Mapping[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise Misconfigured("rooms.metrics.loaders is no table.", hint="Write [rooms.metrics.loaders.NAME].")
+    return cast("Mapping[str, Any]", given)
+
+
+def _destination(name: str, table: Any) -> Destination:
+    try:
+        found = msgspec.convert(table, Destination)
+    except msgspec.ValidationError as error:
+        raise Misconfigured(f"rooms.metrics.loaders.{name}: {error}") from None
+    form = _ALIASES.get(found.format, found.format)
+    if form not in FORMATS:
+        raise Misconfigured(
+            f"rooms.metrics.loaders.{name} has the format {form!r}.", hint=f"Formats: {', '.join(FORMATS)}."
+        )
+    if not found.url.startswith(("http://", "https://")):
+        raise Misconfigured(f"rooms.metrics.loaders.{name} has no http(s) address.")
+    return msgspec.structs.replace(found, format=form)
+
+
+def _headers(destination: Destination) -> dict[str, str]:
+    headers = dict(destination.headers)
+    if destination.token:
+        scheme = "Splunk" if destination.format == "splunk" else "Bearer"
+        headers["authorization"] = f"{scheme} {destination.token}"
+    elif destination.user:
+        pair = f"{destination.user}:{destination.password}".encode()
+        headers["authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+    return headers
+
+
+def _has_errors(body: bytes) -> bool:
+    """What a bulk request answers where some of it failed."""
+    try:
+        said = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return False
+    return isinstance(said, dict) and cast("dict[str, Any]", said).get("errors") is True
+
+
+def _advice(status: int) -> str:
+    return "Check its token in the settings." if status in (401, 403) else "Try again later, or look at its log."
