@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import click
 
+from pentad.cli.agents_context import context
 from pentad.cli.agents_shown import agent_rows, task_lines, task_rows
 from pentad.cli.directory_room import read
-from pentad.cli.lazy import LazyGroup, Verb
 from pentad.cli.options import json_option, settings_options
 from pentad.cli.output import ExitCode, print_json, print_table, print_text, say
 
@@ -30,22 +30,12 @@ _OVER: Final = (*_FAILED, "completed", "input-required", "auth-required")
 _LOOK_AGAIN: Final = 0.5
 
 
-@click.group(
-    cls=LazyGroup,
-    verbs={
-        "list": Verb("pentad.cli.agents:list_agents", "List the agents that run here and those in the registry."),
-        "search": Verb("pentad.cli.agents:search", "Find agents by words, tags, skills and what they speak."),
-        "card": Verb("pentad.cli.agents:card", "Print an agent's card."),
-        "send": Verb("pentad.cli.agents:send", "Hand a task to an agent and wait for what comes of it."),
-        "tasks": Verb("pentad.cli.agents:tasks", "List your tasks, the last changed first."),
-        "watch": Verb("pentad.cli.agents:watch", "Follow a task until it rests."),
-        "cancel": Verb("pentad.cli.agents:cancel", "Stop a task."),
-        "register": Verb("pentad.cli.agents:register", "Register an agent by its card."),
-        "context": Verb("pentad.cli.agents_context:context", "Check, hash, clean, fit and resolve a context."),
-    },
-)
+@click.group()
 def agents() -> None:
-    """Find agents, hand them tasks, follow and cancel tasks, register cards, check contexts."""
+    """Find agents, hand them tasks, follow and cancel tasks."""
+
+
+agents.add_command(context)
 
 
 def server_options(command: F) -> F:
@@ -74,12 +64,12 @@ def list_agents(as_json: bool, **where: Any) -> None:
 @click.option("--tag", "tags", multiple=True, help="A tag it has; may be repeated.")
 @click.option("--skill", help="A skill, by its id or name.")
 @click.option("--auth", "auth_scheme", help="none, apiKey, bearer, oauth2, ...")
-@click.option("--dialect", type=click.Choice(["agentvault", "0.3", "1.0"]))
+@click.option("--dialect", type=click.Choice(["agentvault", "0.3", "1.0"]), help="What it speaks.")
 @click.option("--mcp/--no-mcp", "mcp_context", default=None, help="Whether it takes context.")
 @click.option("--tee/--no-tee", default=None, help="Whether it runs in a trusted environment, by its own word.")
 @click.option("--extension", help="The URI of an extension it declares.")
-@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True)
-@click.option("--offset", type=click.IntRange(0), default=0)
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="How many at once.")
+@click.option("--offset", type=click.IntRange(0), default=0, help="How many to pass over.")
 @json_option
 @server_options
 def search(
@@ -131,7 +121,13 @@ def card(wanted: str, **where: Any) -> None:
 @click.option("--context", "context_file", metavar="FILE|-", help="The context (mcp_context) as JSON.")
 @click.option("--task", "task_id", metavar="ID", help="Continue this task, such as with an answer.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for the result.")
-@click.option("--seconds", type=click.FloatRange(0, 600, min_open=True), default=60, show_default=True)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, 600, min_open=True),
+    default=60,
+    show_default=True,
+    help="How long to wait; the task goes on after that.",
+)
 @json_option
 @server_options
 def send(
@@ -165,7 +161,7 @@ def send(
 
 @agents.command()
 @click.option("--state", help="Only those in this state.")
-@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="How many at once.")
 @json_option
 @settings_options("data", "database", "agent")
 def tasks(state: str | None, limit: int, as_json: bool, settings: "Settings") -> None:
