@@ -98,10 +98,6 @@ def modules() -> list[Path]:
     return sorted(SOURCE.rglob("*.py"))
 
 
-PUBLIC_FACES = {SOURCE / "agentvault" / "__init__.py", SOURCE / "agentvault" / "models" / "__init__.py"}
-"""The library others import from has its names where the original has them."""
-
-
 def named(path: Path) -> str:
     return str(path.relative_to(SOURCE))
 
