@@ -57,6 +57,7 @@ class Intake:
 
     def __init__(self, platform: Platform, contents: Contents, contexts: Contexts) -> None:
         self.limits: ContextLimits = DEFAULT_LIMITS
+        self._wide = _wide(self.limits)
         self.level: Level = _level(platform.settings.get("context_level", "standard"))
         self.resolver = Resolver(platform.neighbours, contents, platform.fetcher)
         self._contents = contents
@@ -68,8 +69,7 @@ class Intake:
         metadata = message.metadata
         if not metadata or not any(key in metadata for key in _KEYS):
             return message
-        wide = _wide(self.limits)
-        context = accepted(metadata, level or self.level, wide, now=self._clock.now())
+        context = accepted(metadata, level or self.level, self._wide, now=self._clock.now())
         if context is None:
             return message
         items, _ = await self._contents.spilled(caller, context.items, self.limits)

@@ -29,8 +29,10 @@ Rule = Callable[[Any, Path, Issues], None]
 def said_kind(item: Mapping[str, Any]) -> Any:
     """The kind an item names itself, if it does."""
     metadata = item.get("metadata")
-    within = cast("Mapping[str, Any]", metadata).get("kind") if isinstance(metadata, Mapping) else None
-    return item.get("kind", within) if within is None else within
+    if not (type(metadata) is dict or isinstance(metadata, Mapping)):
+        return item.get("kind")
+    within = cast("Mapping[str, Any]", metadata).get("kind")
+    return item.get("kind") if within is None else within
 
 
 def kind_of(item: Mapping[str, Any]) -> str:

@@ -119,8 +119,9 @@ def _may_hold(item: Any) -> bool:
 
 def _item_rule(item: Any, target: str, rule: Rule) -> tuple[str, Action]:
     """What the item's own words about itself mean for this target; the stricter of the two."""
-    metadata = cast("Mapping[str, Any]", item).get("metadata") if isinstance(item, Mapping) else None
-    if not isinstance(metadata, Mapping):
+    is_object = type(item) is dict or isinstance(item, Mapping)
+    metadata = cast("Mapping[str, Any]", item).get("metadata") if is_object else None
+    if not (type(metadata) is dict or isinstance(metadata, Mapping)):
         return "", "allow"
     said = cast("Mapping[str, Any]", metadata)
     found: list[tuple[str, Action]] = [("", "allow")]

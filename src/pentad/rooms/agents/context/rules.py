@@ -146,6 +146,8 @@ def check_kinds(item: Mapping[str, Any], path: Path, issues: Issues) -> None:
 def check_extras(item: Mapping[str, Any], path: Path, issues: Issues, now: float | None) -> None:
     """What `metadata` says for Pentad: priority, sensitivity, audience, hashes, expiry, provenance."""
     extras, where = _metadata(item), (*path, "metadata")
+    if not extras:
+        return
     priority = extras.get(PRIORITY, 0)
     if isinstance(priority, bool) or not isinstance(priority, int | float) or not 0 <= priority <= 1:
         issues.add("bad-extra", (*where, PRIORITY), "A priority is a number from 0 to 1.")
@@ -199,7 +201,7 @@ def expiry(value: Any) -> float | None:
 
 def _metadata(item: Mapping[str, Any]) -> Mapping[str, Any]:
     metadata = item.get("metadata")
-    return cast("Mapping[str, Any]", metadata) if isinstance(metadata, Mapping) else {}
+    return cast("Mapping[str, Any]", metadata) if type(metadata) is dict or isinstance(metadata, Mapping) else {}
 
 
 def _media(item: Mapping[str, Any]) -> str:

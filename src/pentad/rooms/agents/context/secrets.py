@@ -109,7 +109,7 @@ DETECTORS: Final = (
 )
 
 _PARTS: Final = tuple(dict.fromkeys(part for one in DETECTORS for part in one.parts))
-_FOUR_DIGITS: Final = re.compile(r"[2-6]\d{3}")
+_LIKE_A_CARD: Final = re.compile(r"[2-6]\d{3}(?:[ -]?\d){9}")
 
 _TELLING: Final = re.compile(
     r"(?:^|_)(?:pass(?:word|wd|phrase|code)?|pwd|secrets?|token|api_?keys?|auth|authorization|credentials?|cookies?|"
@@ -147,7 +147,7 @@ def _is_suspicious(lowered: str) -> bool:
     for part in _PARTS:  # one search for each: a pattern of all of them takes ten times as long
         if part in lowered:
             return True
-    return _FOUR_DIGITS.search(lowered) is not None
+    return _LIKE_A_CARD.search(lowered) is not None
 
 
 def found_in(text: str) -> list[tuple[str, int, int]]:

@@ -42,7 +42,7 @@ def formatted(value: Any) -> dict[str, Any] | None:
 
 def shape(value: Any, issues: Issues) -> dict[str, Any] | None:
     """The context with only what is known, and everything that is wrong or lost noted."""
-    if not isinstance(value, Mapping):
+    if not (type(value) is dict or isinstance(value, Mapping)):
         issues.add("not-object", (), f"A context is an object, not {kind_word(value)}.", _ROOT_HINT)
         return None
     root = cast("Mapping[Any, Any]", value)
@@ -53,7 +53,7 @@ def shape(value: Any, issues: Issues) -> dict[str, Any] | None:
     if "items" not in root:
         return {}
     items = root["items"]
-    if not isinstance(items, Mapping):
+    if not (type(items) is dict or isinstance(items, Mapping)):
         message = f"`items` is an object of items by name, not {kind_word(items)}."
         issues.add("items-not-object", ("items",), message, _ROOT_HINT)
         return None
@@ -98,7 +98,7 @@ def _item(item: Any, path: Path, issues: Issues) -> dict[str, Any]:
     dump = getattr(item, "model_dump", None)
     if dump is not None:
         item = dump(mode="json", by_alias=True, exclude_unset=True)
-    if not isinstance(item, Mapping):
+    if not (type(item) is dict or isinstance(item, Mapping)):
         hint = 'Write {"content": ...} or {"ref": ...}.'
         issues.add("item-not-object", path, f"An item is an object, not {kind_word(item)}.", hint)
         return {}
@@ -128,7 +128,7 @@ def _member(member: str, value: Any, path: Path, issues: Issues) -> Any:
         elif _HALF_PAIR.search(text):
             issues.add("half-surrogate", path, "The text has half of a surrogate pair.", _UTF8_HINT)
         return text
-    if not isinstance(value, Mapping):
+    if not (type(value) is dict or isinstance(value, Mapping)):
         issues.add("wrong-type", path, f"`metadata` is an object, not {kind_word(value)}.")
         return None
     members = cast("Mapping[Any, Any]", value)

@@ -130,6 +130,8 @@ def spilling(
 ) -> tuple[dict[str, Any], dict[str, tuple[bytes, str | None]], list[str]]:
     """What `spilled` would make of the items, what it would keep, and the names: the largest first until all fits."""
     made: dict[str, Any] = dict(items)
+    if len(exact_json(items)) < min(limits.item_bytes, limits.total_bytes):
+        return made, {}, []
     sizes = {name: len(exact_json(item)) + len(name.encode()) + 4 for name, item in items.items()}
     total = sum(sizes.values()) + 2
     bodies: dict[str, tuple[bytes, str | None]] = {}
