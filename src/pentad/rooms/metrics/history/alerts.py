@@ -1,0 +1,214 @@
+"""Thresholds that are passed: an alert rises when a value is bad often enough in a row, and falls with a margin.
+
+Both keep a value that swings around its threshold from ringing at every look. A value that could not be had changes
+nothing: silence is not health. A metric with a limit and no thresholds of its own is judged by its share of the limit.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, cast
+
+import msgspec
+import msgspec.structs
+
+from pentad.kernel.errors import Misconfigured
+from pentad.kernel.ports import Rows, Transaction
+from pentad.rooms.metrics.history import store
+from pentad.rooms.metrics.model import Info, Labels, Metric, Snapshot
+
+Level = Literal["ok", "warn", "alarm"]
+LEVELS: Final[tuple[Level, ...]] = ("ok", "warn", "alarm")
+SHARE_WARN: Final = 85.0
+SHARE_ALARM: Final = 95.0
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """From where on a value is bad. `is_floor`: small values are. `margin` is a share of the threshold."""
+
+    warn: float | None = None
+    alarm: float | None = None
+    is_floor: bool = False
+    limit: str | None = None
+    """The key of the limit whose share in percent is judged instead of the value itself."""
+    times: int = 2
+    margin: float = 0.05
+
+    def level(self, value: float, margin: float = 0.0) -> Level:
+        """What a value is, if it has to be better than the threshold by so much to be good."""
+        for level, threshold in (("alarm", self.alarm), ("warn", self.warn)):
+            if threshold is None:
+                continue
+            slack = abs(threshold) * margin
+            if value <= threshold + slack if self.is_floor else value >= threshold - slack:
+                return cast("Level", level)
+        return "ok"
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """How an alert stands: its level, the worse one that is about to come, and how often that was seen in a row."""
+
+    level: Level = "ok"
+    pending: Level = "ok"
+    seen: int = 0
+
+
+def stepped(standing: Standing, value: float, rule: Rule) -> Standing:
+    """How it stands after one more value."""
+    plain = rule.level(value)
+    if _rank(plain) > _rank(standing.level):
+        seen = standing.seen + 1 if _rank(standing.pending) > _rank(standing.level) else 1
+        # The milder of the levels seen in a row is the one that was seen often enough.
+        pending = plain if seen == 1 else min(plain, standing.pending, key=_rank)
+        return Standing(pending) if seen >= rule.times else Standing(standing.level, pending, seen)
+    held = rule.level(value, rule.margin)
+    return Standing(min(standing.level, held, key=_rank))
+
+
+def _rank(level: Level) -> int:
+    return LEVELS.index(level)
+
+
+def rule_of(metric: Metric, given: Mapping[str, Any] | None = None) -> Rule | None:
+    """The rule of a metric, as its catalogue has it or as the operator sets it; None when there is nothing to judge."""
+    if metric.kind in ("text", "list"):
+        return None
+    known = Rule(warn=metric.warn, alarm=metric.alarm, is_floor=metric.better == "higher")
+    if metric.warn is None and metric.alarm is None and metric.limit is not None:
+        known = Rule(warn=SHARE_WARN, alarm=SHARE_ALARM, limit=metric.limit)
+    if given is not None:
+        try:
+            known = msgspec.convert({**msgspec.structs.asdict(known), **given}, Rule, strict=False)
+        except msgspec.ValidationError as error:
+            raise Misconfigured(
+                f"rooms.metrics.thresholds of {metric.key} is wrong: {error}.",
+                hint="It may have warn, alarm, is_floor, limit, times and margin.",
+            ) from None
+    return known if known.warn is not None or known.alarm is not None else None
+
+
+class Alert(msgspec.Struct, frozen=True, kw_only=True):
+    """An alert as it is shown."""
+
+    collector: str
+    scope: str
+    key: str
+    labels: Labels
+    level: Level
+    since: float
+    value: float | None
+    threshold: float | None
+    unit: str | None
+    checked: float
+
+
+def check(
+    transaction: Transaction, info: Info, snapshot: Snapshot, thresholds: Mapping[str, Any]
+) -> list[tuple[str, Level, Level]]:
+    """Judge a snapshot that was just recorded; the keys whose level changed, with both levels."""
+    rules = {
+        metric.key: rule
+        for metric in info.catalogue
+        if metric.kept and (rule := rule_of(metric, thresholds.get(f"{info.id}.{metric.key}"))) is not None
+    }
+    values = {(sample.key, sample.labels): sample.value for sample in snapshot.samples}
+    ids = {(one.key, one.labels): one.id for one in store.find_series(transaction, info.id, scope=snapshot.scope)}
+    standing = _standings(transaction, info.id, snapshot.scope)
+    changed: list[tuple[str, Level, Level]] = []
+    for (key, labels), value in values.items():
+        rule, series = rules.get(key), ids.get((key, labels))
+        if rule is None or series is None:
+            continue
+        judged = _judged(rule, value, values.get((rule.limit, labels)) if rule.limit else None)
+        if judged is None:
+            continue
+        before = standing.get(series, Standing())
+        after = stepped(before, judged, rule)
+        if series in standing or after != before:
+            _write(transaction, series, before, after, judged, rule, snapshot.as_of)
+        if before.level != after.level:
+            changed.append((key, before.level, after.level))
+    return changed
+
+
+def _judged(rule: Rule, value: Any, limit: Any) -> float | None:
+    if not isinstance(value, (int, float)):
+        return None
+    if rule.limit is None:
+        return float(value)
+    return 100.0 * value / limit if isinstance(limit, (int, float)) and limit > 0 else None
+
+
+def _standings(rows: Rows, collector: str, scope: str) -> dict[int, Standing]:
+    found = rows.all(
+        "SELECT a.series, a.level, a.pending, a.seen FROM metric_alerts a JOIN metric_series d ON d.id = a.series"
+        " WHERE d.collector = ? AND d.scope = ?",
+        collector, scope,
+    )  # fmt: skip
+    return {series: Standing(level, pending, seen) for series, level, pending, seen in found}
+
+
+def _write(
+    transaction: Transaction, series: int, before: Standing, after: Standing, value: float, rule: Rule, at: float
+) -> None:
+    threshold = rule.alarm if after.level == "alarm" else rule.warn
+    transaction.run(
+        "INSERT INTO metric_alerts (series, level, pending, seen, since, value, limit_at, checked)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (series) DO UPDATE SET level = excluded.level,"
+        " pending = excluded.pending, seen = excluded.seen, value = excluded.value, limit_at = excluded.limit_at,"
+        " checked = excluded.checked,"
+        " since = CASE WHEN metric_alerts.level = excluded.level THEN metric_alerts.since ELSE excluded.since END",
+        series, after.level, after.pending, after.seen, at, value, threshold, at,
+    )  # fmt: skip
+    if before.level != after.level:
+        transaction.run(
+            "INSERT INTO metric_alert_changes (series, at, before, after, value) VALUES (?, ?, ?, ?, ?)",
+            series, at, before.level, after.level, value,
+        )  # fmt: skip
+
+
+def standing_alerts(rows: Rows, *, levels: Iterable[Level] = ("warn", "alarm")) -> list[Alert]:
+    """The alerts of these levels, the worst first, then the newest."""
+    wanted = set(levels)
+    found = rows.all(
+        "SELECT d.collector, d.scope, d.key, d.labels, a.level, a.since, a.value, a.limit_at, d.unit, a.checked"
+        " FROM metric_alerts a JOIN metric_series d ON d.id = a.series ORDER BY a.since DESC, d.id"
+    )
+    alerts = [
+        Alert(
+            collector=row[0], scope=row[1], key=row[2],
+            labels=tuple(msgspec.json.decode(row[3], type=dict[str, str]).items()),
+            level=row[4], since=row[5], value=row[6], threshold=row[7], unit=row[8], checked=row[9],
+        )
+        for row in found
+        if row[4] in wanted
+    ]  # fmt: skip
+    return sorted(alerts, key=lambda alert: -_rank(alert.level))
+
+
+class AlertChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A moment an alert rose or fell."""
+
+    collector: str
+    scope: str
+    key: str
+    labels: Labels
+    at: float
+    before: Level
+    after: Level
+    value: float | None
+
+
+def alert_changes(rows: Rows, since: float, most: int = 100) -> list[AlertChange]:
+    """What rose and fell since then, the newest first."""
+    found = rows.all(
+        "SELECT d.collector, d.scope, d.key, d.labels, c.at, c.before, c.after, c.value FROM metric_alert_changes c"
+        " JOIN metric_series d ON d.id = c.series WHERE c.at >= ? ORDER BY c.at DESC, c.id DESC LIMIT ?",
+        since, most,
+    )  # fmt: skip
+    return [
+        AlertChange(
+            collector=row[0], scope=row[1], key=row[2],
+            labels=tuple(msgspec.json.decode(row[3], type=dict[str, str]).items()),
+            at=row[4], before=row[5], after=row[6], value=row[7],
+        )
+        for row in found
+    ]  # fmt: skip

@@ -1,0 +1,151 @@
+"""What points and values mean over time: coarser points, differences, rates, what changed since. All of it is pure.
+
+A counter that is smaller than before was set back, so what it shows now came since then.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final, Literal
+
+import msgspec
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.metrics.history.store import Latest, Point
+from pentad.rooms.metrics.model import Kind, Labels, Scalar, State
+
+MOST_POINTS: Final = 5_000
+STEPS: Final = (60, 300, 900, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 604_800)
+
+
+def merged(points: Sequence[Point], *, at: float, span: int) -> Point:
+    """Points in the order of time, as one. Least, greatest, sum and number are those of all samples."""
+    rise = points[0].rise
+    for before, after in pairwise(points):
+        rise += after.rise + risen(before.last, after.first)
+    return Point(
+        at=at,
+        samples=sum(point.samples for point in points),
+        lowest=min(point.lowest for point in points),
+        highest=max(point.highest for point in points),
+        total=math.fsum(point.total for point in points),
+        first=points[0].first,
+        last=points[-1].last,
+        rise=rise,
+        last_at=points[-1].last_at,
+        span=span,
+    )
+
+
+def risen(before: float, after: float) -> float:
+    """How much a counter counted between two readings."""
+    return after - before if after >= before else after
+
+
+def bucketed(points: Sequence[Point], step: int) -> list[Point]:
+    """One point for each span of `step` seconds that has any; spans begin at whole multiples."""
+    buckets: dict[int, list[Point]] = {}
+    for point in points:
+        buckets.setdefault(math.floor(point.at / step), []).append(point)
+    return [merged(some, at=float(number * step), span=step) for number, some in sorted(buckets.items())]
+
+
+def thinned(points: Sequence[Point], most: int, step: int | None = None) -> list[Point]:
+    """At most so many points, by the finest usual step that does."""
+    if not 1 <= most <= MOST_POINTS:
+        raise InvalidInput(f"max_points is {most}.", hint=f"Use 1 to {MOST_POINTS}.")
+    if step is not None:
+        if step < 1:
+            raise InvalidInput(f"The step is {step} s.", hint="Use a second or more.")
+        return bucketed(points, step)[-most:]
+    if len(points) <= most:
+        return list(points)
+    for wider in STEPS:
+        found = bucketed(points, wider)
+        if len(found) <= most:
+            return found
+    width = math.ceil((points[-1].at - points[0].at + 1) / most)
+    return bucketed(points, max(width, 1))[-most:]
+
+
+def rates(points: Sequence[Point]) -> list[tuple[float, float]]:
+    """What a counter counted each second, between the ends of consecutive points."""
+    found: list[tuple[float, float]] = []
+    for before, after in pairwise(points):
+        seconds = after.last_at - before.last_at
+        if seconds > 0:
+            found.append((after.last_at, (risen(before.last, after.first) + after.rise) / seconds))
+    return found
+
+
+def total_rise(points: Sequence[Point]) -> float:
+    """All a counter counted over the points."""
+    return merged(points, at=0.0, span=0).rise if points else 0.0
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How one value differs between two moments."""
+
+    key: str
+    labels: Labels
+    what: Literal["changed", "new", "gone"]
+    before: Scalar = None
+    after: Scalar = None
+    delta: float | None = None
+    percent: float | None = None
+    added: list[str] | None = None
+    removed: list[str] | None = None
+    unit: str | None = None
+    state: State = "ok"
+
+
+Values = Mapping[tuple[str, Labels], tuple[Scalar, State, str | None, Kind]]
+"""By key and labels: value, state, unit and kind."""
+
+
+def values_of(found: Iterable[Latest]) -> dict[tuple[str, Labels], tuple[Scalar, State, str | None, Kind]]:
+    """What was known at some moment, ready to be compared."""
+    return {
+        (one.series.key, one.series.labels): (one.value, one.state, one.series.unit, one.series.kind) for one in found
+    }
+
+
+def compared(before: Values, after: Values) -> list[Change]:
+    """Everything that is not the same, the largest relative changes first. Two gaps are the same."""
+    changes: list[Change] = []
+    for name in before.keys() | after.keys():
+        old, new = before.get(name), after.get(name)
+        change = _change(name, old, new)
+        if change is not None:
+            changes.append(change)
+    return sorted(changes, key=lambda change: (-abs(change.percent or 0.0), change.key, change.labels))
+
+
+def _change(
+    name: tuple[str, Labels],
+    old: tuple[Scalar, State, str | None, Kind] | None,
+    new: tuple[Scalar, State, str | None, Kind] | None,
+) -> Change | None:
+    key, labels = name
+    if old is None or new is None:
+        there = new if old is None else old
+        if there is None or there[0] is None:
+            return None
+        what: Literal["new", "gone"] = "new" if old is None else "gone"
+        return Change(
+            key=key, labels=labels, what=what, unit=there[2], state=there[1],
+            before=None if old is None else old[0], after=None if new is None else new[0],
+        )  # fmt: skip
+    if old[0] == new[0]:
+        return None
+    more: dict[str, Any] = {}
+    if isinstance(old[0], (int, float)) and isinstance(new[0], (int, float)):
+        delta = new[0] - old[0]
+        more["delta"] = round(delta, 9)
+        more["percent"] = round(100 * delta / abs(old[0]), 2) if old[0] else None
+    elif isinstance(old[0], list) and isinstance(new[0], list):
+        more["added"] = [entry for entry in new[0] if entry not in old[0]]
+        more["removed"] = [entry for entry in old[0] if entry not in new[0]]
+    return Change(
+        key=key, labels=labels, what="changed", before=old[0], after=new[0], unit=new[2], state=new[1], **more
+    )  # fmt: skip

@@ -1,0 +1,101 @@
+"""When a limit is reached if things go on as they do: a line through the middle of all slopes (Theil and Sen).
+
+The median of the slopes between all pairs of points ignores up to 29 of 100 wild points; a line of least squares
+does not. The spread of the slopes says how sure it is.
+"""
+
+from collections.abc import Sequence
+from statistics import median, quantiles
+from typing import Final
+
+import msgspec
+import msgspec.structs
+
+DAY: Final = 86_400
+FEWEST_POINTS: Final = 4
+MOST_POINTS: Final = 200
+FARTHEST_DAYS: Final = 3_650
+
+
+class Line(msgspec.Struct, frozen=True):
+    """value = level + slope x (time - at)."""
+
+    at: float
+    level: float
+    slope: float
+    low: float
+    high: float
+    """The slopes a quarter of all pairs stay below, and above."""
+
+    def value(self, at: float) -> float:
+        return self.level + self.slope * (at - self.at)
+
+
+class Forecast(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the line says of a limit. `reached_at` is None when it is never reached, or not in ten years."""
+
+    points: int
+    per_day: float
+    value: float
+    limit: float | None = None
+    reached_at: float | None = None
+    earliest: float | None = None
+    latest: float | None = None
+    is_reached: bool = False
+
+
+def fitted(points: Sequence[tuple[float, float]]) -> Line | None:
+    """The line through points of time and value; None with fewer than four, or all at one moment."""
+    used = _spread(points)
+    if len(used) < FEWEST_POINTS:
+        return None
+    slopes = [
+        (later[1] - earlier[1]) / (later[0] - earlier[0])
+        for number, earlier in enumerate(used)
+        for later in used[number + 1 :]
+        if later[0] > earlier[0]
+    ]
+    if len(slopes) < FEWEST_POINTS:
+        return None
+    slope = median(slopes)
+    end = used[-1][0]
+    level = median(value - slope * (at - end) for at, value in used)
+    low, _, high = quantiles(slopes, n=4, method="inclusive")
+    return Line(end, level, slope, low, high)
+
+
+def forecast(
+    points: Sequence[tuple[float, float]], limit: float | None, now: float, *, is_floor: bool = False
+) -> Forecast | None:
+    """Where the line leads, and when it meets the limit, from below unless that is a floor; None without a line."""
+    line = fitted(points)
+    if line is None:
+        return None
+    value = line.value(now)
+    said = Forecast(points=len(points), per_day=line.slope * DAY, value=value, limit=limit)
+    if limit is None:
+        return said
+    if value <= limit if is_floor else value >= limit:
+        return msgspec.structs.replace(said, is_reached=True, reached_at=now)
+    reached, *others = (_meets(value, slope, limit, now) for slope in (line.slope, line.low, line.high))
+    if reached is None:
+        return said
+    early = min([reached, *(moment for moment in others if moment is not None)])
+    late = None if None in others else max(moment for moment in others if moment is not None)
+    return msgspec.structs.replace(said, reached_at=reached, earliest=early, latest=late)
+
+
+def _meets(value: float, slope: float, limit: float, now: float) -> float | None:
+    if slope == 0 or (limit - value) / slope < 0:
+        return None
+    seconds = (limit - value) / slope
+    return now + seconds if seconds <= FARTHEST_DAYS * DAY else None
+
+
+def _spread(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """At most so many points, evenly taken, the first and the last among them."""
+    if len(points) <= MOST_POINTS:
+        return sorted(points)
+    ordered = sorted(points)
+    last = len(ordered) - 1
+    return [ordered[round(place * last / (MOST_POINTS - 1))] for place in range(MOST_POINTS)]

@@ -1,0 +1,133 @@
+"""Collects on a schedule, so that there is a history. Of several processes on one store, one polls.
+
+A lease in the store says who; it runs out by itself when its holder is gone. Nothing is written before the first poll
+is due, a few seconds after the start: a command that is over by then leaves no trace.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import PentadError
+from pentad.kernel.ids import uuid7
+from pentad.kernel.ports import Database, Transaction
+
+FIRST_SECONDS: Final = 5.0
+LEASE_SECONDS: Final = 300.0
+LOOK_SECONDS: Final = 5.0
+TIDY: Final = "(retention)"
+TIDY_SECONDS: Final = 3_600.0
+
+_log = logging.getLogger(__name__)
+
+
+class Job(msgspec.Struct, frozen=True):
+    """What is collected, for whom, and how often."""
+
+    collector: str
+    scope: str
+    seconds: float
+
+
+class Poller:
+    """Runs jobs when they are due. `poll` collects and records one; `tidy` rolls up what is old."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        jobs: Sequence[Job],
+        poll: Callable[[Job], Awaitable[object]],
+        tidy: Callable[[], Awaitable[object]],
+        *,
+        look_seconds: float = LOOK_SECONDS,
+        first_seconds: float = FIRST_SECONDS,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._jobs = [*jobs, Job(TIDY, "", TIDY_SECONDS)] if jobs else []
+        self._poll = poll
+        self._tidy = tidy
+        self._look = look_seconds
+        self._first = first_seconds
+        self._holder = str(uuid7(clock))
+        self._stopping = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to look for what is due."""
+        if self._task is None and self._jobs:
+            self._task = asyncio.create_task(self._run(), name="metrics poller")
+
+    async def stop(self) -> None:
+        """End; a poll under way is given up, and its lease given back."""
+        self._stopping.set()
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _run(self) -> None:
+        await self._wait(self._first)
+        while not self._stopping.is_set():
+            for job in self._jobs:
+                try:
+                    await self.run_if_due(job)
+                except PentadError as error:
+                    _log.warning("The poll of %s waits: %s", job.collector, error.code)
+                except Exception as error:  # noqa: BLE001  one collector that is broken must not end the others' polls
+                    _log.warning("The poll of %s failed: %s", job.collector, type(error).__name__)
+            await self._wait(self._look)
+
+    async def run_if_due(self, job: Job) -> bool:
+        """Run a job if it is due and nobody else does; whether it was run."""
+        now = self._clock.now()
+        if not await self._database.write(lambda tx: claim(tx, job, self._holder, now)):
+            return False
+        outcome = "gave up"
+        try:
+            await (self._tidy() if job.collector == TIDY else self._poll(job))
+            outcome = "ok"
+        except PentadError as error:
+            outcome = error.code
+            raise
+        finally:
+            ended = self._clock.now()
+            await self._database.write(lambda tx: release(tx, job, self._holder, now, ended, outcome))
+        return True
+
+    async def _wait(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+
+
+def claim(transaction: Transaction, job: Job, holder: str, now: float) -> bool:
+    """Take a job that is due and that nobody holds."""
+    transaction.run(
+        "INSERT INTO metric_polls (collector, scope, due, holder, held_until) VALUES (?, ?, ?, NULL, 0)"
+        " ON CONFLICT (collector, scope) DO NOTHING",
+        job.collector, job.scope, now,
+    )  # fmt: skip
+    taken = transaction.run(
+        "UPDATE metric_polls SET holder = ?, held_until = ? WHERE collector = ? AND scope = ? AND due <= ?"
+        " AND (holder IS NULL OR held_until < ?)",
+        holder, now + LEASE_SECONDS, job.collector, job.scope, now, now,
+    )  # fmt: skip
+    return taken == 1
+
+
+def release(transaction: Transaction, job: Job, holder: str, began: float, ended: float, outcome: str) -> None:
+    """Give a job back. It is due again one interval after it began; what took longer is not made up for."""
+    due = max(began + job.seconds, ended)
+    transaction.run(
+        "UPDATE metric_polls SET holder = NULL, held_until = 0, due = ?, polled = ?, outcome = ?"
+        " WHERE collector = ? AND scope = ? AND holder = ?",
+        due, ended, outcome, job.collector, job.scope, holder,
+    )  # fmt: skip

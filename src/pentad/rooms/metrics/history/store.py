@@ -1,0 +1,175 @@
+"""The history in SQL: a dictionary of series, samples as they came, and the roll-ups they leave behind.
+
+Nothing here decides anything; what is kept and for how long, what changed and what it means, is said by its neighbours.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from pentad.kernel.ports import Row, Rows, Transaction
+from pentad.rooms.metrics.model import Kind, Labels, Scalar, State
+
+HOUR: Final = 3_600
+DAY: Final = 86_400
+_SERIES: Final = "d.id, d.collector, d.scope, d.key, d.labels, d.kind, d.unit"
+_ROLLUP: Final = "samples, lowest, highest, total, first, last, rise, last_at"
+
+
+class Series(msgspec.Struct, frozen=True):
+    """One line through time."""
+
+    id: int
+    collector: str
+    scope: str
+    key: str
+    labels: Labels
+    kind: Kind
+    unit: str | None
+
+
+class Point(msgspec.Struct, frozen=True):
+    """What is known of a span of time that begins at `at`; one sample is a span of no length."""
+
+    at: float
+    samples: int
+    lowest: float
+    highest: float
+    total: float
+    first: float
+    last: float
+    rise: float
+    last_at: float
+    span: int = 0
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.samples
+
+
+class Latest(msgspec.Struct, frozen=True):
+    """The last value of a series at some moment."""
+
+    series: Series
+    at: float
+    value: Scalar
+    state: State
+
+
+def label_text(labels: Labels) -> str:
+    return msgspec.json.encode(dict(sorted(labels))).decode()
+
+
+def sampled(at: float, value: float) -> Point:
+    """One sample as a point."""
+    return Point(at, 1, value, value, value, value, value, 0.0, at)
+
+
+def series_ids(
+    transaction: Transaction, collector: str, scope: str, wanted: Mapping[tuple[str, str], tuple[Kind, str | None]]
+) -> dict[tuple[str, str], int]:
+    """The numbers of series by key and label text; those that are new get one."""
+    known = _ids(transaction, collector, scope)
+    new = [(collector, scope, key, text, *wanted[key, text]) for key, text in wanted if (key, text) not in known]
+    if new:
+        transaction.run_many(
+            "INSERT INTO metric_series (collector, scope, key, labels, kind, unit) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (collector, scope, key, labels) DO NOTHING",
+            new,
+        )
+        known = _ids(transaction, collector, scope)
+    return known
+
+
+def _ids(rows: Rows, collector: str, scope: str) -> dict[tuple[str, str], int]:
+    found = rows.all(
+        "SELECT key, labels, id FROM metric_series WHERE collector = ? AND scope = ?", collector, scope
+    )  # fmt: skip
+    return {(key, text): number for key, text, number in found}
+
+
+def add_samples(transaction: Transaction, rows: Iterable[Sequence[int | float | str | None]]) -> None:
+    """Rows of series, moment, value, text, state; what is there already stays."""
+    transaction.run_many(
+        "INSERT INTO metric_samples (series, at, value, text, state) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (series, at) DO NOTHING",
+        rows,
+    )
+
+
+def find_series(
+    rows: Rows, collector: str, *, scope: str | None = None, keys: Sequence[str] | None = None
+) -> list[Series]:
+    """The series of a collector, of these keys if any are named."""
+    sql = f"SELECT {_SERIES} FROM metric_series d WHERE d.collector = ?"  # noqa: S608  constants
+    params: list[str] = [collector]
+    if scope is not None:
+        sql += " AND d.scope = ?"
+        params.append(scope)
+    found = [_series(row) for row in rows.all(sql + " ORDER BY d.scope, d.key, d.labels", *params)]
+    return found if keys is None else [one for one in found if one.key in set(keys)]
+
+
+def scopes(rows: Rows, collector: str) -> list[str]:
+    """The scopes a collector has a history of."""
+    found = rows.all("SELECT DISTINCT scope FROM metric_series WHERE collector = ? ORDER BY scope", collector)
+    return [scope for (scope,) in found]
+
+
+def points(rows: Rows, series: int, begin: float, end: float) -> list[Point]:
+    """Everything known of a series from `begin` to before `end`, oldest first, from whatever is left of it."""
+    rolled = rows.all(
+        f"SELECT at, {_ROLLUP}, step FROM metric_rollups"  # noqa: S608  constants
+        " WHERE series = ? AND at > ? - step AND at < ? ORDER BY at, step DESC",
+        series, begin, end,
+    )  # fmt: skip
+    raw = rows.all(
+        "SELECT at, value FROM metric_samples WHERE series = ? AND at >= ? AND at < ? AND value IS NOT NULL"
+        " ORDER BY at",
+        series, begin, end,
+    )  # fmt: skip
+    found = [Point(*row) for row in rolled] + [sampled(at, value) for at, value in raw]
+    return sorted(found, key=lambda point: point.at)
+
+
+def texts(rows: Rows, series: int, begin: float, end: float) -> list[tuple[float, Scalar]]:
+    """What a series of words said, at each moment it changed."""
+    found = rows.all(
+        "SELECT at, text FROM metric_samples WHERE series = ? AND at >= ? AND at < ? AND text IS NOT NULL ORDER BY at",
+        series, begin, end,
+    )  # fmt: skip
+    return [(at, msgspec.json.decode(text)) for at, text in found]
+
+
+def latest(rows: Rows, collector: str, scope: str | None = None, at: float | None = None) -> list[Latest]:
+    """For each series the last that was known at that moment, or now."""
+    moment = float("9e15") if at is None else at
+    where = "d.collector = ?" + ("" if scope is None else " AND d.scope = ?")
+    params = [collector] if scope is None else [collector, scope]
+    fresh = rows.all(
+        f"SELECT {_SERIES}, m.at, m.value, m.text, m.state FROM metric_series d JOIN metric_samples m"  # noqa: S608
+        " ON m.series = d.id AND m.at = (SELECT max(x.at) FROM metric_samples x WHERE x.series = d.id AND x.at <= ?)"
+        f" WHERE {where} ORDER BY d.scope, d.key, d.labels",
+        moment, *params,
+    )  # fmt: skip
+    rolled = rows.all(
+        f"SELECT {_SERIES}, m.last_at, m.last, NULL, 'ok' FROM metric_series d JOIN metric_rollups m"  # noqa: S608
+        " ON m.series = d.id AND m.last_at = (SELECT max(x.last_at) FROM metric_rollups x"
+        "   WHERE x.series = d.id AND x.last_at <= ?)"
+        f" WHERE {where} ORDER BY d.scope, d.key, d.labels, m.step",
+        moment, *params,
+    )  # fmt: skip
+    found = {row[0]: _latest(row) for row in rolled}
+    found.update({row[0]: _latest(row) for row in fresh})
+    return sorted(found.values(), key=lambda one: (one.series.scope, one.series.key, one.series.labels))
+
+
+def _series(row: Row) -> Series:
+    labels: Labels = tuple(msgspec.json.decode(row[4], type=dict[str, str]).items())
+    return Series(row[0], row[1], row[2], row[3], labels, row[5], row[6])
+
+
+def _latest(row: Row) -> Latest:
+    at, value, text, state = row[7:]
+    return Latest(_series(row), at, msgspec.json.decode(text) if text is not None else value, state)
