@@ -66,10 +66,10 @@ def shaped(tree: Any, info: Info, shape: Shape) -> Shaped:
     if shape.form == "value":
         return _value(tree, matches, notes)
     content: Any = [row(match) for match in flat(tree)] if shape.form == "flat" else tree
-    content, left_out = _limited(content, shape, notes)
-    content, cut, is_shorter = _within(content, shape, notes)
+    limited, left_out = _limited(content, shape, notes)
+    fitting, cut, is_shorter = _within(limited, shape, notes)
     return Shaped(
-        content=content, matches=matches, notes=notes, left_out=left_out + cut, is_summary=is_summary or is_shorter
+        content=fitting, matches=matches, notes=notes, left_out=left_out + cut, is_summary=is_summary or is_shorter
     )  # fmt: skip
 
 

@@ -4,12 +4,12 @@ Numbers are kept each time, words and lists when they changed. A number that cou
 reason, so that a chart breaks off there instead of falling to zero.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
 
-from pentad.kernel.ports import Transaction
+from pentad.kernel.ports import Database, Transaction
 from pentad.rooms.metrics.history import store
 from pentad.rooms.metrics.model import Info, Kind, Metric, Sample, Snapshot
 
@@ -18,8 +18,25 @@ MOST_SAMPLES: Final = 100_000
 Row = tuple[int, float, float | None, str | None, str]
 
 
+async def record(
+    database: Database,
+    info: Info,
+    snapshot: Snapshot,
+    beside: Callable[[Transaction], None] | None = None,
+) -> int:
+    """Keep a snapshot, and do what is to be done in the same transaction; how many samples it had to keep."""
+
+    def work(transaction: Transaction) -> int:
+        count = keep(transaction, info, snapshot)
+        if beside is not None:
+            beside(transaction)
+        return count
+
+    return await database.write(work)
+
+
 def keep(transaction: Transaction, info: Info, snapshot: Snapshot) -> int:
-    """Keep a snapshot; how many samples it had to keep."""
+    """The same, within a transaction."""
     metrics = {metric.key: metric for metric in info.catalogue}
     wanted: dict[tuple[str, str], Sample] = {}
     for sample in snapshot.samples[:MOST_SAMPLES]:
