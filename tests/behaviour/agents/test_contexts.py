@@ -1,0 +1,48 @@
+"""Context over HTTP: each dialect at its level, refused in its own words."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from pentad.app import open_app
+from pentad.settings.model import Settings
+from tests.behaviour.agents.conftest import Wire
+
+pytestmark = pytest.mark.anyio
+
+ECHO = "/agents/echo"
+EMPTY = {"mcp_context": {"items": {"a": {}}}}
+EXACT = {"mcp_context": {"items": {"n": {"content": {"exact": 9007199254740993}, "mediaType": "application/json"}}}}
+
+
+@pytest.fixture(scope="module")
+async def wire(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Wire]:
+    """The room as it is served."""
+    settings = Settings(data=tmp_path_factory.mktemp("contexts"), rooms=("agents",), auth="none")
+    async with open_app(settings) as app:
+        yield Wire(app)
+
+
+def in_10(metadata: dict[str, Any]) -> dict[str, Any]:
+    return {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}], "metadata": metadata}}
+
+
+@pytest.mark.requirement("agents:context:levels")
+async def test_agentvault_is_lenient_and_a2a_refuses_with_the_place_of_every_problem(wire: Wire) -> None:
+    message = {"role": "user", "parts": [{"type": "text", "content": "x"}], "metadata": EMPTY}
+    taken = await wire.call("tasks/send", {"message": message}, ECHO)
+    kept = await wire.call("tasks/get", {"id": taken["id"]}, ECHO)
+    assert kept["messages"][0]["metadata"] == EMPTY
+
+    refused = await wire.refused("SendMessage", in_10(EMPTY), ECHO, a2a_version="1.0")
+    assert refused["code"] == -32602
+    violations = refused["data"][1]["fieldViolations"]
+    assert [one["field"] for one in violations] == ["/metadata/mcp_context/items/a"]
+
+
+@pytest.mark.requirement("agents:context:exact")
+async def test_numbers_in_a_context_come_back_exactly_as_they_were_sent(wire: Wire) -> None:
+    done = await wire.call("SendMessage", in_10(EXACT), ECHO, a2a_version="1.0")
+
+    assert done["task"]["history"][0]["metadata"] == EXACT
