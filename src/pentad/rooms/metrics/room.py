@@ -1,14 +1,19 @@
-"""What the metrics room offers."""
+"""What the metrics room offers. What only a server or the demo needs is imported when they ask for it."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
+from typing import Any
 
-from pentad.platform import Platform, Room
+from pentad.platform import Room
+from pentad.rooms.metrics.prompts import PROMPTS
+from pentad.rooms.metrics.resources import RESOURCES, listing
+from pentad.rooms.metrics.service import Metrics, open_metrics
+from pentad.rooms.metrics.tools import TOOLS
 
 
-@asynccontextmanager
-async def open_metrics(platform: Platform) -> AsyncGenerator[Platform]:
-    yield platform
+async def health(metrics: Metrics) -> Mapping[str, Any]:
+    """How many collectors there are, and how many of them are set up."""
+    infos = metrics.infos()
+    return {"collectors": len(infos), "ready": sum(info.ready for info in infos)}
 
 
 ROOM = Room(
@@ -16,8 +21,14 @@ ROOM = Room(
     title="Metrics",
     instructions=(
         "Metrics of platforms, of this machine and of Pentad itself, by collector and by key, with their history."
-        " Values that could not be had say why; they are never zeros."
+        " getAvailableCollectors names the collectors, listMetricKeys what they measure, getPlatformMetricByKey reads"
+        " one figure. Values that could not be had say why; they are never zeros."
     ),
     open=open_metrics,
+    tools=TOOLS,
+    resources=RESOURCES,
+    prompts=PROMPTS,
+    listing=listing,
     schema="pentad.rooms.metrics.schema",
+    health=health,
 )

@@ -1,0 +1,210 @@
+"""What the tools take. Two ways of saying the same are both taken as long as they agree; unknown names are refused.
+
+`collector` and `collectorId` are one argument, and `environment` and `region` may stand in `filters` or beside it.
+"""
+
+from collections.abc import Iterable
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from pentad.kernel.errors import InvalidInput
+from pentad.mcp.arguments import Arguments
+from pentad.rooms.metrics.loaders.formats import Format
+
+Several = str | list[str]
+
+_COLLECTOR: Final = "The collector, by its id or another of its names. `collectorId` is the same; give either one."
+_COLLECTOR_ID: Final = "The same as `collector`."
+_ENVIRONMENT: Final = "Only these environments: by name, id or type (production, sandbox). One or several."
+_REGION: Final = "Only these regions."
+
+
+class Filters(Arguments):
+    """What `filters` holds."""
+
+    environment: Annotated[Several | None, Field(description=_ENVIRONMENT)] = None
+    region: Annotated[Several | None, Field(description=_REGION)] = None
+
+
+class Collected(Arguments):
+    """Which collector."""
+
+    collector: Annotated[Several | None, Field(description=_COLLECTOR)] = None
+    collector_id: Annotated[Several | None, Field(alias="collectorId", description=_COLLECTOR_ID)] = None
+
+    def collectors(self) -> tuple[str, ...]:
+        """The collectors meant; one at least."""
+        found = _agreed("collector", self.collector, "collectorId", self.collector_id)
+        if not found:
+            raise InvalidInput("No collector is named.", hint="Give `collector`; getAvailableCollectors lists them.")
+        return found
+
+    def one_collector(self) -> str:
+        """The collector, where only one can be asked."""
+        found = self.collectors()
+        if len(found) != 1:
+            raise InvalidInput(f"{len(found)} collectors are named.", hint="This tool asks one at a time.")
+        return found[0]
+
+
+class Scoped(Collected):
+    """Which collector, and what part of what it sees."""
+
+    bg: Annotated[
+        str | None,
+        Field(
+            description="The business group: its id, its name if unique, or a path such as `Root/Sub`. Left out, the"
+            " one of the settings; collectors without groups need none."
+        ),
+    ] = None
+    recursive: Annotated[bool, Field(description="With the groups below it.")] = True
+    filters: Annotated[Filters | None, Field(description="`environment` and `region`, as below.")] = None
+    environment: Annotated[Several | None, Field(description=_ENVIRONMENT)] = None
+    region: Annotated[Several | None, Field(description=_REGION)] = None
+    compat: Annotated[
+        Literal["legacy"] | None,
+        Field(description="`legacy`: the numbers and roots of the Metrics Toolkit, its faults included."),
+    ] = None
+    timeout_seconds: Annotated[
+        float | None, Field(gt=0, le=600, description="After that, what is there is answered, marked partial.")
+    ] = None
+
+    def environments(self) -> tuple[str, ...]:
+        inner = self.filters.environment if self.filters is not None else None
+        return _agreed("environment", self.environment, "filters.environment", inner)
+
+    def regions(self) -> tuple[str, ...]:
+        inner = self.filters.region if self.filters is not None else None
+        return _agreed("region", self.region, "filters.region", inner)
+
+
+class Shaped(Scoped):
+    """How much of the answer is wanted."""
+
+    details: Annotated[
+        bool | None, Field(description="Lists of environments; by default only for up to three groups.")
+    ] = None
+    limit: Annotated[int | None, Field(ge=1, le=10_000, description="At most so many groups.")] = None
+    offset: Annotated[int, Field(ge=0, description="From this group on.")] = 0
+    max_tokens: Annotated[
+        int, Field(ge=100, le=1_000_000, description="About so many tokens; what is left out is said.")
+    ] = 25_000
+    dry_run: Annotated[
+        bool, Field(description="The plan instead: which facts, how many calls. Nothing else is fetched.")
+    ] = False
+
+
+class ByCollector(Shaped):
+    """What getPlatformMetricsByCollector takes."""
+
+    fields: Annotated[Several | None, Field(description="Only these parts of the answer, as metric keys.")] = None
+    raw: Annotated[bool, Field(description="The source's own answers instead of figures, secrets taken out.")] = False
+    allow_all: Annotated[bool, Field(description="Whether the collector may be `all`; that can take long.")] = False
+
+
+class ByKey(Shaped):
+    """What getPlatformMetricByKey takes."""
+
+    metric_key: Annotated[
+        Several,
+        Field(
+            alias="metricKey",
+            description="A dotted path (`cloudhub.networking.vpcsUsed`), a name at any depth (`networking`), wildcards"
+            " (`*` one step, `**` any number), or several of these.",
+        ),
+    ]
+    shape: Annotated[
+        Literal["tree", "flat", "value"],
+        Field(description="tree: pruned to the key; flat: rows of path, value and labels; value: the single value."),
+    ] = "tree"
+
+
+class KeyQuery(Collected):
+    """What listMetricKeys takes."""
+
+    query: Annotated[str, Field(max_length=200, description="Words in key, description, unit or formula.")] = ""
+    limit: Annotated[int, Field(ge=1, le=1000)] = 50
+    offset: Annotated[int, Field(ge=0)] = 0
+
+
+class Explained(Scoped):
+    """What explainMetric takes."""
+
+    metric_key: Annotated[str, Field(alias="metricKey", description="One key.")]
+
+
+class Exported(Scoped):
+    """What exportMetrics takes."""
+
+    format: Annotated[Format, Field(description="In whose words.")] = "json"
+    keys: Annotated[Several | None, Field(description="Only these metric keys.")] = None
+
+
+class Loaded(Scoped):
+    """What loadMetrics takes."""
+
+    to: Annotated[str, Field(max_length=100, description="A destination of the settings, by its name.")]
+    keys: Annotated[Several | None, Field(description="Only these metric keys.")] = None
+
+
+class Past(Collected):
+    """What part of the history is meant."""
+
+    bg: Annotated[str | None, Field(description="The scope; needed only where there is a history of several.")] = None
+
+
+class HistoryAsked(Past):
+    """What getMetricHistory takes."""
+
+    metric_key: Annotated[Several, Field(alias="metricKey", description="As in getPlatformMetricByKey.")]
+    begin: Annotated[str, Field(alias="from", max_length=60, description="now-6h, 7d (ago), a date, an ISO time.")] = (
+        "now-24h"
+    )
+    end: Annotated[str, Field(alias="to", max_length=60, description="The same; by default now.")] = "now"
+    step: Annotated[str | None, Field(max_length=20, description="One point for each: 5m, 1h, 1d.")] = None
+    max_points: Annotated[int, Field(ge=1, le=5_000)] = 100
+    environment: Annotated[str | None, Field(max_length=200, description="Only the lines of this environment.")] = None
+    forecast: Annotated[bool, Field(description="Say when a limit is reached if things go on like this.")] = False
+    chart: Annotated[Literal["svg", "ascii"] | None, Field(description="A drawing of the first lines as well.")] = None
+
+
+class Compared(Past):
+    """What compareMetrics takes."""
+
+    since: Annotated[str, Field(max_length=60, description="The earlier moment: now-24h, 7d, a date.")] = "now-24h"
+    until: Annotated[str, Field(max_length=60, description="The later one.")] = "now"
+    metric_key: Annotated[Several | None, Field(alias="metricKey", description="Only these keys.")] = None
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 50
+
+
+class AlertsAsked(Arguments):
+    """What listAlerts takes."""
+
+    level: Annotated[Literal["warn", "alarm"] | None, Field(description="Only this level.")] = None
+    collector: Annotated[str | None, Field(max_length=100, description="Only of this collector.")] = None
+    since: Annotated[
+        str | None, Field(max_length=60, description="Also what rose and fell since then: now-24h, 7d.")
+    ] = None
+
+
+def listed(value: Several | None) -> tuple[str, ...]:
+    """One or several, however they were written."""
+    if value is None:
+        return ()
+    given = value.split(",") if isinstance(value, str) else value
+    return tuple(dict.fromkeys(one.strip() for one in given if one.strip()))
+
+
+def _agreed(name: str, value: Several | None, other: str, other_value: Several | None) -> tuple[str, ...]:
+    first, second = listed(value), listed(other_value)
+    if first and second and _folded(first) != _folded(second):
+        raise InvalidInput(
+            f"{name} is {', '.join(first)[:100]!r} and {other} is {', '.join(second)[:100]!r}.",
+            hint="They are the same argument: give one of them.",
+        )
+    return first or second
+
+
+def _folded(values: Iterable[str]) -> set[str]:
+    return {value.casefold() for value in values}

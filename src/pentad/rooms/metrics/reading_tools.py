@@ -1,0 +1,181 @@
+"""The tools that read figures as they are now: the four of the original, and what explains them."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec.structs
+
+from pentad.kernel.errors import InvalidInput
+from pentad.mcp.call import Call
+from pentad.mcp.content import Text
+from pentad.mcp.declare import ToolResult, tool
+from pentad.rooms.metrics.arguments import (
+    ByCollector,
+    ByKey,
+    Explained,
+    Exported,
+    KeyQuery,
+    Loaded,
+    Scoped,
+    Shaped,
+    listed,
+)
+from pentad.rooms.metrics.capabilities import manifest
+from pentad.rooms.metrics.credentials import credentials_of
+from pentad.rooms.metrics.engine.answering import Answer
+from pentad.rooms.metrics.engine.explaining import explained
+from pentad.rooms.metrics.engine.shaping import Shape, shaped
+from pentad.rooms.metrics.engine.shaping import Shaped as Fitting
+from pentad.rooms.metrics.model import Wanted
+from pentad.rooms.metrics.service import Metrics
+from pentad.rooms.metrics.shown import ANSWER, about, answered, as_text, blocks, metric_shown, plan_shown, said
+
+_SECONDS: Final = 620.0
+
+
+@tool("getCapabilities", title="What can be measured here", read_only=True, aliases=("getAgentCapabilities",))
+async def get_capabilities(call: Call[Metrics]) -> ToolResult:
+    """A machine-readable summary of the metrics tools: names, descriptions, input schemas, collectors, common
+    questions. Light; read it first when planning.
+    """
+    from pentad.rooms.metrics.tools import TOOLS
+
+    return ToolResult(structured=manifest(TOOLS, call.service.infos()))
+
+
+@tool("getAvailableCollectors", title="Collectors", read_only=True)
+async def get_available_collectors(call: Call[Metrics]) -> ToolResult:
+    """The ids of all collectors that metrics can be asked of. Light and cacheable."""
+    ids = call.service.catalogue.ids()
+    return ToolResult(content=[Text(text=as_text(ids))], structured={"collectors": ids})
+
+
+@tool(
+    "getPlatformMetricsByCollector",
+    title="Metrics of a collector",
+    read_only=True,
+    open_world=True,
+    seconds=_SECONDS,
+    output_schema=ANSWER,
+)
+async def get_platform_metrics_by_collector(arguments: ByCollector, call: Call[Metrics]) -> ToolResult:
+    """The figures of one collector, filtered by business group, environment and region.
+
+    Values that could not be had are null with the reason in `problems`, never zero.
+    """
+    metrics = call.service
+    ids = metrics.chosen(arguments.collectors(), allow_all=arguments.allow_all)
+    keys = listed(arguments.fields)
+    shape = Shape(fields=keys)
+    questions = [(one, _question(call, one, arguments, keys=keys, raw=arguments.raw)) for one in ids]
+    if arguments.dry_run:
+        return await _plans(metrics, questions)
+    if len(questions) == 1:
+        (one, wanted) = questions[0]
+        return _shown(await metrics.collect(one, wanted, call.progress), arguments, shape)
+    shown = [(answer, _fitting(answer, arguments, shape)) for answer in await metrics.collect_all(questions)]
+    notes = [note for answer, found in shown for note in said(answer, found.notes)]
+    trees = {answer.snapshot.collector: found.content for answer, found in shown}
+    told = [about(answer, found.notes) | {"metrics": found.content} for answer, found in shown]
+    return ToolResult(content=blocks(trees, notes), structured={"answers": told})
+
+
+@tool(
+    "getPlatformMetricByKey",
+    title="One metric",
+    read_only=True,
+    open_world=True,
+    seconds=_SECONDS,
+    aliases=("getPlatformMetricsByKey",),
+    output_schema=ANSWER,
+)
+async def get_platform_metric_by_key(arguments: ByKey, call: Call[Metrics]) -> ToolResult:
+    """The value of one metric, or of all below a key such as `networking`; only what it needs is fetched."""
+    metrics = call.service
+    (one,) = metrics.chosen([arguments.one_collector()])
+    keys = listed(arguments.metric_key)
+    if not keys:
+        raise InvalidInput("metricKey is empty.", hint="listMetricKeys names those there are.")
+    wanted = _question(call, one, arguments, keys=keys)
+    if arguments.dry_run:
+        return await _plans(metrics, [(one, wanted)])
+    answer = await metrics.collect(one, wanted, call.progress)
+    return _shown(answer, arguments, Shape(form=arguments.shape, keys=keys))
+
+
+@tool("listMetricKeys", title="Metric keys", read_only=True)
+async def list_metric_keys(arguments: KeyQuery, call: Call[Metrics]) -> ToolResult:
+    """What can be asked for by key: metrics with unit, description, formula and thresholds, found by words."""
+    named = listed(arguments.collector) or listed(arguments.collector_id)
+    found = call.service.keys(arguments.query, arguments.collectors() if named else ())
+    page = found[arguments.offset : arguments.offset + arguments.limit]
+    shown: dict[str, Any] = {"keys": [metric_shown(owner, metric) for owner, metric in page], "total": len(found)}
+    if arguments.offset + len(page) < len(found):
+        shown["nextOffset"] = arguments.offset + len(page)
+    return ToolResult(structured=shown)
+
+
+@tool("explainMetric", title="Where a figure comes from", read_only=True, open_world=True, seconds=_SECONDS)
+async def explain_metric(arguments: Explained, call: Call[Metrics]) -> ToolResult:
+    """A metric's formula, its values, the facts they were made of, when those were fetched, and what is missing."""
+    (one,) = call.service.chosen([arguments.one_collector()])
+    wanted = _question(call, one, arguments, keys=[arguments.metric_key])
+    answer = await call.service.collect(one, wanted, call.progress)
+    return answered(answer, {"explained": explained(answer, wanted.keys or ())})
+
+
+@tool("exportMetrics", title="Export metrics", read_only=True, open_world=True, seconds=_SECONDS)
+async def export_metrics(arguments: Exported, call: Call[Metrics]) -> ToolResult:
+    """Figures in another system's words: csv, json, ndjson, prometheus, otlp, splunk, elastic, webhook."""
+    (one,) = call.service.chosen([arguments.one_collector()])
+    wanted = _question(call, one, arguments, keys=listed(arguments.keys))
+    told = await call.service.export(one, wanted, arguments.format)
+    shown = {"format": arguments.format, "contentType": told.content_type, "records": told.records, "body": told.body}
+    return ToolResult(content=[Text(text=told.body)], structured=shown)
+
+
+@tool("loadMetrics", title="Send metrics", destructive=False, open_world=True, seconds=_SECONDS)
+async def load_metrics(arguments: Loaded, call: Call[Metrics]) -> ToolResult:
+    """Sends figures to a destination the operator set up: Splunk, Elasticsearch, a webhook, an OTLP collector."""
+    (one,) = call.service.chosen([arguments.one_collector()])
+    wanted = _question(call, one, arguments, keys=listed(arguments.keys))
+    told, answer = await call.service.load(one, wanted, arguments.to)
+    errors = [problem.message for problem in answer.snapshot.problems]
+    return ToolResult(structured={"message": "Events loaded successfully", "records": told.records, "errors": errors})
+
+
+def _question(
+    call: Call[Metrics], collector: str, arguments: Scoped, *, keys: Sequence[str] = (), raw: bool = False
+) -> Wanted:
+    return call.service.wanted(collector, arguments, keys=keys, raw=raw, credentials=credentials_of(call))
+
+
+async def _plans(metrics: Metrics, questions: Sequence[tuple[str, Wanted]]) -> ToolResult:
+    plans = [plan_shown(await metrics.plan(one, wanted)) for one, wanted in questions]
+    return ToolResult(structured={"plan": plans[0]} if len(plans) == 1 else {"plan": {"collectors": plans}})
+
+
+def _shown(answer: Answer, arguments: Shaped, shape: Shape) -> ToolResult:
+    found = _fitting(answer, arguments, shape)
+    if shape.form == "tree":
+        return answered(answer, {"metrics": found.content}, found.notes)
+    if shape.form == "flat":
+        return answered(answer, {"rows": found.content}, found.notes)
+    units = {metric.key: metric.unit for metric in answer.info.catalogue}
+    unit = next((units[key] for key in units if found.matches[0].path.endswith(key)), None)
+    return answered(answer, {"value": found.content, "unit": unit}, found.notes)
+
+
+def _fitting(answer: Answer, arguments: Shaped, shape: Shape) -> Fitting:
+    """What of the answer is shown; a part of a summary is said to be one."""
+    return shaped(
+        answer.snapshot.tree,
+        answer.info,
+        msgspec.structs.replace(
+            shape,
+            details=arguments.details,
+            limit=arguments.limit,
+            offset=arguments.offset,
+            max_tokens=arguments.max_tokens,
+        ),
+    )

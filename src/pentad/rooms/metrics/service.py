@@ -1,0 +1,169 @@
+"""The metrics room as one object: questions in, answers out. Tools, pages, prompts and the command line all use this.
+
+It adds nothing to an answer and takes nothing from it; what is shown of it is `shown.py`'s business.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from pentad.kernel.errors import InvalidInput
+from pentad.platform import Platform
+from pentad.rooms.metrics.arguments import Scoped
+from pentad.rooms.metrics.collectors.contract import Source
+from pentad.rooms.metrics.collectors.finding import find_collectors
+from pentad.rooms.metrics.collectors.settings import number, table
+from pentad.rooms.metrics.engine.answering import LIMIT, Answer, DryRun, Engine
+from pentad.rooms.metrics.engine.catalogue import Catalogue
+from pentad.rooms.metrics.engine.planning import Progress
+from pentad.rooms.metrics.engine.wanted import asked
+from pentad.rooms.metrics.history.polling import Job, Poller
+from pentad.rooms.metrics.history.retention import Retention, tidy
+from pentad.rooms.metrics.loaders.formats import Told, told
+from pentad.rooms.metrics.loaders.sending import Destinations
+from pentad.rooms.metrics.model import Info, Metric, Wanted
+from pentad.rooms.metrics.past import Past
+
+SECONDS: Final = 25.0
+"""For how long an answer is gathered unless the caller says otherwise: a little less than a tool may take."""
+
+ALL: Final = "all"
+POLL_SECONDS: Final = 300.0
+RETENTION: Final = {"raw_days": 7.0, "hour_days": 90.0, "day_days": 1_825.0}
+
+
+class Metrics:
+    """Everything that can be asked here."""
+
+    def __init__(self, platform: Platform, engine: Engine, destinations: Destinations, past: Past) -> None:
+        self.platform = platform
+        self.engine = engine
+        self.destinations = destinations
+        self.past = past
+        self.catalogue: Catalogue = engine.catalogue
+
+    def now(self) -> float:
+        """The present moment."""
+        return self.platform.clock.now()
+
+    def infos(self) -> list[Info]:
+        """What each collector says of itself, those of the promise first."""
+        return [collector.info() for collector in self.catalogue.collectors.values()]
+
+    def info(self, collector: str) -> Info:
+        """The same of one collector, by any of its names."""
+        return self.catalogue.find(collector).info()
+
+    def chosen(self, names: Sequence[str], *, allow_all: bool = False) -> list[str]:
+        """The ids of the collectors meant; `all` are those that are set up, and have to be allowed."""
+        if any(name.casefold() == ALL for name in names):
+            if not allow_all:
+                raise InvalidInput(
+                    "All collectors at once can take long.",
+                    hint=f"Name one of {', '.join(self.catalogue.ids())}, or set allow_all.",
+                )
+            return [info.id for info in self.infos() if info.ready]
+        return list(dict.fromkeys(self.info(name).id for name in names))
+
+    def keys(self, query: str, collectors: Iterable[str] = ()) -> list[tuple[str, Metric]]:
+        """Metrics by words, of some collectors or of all."""
+        names = list(collectors)
+        if not names:
+            return self.catalogue.search(query)
+        return [found for name in names for found in self.catalogue.search(query, name)]
+
+    def wanted(
+        self,
+        collector: str,
+        given: Scoped,
+        *,
+        keys: Iterable[str] = (),
+        raw: bool = False,
+        credentials: Mapping[str, str] | None = None,
+    ) -> Wanted:
+        """The arguments of a tool as a question to one collector; keys that mean nothing are refused."""
+        return asked(
+            self.info(collector),
+            self.platform.clock,
+            keys=tuple(keys) or None,
+            bg=given.bg,
+            recursive=given.recursive,
+            environments=given.environments(),
+            regions=given.regions(),
+            raw=raw,
+            compat=given.compat,
+            credentials=credentials,
+            seconds=given.timeout_seconds or SECONDS,
+        )
+
+    async def collect(self, collector: str, wanted: Wanted, progress: Progress | None = None) -> Answer:
+        """One collector's answer."""
+        return await self.engine.answer(collector, wanted, progress)
+
+    async def collect_all(self, questions: Sequence[tuple[str, Wanted]]) -> list[Answer]:
+        """Several collectors at once."""
+        return list(await asyncio.gather(*(self.collect(name, wanted) for name, wanted in questions)))
+
+    async def plan(self, collector: str, wanted: Wanted) -> DryRun:
+        """What an answer would take."""
+        return await self.engine.dry_run(collector, wanted)
+
+    async def poll(self, collector: str, bg: str | None = None) -> int:
+        """Collect everything of a collector and keep it; how many samples were kept."""
+        wanted = asked(self.info(collector), self.platform.clock, bg=bg, seconds=POLL_SECONDS)
+        answer = await self.collect(collector, wanted)
+        return await self.past.record(answer.info, answer.snapshot)
+
+    async def export(self, collector: str, wanted: Wanted, form: str) -> Told:
+        """An answer in another system's words."""
+        answer = await self.collect(collector, wanted)
+        return told(form, answer.snapshot, answer.info)
+
+    async def load(self, collector: str, wanted: Wanted, destination: str) -> tuple[Told, Answer]:
+        """Send an answer to a destination of the settings."""
+        answer = await self.collect(collector, wanted)
+        return await self.destinations.send(destination, answer.snapshot, answer.info), answer
+
+
+def jobs_of(infos: Iterable[Info], settings: Mapping[str, Any]) -> list[Job]:
+    """What is polled how often: each collector as it says itself, or as `poll` of the settings says; 0 is never.
+
+    A scope stands behind a slash, as in `"ch/Root/Sub" = 3600`.
+    """
+    given = table(settings, "poll")
+    ready = {info.id: info for info in infos if info.ready}
+    jobs = {(info.id, ""): info.poll_seconds for info in ready.values() if info.poll_seconds and info.id not in given}
+    for name in given:
+        collector, _, scope = name.partition("/")
+        if collector in ready:
+            jobs[collector, scope] = number(given, name, 0.0)
+    return [Job(collector, scope, seconds) for (collector, scope), seconds in jobs.items() if seconds > 0]
+
+
+@asynccontextmanager
+async def open_metrics(platform: Platform) -> AsyncGenerator[Metrics]:
+    """The room with every collector the settings allow."""
+    settings = platform.settings
+    source = Source(platform, settings)
+    catalogue = Catalogue(find_collectors(source))
+    limit = int(number(settings, "concurrency", LIMIT, least=1))
+    engine = Engine(catalogue, platform.fetcher, platform.clock, limit=limit, trusted=source.trusted)
+    past = Past(platform.database, platform.clock, catalogue, table(settings, "thresholds"))
+    destinations = Destinations(table(settings, "loaders"), platform.fetcher)
+    metrics = Metrics(platform, engine, destinations, past)
+    retention = Retention(*(number(settings, name, default, least=1) for name, default in RETENTION.items()))
+    poller = Poller(
+        platform.database,
+        platform.clock,
+        jobs_of(metrics.infos(), settings),
+        lambda job: metrics.poll(job.collector, job.scope or None),
+        lambda: tidy(platform.database, retention, platform.clock.now()),
+    )
+    poller.start()
+    try:
+        yield metrics
+    finally:
+        await poller.stop()
+        for close in reversed(source.closing):
+            await close()
