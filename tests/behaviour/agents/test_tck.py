@@ -1,136 +1,18 @@
-"""What A2A says a server MUST do, asked of a server process as the conformance suites ask it.
+"""What A2A 1.0 says a server MUST do, asked of a server process over both bindings as the conformance suite asks it.
 
-    pentad serve --auth none --rooms agents --agent tests.tck.agent:Agent
-
-Version 1.0 over JSON-RPC and over HTTP+JSON, then version 0.3. The address is the one its card names, with a slash.
+The address is the one the card names for a binding; JSON-RPC is posted to it with a slash.
 """
 
-import itertools
-import json
 import threading
-import urllib.error
-import urllib.request
-from collections.abc import Generator, Iterator
 from typing import Any
-from urllib.parse import urlencode
 
 import pytest
 
-from tests.conformance.server import serving
+from tests.behaviour.agents.suites import Binding, begun, card, last_state, message, state, suites_site
+
+__all__ = ["card", "suites_site"]
 
 pytestmark = pytest.mark.timeout(60)
-
-_NUMBERS = itertools.count(1)
-METHODS = {
-    "send": ("SendMessage", "POST", "/message:send"),
-    "stream": ("SendStreamingMessage", "POST", "/message:stream"),
-    "get": ("GetTask", "GET", "/tasks/{id}"),
-    "list": ("ListTasks", "GET", "/tasks"),
-    "cancel": ("CancelTask", "POST", "/tasks/{id}:cancel"),
-    "subscribe": ("SubscribeToTask", "GET", "/tasks/{id}:subscribe"),
-    "set push": ("CreateTaskPushNotificationConfig", "POST", "/tasks/{taskId}/pushNotificationConfigs"),
-    "get push": ("GetTaskPushNotificationConfig", "GET", "/tasks/{taskId}/pushNotificationConfigs/{id}"),
-    "list push": ("ListTaskPushNotificationConfigs", "GET", "/tasks/{taskId}/pushNotificationConfigs"),
-    "delete push": ("DeleteTaskPushNotificationConfig", "DELETE", "/tasks/{taskId}/pushNotificationConfigs/{id}"),
-}
-CODES = {
-    "TASK_NOT_FOUND": -32001, "TASK_NOT_CANCELABLE": -32002, "UNSUPPORTED_OPERATION": -32004,
-    "CONTENT_TYPE_NOT_SUPPORTED": -32005, "VERSION_NOT_SUPPORTED": -32009,
-}  # fmt: skip
-
-
-class Refused(Exception):
-    """An error of the protocol: its code (JSON-RPC) or status (HTTP), and its reason."""
-
-    def __init__(self, code: int, details: list[Any]) -> None:
-        self.code = code
-        infos = [one for one in details if one["@type"] == "type.googleapis.com/google.rpc.ErrorInfo"]
-        self.reason = infos[0]["reason"] if infos else ""
-        if infos:
-            assert infos[0]["domain"] == "a2a-protocol.org"
-        super().__init__(f"{code} {self.reason}")
-
-
-class Binding:
-    """Version 1.0 by one of its bindings, at the address the card names for it."""
-
-    def __init__(self, binding: str, url: str) -> None:
-        self.binding = binding
-        self.url = url
-
-    def ask(self, what: str, headers: dict[str, str] | None = None, **params: Any) -> Any:
-        """The result of an operation; Refused where it is an error."""
-        status, kind, body = self._exchange(what, params, headers or {})
-        answer = json.loads(body) if body else {}
-        assert kind.startswith("application/json") or status == 204
-        if self.binding == "JSONRPC":
-            assert answer["jsonrpc"] == "2.0"
-            if "error" in answer:
-                assert answer["error"].keys() <= {"code", "message", "data"}
-                raise Refused(answer["error"]["code"], answer["error"].get("data", []))
-            return answer["result"]
-        if status >= 400:
-            assert answer["error"]["code"] == status
-            assert answer["error"]["message"]
-            raise Refused(status, answer["error"].get("details", []))
-        return answer
-
-    def events(self, what: str, **params: Any) -> Iterator[Any]:
-        """The results of a stream, as they come."""
-        with urllib.request.urlopen(self._request(what, params, {}), timeout=20) as answer:
-            assert answer.headers["content-type"].startswith("text/event-stream")
-            for line in answer:
-                if line.startswith(b"data: "):
-                    event = json.loads(line[6:])
-                    assert self.binding != "JSONRPC" or (event["jsonrpc"], event["id"]) == ("2.0", 7)
-                    yield event["result"] if self.binding == "JSONRPC" else event
-
-    def refused(self, what: str, reason: str, **params: Any) -> None:
-        """Ask for what has to be refused for this reason."""
-        with pytest.raises(Refused) as caught:
-            self.ask(what, **params)
-        if self.binding == "JSONRPC":
-            assert caught.value.code == CODES.get(reason, -32602)
-        if reason in CODES:
-            assert caught.value.reason == reason
-
-    def _exchange(self, what: str, params: dict[str, Any], headers: dict[str, str]) -> tuple[int, str, bytes]:
-        try:
-            with urllib.request.urlopen(self._request(what, params, headers), timeout=20) as answer:
-                return answer.status, answer.headers.get("content-type", ""), answer.read()
-        except urllib.error.HTTPError as error:
-            return error.code, error.headers["content-type"], error.read()
-
-    def _request(self, what: str, params: dict[str, Any], headers: dict[str, str]) -> urllib.request.Request:
-        method, verb, path = METHODS[what]
-        told = {"A2A-Version": "1.0", "Content-Type": "application/json", **headers}
-        if self.binding == "JSONRPC":
-            body = json.dumps({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}).encode()
-            return urllib.request.Request(f"{self.url}/", body, told)
-        names = [name for name in params if f"{{{name}}}" in path]
-        rest = {name: value for name, value in params.items() if name not in names}
-        url = self.url + path.format(**{name: params[name] for name in names})
-        if verb == "GET":
-            query = {name: str(value).lower() if value is True else value for name, value in rest.items()}
-            return urllib.request.Request(f"{url}?{urlencode(query)}", headers=told)
-        return urllib.request.Request(
-            url, json.dumps(rest).encode() if rest or verb == "POST" else None, told, method=verb
-        )
-
-
-@pytest.fixture(scope="module")
-def site() -> Generator[str]:
-    with serving("agents", ["--agent", "tests.tck.agent:Agent"]) as served:
-        yield f"http://localhost:{served.port}"
-
-
-@pytest.fixture(scope="module")
-def card(site: str) -> Any:
-    with urllib.request.urlopen(f"{site}/.well-known/agent-card.json", timeout=20) as answer:
-        assert answer.headers["content-type"].startswith("application/json")
-        assert "max-age" in answer.headers["cache-control"]
-        assert answer.headers["etag"]
-        return json.loads(answer.read())
 
 
 @pytest.fixture(params=["JSONRPC", "HTTP+JSON"])
@@ -141,24 +23,6 @@ def a2a(card: Any, request: pytest.FixtureRequest) -> Binding:
         if (one["protocolBinding"], one["protocolVersion"]) == (request.param, "1.0")
     ]
     return Binding(request.param, url)
-
-
-def message(beginning: str, **more: Any) -> dict[str, Any]:
-    return {
-        "messageId": f"{beginning}-{next(_NUMBERS)}", "role": "ROLE_USER", "parts": [{"text": "Hello"}], **more
-    }  # fmt: skip
-
-
-def begun(a2a: Binding, beginning: str, **more: Any) -> Any:
-    return a2a.ask("send", message=message(beginning, **more))["task"]
-
-
-def state(task: Any) -> str:
-    return task["status"]["state"]
-
-
-def last_state(event: Any) -> str:
-    return state(event.get("statusUpdate") or event.get("task"))
 
 
 @pytest.mark.requirement("agents:tck:1.0")
@@ -313,104 +177,3 @@ def test_wrong_params_are_told_by_their_fields(a2a: Binding) -> None:
     a2a.refused("send", "")
     for wrong in ({"parts": "text"}, {"parts": []}, {"role": "ROLE_NOBODY"}, {"messageId": ""}):
         a2a.refused("send", "", message={**message("x"), **wrong})
-
-
-class Old:
-    """Version 0.3 over JSON-RPC, at the address the card has at its top."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-
-    def raw(self, body: Any) -> tuple[int, Any]:
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        request = urllib.request.Request(self.url, data, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            return answer.status, json.loads(answer.read())
-
-    def ask(self, method: str, params: Any) -> Any:
-        status, answer = self.raw({"jsonrpc": "2.0", "id": "r1", "method": method, "params": params})
-        assert (status, answer["jsonrpc"], answer["id"]) == (200, "2.0", "r1")
-        return answer.get("result") or answer["error"]["code"]
-
-    def events(self, method: str, params: Any) -> list[Any]:
-        body = json.dumps({"jsonrpc": "2.0", "id": "r1", "method": method, "params": params}).encode()
-        request = urllib.request.Request(self.url, body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            return [json.loads(line[6:])["result"] for line in answer if line.startswith(b"data: ")]
-
-
-@pytest.fixture(scope="module")
-def old(card: Any) -> Old:
-    return Old(card["url"])
-
-
-def said(beginning: str, **more: Any) -> dict[str, Any]:
-    parts = [{"kind": "text", "text": "Hello"}]
-    made = {"kind": "message", "messageId": f"{beginning}-{next(_NUMBERS)}", "role": "user", "parts": parts}
-    return {"message": {**made, **more}}
-
-
-@pytest.mark.requirement("agents:tck:0.3")
-def test_the_card_has_every_member_0_3_requires(card: Any) -> None:
-    assert {
-        "protocolVersion", "name", "description", "url", "preferredTransport", "version", "capabilities",
-        "defaultInputModes", "defaultOutputModes", "skills",
-    } <= card.keys()  # fmt: skip
-    assert card["protocolVersion"].startswith("0.3")
-
-
-@pytest.mark.requirement("agents:tck:0.3")
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        (b'{"jsonrpc": "2.0", "method": "message/send", "params": {"foo": "bar"}', -32700),
-        ({"jsonrpc": "aaa", "method": "message/send", "params": {}}, -32600),
-        ({"jsonrpc": "2.0", "params": {}}, -32600),
-        ({"jsonrpc": "2.0", "method": "message/send", "params": {}, "id": {"bad": "type"}}, -32600),
-        ([], -32600),
-        ({"jsonrpc": "2.0", "method": "no/such/method", "id": "3", "params": {}}, -32601),
-        ({"jsonrpc": "2.0", "method": "message/send", "id": "4", "params": "no object"}, -32602),
-        ({"jsonrpc": "2.0", "method": "message/send", "id": "4", "params": {}}, -32602),
-        ({"jsonrpc": "2.0", "method": "message/send", "id": "5", "params": {"message": {"parts": "invalid"}}}, -32602),
-        ({"jsonrpc": "2.0", "method": "tasks/get", "id": "6", "params": {}}, -32602),
-        ({"jsonrpc": "2.0", "method": "tasks/cancel", "id": "7", "params": {"id": 7}}, -32602),
-    ],
-)
-def test_what_is_no_request_is_answered_with_its_code(old: Old, body: Any, code: int) -> None:
-    status, answer = old.raw(body)
-    assert (status, answer["error"]["code"]) == (200, code)
-    assert answer["id"] == (body["id"] if isinstance(body, dict) and isinstance(body.get("id"), str) else None)
-
-
-@pytest.mark.requirement("agents:tck:0.3")
-def test_tasks_of_0_3_are_sent_read_continued_and_canceled(old: Old) -> None:
-    task = old.ask("message/send", said("tck-complete-task"))
-    assert (task["kind"], task["status"]["state"]) == ("task", "completed")
-    assert old.ask("tasks/get", {"id": task["id"]}) == task
-    assert old.ask("tasks/get", {"id": task["id"], "historyLength": 0}).get("history", []) == []
-    waiting = old.ask("message/send", said("tck-input-required"))
-    assert waiting["status"]["state"] == "input-required"
-    done = old.ask("message/send", said("tck-complete-task", taskId=waiting["id"], contextId=waiting["contextId"]))
-    assert (done["id"], done["status"]["state"]) == (waiting["id"], "completed")
-    other = old.ask("message/send", said("tck-input-required"))
-    assert old.ask("tasks/cancel", {"id": other["id"]})["status"]["state"] == "canceled"
-    assert old.ask("message/send", said("tck-message-response"))["kind"] == "message"
-
-
-@pytest.mark.requirement("agents:tck:0.3")
-def test_what_is_unknown_or_over_has_the_codes_of_0_3(old: Old) -> None:
-    over = old.ask("message/send", said("tck-complete-task"))["id"]
-    assert old.ask("tasks/get", {"id": "no-such-task"}) == -32001
-    assert old.ask("tasks/cancel", {"id": "no-such-task"}) == -32001
-    assert old.ask("message/send", said("x", taskId="no-such-task")) == -32001
-    assert old.ask("tasks/resubscribe", {"id": "no-such-task"}) == -32001
-    assert old.ask("tasks/cancel", {"id": over}) == -32002
-
-
-def test_a_stream_of_0_3_ends_with_a_final_event(old: Old) -> None:
-    events = old.events("message/stream", said("tck-stream-artifact-chunked"))
-    assert [event["kind"] for event in events] == [
-        "task", "status-update", "artifact-update", "artifact-update", "status-update"
-    ]  # fmt: skip
-    assert [event["final"] for event in events if event["kind"] == "status-update"] == [False, True]
-    assert (events[2]["append"], events[3]["append"], events[3]["lastChunk"]) == (False, True, True)

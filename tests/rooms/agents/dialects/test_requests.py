@@ -1,8 +1,11 @@
 """What stands around a request: envelope, limits, version, extensions, and the errors of each dialect."""
 
+import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import Raw
 
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, PentadError, RateLimited, Unavailable
@@ -156,3 +159,15 @@ async def test_a_method_of_an_agents_own_is_checked_on_both_sides() -> None:
     with pytest.raises(Fault) as caught:
         await CustomMethod(lie)(Raw(b"{}"))
     assert caught.value.kind == "internal"
+
+
+@given(st.lists(st.tuples(st.text(':",\\ {}[]ab', max_size=3), st.text(':",\\ {}[]ab', max_size=3)), max_size=6))
+def test_a_member_that_stands_twice_is_found_whatever_the_texts_around_it(members: list[tuple[str, str]]) -> None:
+    pairs = ",".join(f"{json.dumps(name)} : {json.dumps(value)}" for name, value in members)
+    body = f'{{"outer":{{{pairs}}},"same":{{"outer":1}}}}'.encode()
+    names = [name for name, _ in members]
+    if len(set(names)) == len(names):
+        reading.bounded(body, LIMITS)
+    else:
+        with pytest.raises(Fault, match="twice"):
+            reading.bounded(body, LIMITS)

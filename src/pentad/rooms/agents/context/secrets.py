@@ -140,14 +140,18 @@ def is_telling(key: str) -> bool:
 def may_hold(json_text: str) -> bool:
     """Whether a value written as JSON can hold a secret at all; most do not, and need not be looked through."""
     lowered = json_text.lower()
-    return _is_suspicious(lowered) or any(part in lowered for part in _TELLING_PARTS)
+    return _has_any(_TELLING_PARTS, lowered) or _is_suspicious(lowered)
+
+
+def _has_any(parts: tuple[str, ...], lowered: str) -> bool:
+    for part in parts:  # noqa: SIM110  the loop costs a third of `any`; a pattern of all the parts, ten times as much
+        if part in lowered:
+            return True
+    return False
 
 
 def _is_suspicious(lowered: str) -> bool:
-    for part in _PARTS:  # one search for each: a pattern of all of them takes ten times as long
-        if part in lowered:
-            return True
-    return _LIKE_A_CARD.search(lowered) is not None
+    return _has_any(_PARTS, lowered) or _LIKE_A_CARD.search(lowered) is not None
 
 
 def found_in(text: str) -> list[tuple[str, int, int]]:

@@ -21,7 +21,9 @@ from pentad.rooms.agents.dialects.errors import Fault, Violation
 T = TypeVar("T")
 
 _PLACE: Final = re.compile(r" - at `(?:key in )?\$\.?([^`]*)`$")
-_MEMBERS: Final = re.compile(rb'"([^"\\]*+)"\s*+:')
+_STRINGS: Final = re.compile(rb'"([^"]*+)"(\s*+:)?+')
+"""Every string of a text without backslashes, and whether it names a member: read one after the other, so that none
+begins where another ends."""
 NO_PARAMS: Final = msgspec.Raw(b"{}")
 NULL: Final = msgspec.Raw(b"null")
 
@@ -56,7 +58,7 @@ def bounded(body: bytes, limits: Limits) -> None:
         raise Fault("invalid-request", error.sentence()) from None
     except UnicodeDecodeError:
         raise Fault("parse", "The body is not UTF-8.") from None
-    names = _MEMBERS.findall(body)
+    names = [text for text, colon in _STRINGS.findall(body) if colon]
     if len(set(names)) != len(names) or b"\\" in body:
         _refuse_repeated(body)
 
