@@ -187,3 +187,11 @@ async def test_calls_are_noted_by_their_method_and_code(closed: tuple[App, Wire,
     await app.audit.flush()
     latest = [(entry.tool, entry.outcome) for entry in await app.audit.recent(room="agents")][:3]
     assert latest == [("ListTasks", "ok"), ("GetTask", "-32001"), ("SendMessage", "ok")]
+
+
+async def test_a_method_nobody_has_is_not_counted_by_the_name_it_was_given(wire: Wire) -> None:
+    await wire.refused("invented/4711", {})
+
+    await wire.app.audit.flush()
+    [entry] = [one for one in await wire.app.audit.recent(room="agents") if one.outcome == "-32601"]
+    assert entry.tool == "POST /agents"

@@ -153,8 +153,8 @@ class AgentsDoor:
             check_type(admitted.headers)
             call = reading.call(admitted.body, self._limits)
             request_id = call.id
-            scope["state"]["call"] = call.method[:80]
             operation = self._operation(place.agent, call.method)
+            scope["state"]["call"] = call.method  # one there is: what anybody may invent is not counted by name
             dialect = told_in(asked, call.method, operation.dialect)
             asked.version = negotiation.version(admitted.headers, scope.get("query_string", b""))
             check_version(asked.version, operation, call.method)

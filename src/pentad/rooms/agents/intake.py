@@ -1,100 +1,142 @@
 """The context a message brings: checked before anybody sees it, cleaned of secrets, kept small, and at hand for agents.
 
-Every way in (dialects, tools, the command line) passes `accepted` once. What is kept is what the agent gets: contents
-that are too large lie in the store and the message refers to them; a conversation's context is kept version by version.
+Every way in (dialects, tools, the command line) passes `accept` once. What is kept is what the agent gets: contents
+that are too large lie in the store and the message refers to them. A context that is large as a whole is kept once, and
+the log has its hash. From its second turn on a conversation's context is kept version by version.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
-from pentad.kernel.errors import Misconfigured
+from pentad.kernel.errors import Misconfigured, NotFound
 from pentad.kernel.principal import Principal
 from pentad.platform import Platform
-from pentad.rooms.agents.context.accepting import Context, accepted
+from pentad.rooms.agents.context.accepting import accepted
 from pentad.rooms.agents.context.extension import PLAIN_KEY, URI
 from pentad.rooms.agents.context.findings import LEVELS, Level
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
-from pentad.rooms.agents.context.merging import Contexts
-from pentad.rooms.agents.context.refs import Resolution, Resolver
+from pentad.rooms.agents.context.merging import Contexts, Items, after_turn
+from pentad.rooms.agents.context.redaction import clean_value
+from pentad.rooms.agents.context.refs import Resolver
 from pentad.rooms.agents.context.spill import Contents
+from pentad.rooms.agents.handed import HandedContext, artifact_bytes
+from pentad.rooms.agents.shelf import marked, put_back, shelved
+from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.model import Message
+from pentad.rooms.agents.tasks.states import TERMINAL
 
 _KEYS: Final = (URI, PLAIN_KEY)
-
-
-class HandedContext(Mapping[str, Any]):
-    """What an agent gets of a context: a mapping as it came (`context["items"]["doc"]`), and a way to the contents.
-
-    `await context.content("doc")` follows the item's reference with the rights of who sent it, when it is asked for.
-    """
-
-    def __init__(self, items: Mapping[str, Any], resolution: Resolution) -> None:
-        self._whole: dict[str, Any] = {"items": dict(items)}
-        self._resolution = resolution
-
-    def __getitem__(self, key: str) -> Any:
-        return self._whole[key]
-
-    def __iter__(self) -> Any:
-        return iter(self._whole)
-
-    def __len__(self) -> int:
-        return len(self._whole)
-
-    @property
-    def items_by_name(self) -> dict[str, Any]:
-        return self._whole["items"]
-
-    async def content(self, name: str) -> Any:
-        """The content of an item, its own or what its reference leads to."""
-        return await self._resolution.content(name)
+_MOST_TASKS: Final = 100
 
 
 class Intake:
-    """Checks what comes in, by the limits and the level the operator set."""
+    """Checks what comes in, by the limits and the level the operator set; knows contexts for the engine."""
 
-    def __init__(self, platform: Platform, contents: Contents, contexts: Contexts) -> None:
+    def __init__(self, platform: Platform, contents: Contents, contexts: Contexts, tasks: Callable[[], Tasks]) -> None:
         self.limits: ContextLimits = DEFAULT_LIMITS
-        self._wide = _wide(self.limits)
         self.level: Level = _level(platform.settings.get("context_level", "standard"))
-        self.resolver = Resolver(platform.neighbours, contents, platform.fetcher)
+        self.resolver = Resolver(platform.neighbours, contents, platform.fetcher, artifact_bytes(tasks))
         self._contents = contents
         self._contexts = contexts
+        self._tasks = tasks
         self._clock = platform.clock
 
     async def accept(self, caller: Principal, message: Message, level: Level | None = None) -> Message:
-        """The message as it is to be kept; InvalidInput with every problem of the context it brings."""
+        """The message as it is to be handed on; InvalidInput with every problem of the context it brings."""
         metadata = message.metadata
         if not metadata or not any(key in metadata for key in _KEYS):
             return message
-        context = accepted(metadata, level or self.level, self._wide, now=self._clock.now())
+        level = level or self.level
+        context = accepted(metadata, level, _wide(self.limits), now=self._clock.now())
         if context is None:
             return message
         items, _ = await self._contents.spilled(caller, context.items, self.limits)
-        if message.context_id is not None:
-            await self._contexts.take(caller.id, message.context_id, items, context.turn)
-        return replace(message, metadata=_put(metadata, items, context))
+        kept = _kept(metadata, items)
+        if (whole := shelved(kept)) is not None:
+            await self._contents.keep(caller, {whole.sha256: (whole.body, whole.media_type)})
+        conversation = await self._conversation(caller, message)
+        if conversation is not None:
+            first = await self._first(caller, conversation)
+            await self._contexts.take(caller.id, conversation, items, context.turn, level=level, first=first)
+        return replace(message, metadata=_put(metadata, kept))
 
     def of(self, message: Message, caller: Principal) -> HandedContext | None:
         """The context of a message that was accepted."""
         found: Any = (message.metadata or {}).get(PLAIN_KEY)
-        if not isinstance(found, dict):
-            return None
-        items: Any = cast("dict[str, Any]", found).get("items")
+        return self._handed(cast("dict[str, Any]", found), caller) if isinstance(found, dict) else None
+
+    async def whole(self, message: Message, caller: Principal) -> HandedContext | None:
+        """The context of the conversation a message is part of; its own, where that is all there is."""
+        if message.context_id is None:
+            return self.of(message, caller)
+        try:
+            items = (await self._contexts.read(caller.id, message.context_id)).items
+        except NotFound:
+            items = await self._brought(caller, message.context_id)
+        return self._handed({"items": items}, caller) if items else self.of(message, caller)
+
+    def logged(self, message: Message) -> Message:
+        found: Any = (message.metadata or {}).get(PLAIN_KEY)
+        whole = shelved(found)
+        if message.metadata is None or whole is None:
+            return message
+        return replace(message, metadata=_put(message.metadata, marked(found, whole)))
+
+    async def restored(self, message: Message, caller: Principal) -> Message:
+        if not message.metadata or PLAIN_KEY not in message.metadata:
+            return message
+        context = await put_back(message.metadata[PLAIN_KEY], self._contents, caller)
+        return message if context is None else replace(message, metadata=_put(message.metadata, context))
+
+    def _handed(self, context: Mapping[str, Any], caller: Principal) -> HandedContext:
+        items: Any = context.get("items")
         kept = cast("dict[str, Any]", items) if isinstance(items, dict) else {}
-        return HandedContext(kept, self.resolver.opened(caller, kept))
+        return HandedContext({**context, "items": kept}, self.resolver.opened(caller, kept))
+
+    async def _conversation(self, caller: Principal, message: Message) -> str | None:
+        """The conversation the message goes on with; None for one that begins, or cannot go on."""
+        if message.task_id is None:
+            return message.context_id
+        task = await self._tasks().get(caller, message.task_id)
+        goes_on = task.state not in TERMINAL and message.context_id in (None, task.context_id)
+        return task.context_id if goes_on else None
+
+    async def _first(self, caller: Principal, conversation: str) -> Items | None:
+        """What was brought before, where no version of it is kept: a conversation's first turn keeps none."""
+        try:
+            await self._contexts.read(caller.id, conversation)
+        except NotFound:
+            return await self._brought(caller, conversation)
+        return None
+
+    async def _brought(self, caller: Principal, conversation: str) -> Items:
+        """What the messages of a conversation brought, turn by turn."""
+        page = await self._tasks().list(caller, context_id=conversation, page_size=_MOST_TASKS)
+        items: Items = {}
+        for task in sorted(page.tasks, key=lambda one: one.created_at):
+            for message in task.history:
+                if message.role == "user" and PLAIN_KEY in (message.metadata or {}):
+                    context = self.of(await self.restored(message, caller), caller)
+                    if context is not None:
+                        items = after_turn(items, context.items_by_name, context.get("turn"))
+        return items
 
 
-def _put(metadata: Mapping[str, Any], items: Mapping[str, Any], context: Context) -> dict[str, Any]:
-    """The metadata with the context as it is kept, in every place it came in."""
-    given = next(metadata[key] for key in _KEYS if key in metadata)
-    kept: dict[str, Any] = {**given, "items": dict(items)} if "items" in given or items else dict(given)
-    if context.masked:
-        kept.pop("integrity", None)
+def _kept(metadata: Mapping[str, Any], items: Mapping[str, Any]) -> dict[str, Any]:
+    """The context as it is kept: its items, and whatever else it has, without secrets."""
+    given: dict[str, Any] = next(metadata[key] for key in _KEYS if key in metadata)
+    beside, _ = clean_value({key: value for key, value in given.items() if key != "items"})
+    if "integrity" in beside and items != given.get("items"):
+        del beside["integrity"]  # what was sealed is not what is kept
+    return {"items": dict(items), **beside} if "items" in given or items else beside
+
+
+def _put(metadata: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata with this context, in every place one came in."""
     present = [key for key in _KEYS if key in metadata]
-    return {**metadata, **dict.fromkeys({*present, PLAIN_KEY}, kept)}
+    return {**metadata, **dict.fromkeys({*present, PLAIN_KEY}, context)}
 
 
 def _wide(limits: ContextLimits) -> ContextLimits:

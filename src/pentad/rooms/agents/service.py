@@ -42,7 +42,7 @@ class Agents:
         self.agents = hosted_agents(platform)
         self.contents = Contents(platform.database, platform.clock)
         self.contexts = Contexts(platform.database, platform.clock)
-        self.intake = Intake(platform, self.contents, self.contexts)
+        self.intake = Intake(platform, self.contents, self.contexts, lambda: self.tasks)
         self.registry = CardRegistry(platform.database, platform.clock, self.host_cards)
         self._card_secret = card_secret
         self._tasks: Tasks | None = None
@@ -57,7 +57,7 @@ class Agents:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["Agents"]:
         """Open the engine, and close it at the end."""
-        async with open_tasks(self.platform, self.agents, contexts=self.intake.of) as self._tasks:
+        async with open_tasks(self.platform, self.agents, contexts=self.intake) as self._tasks:
             if self._tasks.deliveries is not None:
                 register_words(self._tasks.deliveries, own_site(self.platform.site))
             yield self

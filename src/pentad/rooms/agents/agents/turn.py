@@ -52,6 +52,8 @@ class Running(Protocol):
 
     def context(self, message: Message) -> Any: ...
 
+    async def whole_context(self, message: Message) -> Any: ...
+
 
 class TurnOver(BaseException):
     """Ends a turn from wherever it is; not an Exception, so that no `except Exception` of an agent holds it up."""
@@ -122,6 +124,10 @@ class Turn:
     def context(self) -> Any:
         """The `mcp_context` that came with the message."""
         return self._run.context(self.message)
+
+    async def whole_context(self) -> Any:
+        """The context of the conversation: what this and earlier messages brought, merged as they said."""
+        return await self._run.whole_context(self.message)
 
     @property
     def canceled(self) -> asyncio.Event:

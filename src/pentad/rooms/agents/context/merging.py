@@ -18,7 +18,7 @@ from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, NotFound, VersionMismatch
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.agents.context.checks import checked
-from pentad.rooms.agents.context.findings import refusal
+from pentad.rooms.agents.context.findings import Level, refusal
 from pentad.rooms.agents.context.integrity import bytes_hash, items_hash
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.rules import EXPIRES, expiry
@@ -120,10 +120,22 @@ class Contexts:
         self._limits = limits
 
     async def take(
-        self, owner: str, context_id: str, given: Mapping[str, Any], turn: Mapping[str, Any] | None = None
+        self,
+        owner: str,
+        context_id: str,
+        given: Mapping[str, Any],
+        turn: Mapping[str, Any] | None = None,
+        *,
+        level: Level = "standard",
+        first: Mapping[str, Any] | None = None,
     ) -> Version:
-        """One more turn: the version it leads to. The same context again is the same version again."""
-        return await self._database.write(lambda tx: self.write(tx, owner, context_id, given, turn))
+        """One more turn: the version it leads to. The same context again is the same version again.
+
+        `first` is what earlier turns brought, where no version of it was kept yet.
+        """
+        return await self._database.write(
+            lambda tx: self.write(tx, owner, context_id, given, turn, level=level, first=first)
+        )
 
     def write(
         self,
@@ -132,31 +144,44 @@ class Contexts:
         context_id: str,
         given: Mapping[str, Any],
         turn: Mapping[str, Any] | None = None,
+        *,
+        level: Level = "standard",
+        first: Mapping[str, Any] | None = None,
     ) -> Version:
         """The same inside a transaction of the caller's."""
         now = self._clock.now()
         number, before = _latest(tx, owner, context_id)
+        if first and not number:
+            number, before = self._put(tx, owner, context_id, 1, first), dict(first)
         base = (turn or {}).get("base")
         if base is not None and base != number:
             raise VersionMismatch(
-                f"The context is at version {number}, not at {base}.", hint="Read it and say the change anew."
-            )
+                f"The context is at version {number}, not at {base}.",
+                hint="Read it and say the change anew.",
+                details={"reason": "context-version", "problems": [
+                    {"path": "/turn/base", "rule": "context-version", "message": f"The context is at {number}."}
+                ]},
+            )  # fmt: skip
         after, expired = without_expired(after_turn(before, given, turn), now)
         diff = difference(before, after)
         if not diff and number:
             return Version(number, before, items_hash(before), diff, expired)
-        shaped, issues = checked({"items": after}, "standard", self._limits, now=now)
+        shaped, issues = checked({"items": after}, level, self._limits, now=now)
         if shaped is None or not issues.valid:
             raise refusal(issues.errors)
-        body = exact_json(after)
+        self._put(tx, owner, context_id, number + 1, after)
+        _trim(tx, owner, context_id, number + 1 - MOST_VERSIONS)
+        return Version(number + 1, after, items_hash(after), diff, expired)
+
+    def _put(self, tx: Transaction, owner: str, context_id: str, number: int, items: Mapping[str, Any]) -> int:
+        now = self._clock.now()
+        body = exact_json(items)
         put_body(tx, key := bytes_hash(body), body, now)
-        sha256 = items_hash(after)
         tx.run(
             "INSERT INTO agent_contexts (owner, context, version, sha256, body, changed_at) VALUES (?, ?, ?, ?, ?, ?)",
-            owner, context_id, number + 1, sha256, key, now,
+            owner, context_id, number, items_hash(items), key, now,
         )  # fmt: skip
-        _trim(tx, owner, context_id, number + 1 - MOST_VERSIONS)
-        return Version(number + 1, after, sha256, diff, expired)
+        return number
 
     async def read(self, owner: str, context_id: str, version: int | None = None) -> Version:
         """The context of a conversation, as it is or as it was at a version; NotFound if there is none."""

@@ -100,6 +100,14 @@ def redacted(items: Mapping[str, Any], target: str = STORE, policy: Policy | Non
     return Redacted(shown, cleaner.report)
 
 
+def clean_value(value: Any) -> tuple[Any, list[Masked]]:
+    """Any JSON value without secrets, and what was masked in it."""
+    if depth_of(value) > _DEEPEST:
+        raise LimitExceeded("The context is nested too deeply to be looked through.", hint="Flatten it.")
+    cleaner = _Cleaner("mask")
+    return cleaner.value(value, ()), cleaner.report
+
+
 def clean_text(text: str) -> str:
     """A text for logs and messages: the same without secrets."""
     return _Cleaner("mask").text(text, ())

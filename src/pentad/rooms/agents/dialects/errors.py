@@ -105,6 +105,8 @@ _REASONS: Final[Mapping[str, Kind]] = {
     "unsupported": "unsupported",
     "push-unsupported": "push-unsupported",
     "context-mismatch": "invalid-params",
+    "context-integrity": "invalid-params",
+    "context-version": "invalid-params",
     "invalid-agent-response": "invalid-agent-response",
 }
 _CLASSES: Final[Sequence[tuple[type[PentadError], Kind]]] = (
@@ -192,7 +194,7 @@ def _kind(error: PentadError) -> Kind:
 
 
 def _violations(error: PentadError) -> list[Violation]:
-    if not isinstance(error, InvalidInput) or isinstance(error, LimitExceeded):
+    if isinstance(error, LimitExceeded):
         return []
     problems: Any = error.details.get("problems") or []
     return [Violation(str(problem.get("path", "")), str(problem.get("message", ""))) for problem in problems]

@@ -36,7 +36,8 @@ class OperationsAgentVault:
 
     async def send(self, asked: Asked, params: msgspec.Raw) -> Answer:
         wire = typed(agentvault.SEND, params)
-        message = await self._engine.accept(asked, agentvault.message_of(wire.message), "agentvault")
+        message = msgspec.structs.replace(agentvault.message_of(wire.message), task_id=wire.id)
+        message = await self._engine.accept(asked, message, "agentvault")
         found = await self._tasks.send(
             asked.caller,
             asked.agent.name,

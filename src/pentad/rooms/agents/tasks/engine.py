@@ -14,7 +14,8 @@ from pentad.kernel.principal import Principal
 from pentad.rooms.agents.agents.contract import Hosted
 from pentad.rooms.agents.push.configs import PushConfigs, checked
 from pentad.rooms.agents.push.deliveries import Deliveries
-from pentad.rooms.agents.tasks.keeping import Contexts, Keeping, plain_context
+from pentad.rooms.agents.tasks.contexts import Contexts, PlainContexts
+from pentad.rooms.agents.tasks.keeping import Keeping
 from pentad.rooms.agents.tasks.limits import TaskLimits
 from pentad.rooms.agents.tasks.listing import Listing, list_heads
 from pentad.rooms.agents.tasks.model import Dialect, Event, Json, Message, PushConfig, StatusEvent, Task, TaskPage
@@ -35,7 +36,7 @@ class Tasks:
         agents: Mapping[str, Hosted],
         limits: TaskLimits | None = None,
         *,
-        contexts: Contexts = plain_context,
+        contexts: Contexts | None = None,
         fetcher: Fetcher | None = None,
         push_key: bytes = b"",
         push_private: bool = False,
@@ -43,7 +44,7 @@ class Tasks:
         limits = limits or TaskLimits()
         self.agents = agents
         self.limits = limits
-        self._keeping = Keeping(database, clock, limits, contexts)
+        self._keeping = Keeping(database, clock, limits, contexts or PlainContexts())
         self._sending = Sending(self._keeping, agents, limits)
         self._recovery = Recovery(self._keeping, self._sending, agents, limits)
         self.push = PushConfigs(self._keeping)

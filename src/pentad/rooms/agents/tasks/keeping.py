@@ -6,7 +6,7 @@ the task, and the deliveries of push notifications.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput
@@ -14,10 +14,11 @@ from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.tasks import leases, log
+from pentad.rooms.agents.tasks.contexts import Contexts
 from pentad.rooms.agents.tasks.hub import Hub
 from pentad.rooms.agents.tasks.limits import TaskLimits
 from pentad.rooms.agents.tasks.log import Appended, Bounds, Claim, Encoded, Head, encoded
-from pentad.rooms.agents.tasks.model import Body, Event, Message, StatusEvent, Task, folded
+from pentad.rooms.agents.tasks.model import Body, Event, StatusEvent, Task, folded
 from pentad.rooms.agents.tasks.recent import Recent
 from pentad.rooms.agents.tasks.refusals import task_not_found
 from pentad.rooms.agents.tasks.running import Run
@@ -27,14 +28,6 @@ _PAGE: Final = 500
 _ALL: Final = 2**31
 _LAST_WORD: Final = Bounds(2**31, 2**40)
 """A task that reached its bounds still has to be told to have ended."""
-
-Contexts = Callable[[Message, Principal], Any]
-
-
-def plain_context(message: Message, caller: Principal) -> Any:
-    """The `mcp_context` of a message as it came."""
-    found = (message.metadata or {}).get("mcp_context")
-    return found if isinstance(found, dict) else None  # pyright: ignore[reportUnknownVariableType]  foreign JSON
 
 
 class Keeping:
@@ -50,7 +43,7 @@ class Keeping:
         self.runs: dict[str, Run] = {}
         self.push_due: Callable[[], None] = _nobody
         self._lease_seconds = limits.lease_seconds
-        self._contexts = contexts
+        self.contexts = contexts
         self._end: Callable[[], None] = _nobody
 
     def listen(self) -> None:
@@ -224,9 +217,6 @@ class Keeping:
         if events is not None:
             self.committed(run.task.id, events, log.bytes_of(batch), 1, run)
         return events
-
-    def context_of(self, message: Message, caller: Principal) -> Any:
-        return self._contexts(message, caller)
 
     def ended(self, run: Run) -> None:
         if self.runs.get(run.task.id) is run:

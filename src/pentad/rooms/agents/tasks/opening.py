@@ -7,8 +7,8 @@ from typing import Any, Final
 from pentad.access.secrets import secret_keys
 from pentad.platform import Platform
 from pentad.rooms.agents.agents.contract import Hosted
+from pentad.rooms.agents.tasks.contexts import Contexts
 from pentad.rooms.agents.tasks.engine import Tasks
-from pentad.rooms.agents.tasks.keeping import Contexts, plain_context
 from pentad.rooms.agents.tasks.limits import task_limits
 
 _PUSH_KEY: Final = "agents-push"
@@ -17,7 +17,7 @@ _YES: Final = frozenset({"1", "true", "yes", "on"})
 
 @asynccontextmanager
 async def open_tasks(
-    platform: Platform, agents: Mapping[str, Hosted], *, contexts: Contexts = plain_context
+    platform: Platform, agents: Mapping[str, Hosted], *, contexts: Contexts | None = None
 ) -> AsyncGenerator[Tasks]:
     """The engine, running: its leases kept, its push notifications sent. Dialects register their push codecs on it."""
     keys = await secret_keys(platform.database, _PUSH_KEY, clock=platform.clock)

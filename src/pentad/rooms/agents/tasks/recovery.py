@@ -110,8 +110,10 @@ class Recovery:
         if message is None:
             return False
         task: Task = folded(head.blank(), events)
+        caller = unpacked(head.caller)
+        message = await self._keeping.contexts.restored(message, caller)
         run = Run(
-            self._keeping, hosted, task, message, unpacked(head.caller),
+            self._keeping, hosted, task, message, caller,
             most_bytes=self._limits.artifact_bytes, resumed=True, answers=_answers(events, head.turn),
         )  # fmt: skip
         await self._sending.go_on(run, task.seq)

@@ -15,6 +15,7 @@ from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, Overload
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.agents.turn import Reply, Turn, TurnOver
+from pentad.rooms.agents.tasks.contexts import Contexts
 from pentad.rooms.agents.tasks.log import Encoded, encoded
 from pentad.rooms.agents.tasks.model import Body, Event, Message, MessageEvent, StatusEvent, Task
 from pentad.rooms.agents.tasks.states import INTERRUPTED, TERMINAL, State, may_follow
@@ -31,6 +32,8 @@ _log = logging.getLogger(__name__)
 class Keeper(Protocol):
     """What a run needs of the engine."""
 
+    contexts: Contexts
+
     async def take_in(self, run: "Run", batch: Sequence[Encoded], *, last: bool) -> list[Event] | None:
         """Commit and publish a batch; None where the run has no right to it any more."""
         ...
@@ -40,8 +43,6 @@ class Keeper(Protocol):
         ...
 
     async def events_since(self, task_id: str, after: int) -> list[Event]: ...
-
-    def context_of(self, message: Message, caller: Principal) -> Any: ...
 
     def ended(self, run: "Run") -> None: ...
 
@@ -146,7 +147,10 @@ class Run:
         return f"{self.task.id}.{self.task.seq + self._said}"
 
     def context(self, message: Message) -> Any:
-        return self._keeper.context_of(message, self.caller)
+        return self._keeper.contexts.of(message, self.caller)
+
+    async def whole_context(self, message: Message) -> Any:
+        return await self._keeper.contexts.whole(message, self.caller)
 
     def emit(self, body: Body) -> None:
         after = body.state if isinstance(body, StatusEvent) else "working"
@@ -168,6 +172,9 @@ class Run:
                 await asyncio.sleep(0)  # the task is about to be stored: this was its first step
 
     async def answer(self, question: Body) -> Message:
+        return await self._keeper.contexts.restored(await self._answered(question), self.caller)
+
+    async def _answered(self, question: Body) -> Message:
         if self._answers:
             return self._answers.popleft()
         is_open = self.turn.resumed and self.state in INTERRUPTED  # the run that was cut short has asked it already
@@ -185,7 +192,7 @@ class Run:
     async def incoming(self) -> AsyncGenerator[Message]:
         while not self.done:
             while self._inbox:
-                yield self._inbox.popleft()
+                yield await self._keeper.contexts.restored(self._inbox.popleft(), self.caller)
             self._arrived.clear()
             await self._arrived.wait()
 

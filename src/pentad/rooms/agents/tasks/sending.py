@@ -6,6 +6,7 @@ its events are one transaction. Everything else is stored at that first pause, u
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Final
 
 import msgspec
 
@@ -41,6 +42,9 @@ from pentad.rooms.agents.tasks.refusals import (
 from pentad.rooms.agents.tasks.running import Run
 from pentad.rooms.agents.tasks.states import RESTING, TERMINAL
 from pentad.rooms.agents.tasks.waiting import rested
+
+_LARGE: Final = 4 * 1024
+"""From here on it is worth looking whether a message brings a context that is kept elsewhere."""
 
 
 class Sending:
@@ -195,6 +199,8 @@ class Sending:
         if not message.parts:
             raise empty_message()
         one = encoded(MessageEvent(message))
+        if len(one.json) > _LARGE:
+            one = encoded(MessageEvent(self._keeping.contexts.logged(message)))
         if len(one.json) > self._limits.message_bytes:
             raise message_too_large(len(one.json), self._limits.message_bytes)
         return one
