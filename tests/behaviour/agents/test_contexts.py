@@ -46,3 +46,20 @@ async def test_numbers_in_a_context_come_back_exactly_as_they_were_sent(wire: Wi
     done = await wire.call("SendMessage", in_10(EXACT), ECHO, a2a_version="1.0")
 
     assert done["task"]["history"][0]["metadata"] == EXACT
+
+
+@pytest.mark.requirement("agents:context:lint-http")
+async def test_a_context_is_checked_over_http(wire: Wire) -> None:
+    at = "/api/v1/utils/lint-context"
+
+    lenient = await wire.rest("POST", f"{at}?level=lenient", EMPTY).json()
+    standard = await wire.rest("POST", at, EMPTY).json()
+
+    assert (lenient["valid"], standard["valid"]) == (True, False)
+    assert [(one["code"], one["path"]) for one in standard["issues"]] == [("empty-item", "/items/a")]
+    broken = wire.post(b'{"items": ', at)
+    assert (await broken.json())["issues"][0]["code"] == "not-parsed"
+    for verb, path, status in (("GET", at, 405), ("POST", f"{at}?level=loose", 422)):
+        refused = wire.rest(verb, path, {})
+        assert "detail" in await refused.json()
+        assert refused.status == status

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 
 def doors(agents: Agents) -> Mapping[str, Door]:
-    """The dialects and cards of the agents, and the registry."""
+    """The dialects and cards of the agents, the registry, and the linter of contexts."""
     from pentad.rooms.agents.endpoint import AgentsDoor
+    from pentad.rooms.agents.linting import doors as linting_doors
     from pentad.rooms.agents.operations.asked import Asked, Engine
     from pentad.rooms.agents.registry.routes import doors as registry_doors
     from pentad.rooms.agents.registry.store import Registered
@@ -30,7 +31,7 @@ def doors(agents: Agents) -> Mapping[str, Door]:
         return kept
 
     door = AgentsDoor(Engine(agents.tasks, accept), agents.agents, agents.cards, agents.platform.limits)
-    return {**door.doors(), **registry_doors(agents.registry, register)}
+    return {**door.doors(), **registry_doors(agents.registry, register), **linting_doors()}
 
 
 def pages() -> "Pages[Agents]":

@@ -39,8 +39,8 @@ def doors(registry: CardRegistry, register: Registering) -> dict[str, Door]:
     """The two paths of the registry."""
     routes = _Routes(registry, register)
     return {
-        CARDS: Door(_served(routes.cards), lambda method, path: method in ("GET", "HEAD"), refusal),
-        VALIDATE: Door(_served(routes.validate), lambda method, path: method == "POST", refusal),
+        CARDS: Door(served(routes.cards), lambda method, path: method in ("GET", "HEAD"), refusal),
+        VALIDATE: Door(served(routes.validate), lambda method, path: method == "POST", refusal),
     }
 
 
@@ -49,7 +49,9 @@ def refusal(error: PentadError, _path: str) -> tuple[int, bytes]:
     return error.http_status, msgspec.json.encode(body)
 
 
-def _served(handle: Callable[[Scope, Admitted], Awaitable[Answer]]) -> AsgiApp:
+def served(handle: Callable[[Scope, Admitted], Awaitable[Answer]]) -> AsgiApp:
+    """An application that answers in JSON what the handler gives: a status and a value."""
+
     async def serve(scope: Scope, _receive: Receive, send: Send) -> None:
         status, value = await handle(scope, scope["state"]["admitted"])
         body = b"" if value is None else msgspec.json.encode(value)
