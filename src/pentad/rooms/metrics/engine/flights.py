@@ -107,7 +107,7 @@ class Flights:
         if flight is None:
             task = asyncio.create_task(self._fetched(key, ttl, fetch))
             flight = self._flights[key] = _Flight(task, question)
-            task.add_done_callback(lambda _: self._flights.pop(key, None))
+            task.add_done_callback(lambda _: self._over(key, flight))
         elif flight.question.deadline is not None:
             # Somebody with more time waits for it now, so it may take that time.
             given = question.deadline
@@ -119,13 +119,18 @@ class Flights:
                 landed(key[2], task.result())
 
         flight.task.add_done_callback(done)
-        return lambda: self._leave(flight, done)
+        return lambda: self._leave(key, flight, done)
 
-    def _leave(self, flight: _Flight, done: Callable[["asyncio.Task[Known]"], None]) -> None:
+    def _leave(self, key: Key, flight: _Flight, done: Callable[["asyncio.Task[Known]"], None]) -> None:
         if flight.task.remove_done_callback(done):
             flight.followers -= 1
             if not flight.followers:
                 flight.task.cancel()
+                self._over(key, flight)  # at once: whoever asks next must not join what is being ended
+
+    def _over(self, key: Key, flight: _Flight) -> None:
+        if self._flights.get(key) is flight:
+            del self._flights[key]
 
     async def _fetched(self, key: Key, ttl: float, fetch: Callable[[], Coroutine[Any, Any, Any]]) -> Known:
         try:

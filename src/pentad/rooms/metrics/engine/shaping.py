@@ -55,7 +55,7 @@ def shaped(tree: Any, info: Info, shape: Shape) -> Shaped:
     for wanted in (shape.keys, shape.fields):
         if wanted:
             tree, matches = select(tree, info, wanted)
-    groups = len(cast("list[Any]", tree)) if isinstance(tree, list) else 1
+    groups = _groups(tree)
     is_summary = shape.details is False or (shape.details is None and groups > SUMMARY_BEYOND and not shape.keys)
     if is_summary:
         short = without(tree, DETAILS)
@@ -91,6 +91,10 @@ def without(tree: Any, names: frozenset[str]) -> Any:
 def tokens(value: Any) -> int:
     """About how many tokens a value takes."""
     return -(-len(msgspec.json.encode(value).decode()) // CHARACTERS_PER_TOKEN)
+
+
+def _groups(tree: Any) -> int:
+    return len(cast("list[Any]", tree)) if isinstance(tree, list) else 1
 
 
 def _value(tree: Any, matches: Sequence[Match], notes: list[str]) -> Shaped:
