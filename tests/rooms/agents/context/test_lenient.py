@@ -1,6 +1,7 @@
 """Lenient is AgentVault: the edges of its formatter, and its models rebuilt as a referee for everything else."""
 
 import math
+import re
 from collections import UserDict
 from typing import Any
 from uuid import UUID
@@ -81,7 +82,9 @@ EDGES = [
 ]
 
 
-@pytest.mark.parametrize(("given_value", "expected"), EDGES, ids=[repr(value)[:60] for value, _ in EDGES])
+@pytest.mark.parametrize(
+    ("given_value", "expected"), EDGES, ids=[re.sub(r" at 0x\w+", "", repr(value))[:60] for value, _ in EDGES]
+)
 def test_the_formatter_gives_what_agentvault_gives(given_value: Any, expected: Any):
     result = formatted(given_value)
     assert result == expected
