@@ -1,13 +1,22 @@
 """What the metrics room offers. What only a server or the demo needs is imported when they ask for it."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pentad.platform import Room
 from pentad.rooms.metrics.prompts import PROMPTS
 from pentad.rooms.metrics.resources import RESOURCES, listing
 from pentad.rooms.metrics.service import Metrics, open_metrics
 from pentad.rooms.metrics.tools import TOOLS
+
+if TYPE_CHECKING:
+    from pentad.kernel.pages import Pages
+
+
+def pages() -> "Pages[Metrics]":
+    from pentad.rooms.metrics.pages import PAGES
+
+    return PAGES
 
 
 async def health(metrics: Metrics) -> Mapping[str, Any]:
@@ -30,5 +39,6 @@ ROOM = Room(
     prompts=PROMPTS,
     listing=listing,
     schema="pentad.rooms.metrics.schema",
+    pages=pages,
     health=health,
 )
