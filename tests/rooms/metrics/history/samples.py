@@ -1,0 +1,27 @@
+"""Snapshots for tests of the history."""
+
+from pentad.rooms.metrics.model import Info, Metric, Sample, Snapshot
+from pentad.storage.migration_files import STORAGE, MigrationSet
+
+SETS = (STORAGE, MigrationSet("metrics", "pentad.rooms.metrics.schema"))
+NOON = 1_700_049_600.0
+"""The beginning of an hour, and of the second half of a day."""
+
+INFO = Info(
+    id="toy",
+    title="Toy",
+    description="",
+    catalogue=(
+        Metric(key="used", description="", unit="By", better="lower", limit="total"),
+        Metric(key="total", description="", unit="By"),
+        Metric(key="busy", description="", unit="%", better="lower", warn=80, alarm=95),
+        Metric(key="calls", description="", kind="counter"),
+        Metric(key="versions", description="", kind="list"),
+        Metric(key="passing", description="", kept=False),
+    ),
+)
+
+
+def snapshot(at, scope="", state="ok", labels=(), **values):
+    samples = [Sample(key=key, value=value, labels=labels, state=state) for key, value in values.items()]
+    return Snapshot(collector="toy", scope=scope, as_of=at, tree={}, samples=samples)

@@ -1,0 +1,70 @@
+"""When a limit is reached, if things go on."""
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from pentad.rooms.metrics.history.forecast import DAY, FARTHEST_DAYS, fitted, forecast
+
+NOW = 1_700_000_000.0
+SLOPES = st.floats(-1e3, 1e3).filter(lambda slope: abs(slope) > 1e-3)
+
+
+def line(slope_per_day, level, count):
+    return [(NOW - DAY * back, level - slope_per_day * back) for back in range(count)][::-1]
+
+
+@given(SLOPES, st.floats(-1e4, 1e4), st.integers(4, 60))
+def test_an_exact_line_is_found_exactly(slope, level, count):
+    found = fitted(line(slope, level, count))
+    assert found is not None
+    assert found.slope * DAY == pytest.approx(slope, rel=1e-6, abs=1e-6)
+    assert found.value(NOW) == pytest.approx(level, rel=1e-6, abs=1e-4)
+
+
+@given(st.floats(0.1, 1e3), st.floats(0, 1e4), st.floats(1, 2_000))
+def test_the_moment_an_exact_line_meets_its_limit_is_found(slope, level, days):
+    assume(days < FARTHEST_DAYS - 1)
+    said = forecast(line(slope, level, 20), level + slope * days, NOW)
+    assert said is not None
+    assert said.reached_at == pytest.approx(NOW + days * DAY, abs=DAY * max(1.0, days) * 1e-3)
+    assert not said.is_reached
+
+
+def test_wild_points_do_not_turn_the_line():
+    points = line(2.0, 100.0, 20)
+    for place in (3, 9, 15):
+        points[place] = (points[place][0], 1e6)
+    said = forecast(points, 200.0, NOW)
+    assert said is not None
+    assert said.per_day == pytest.approx(2.0, rel=0.05)
+    assert said.reached_at == pytest.approx(NOW + 50 * DAY, rel=1e-3)
+
+
+@pytest.mark.parametrize(("slope", "limit", "is_floor", "reached", "is_reached"), [
+    (-1.0, 200.0, False, None, False),
+    (0.0, 200.0, False, None, False),
+    (1.0, 50.0, False, NOW, True),
+    (-1.0, 50.0, False, NOW, True),
+    (-10.0, 0.0, True, NOW + 10 * DAY, False),
+    (10.0, 0.0, True, None, False),
+    (1.0, None, False, None, False),
+    (0.001, 1e6, False, None, False),
+])  # fmt: skip
+def test_what_leads_away_from_a_limit_never_reaches_it(slope, limit, is_floor, reached, is_reached):
+    said = forecast(line(slope, 100.0, 10), limit, NOW, is_floor=is_floor)
+    assert said is not None
+    assert said.is_reached == is_reached
+    assert said.reached_at == (None if reached is None else pytest.approx(reached))
+
+
+def test_too_little_gives_no_forecast():
+    assert forecast(line(1.0, 5.0, 3), 10.0, NOW) is None
+    assert forecast([(NOW, 1.0)] * 10, 10.0, NOW) is None
+
+
+def test_many_points_are_thinned_to_the_same_line():
+    said = forecast(line(3.0, 900.0, 1_000), 1_000.0, NOW)
+    assert said is not None
+    assert said.per_day == pytest.approx(3.0)
+    assert said.points == 1_000
