@@ -1,0 +1,39 @@
+"""A collector of the room with a platform around it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from pentad.app import App, open_app
+from pentad.rooms.metrics.collectors.contract import Factory, Source
+from pentad.rooms.metrics.engine.answering import Answer, Engine
+from pentad.rooms.metrics.engine.catalogue import Catalogue
+from pentad.rooms.metrics.engine.wanted import asked
+from pentad.settings.model import Settings
+
+
+class Opened:
+    def __init__(self, app: App, engine: Engine) -> None:
+        self.app = app
+        self.engine = engine
+
+    async def answer(self, collector: str, **more: Any) -> Answer:
+        info = self.engine.catalogue.find(collector).info()
+        return await self.engine.answer(collector, asked(info, self.app.clock, **more))
+
+
+@asynccontextmanager
+async def opened(
+    folder: Path, *factories: Factory, database: str | None = None, settings: dict[str, Any] | None = None
+) -> AsyncIterator[Opened]:
+    """Pentad without rooms of its own but the directory, and these collectors."""
+    async with open_app(Settings(data=folder, database=database, rooms=("directory",))) as app:
+        source = Source(app.platform("metrics"), settings or {})
+        made = [collector for factory in factories for collector in factory(source)]
+        engine = Engine(Catalogue(made), app.fetcher, app.clock, trusted=source.trusted)
+        try:
+            yield Opened(app, engine)
+        finally:
+            for close in source.closing:
+                await close()

@@ -1,0 +1,55 @@
+"""This machine, measured."""
+
+import os
+import time
+
+import psutil
+import pytest
+
+from pentad.kernel.clock import SystemClock
+from pentad.rooms.metrics.collectors.host import CATALOGUE, Host
+from pentad.rooms.metrics.engine.wanted import asked
+from tests.rooms.metrics.toys import engine_of
+
+
+async def measured(**more):
+    return await engine_of(Host()).answer("host", asked(Host().info(), SystemClock(), **more))
+
+
+@pytest.mark.anyio
+async def test_real_figures_come_without_any_settings():
+    answer = await measured()
+    tree = answer.snapshot.tree
+    assert tree["memory"]["total"] == psutil.virtual_memory().total
+    assert 0 <= tree["cpu"]["percent"] <= 100
+    assert tree["cpu"]["cores"] == os.cpu_count()
+    assert tree["processes"]["total"] >= 1
+    assert tree["system"]["uptime"] == pytest.approx(time.time() - psutil.boot_time(), abs=60)
+    assert any(disk["total"] > 0 and 0 <= disk["percent"] <= 100 for disk in tree["disks"])
+    assert answer.snapshot.coverage.failed == 0
+
+
+@pytest.mark.anyio
+async def test_every_sample_is_in_the_catalogue_with_its_unit():
+    units = {metric.key: metric.unit for metric in CATALOGUE}
+    samples = (await measured()).snapshot.samples
+    assert {sample.key for sample in samples} <= units.keys()
+    assert all(sample.unit == units[sample.key] for sample in samples)
+    assert all(sample.state == "ok" for sample in samples)
+
+
+@pytest.mark.anyio
+async def test_one_key_reads_one_part():
+    answer = await measured(keys="memory.percent")
+    assert [fact.name for fact in answer.facts] == ["host.memory"]
+
+
+@pytest.mark.anyio
+async def test_work_shows_in_the_share_of_the_processor():
+    """Two looks with nothing but work between them: some of it is seen, whoever else is busy here."""
+    await measured(keys="cpu")
+    until = time.process_time() + 0.15
+    while time.process_time() < until:
+        pass
+    answer = await measured(keys="cpu")
+    assert answer.snapshot.tree["cpu"]["percent"] > 0

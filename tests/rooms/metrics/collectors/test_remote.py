@@ -1,0 +1,168 @@
+"""Figures of Prometheus, of any JSON, and of a PostgreSQL, over the real wires."""
+
+import pytest
+
+from pentad.kernel.errors import InvalidInput, Misconfigured
+from pentad.rooms.metrics.collectors import http_json, postgres, prometheus
+from pentad.rooms.metrics.collectors.contract import Source
+from pentad.rooms.metrics.collectors.http_json import Missing, at
+from pentad.rooms.metrics.collectors.settings import number, table, text
+from pentad.rooms.metrics.engine.fetching import Question
+from pentad.rooms.metrics.model import Failed
+from tests.rooms.metrics.collectors.opening import opened
+from tests.rooms.metrics.sources import Told, http_source
+from tests.stores import PostgresServer
+
+CANARY = "canary-77aa"
+
+
+def vector(*series):
+    return Told(json={"status": "success", "data": {"resultType": "vector", "result": list(series)}})
+
+
+async def prometheus_like(asked):
+    if asked.path == "/api/v1/query_range":
+        values = [[100, "1"], [160, "NaN"]]
+        return Told(json={"data": {"resultType": "matrix", "result": [{"metric": {"job": "a"}, "values": values}]}})
+    if "broken" in asked.query:
+        return Told(400, json={"error": CANARY})
+    if "by" in asked.query:
+        return vector(
+            {"metric": {"job": "a"}, "value": [0, "1.5"]}, {"metric": {"job": "b", "x": "y"}, "value": [0, "+Inf"]}
+        )
+    if "many" in asked.query:
+        return vector(*({"metric": {"n": str(n)}, "value": [0, "1"]} for n in range(501)))
+    return vector({"metric": {}, "value": [0, "7"]})
+
+
+@pytest.mark.anyio
+async def test_named_queries_are_numbers_or_lists_by_label(tmp_path):
+    async with http_source(prometheus_like) as source:
+        settings = {
+            "prometheus_url": source.url + "/",
+            "prometheus_queries": {"web.up": "sum(up)", "web.load": "sum by (job)", "bad": "broken", "wide": "many"},
+            "prometheus_token": CANARY,
+        }
+        async with opened(tmp_path, prometheus.collectors, settings=settings) as room:
+            answer = await room.answer("prom")
+            assert answer.snapshot.tree == {
+                "web": {"up": 7.0, "load": [{"id": "job=a", "value": 1.5}, {"id": "job=b, x=y", "value": None}]}
+            }
+            states = {sample.key: sample.state for sample in answer.snapshot.samples}
+            assert states == {"web.up": "ok", "web.load": "ok", "bad": "partial", "wide": "partial"}
+            assert answer.snapshot.coverage.failed == 2
+            assert CANARY not in repr(answer.snapshot)
+            assert {asked.headers["authorization"] for asked in source.asked} == {f"Bearer {CANARY}"}
+            collector = room.engine.catalogue.find("prometheus")
+            points = await collector.past("web.load", 100, 160, 60, Question(room.engine.wires))
+            assert points == {"job=a": [(100.0, 1.0), (160.0, None)]}
+            with pytest.raises(Failed):
+                await collector.past("no", 0, 1, 1, Question(room.engine.wires))
+
+
+@pytest.mark.anyio
+async def test_a_collector_without_its_settings_says_what_to_set(tmp_path):
+    async with opened(tmp_path, prometheus.collectors, http_json.collectors, postgres.collectors) as room:
+        for name, setting in (
+            ("prometheus", "prometheus_url"),
+            ("http_json", "http_json.NAME"),
+            ("pg", "postgres_url"),
+        ):
+            with pytest.raises(InvalidInput, match=setting):
+                await room.answer(name)
+
+
+@pytest.mark.anyio
+async def test_figures_are_taken_out_of_json_and_the_rest_of_it_is_not_kept(tmp_path):
+    async def shop(asked):
+        if asked.path == "/down":
+            return Told(403, body=CANARY.encode())
+        return Told(json={"today": {"orders": 12, "secret": CANARY}, "queues": [{"seconds": 0.5}], "open": True})
+
+    async with http_source(shop) as source:
+        settings = {
+            "http_json": {
+                "shop": {
+                    "url": f"{source.url}/status",
+                    "values": {"orders": "/today/orders", "slow": "queues[0].seconds", "open": "open", "no": "/x"},
+                    "headers": {"authorization": CANARY},
+                },
+                "down": {"url": f"{source.url}/down", "values": {"a": "/a"}},
+            }
+        }
+        async with opened(tmp_path, http_json.collectors, settings=settings) as room:
+            answer = await room.answer("http_json")
+            assert answer.snapshot.tree == {
+                "shop": {"orders": 12, "slow": 0.5, "open": 1, "no": None}, "down": {"a": None},
+            }  # fmt: skip
+            states = {sample.key: sample.state for sample in answer.snapshot.samples}
+            assert states["shop.orders"] == "ok"
+            assert (states["shop.no"], states["down.a"]) == ("partial", "no-permission")
+            assert CANARY not in repr(answer.snapshot) + repr(dict(answer.facts))
+            one = await room.answer("http_json", keys="shop.orders")
+            assert one.snapshot.tree == {"shop": {"orders": 12}}
+            assert source.calls == {"/status": 1, "/down": 1}
+
+
+@pytest.mark.parametrize(("place", "found"), [
+    ("/a/0/b~1c", 1), ("a[0].b/c", 1), ("/n", None), ("/w", ["x"]), ("/t", 1),
+])  # fmt: skip
+def test_places_are_pointers_or_paths(place, found):
+    assert at({"a": [{"b/c": 1}], "n": None, "w": ["x"], "t": True}, place) == found
+
+
+@pytest.mark.parametrize("place", ["/a/1", "/a/x", "/a/-1", "a[9]", "/z", "/a", "/a/0"])
+def test_a_place_without_a_figure_is_missing(place):
+    with pytest.raises(Missing):
+        at({"a": [{"b": 1}]}, place)
+
+
+@pytest.mark.anyio
+async def test_a_postgresql_is_measured_as_our_own_or_as_another(postgres_server: PostgresServer, tmp_path):
+    with postgres_server.empty_database() as url:
+        async with opened(tmp_path / "own", postgres.collectors, database=url) as room:
+            await _is_measured(room)
+        async with opened(tmp_path / "other", postgres.collectors, settings={"postgres_url": url}) as room:
+            assert room.app.database.dialect == "sqlite"
+            await _is_measured(room)
+
+
+async def _is_measured(room):
+    answer = await room.answer("postgres")
+    tree = answer.snapshot.tree
+    assert 1 <= tree["connections"]["total"] <= tree["connections"]["most"]
+    assert tree["database"]["bytes"] > 1_000_000
+    assert tree["database"]["commits"] >= 0
+    assert tree["replication"]["replicas"] == 0
+    states = {sample.key: sample.state for sample in answer.snapshot.samples}
+    assert states["statements.mean"] == "unsupported"
+    assert states["connections.total"] == "ok"
+
+
+@pytest.mark.anyio
+async def test_a_postgresql_that_is_away_is_a_problem_without_its_password(tmp_path):
+    url = f"postgresql://ada:{CANARY}@127.0.0.1:9/none"
+    async with opened(tmp_path, postgres.collectors, settings={"postgres_url": url}) as room:
+        answer = await room.answer("postgres", keys="connections.total")
+        assert [problem.kind for problem in answer.snapshot.problems] == ["network"]
+        assert {sample.value for sample in answer.snapshot.samples} == {None}
+        assert CANARY not in repr(answer.snapshot)
+
+
+def test_settings_are_tables_or_json_texts():
+    assert table({"a": '{"b": 1}'}, "a") == table({"a": {"b": 1}}, "a") == {"b": 1}
+    assert number({"a": "3"}, "a", 1.0) == 3.0
+    for wrong in ({"a": "["}, {"a": 3}):
+        with pytest.raises(Misconfigured):
+            table(wrong, "a")
+    for wrong in ({"a": "x"}, {"a": -1}, {"a": "inf"}):
+        with pytest.raises(Misconfigured):
+            number(wrong, "a", 1.0)
+    with pytest.raises(Misconfigured):
+        text({"a": 3}, "a")
+
+
+@pytest.mark.parametrize("given", [{"x": {"url": "https://a"}}, {"x": 3}, {"x": {"url": 1, "values": {}}}])
+def test_a_source_of_json_without_address_or_values_is_refused(given):
+    with pytest.raises(Misconfigured, match="x has no url"):
+        http_json.collectors(Source(None, {"http_json": given}))

@@ -1,0 +1,71 @@
+"""Points as pictures."""
+
+import math
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pentad.rooms.metrics.charts import ascii_chart, readable, sparkline, svg_chart
+
+VALUES = st.lists(st.none() | st.floats(-1e9, 1e9), min_size=1, max_size=200)
+
+
+def test_a_sparkline_goes_from_the_least_to_the_greatest_and_leaves_gaps():
+    assert sparkline([(0, 0), (1, None), (2, 7)]) == "▁ █"
+    assert sparkline([(0, 0), (1, 7)], plain=True) == "_#"
+    assert sparkline([(0, 5), (1, 5)]) == "▄▄"
+
+
+@given(VALUES, st.integers(1, 60))
+def test_a_sparkline_is_as_wide_as_it_may_be(values, width):
+    assert len(sparkline(list(enumerate(values)), width)) == min(len(values), width)
+
+
+def test_a_chart_for_terminals_has_its_scale_and_its_times():
+    points = [(1_700_000_000 + 60 * number, float(number)) for number in range(40)]
+    lines = ascii_chart("cpu", points, width=40, height=4, unit="%").splitlines()
+    assert lines[0] == "cpu"
+    assert lines[1].startswith("39% |")
+    assert lines[4].startswith(" 0% |")
+    assert lines[-1].split() == ["2023-11-14", "22:13", "2023-11-14", "22:52"]
+    assert lines[4].count("█") == 40
+    assert ascii_chart("x", [(0, None)]) == "x\n  (no values yet)"
+
+
+@given(VALUES)
+def test_a_chart_for_terminals_never_falls_over(values):
+    points = [(1_700_000_000.0 + number, value) for number, value in enumerate(values)]
+    for plain in (True, False):
+        text = ascii_chart("t", points, plain=plain)
+        assert text.startswith("t\n")
+        assert not plain or text.isascii()
+
+
+def test_an_svg_breaks_its_line_at_a_gap_and_escapes_its_texts():
+    points = [(0.0, 1.0), (60.0, 2.0), (120.0, None), (180.0, 3.0), (240.0, 1.0)]
+    drawn = ET.fromstring(svg_chart("<b>&", [("a<b", points)], unit="%", threshold=2.5))
+    lines = [element for element in drawn.iter() if element.tag.endswith("polyline")]
+    assert [len(line.get("points").split()) for line in lines] == [2, 2, 2]
+    assert drawn[0].text == "<b>&"
+
+
+@given(VALUES)
+def test_an_svg_is_well_formed_and_stays_within_its_frame(values):
+    points = [(1_700_000_000.0 + number, value) for number, value in enumerate(values)]
+    drawn = ET.fromstring(svg_chart("t", [("a", points)], width=600, height=200))
+    for element in drawn.iter():
+        for pair in (element.get("points") or "").split():
+            x, y = (float(part) for part in pair.split(","))
+            assert 0 <= x <= 600
+            assert 0 <= y <= 200
+            assert math.isfinite(x + y)
+
+
+@pytest.mark.parametrize(("value", "unit", "text"), [
+    (1536, "By", "1.5 KiB"), (12, "By", "12 B"), (0.12345, "s", "0.1235 s"), (1234567, None, "1,234,567"),
+    (50, "%", "50%"),
+])  # fmt: skip
+def test_numbers_are_readable(value, unit, text):
+    assert readable(value, unit) == text
