@@ -25,6 +25,9 @@ MOST_KEPT: Final = 1024 * MIB
 """By one owner, all contents together."""
 _FRAME: Final = 1 * KIB
 """Spared for what stands around the content of an item that is just small enough."""
+_DAY: Final = 86_400.0
+_TOUCH: Final = "UPDATE agent_content_owners SET kept_at = ? WHERE owner = ? AND sha256 = ? AND kept_at < ?"
+"""A content that is brought again is as good as new; once a day is often enough to say so."""
 _URI: Final = re.compile(r"context://([0-9a-f]{64})")
 
 
@@ -76,6 +79,7 @@ class Contents:
         for sha256, (body, media_type) in bodies.items():
             known = tx.value("SELECT 1 FROM agent_content_owners WHERE owner = ? AND sha256 = ?", owner, sha256)
             if known is not None:
+                tx.run(_TOUCH, now, owner, sha256, now - _DAY)
                 continue
             put_body(tx, sha256, body, now)
             tx.run(
@@ -85,7 +89,8 @@ class Contents:
         kept = tx.value("SELECT coalesce(sum(size), 0) FROM agent_content_owners WHERE owner = ?", owner)
         if kept > MOST_KEPT:
             raise LimitExceeded(
-                f"You would keep {kept} bytes of contents; the most are {MOST_KEPT}.", hint="Forget some first."
+                f"You would keep {kept} bytes of contents; the most are {MOST_KEPT}.",
+                hint="Send less, or ask the operator to let old contents go (keep_days).",
             )
 
     async def read(self, who: Principal, uri: str) -> Kept:
@@ -182,3 +187,12 @@ def drop_unused(tx: Transaction, sha256: str) -> None:
         " AND NOT EXISTS (SELECT 1 FROM agent_contexts AS c WHERE c.body = agent_contents.sha256)",
         sha256,
     )
+
+
+def forget_old(tx: Transaction, until: float, most: int) -> int:
+    """Give up contents nobody has brought since then, so many at once; how many there were."""
+    old = tx.all("SELECT owner, sha256 FROM agent_content_owners WHERE kept_at < ? LIMIT ?", until, most)
+    tx.run_many("DELETE FROM agent_content_owners WHERE owner = ? AND sha256 = ?", [(one, key) for one, key in old])
+    for _, sha256 in old:
+        drop_unused(tx, str(sha256))
+    return len(old)

@@ -21,6 +21,7 @@ from pentad.rooms.agents.tasks.listing import Listing, list_heads
 from pentad.rooms.agents.tasks.model import Dialect, Event, Json, Message, PushConfig, StatusEvent, Task, TaskPage
 from pentad.rooms.agents.tasks.recovery import Recovery
 from pentad.rooms.agents.tasks.refusals import not_cancelable
+from pentad.rooms.agents.tasks.retention import Retention
 from pentad.rooms.agents.tasks.sending import Sending
 from pentad.rooms.agents.tasks.states import INTERRUPTED, TERMINAL
 from pentad.rooms.agents.tasks.waiting import LOOK_AGAIN_SECONDS, look_again, rested
@@ -47,6 +48,7 @@ class Tasks:
         self._keeping = Keeping(database, clock, limits, contexts or PlainContexts())
         self._sending = Sending(self._keeping, agents, limits)
         self._recovery = Recovery(self._keeping, self._sending, agents, limits)
+        self.retention = Retention(self._keeping, limits.keep_days)
         self.push = PushConfigs(self._keeping)
         self.deliveries = None if fetcher is None else Deliveries(
             self._keeping, fetcher, push_key,
@@ -58,6 +60,7 @@ class Tasks:
         """Hear what other processes append, and take over what a process that is gone has left."""
         self._keeping.listen()
         self._recovery.start()
+        self.retention.start()
         if self.deliveries is not None:
             self.deliveries.start()
 
@@ -65,6 +68,7 @@ class Tasks:
         """Stop every run; what is not over is left to the next process, at once."""
         if self.deliveries is not None:
             await self.deliveries.stop()
+        await self.retention.stop()
         await self._recovery.stop()
         await self._keeping.stop()
 

@@ -21,6 +21,8 @@ class TaskLimits:
     lease_seconds: float = 30.0
     orphan_seconds: float = 600.0
     """How long a task of an agent nobody hosts any more is left before it is said to have failed."""
+    keep_days: float | None = None
+    """After how many days tasks that are over go, and contents nobody brings any more; None keeps them."""
 
     @property
     def bounds(self) -> Bounds:
@@ -33,7 +35,7 @@ def task_limits(settings: Mapping[str, Any]) -> TaskLimits:
     for one in fields(TaskLimits):
         if one.name not in settings:
             continue
-        kind = float if one.name.endswith("_seconds") else int
+        kind = float if one.name.endswith(("_seconds", "_days")) else int
         try:
             given[one.name] = kind(settings[one.name])
         except (TypeError, ValueError):

@@ -1,0 +1,91 @@
+"""What goes when it is old enough, and what stays."""
+
+import asyncio
+
+import pytest
+
+from pentad.kernel.errors import Misconfigured, NotFound
+from pentad.kernel.ports import Database
+from pentad.rooms.agents.context.integrity import bytes_hash
+from pentad.rooms.agents.context.spill import Contents, address
+from pentad.rooms.agents.tasks.engine import Tasks
+from pentad.rooms.agents.tasks.limits import TaskLimits, task_limits
+from pentad.rooms.agents.tasks.model import PushConfig, Task
+from pentad.rooms.agents.tasks.retention import DAY
+from tests.rooms.agents.tasks.engines import ADA, SETS, TurnedClock, engine, said
+from tests.stores import Stores
+
+pytestmark = pytest.mark.anyio
+
+PUSH = PushConfig(url="https://example.org/hook", dialect="1.0")
+
+
+async def sent(tasks: Tasks, text: str) -> Task:
+    task = await tasks.send(ADA, "puppet", said(text), dialect="1.0", push=PUSH)
+    assert isinstance(task, Task)
+    return task
+
+
+async def rows(database: Database, table: str) -> int:
+    return await database.read(lambda rows: rows.value(f"SELECT count(*) FROM {table}"))
+
+
+async def test_what_has_been_over_for_long_goes_and_what_is_open_stays(stores: Stores) -> None:
+    clock, database = TurnedClock(), await stores.open(SETS)
+    async with engine(stores, clock=clock, limits=TaskLimits(keep_days=30), database=database) as tasks:
+        over, waiting = await sent(tasks, "hello"), await sent(tasks, "ask")
+        clock.ahead = 29 * DAY
+        late = await sent(tasks, "later")
+        assert await tasks.retention.sweep() == 0
+
+        clock.ahead = 31 * DAY
+        assert await tasks.retention.sweep() == 1
+        with pytest.raises(NotFound):
+            await tasks.get(ADA, over.id)
+        assert {one.id for one in (await tasks.list(ADA)).tasks} == {waiting.id, late.id}
+        assert (await tasks.get(ADA, waiting.id)).history == waiting.history
+        assert await rows(database, "agent_events") == late.seq + waiting.seq
+        assert await rows(database, "agent_pushes") == 2
+
+
+async def test_more_than_one_handful_goes_in_one_sweep(stores: Stores) -> None:
+    clock = TurnedClock()
+    async with engine(stores, clock=clock, limits=TaskLimits(keep_days=1)) as tasks:
+        await asyncio.gather(*(tasks.send(ADA, "puppet", said("hello"), dialect="1.0") for _ in range(205)))
+        clock.ahead = 2 * DAY
+        assert await tasks.retention.sweep() == 205
+        assert (await tasks.list(ADA)).total == 0
+
+
+async def test_a_content_goes_when_nobody_has_brought_it_for_long(stores: Stores) -> None:
+    clock, database = TurnedClock(), await stores.open(SETS)
+    contents = Contents(database, clock)
+    once, again = b"once", b"again"
+    async with engine(stores, clock=clock, limits=TaskLimits(keep_days=30), database=database) as tasks:
+        for body in (once, again):
+            await contents.keep(ADA, {bytes_hash(body): (body, None)})
+        clock.ahead = 20 * DAY
+        await contents.keep(ADA, {bytes_hash(again): (again, None)})
+
+        clock.ahead = 31 * DAY
+        await tasks.retention.sweep()
+        with pytest.raises(NotFound):
+            await contents.read(ADA, address(bytes_hash(once)))
+        assert (await contents.read(ADA, address(bytes_hash(again)))).body == again
+        assert await rows(database, "agent_contents") == 1
+
+
+async def test_everything_stays_unless_a_number_of_days_is_set(stores: Stores) -> None:
+    clock = TurnedClock()
+    async with engine(stores, clock=clock) as tasks:
+        task = await sent(tasks, "hello")
+        clock.ahead = 10_000 * DAY
+        assert await tasks.retention.sweep() == 0
+        assert await tasks.get(ADA, task.id)
+
+
+def test_the_days_are_a_number_above_zero() -> None:
+    assert task_limits({"keep_days": "0.5"}).keep_days == 0.5
+    for wrong in ("soon", 0, -1):
+        with pytest.raises(Misconfigured):
+            task_limits({"keep_days": wrong})
