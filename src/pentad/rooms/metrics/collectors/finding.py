@@ -17,6 +17,7 @@ OWN: Final = (
     "pentad.rooms.metrics.collectors.prometheus:collectors",
     "pentad.rooms.metrics.collectors.postgres:collectors",
     "pentad.rooms.metrics.collectors.http_json:collectors",
+    "pentad.rooms.metrics.collectors.anypoint.collector:collectors",
 )
 
 _log = logging.getLogger(__name__)

@@ -1,0 +1,1 @@
+"""The Anypoint platform: twelve collectors over one set of facts."""

@@ -1,0 +1,199 @@
+"""The twelve collectors of the platform. They are of one family, so what one has fetched the others need not fetch."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.metrics.collectors.anypoint import hosts, tree
+from pentad.rooms.metrics.collectors.anypoint.asking import Scope, known_groups, left_out, needed
+from pentad.rooms.metrics.collectors.anypoint.catalogue import CATALOGUES
+from pentad.rooms.metrics.collectors.anypoint.facts import FETCHERS, RAW, Wire, fetched
+from pentad.rooms.metrics.collectors.anypoint.keeping import TTLS
+from pentad.rooms.metrics.collectors.anypoint.known import Known
+from pentad.rooms.metrics.collectors.anypoint.legacy import legacy
+from pentad.rooms.metrics.collectors.anypoint.login import Logins, from_settings
+from pentad.rooms.metrics.collectors.anypoint.parts import PARTS, Part
+from pentad.rooms.metrics.collectors.anypoint.raw import raw
+from pentad.rooms.metrics.collectors.anypoint.selecting import (
+    refuse_unknown_environments,
+    refuse_unknown_regions,
+    refuse_what_cannot_be_filtered,
+)
+from pentad.rooms.metrics.collectors.anypoint.whole import Drawing, errors, head, rooted
+from pentad.rooms.metrics.collectors.contract import Collector, Source, Upstream
+from pentad.rooms.metrics.model import Fact, Facts, Info, Metric, Plan, Sample, Snapshot, Wanted
+
+FAMILY: Final = "anypoint"
+SECRETS: Final = ("anypoint_client_secret", "anypoint_password")
+SETTINGS: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "properties": {
+        name: {"type": "string", "description": about}
+        for name, about in {
+            "anypoint_url": "One address for all product APIs; by default the vendor's own.",
+            "anypoint_plane": "us, eu or gov, where no address is given.",
+            "anypoint_object_store_url": "Where the object store's statistics are, if elsewhere.",
+            "anypoint_client_id": "A connected app.",
+            "anypoint_client_secret": "Its secret.",
+            "anypoint_username": "A user, where there is no connected app.",
+            "anypoint_password": "The user's password.",
+            "anypoint_org": "The business group to begin at when a question names none.",
+            "anypoint_ignore_organizations": "Ids of groups to leave out, between commas.",
+            "anypoint_ignore_environments": "Ids of environments to leave out, between commas.",
+        }.items()
+    },
+}
+_ID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+class Anypoint:
+    """One of the twelve."""
+
+    def __init__(self, part: Part, logins: Logins, places: hosts.Places, scope: Scope) -> None:
+        self._part = part
+        self._logins = logins
+        self._places = places
+        self._scope = scope
+        self._catalogue = CATALOGUES[part.id]
+        self._metrics = {metric.key: metric for metric in self._catalogue}
+
+    @property
+    def id(self) -> str:
+        return self._part.id
+
+    @property
+    def title(self) -> str:
+        return self._part.title
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        return self._part.aliases
+
+    def info(self) -> Info:
+        part = self._part
+        return Info(
+            id=part.id, title=part.title, description=part.description, catalogue=self._catalogue, root=part.root,
+            settings=SETTINGS, secrets=SECRETS, family=FAMILY, ttl=60.0, ttls=TTLS,
+            structure=("hierarchy", "environments"), needs_bg=not self._logins.own.org,
+        )  # fmt: skip
+
+    def plan(self, wanted: Wanted, known: Facts) -> Plan:
+        refuse_what_cannot_be_filtered(self._part, wanted)
+        scope, (top, bg) = self._scoped(wanted), self._start(wanted)
+        hierarchy = Fact("hierarchy", (top,), scope.params)
+        if hierarchy not in known:
+            return Plan((hierarchy,))
+        names = self._names(wanted)
+        facts: list[Fact] = []
+        skipped: list[tuple[Fact, str]] = []
+        total = 1
+        for group in known_groups(scope, wanted, known, top, bg):
+            for fact in needed(group, names, environments="environments" in names):
+                total += 1
+                if fact not in known:
+                    facts.append(fact)
+            skipped += left_out(group, names)
+        return Plan(tuple(facts), calls=total, skipped=tuple(skipped))
+
+    async def fetch(self, fact: Fact, upstream: Upstream) -> Any:
+        login = self._logins.login(upstream.credentials)
+        return await fetched(Wire(fact, upstream, login, self._places))
+
+    def reduce(self, wanted: Wanted, facts: Facts) -> Snapshot:
+        groups = self.groups(wanted, facts)
+        self._refuse_unknown(wanted, groups, facts)
+        problems = list(facts.problems().values())
+        samples: list[Sample] = []
+        found: list[dict[str, Any]] = []
+        for group in groups:
+            entry = head(group.group, wanted.now)
+            if wanted.raw:
+                entry |= raw(group, self._names(wanted))
+            elif wanted.compat == "legacy":
+                entry |= legacy(self._part, group)
+            else:
+                entry |= self._figures(wanted, group, samples)
+            found.append({**entry, "errors": errors(group.group, problems)})
+        scope = wanted.bg or (groups[0].group.id if groups else "")
+        return Snapshot(collector=self.id, scope=scope, as_of=wanted.now, tree=found, samples=samples)
+
+    def groups(self, wanted: Wanted, facts: Facts) -> list[Known]:
+        """The groups the question is about, with what is known of them."""
+        top, bg = self._start(wanted)
+        return known_groups(self._scoped(wanted), wanted, facts, top, bg)
+
+    def _figures(self, wanted: Wanted, group: Known, samples: list[Sample]) -> dict[str, Any]:
+        drawing = Drawing(self._wanted_metrics(wanted), group.group)
+        tree = rooted(self._part.root, drawing.drawn(dict(self._part.build(group))))
+        samples += drawing.samples
+        return {**tree, "states": drawing.states} if drawing.states else tree
+
+    def _wanted_metrics(self, wanted: Wanted) -> dict[str, Metric]:
+        return {key: metric for key, metric in self._metrics.items() if wanted.wants(key)}
+
+    def _names(self, wanted: Wanted) -> frozenset[str]:
+        """The names of all facts the wanted keys need."""
+        metrics = self._catalogue if wanted.raw else self._wanted_metrics(wanted).values()
+        return frozenset(name for metric in metrics for name in metric.facts)
+
+    def _scoped(self, wanted: Wanted) -> Scope:
+        own = self._scope
+        return Scope(own.ignored_groups, own.ignored_environments, own.unsupported, RAW) if wanted.raw else own
+
+    def _start(self, wanted: Wanted) -> tuple[str, str | None]:
+        """The group whose hierarchy is fetched, and which group of it is meant if not the first."""
+        own = self._logins.credentials(wanted.credentials).org
+        if wanted.bg is None:
+            if not own:
+                raise InvalidInput(
+                    "No business group is named.", hint="Give `bg`, or set PENTAD_ANYPOINT_ORG to the id of one."
+                )
+            return own, None
+        if not own or wanted.bg == own or _ID.fullmatch(wanted.bg):
+            return wanted.bg, None
+        return own, wanted.bg
+
+    def _refuse_unknown(self, wanted: Wanted, groups: Sequence[Known], facts: Facts) -> None:
+        if wanted.environments and all(group.environments_cell.value is not None for group in groups):
+            params = self._scoped(wanted).params
+            answers = [facts.value(Fact("environments", (group.group.id,), params), ()) for group in groups]
+            refuse_unknown_environments(
+                [one for answer in answers for one in tree.environments(answer)], wanted.environments
+            )
+        if wanted.regions:
+            refuse_unknown_regions(_regions(groups), wanted.regions)
+
+
+def _regions(groups: Sequence[Known]) -> list[str]:
+    """All regions anything was seen in."""
+    found: list[Any] = []
+    for group in groups:
+        found += [fabric.get("region") for fabric in group.cell("rtf.fabrics").value or ()]
+        for environment in group.environments:
+            found += [app.get("region") for app in group.cell("ch.applications", environment.id).value or ()]
+            for region in group.cell("amq.regions", environment.id).value or ():
+                found += [region.get("regionId"), region.get("regionName")]
+    return [str(region) for region in found if region]
+
+
+def _ids(settings: Mapping[str, Any], name: str) -> frozenset[str]:
+    given: Any = settings.get(name) or ()
+    return frozenset(
+        entry.strip() for entry in (given.split(",") if isinstance(given, str) else given) if entry.strip()
+    )
+
+
+def collectors(source: Source) -> Sequence[Collector]:
+    """All twelve; without credentials in the settings they answer those who bring their own."""
+    places = hosts.places(source.settings)
+    source.trust(places.base)
+    source.trust(places.store)
+    logins = Logins(places.base, from_settings(source.settings))
+    missing = hosts.NOT_IN_GOV if places.is_gov else frozenset[str]()
+    scope = Scope(
+        _ids(source.settings, "anypoint_ignore_organizations"),
+        _ids(source.settings, "anypoint_ignore_environments"),
+        frozenset(name for name in FETCHERS if name.partition(".")[0] in missing),
+    )
+    return [Anypoint(part, logins, places, scope) for part in PARTS.values()]

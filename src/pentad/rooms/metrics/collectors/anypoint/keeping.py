@@ -1,0 +1,102 @@
+"""What is kept of each answer: what the formulas read and nothing else, so no secret of an answer is in the cache."""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+_ENTITLED: Final = (
+    "vCoresProduction", "vCoresSandbox", "vpcs", "vpns", "loadBalancer", "staticIps", "hybrid", "runtimeFabric",
+    "mqMessages", "mqRequests", "objectStoreRequestUnits",
+)  # fmt: skip
+
+Fields = Mapping[str, Any]
+"""Which members of an answer are kept; under a name either True or the fields of what stands there."""
+
+KEPT: Final[Mapping[str, Fields]] = {
+    "environments": {"id": True, "name": True, "isProduction": True, "type": True},
+    "members": {"id": True, "enabled": True, "lastLogin": True},
+    "usage": {"staticIpsConsumed": True, "vpcsConsumed": True, "vpnsConsumed": True, "loadBalancersConsumed": True},
+    "ch.applications": {
+        "status": True, "region": True, "muleVersion": {"version": True},
+        "workers": {"type": {"weight": True}, "amount": True},
+    },
+    "ex.assets": {
+        "groupId": True, "assetId": True, "version": True, "type": True, "isGenerated": True, "rating": True,
+        "numberOfRates": True,
+    },
+    "ex.dependencies": {"groupId": True, "assetId": True},
+    "apm.apis": {
+        "groupId": True, "assetId": True, "totalApis": True,
+        "apis": {"id": True, "productVersion": True, "lastActiveDate": True, "activeContractsCount": True},
+    },
+    "apm.policies": {"template": {"groupId": True, "assetId": True}},
+    "ap.policies": {"assetId": True},
+    "apc.clients": {"id": True},
+    "dc.projects": {"type": True},
+    "arm.servers": {"muleVersion": True},
+    "arm.clusters": {"id": True},
+    "arm.groups": {"id": True},
+    "arm.deployments": {
+        "id": True, "status": True, "target": {"provider": True, "targetId": True}, "application": {"status": True}
+    },
+    "arm.deployment": {
+        "target": {
+            "provider": True, "targetId": True, "replicas": True,
+            "deploymentSettings": {
+                "resources": {"cpu": {"reserved": True}, "memory": {"reserved": True}}, "cpuReserved": True,
+                "memoryReserved": True, "runtimeVersion": True,
+            },
+        },
+        "application": {"status": True, "vCores": True},
+    },
+    "rtf.fabrics": {
+        "id": True, "region": True, "nodes": {"role": True, "capacity": {"cpuMillis": True, "memoryMi": True}}
+    },
+    "apma.analytics": {"api_id": True},
+    "amq.regions": {"regionId": True, "regionName": True},
+    "amq.destinations": {"type": True, "queueId": True, "exchangeId": True, "fifo": True},
+    "amq.stats": {
+        name: {"value": True}
+        for name in (
+            "inflightMessages", "messagesSent", "messagesReceived", "messagesAcked", "messagesPublished",
+            "messagesDelivered",
+        )
+    },
+    "osv2.stats": {"objectStoreRequestCount": True},
+}  # fmt: skip
+
+
+def kept(value: Any, fields: Fields) -> Any:
+    """Only the members that are named, in lists and below."""
+    if isinstance(value, list):
+        return [kept(entry, fields) for entry in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    entries = cast("dict[str, Any]", value)
+    return {
+        name: entries[name] if inner is True else kept(entries[name], inner)
+        for name, inner in fields.items()
+        if name in entries
+    }
+
+
+def slim_group(group: dict[str, Any], depth: int = 0) -> dict[str, Any]:
+    """A hierarchy with nothing but names, ids and entitlements."""
+    granted = group.get("entitlements")
+    below = cast("list[Any]", group.get("subOrganizations") or []) if depth < 100 else []
+    return {
+        "id": group.get("id"),
+        "name": group.get("name"),
+        "entitlements": kept(granted if isinstance(granted, dict) else {}, dict.fromkeys(_ENTITLED, True)),
+        "subOrganizations": [
+            slim_group(cast("dict[str, Any]", entry), depth + 1) for entry in below if isinstance(entry, dict)
+        ],
+    }
+
+
+TTLS: Final = {
+    "hierarchy": 600.0, "environments": 600.0, "members": 600.0, "usage": 120.0, "ch.applications": 30.0,
+    "ex.assets": 900.0, "ex.dependencies": 900.0, "apm.apis": 120.0, "apm.policies": 120.0, "ap.policies": 120.0,
+    "apc.clients": 300.0, "dc.projects": 300.0, "rtf.fabrics": 120.0, "amq.regions": 86_400.0,
+    "amq.destinations": 300.0, "osv2.stats": 600.0,
+}  # fmt: skip
+"""For how many seconds a fact stays good; a minute where nothing is said."""

@@ -1,0 +1,150 @@
+"""Logins at the platform: a user or a connected app, from the settings or from the headers of one request.
+
+A token is kept in memory until shortly before it ends, and fetched by one request however many wait for it. Passwords,
+secrets and tokens are in no text this module makes.
+"""
+
+import asyncio
+import base64
+import binascii
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.metrics.collectors.contract import Upstream
+from pentad.rooms.metrics.model import Failed, Problem
+
+USER_TOKEN_SECONDS: Final = 3300.0
+"""How long a user's token is used; the platform does not say how long it lives."""
+
+SPARE_SECONDS: Final = 30.0
+MOST_LOGINS: Final = 1_000
+NEEDED: Final = "Anypoint username and password OR connected app clientId and clientSecret must be provided."
+HINT: Final = (
+    "Set PENTAD_ANYPOINT_CLIENT_ID and PENTAD_ANYPOINT_CLIENT_SECRET (or _USERNAME and _PASSWORD), or send the headers"
+    " X-ANYPNT-CLIENT-ID and X-ANYPNT-CLIENT-SECRET (or X-ANYPNT-USERNAME and X-ANYPNT-PASSWORD)."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """A client id wins over a user. `org` is the group to begin at where the question names none."""
+
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    username: str = ""
+    password: str = field(default="", repr=False)
+    org: str = ""
+
+    @property
+    def complete(self) -> bool:
+        return bool((self.client_id and self.client_secret) or (self.username and self.password))
+
+    @property
+    def key(self) -> str:
+        """Tells two logins apart without telling what they are."""
+        parts = (self.client_id, self.client_secret, self.username, self.password)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def from_settings(settings: Mapping[str, Any]) -> Credentials:
+    names = ("client_id", "client_secret", "username", "password", "org")
+    return Credentials(**{name: str(settings.get(f"anypoint_{name}") or "").strip() for name in names})
+
+
+def from_headers(headers: Mapping[str, str]) -> Credentials:
+    """Those of one request; a password is base64 unless `X-PLAINTEXT-PASSWORD: true` comes with it."""
+    lower = {name.casefold().replace("_", "-"): value for name, value in headers.items()}
+
+    def header(name: str) -> str:
+        return lower.get(f"x-anypnt-{name}", "").strip()
+
+    password = header("password")
+    if password and lower.get("x-plaintext-password", "").strip().casefold() != "true":
+        try:
+            password = base64.b64decode(password, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            raise InvalidInput(
+                "The header X-ANYPNT-PASSWORD is not base64.", hint="Send X-PLAINTEXT-PASSWORD: true with a plain one."
+            ) from None
+    return Credentials(header("client-id"), header("client-secret"), header("username"), password, header("org-id"))
+
+
+class Login:
+    """One pair of credentials and its token."""
+
+    def __init__(self, credentials: Credentials, base: str) -> None:
+        self._credentials = credentials
+        self._base = base
+        self._token = ""
+        self._until = 0.0
+        self._turn = asyncio.Lock()
+
+    @property
+    def key(self) -> str:
+        return self._credentials.key
+
+    async def headers(self, upstream: Upstream) -> Mapping[str, str]:
+        async with self._turn:
+            now = upstream.clock.monotonic()
+            if not self._token or now >= self._until:
+                self._token, seconds = await self._fetched(upstream)
+                self._until = now + max(seconds - SPARE_SECONDS, seconds / 2)
+            return {"authorization": f"Bearer {self._token}"}
+
+    def refused(self, headers: Mapping[str, str]) -> None:
+        if headers.get("authorization") == f"Bearer {self._token}":
+            self._token = ""
+
+    async def _fetched(self, upstream: Upstream) -> tuple[str, float]:
+        mine = self._credentials
+        if mine.client_id:
+            path = "/accounts/api/v2/oauth2/token"
+            form = {
+                "grant_type": "client_credentials",
+                "client_id": mine.client_id,
+                "client_secret": mine.client_secret,
+            }
+            answer = await upstream.post(f"{self._base}{path}", form=form, scope="login")
+        else:
+            path = "/accounts/login"
+            said = {"username": mine.username, "password": mine.password}
+            answer = await upstream.post(f"{self._base}{path}", json=said, scope="login")
+        token = cast("dict[str, Any]", answer).get("access_token") if isinstance(answer, dict) else None
+        if not isinstance(token, str) or not token:
+            message = "The login was answered without a token."
+            raise Failed(Problem(scope="login", call=f"POST {path}", kind="parse", message=message))
+        seconds = cast("dict[str, Any]", answer).get("expires_in")
+        return token, float(seconds) if isinstance(seconds, (int, float)) and seconds > 0 else USER_TOKEN_SECONDS
+
+
+class Logins:
+    """Every login in use, the least recent given up first."""
+
+    def __init__(self, base: str, own: Credentials) -> None:
+        self.own = own
+        self._base = base
+        self._logins: OrderedDict[str, Login] = OrderedDict()
+
+    def credentials(self, given: Mapping[str, str] | None) -> Credentials:
+        """Those of the request if it has any, else the operator's; refused where both are missing."""
+        asked = from_headers(given) if given else Credentials()
+        chosen = asked if asked.complete else self.own
+        if not chosen.complete:
+            raise InvalidInput(NEEDED, hint=HINT)
+        if asked.org and chosen is self.own:
+            return Credentials(chosen.client_id, chosen.client_secret, chosen.username, chosen.password, asked.org)
+        return chosen
+
+    def login(self, given: Mapping[str, str] | None) -> Login:
+        chosen = self.credentials(given)
+        login = self._logins.get(chosen.key)
+        if login is None:
+            login = self._logins[chosen.key] = Login(chosen, self._base)
+        self._logins.move_to_end(chosen.key)
+        while len(self._logins) > MOST_LOGINS:
+            self._logins.popitem(last=False)
+        return login

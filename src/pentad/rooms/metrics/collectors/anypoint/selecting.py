@@ -1,0 +1,43 @@
+"""Filters that really filter: a word that names nothing here is refused with what there is, never passed over."""
+
+from collections.abc import Iterable, Sequence
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.metrics.collectors.anypoint.parts import Part
+from pentad.rooms.metrics.collectors.anypoint.tree import Environment
+from pentad.rooms.metrics.model import Wanted
+
+
+def refuse_what_cannot_be_filtered(part: Part, wanted: Wanted) -> None:
+    """A filter by something a collector does not have would give an answer to another question."""
+    for words, has, what in (
+        (wanted.environments, part.has_environments, "environment"),
+        (wanted.regions, part.has_regions, "region"),
+    ):
+        if words and not has:
+            raise InvalidInput(
+                f"The figures of {part.id!r} are not by {what}, so they cannot be filtered by it.",
+                hint=f"Leave the {what} out.",
+            )
+
+
+def selected(found: Iterable[Environment], words: Sequence[str]) -> list[Environment]:
+    """Those that are called by one of the words; all of them when there are no words."""
+    return [one for one in found if not words or any(one.is_called(word) for word in words)]
+
+
+def refuse_unknown_environments(found: Sequence[Environment], words: Sequence[str]) -> None:
+    """Every word has to name an environment of some group."""
+    for word in words:
+        if not any(one.is_called(word) for one in found) and word.casefold() not in ("production", "sandbox"):
+            names = ", ".join(dict.fromkeys(one.name for one in found)) or "none"
+            raise InvalidInput(f"There is no environment {word[:80]!r}.", hint=f"Environments here: {names}.")
+
+
+def refuse_unknown_regions(found: Iterable[str], words: Sequence[str]) -> None:
+    """Every word has to name a region that was seen, as far as any was."""
+    seen = {region.casefold(): region for region in found}
+    for word in words:
+        if seen and word.casefold() not in seen:
+            names = ", ".join(sorted(seen.values()))
+            raise InvalidInput(f"There is no region {word[:80]!r}.", hint=f"Regions here: {names}.")

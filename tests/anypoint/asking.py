@@ -1,0 +1,61 @@
+"""A fake platform and an engine that asks it, over real HTTP; what tests and benchmarks of the collectors share."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from pentad.kernel.clock import SystemClock
+from pentad.net.fetch import HttpFetcher
+from pentad.rooms.metrics.collectors.anypoint.collector import collectors
+from pentad.rooms.metrics.collectors.contract import Source
+from pentad.rooms.metrics.engine.answering import Answer, Engine
+from pentad.rooms.metrics.engine.catalogue import Catalogue
+from pentad.rooms.metrics.engine.wanted import asked
+from tests.anypoint.logins import APPS, USERS
+from tests.anypoint.server import Platform, serving
+
+APP: Final = dict(zip(("anypoint_client_id", "anypoint_client_secret"), next(iter(APPS.items())), strict=True))
+USER: Final = dict(zip(("anypoint_username", "anypoint_password"), next(iter(USERS.items())), strict=True))
+
+
+class Asking:
+    """One engine in front of one platform."""
+
+    def __init__(self, engine: Engine, platform: Platform) -> None:
+        self.engine = engine
+        self.platform = platform
+
+    async def ask(self, collector: str, keys: str | None = None, **more: Any) -> Answer:
+        info = self.engine.catalogue.find(collector).info()
+        return await self.engine.answer(collector, asked(info, self.engine.clock, keys=keys, **more))
+
+
+@asynccontextmanager
+async def asking(
+    platform: Platform, settings: dict[str, Any] | None = None, *, limit: int = 64, url: str | None = None
+) -> AsyncGenerator[Asking]:
+    """The platform started, and an engine with these settings; by default a connected app and the top group."""
+    async with serving(platform) if url is None else _elsewhere(platform, url):
+        given = {
+            "anypoint_url": platform.url,
+            "anypoint_org": platform.world.root,
+            **(APP if settings is None else settings),
+        }
+        fetcher = HttpFetcher()
+        try:
+            yield Asking(engine_for(given, fetcher, limit), platform)
+        finally:
+            await fetcher.close()
+
+
+def engine_for(settings: dict[str, Any], fetcher: HttpFetcher, limit: int = 64) -> Engine:
+    """An engine with the collectors of the platform and no others."""
+    none: Any = None
+    source = Source(none, settings)
+    return Engine(Catalogue(collectors(source)), fetcher, SystemClock(), limit=limit, trusted=source.trusted)
+
+
+@asynccontextmanager
+async def _elsewhere(platform: Platform, url: str) -> AsyncGenerator[Platform]:
+    platform.url = url
+    yield platform

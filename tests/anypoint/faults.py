@@ -1,0 +1,44 @@
+"""What goes wrong, where, and how often: a plan that is set at the start or while the server runs."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Kind = Literal["status", "slow", "reset", "invalid-json", "html", "truncated", "duplicates", "total-changes", "expired"]
+
+
+@dataclass
+class Fault:
+    """One thing that goes wrong on one route (`*` is every route)."""
+
+    route: str
+    kind: Kind = "status"
+    status: int = 500
+    times: int | None = None
+    """How often; None is always."""
+    where: str = ""
+    """Only for requests whose path, query or scope headers hold this text."""
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    seconds: float = 0.0
+    """How long a slow answer takes, or after how many seconds from now the reset header says to come again."""
+
+    def fits(self, route: str, text: str) -> bool:
+        return self.route in (route, "*") and self.where in text and (self.times is None or self.times > 0)
+
+
+class Faults:
+    """The plan in force."""
+
+    def __init__(self, plan: list[Fault] | None = None) -> None:
+        self.plan = plan or []
+
+    def take(self, route: str, text: str) -> Fault | None:
+        """The first fault that fits this request; it counts as having happened."""
+        for fault in self.plan:
+            if fault.fits(route, text):
+                if fault.times is not None:
+                    fault.times -= 1
+                return fault
+        return None
+
+    def set(self, entries: list[dict[str, Any]]) -> None:
+        self.plan = [Fault(**entry) for entry in entries]

@@ -1,0 +1,36 @@
+"""Every call the server was sent: in which order, how many of each route, and how many at once."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Journal:
+    order: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """Route and path with its query, in order of arrival."""
+    busy: int = 0
+    peak: int = 0
+
+    def begin(self, route: str, path: str) -> None:
+        self.order.append((route, path))
+        self.busy += 1
+        self.peak = max(self.peak, self.busy)
+
+    def end(self) -> None:
+        self.busy -= 1
+
+    @property
+    def total(self) -> int:
+        return len(self.order)
+
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter(route for route, _ in self.order)
+
+    def clear(self) -> None:
+        self.order.clear()
+        self.peak = self.busy
+
+    def as_json(self) -> dict[str, Any]:
+        return {"total": self.total, "peak": self.peak, "counts": self.counts, "order": self.order}
