@@ -66,5 +66,5 @@ def noted_call(app: ASGIApp, room: str, pattern: str, record: Record) -> ASGIApp
 
 def _marks(scope: Scope) -> tuple[str, str]:
     """The request's id and trace, as far as the caller gave them."""
-    headers = dict[bytes, bytes](scope["headers"])
+    headers: dict[bytes, bytes] = dict(scope["headers"])
     return headers.get(b"x-request-id", b"").decode("latin-1"), headers.get(b"traceparent", b"").decode("latin-1")

@@ -9,7 +9,7 @@ import binascii
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
@@ -39,6 +39,7 @@ class Envelope(msgspec.Struct):
 
 _envelope: Final = msgspec.json.Decoder(Envelope).decode
 _text: Final = msgspec.json.Decoder(str).decode
+_anything: Final = msgspec.json.Decoder(Any).decode
 
 
 class Call(msgspec.Struct):
@@ -59,8 +60,26 @@ def bounded(body: bytes, limits: Limits) -> None:
     except UnicodeDecodeError:
         raise Fault("parse", "The body is not UTF-8.") from None
     names = [text for text, colon in _STRINGS.findall(body) if colon]
-    if len(set(names)) != len(names) or b"\\" in body:
+    if b"\\" in body or (len(set(names)) != len(names) and _members(body) != len(names)):
         _refuse_repeated(body)
+
+
+def _members(body: bytes) -> int:
+    """How many members are left when it is read: fewer than it names, if one stands twice in an object."""
+    try:
+        stack: list[Any] = [_anything(body)]
+    except msgspec.DecodeError:
+        return -1
+    count = 0
+    while stack:
+        value = stack.pop()
+        kind = cast("Any", type(value))
+        if kind is dict:
+            count += len(value)
+            stack.extend(value.values())
+        elif kind is list:
+            stack.extend(value)
+    return count
 
 
 def _refuse_repeated(body: bytes) -> None:
