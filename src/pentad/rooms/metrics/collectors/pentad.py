@@ -9,8 +9,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import psutil
-
 from pentad import __version__
 from pentad.access.call_totals import BOUNDS_US, CallTotal, read_totals
 from pentad.kernel.ports import Rows
@@ -198,6 +196,8 @@ def _figures(health: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _process() -> dict[str, Any]:
+    import psutil
+
     process = psutil.Process()
     with process.oneshot():
         times = process.cpu_times()
