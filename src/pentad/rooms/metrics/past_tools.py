@@ -30,17 +30,21 @@ async def get_metric_history(arguments: HistoryAsked, call: Call[Metrics]) -> To
     """What was recorded of metrics between two moments: points, for counters rates, and when a limit is reached."""
     metrics, now = call.service, call.service.now()
     begin, end = moment(arguments.begin, now), moment(arguments.end, now)
+    collector, keys = arguments.one_collector(), listed(arguments.metric_key)
+    step = None if arguments.step is None else span(arguments.step)
     found = await metrics.past.lines(
-        arguments.one_collector(),
-        listed(arguments.metric_key),
+        collector,
+        keys,
         begin,
         end,
         scope=arguments.bg,
         labels={"environmentName": arguments.environment} if arguments.environment else None,
-        step=None if arguments.step is None else span(arguments.step),
+        step=step,
         most=arguments.max_points,
         foresee=arguments.forecast,
     )
+    if not found.lines:
+        found = await metrics.remembered(collector, keys, begin, end, step=step, most=arguments.max_points)
     shown: dict[str, Any] = {"from": iso(begin), "to": iso(end), "series": [line_shown(line) for line in found.lines]}
     if found.left_out:
         shown["notes"] = [f"{found.left_out} more lines were left out; name an environment or a narrower key."]

@@ -16,14 +16,16 @@ from pentad.rooms.metrics.collectors.finding import find_collectors
 from pentad.rooms.metrics.collectors.settings import number, table
 from pentad.rooms.metrics.engine.answering import LIMIT, Answer, DryRun, Engine
 from pentad.rooms.metrics.engine.catalogue import Catalogue
+from pentad.rooms.metrics.engine.keys import resolved
 from pentad.rooms.metrics.engine.planning import Progress
+from pentad.rooms.metrics.engine.remembering import remembered
 from pentad.rooms.metrics.engine.wanted import asked
 from pentad.rooms.metrics.history.polling import Job, Poller
 from pentad.rooms.metrics.history.retention import Retention, tidy
 from pentad.rooms.metrics.loaders.formats import Told, told
 from pentad.rooms.metrics.loaders.sending import Destinations
 from pentad.rooms.metrics.model import Info, Metric, Wanted
-from pentad.rooms.metrics.past import Past
+from pentad.rooms.metrics.past import MOST_SERIES, Found, Line, Past
 
 SECONDS: Final = 25.0
 """For how long an answer is gathered unless the caller says otherwise: a little less than a tool may take."""
@@ -114,6 +116,18 @@ class Metrics:
         wanted = asked(self.info(collector), self.platform.clock, bg=bg, seconds=POLL_SECONDS)
         answer = await self.collect(collector, wanted)
         return await self.past.record(answer.info, answer.snapshot)
+
+    async def remembered(
+        self, collector: str, keys: Sequence[str], begin: float, end: float, *, step: int | None, most: int
+    ) -> Found:
+        """What the source itself kept of the past, for when nothing was recorded here."""
+        info = self.info(collector)
+        kept = await remembered(self.engine, info.id, resolved(info, keys), begin, end, step=step, most=most)
+        lines = [
+            Line(series=series, metric=None, points=points, rates=[], rise=None, words=[], forecast=None)
+            for series, points in kept[:MOST_SERIES]
+        ]
+        return Found(lines=lines, left_out=len(kept) - len(lines))
 
     async def export(self, collector: str, wanted: Wanted, form: str) -> Told:
         """An answer in another system's words."""

@@ -2,12 +2,13 @@
 
 import pytest
 
-from pentad.kernel.errors import InvalidInput, Misconfigured
-from pentad.rooms.metrics.collectors import http_json, postgres, prometheus
+from pentad.kernel.errors import InvalidInput, Misconfigured, Unavailable
+from pentad.rooms.metrics.collectors import host, http_json, postgres, prometheus
 from pentad.rooms.metrics.collectors.contract import Source
 from pentad.rooms.metrics.collectors.http_json import Missing, at
 from pentad.rooms.metrics.collectors.settings import number, table, text
 from pentad.rooms.metrics.engine.fetching import Question
+from pentad.rooms.metrics.engine.remembering import remembered
 from pentad.rooms.metrics.model import Failed
 from tests.rooms.metrics.collectors.opening import opened
 from tests.rooms.metrics.sources import Told, http_source
@@ -58,6 +59,22 @@ async def test_named_queries_are_numbers_or_lists_by_label(tmp_path):
             assert points == {"job=a": [(100.0, 1.0), (160.0, None)]}
             with pytest.raises(Failed):
                 await collector.past("no", 0, 1, 1, Question(room.engine.wires))
+
+
+@pytest.mark.anyio
+async def test_the_past_a_source_kept_itself_is_its_history(tmp_path):
+    async with http_source(prometheus_like) as source:
+        settings = {"prometheus_url": source.url, "prometheus_queries": {"web.load": "sum by (job)"}}
+        async with opened(tmp_path, prometheus.collectors, host.collectors, settings=settings) as room:
+            ((series, points),) = await remembered(
+                room.engine, "prometheus", ["web.load"], 0.0, 7_200.0, step=None, most=100
+            )
+            assert (series.key, series.labels) == ("web.load", (("id", "job=a"),))
+            assert [(point.at, point.last) for point in points] == [(100.0, 1.0)]
+            assert "step=72" in source.asked[-1].query
+            assert await remembered(room.engine, "host", ["cpu.percent"], 0.0, 1.0, step=None, most=10) == []
+            with pytest.raises(Unavailable, match="No such query"):
+                await remembered(room.engine, "prometheus", ["no"], 0.0, 1.0, step=None, most=10)
 
 
 @pytest.mark.anyio

@@ -6,7 +6,7 @@ returns the collectors it makes of the settings: often one, for a platform with 
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from pentad.kernel.clock import Clock
@@ -127,6 +127,17 @@ class Collector(Protocol):
 
     def reduce(self, wanted: Wanted, facts: Facts) -> Snapshot:
         """The answer from the facts, and from nothing else."""
+        ...
+
+
+@runtime_checkable
+class Remembering(Collector, Protocol):
+    """A collector whose source keeps the past of its figures itself."""
+
+    async def past(
+        self, key: str, begin: float, end: float, step: float, upstream: Upstream
+    ) -> Mapping[str, Sequence[tuple[float, float | None]]]:
+        """Points by the text of their labels, one every `step` seconds."""
         ...
 
 

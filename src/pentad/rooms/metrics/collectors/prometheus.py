@@ -81,7 +81,9 @@ class Prometheus:
         )
         return [[_named(one), _number(one["value"][1])] for one in _result(body, name)]
 
-    async def past(self, key: str, begin: float, end: float, step: float, upstream: Upstream) -> dict[str, list[Any]]:
+    async def past(
+        self, key: str, begin: float, end: float, step: float, upstream: Upstream
+    ) -> dict[str, list[tuple[float, float | None]]]:
         """Points of the past by label text, as Prometheus itself kept them."""
         if key not in self._queries:
             raise Failed(Problem(scope="", call=f"query_range {key}", kind="unsupported", message="No such query."))

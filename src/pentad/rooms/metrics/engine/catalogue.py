@@ -16,12 +16,21 @@ class Catalogue:
     """The collectors of this room."""
 
     def __init__(self, collectors: Iterable[Collector]) -> None:
+        self.collectors: Mapping[str, Collector] = {}
+        self._names: dict[str, str] = {}
+        self._take(collectors)
+
+    def put(self, collector: Collector) -> None:
+        """Have a collector stand in for the one of its id, or join the others."""
+        self._take([*(one for one in self.collectors.values() if one.id != collector.id), collector])
+
+    def _take(self, collectors: Iterable[Collector]) -> None:
         given = {collector.id: collector for collector in collectors}
         order = {name: place for place, name in enumerate(FIRST)}
-        self.collectors: Mapping[str, Collector] = {
+        self.collectors = {
             name: given[name] for name in sorted(given, key=lambda name: (order.get(name, len(FIRST)), name))
         }
-        self._names: dict[str, str] = {}
+        self._names = {}
         for collector in self.collectors.values():
             for alias in (*collector.aliases, collector.title, collector.id):
                 self._names[_folded(alias)] = collector.id
