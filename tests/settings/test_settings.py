@@ -109,6 +109,24 @@ def test_a_rooms_table_and_its_variables_reach_the_room(home: Path) -> None:
     assert str(found.origin("rooms.metrics.name")) == "environment PENTAD_METRICS_NAME"
 
 
+def test_variables_named_after_a_platform_reach_the_metrics_room(home: Path) -> None:
+    found = load(
+        home,
+        toml='[rooms.metrics]\nanypoint_url = "https://file.test"\nanypoint_org = "o"\n',
+        PENTAD_ANYPOINT_URL="https://platform.test",
+        PENTAD_ANYPOINT_CLIENT_SECRET=SECRET,
+    )
+    assert found.room("metrics") == {
+        "anypoint_url": "https://platform.test",
+        "anypoint_org": "o",
+        "anypoint_client_secret": SECRET,
+    }
+    assert "anypoint_url" not in found.room("directory")
+    assert found.warnings == ()
+    assert str(found.origin("rooms.metrics.anypoint_url")) == "environment PENTAD_ANYPOINT_URL"
+    assert SECRET not in repr(found) + repr(shown_settings(found))
+
+
 def test_rooms_may_be_a_plain_list(home: Path) -> None:
     assert load(home, toml="rooms = ['directory']").rooms == ("directory",)
     assert load(home, PENTAD_ROOMS="directory, agents").rooms == ("directory", "agents")

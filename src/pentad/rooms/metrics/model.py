@@ -177,12 +177,6 @@ class Facts(Mapping[Fact, Any]):
         """The facts whose value is an older one, and why."""
         return dict(self._stale)
 
-    def named(self, name: str) -> Iterator[tuple[Fact, Any]]:
-        """All facts of a name that have a value."""
-        for fact, value in self._values.items():
-            if fact.name == name and not isinstance(value, Problem):
-                yield fact, value
-
     def at(self, fact: Fact) -> float:
         """When the fact was fetched."""
         return self._times.get(fact, self.now)

@@ -232,6 +232,21 @@ async def test_other_credentials_share_no_facts():
 
 
 @pytest.mark.anyio
+async def test_what_was_fetched_with_a_callers_credentials_is_kept_no_longer_than_it_is_good():
+    toy, clock = Toy(1, ttl=10.0), TurnedClock()
+    engine = engine_of(toy, clock=clock)
+    await engine.answer("toy", question(toy, clock, credentials={"user": "ada"}))
+    await engine.answer("toy", question(toy, clock))
+    assert len(engine.shelf) == 4
+    clock.turn(11)
+    engine.shelf.sweep()
+    assert len(engine.shelf) == 2
+    clock.turn(90_000)
+    engine.shelf.sweep()
+    assert len(engine.shelf) == 0
+
+
+@pytest.mark.anyio
 async def test_progress_ends_with_everything_done():
     told = []
 

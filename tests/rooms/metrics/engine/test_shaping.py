@@ -31,6 +31,12 @@ def test_fields_leave_everything_else_out():
     assert shaped(groups(1), INFO, Shape(fields=("b.c",))).content == [{"businessGroup": "g0", "b": {"c": 2}}]
 
 
+def test_a_field_that_is_not_there_is_refused_with_the_nearest():
+    with pytest.raises(InvalidInput) as refused:
+        shaped([{"apples": 1, "pears": 2}], INFO, Shape(fields=("apples", "peers")))
+    assert "pears" in refused.value.sentence()
+
+
 def test_a_limit_says_how_to_go_on():
     found = shaped(groups(5), INFO, Shape(limit=2, offset=2))
     assert [group["businessGroup"] for group in found.content] == ["g2", "g3"]

@@ -20,6 +20,7 @@ Key = tuple[str, str, Fact]
 """The family of collectors, whose credentials, and the fact."""
 
 MOST_FACTS: Final = 50_000
+SWEEP_EVERY: Final = 500
 FORBIDDEN_SECONDS: Final = 300.0
 STALE_SECONDS: Final = 86_400.0
 
@@ -40,6 +41,7 @@ class Shelf:
         self._clock = clock
         self._most = most
         self._known: OrderedDict[Key, Known] = OrderedDict()
+        self._landings = 0
 
     def __len__(self) -> int:
         return len(self._known)
@@ -55,6 +57,9 @@ class Shelf:
     def landed(self, key: Key, value: Any, ttl: float) -> Known:
         """What became of a fetch: the new value, or an older one where there is only a problem that may pass."""
         clock = self._clock
+        self._landings += 1
+        if self._landings % SWEEP_EVERY == 0:
+            self.sweep()
         if isinstance(value, Problem):
             older = self._known.get(key)
             if value.kind == "permission":
@@ -70,11 +75,17 @@ class Shelf:
             self._known.popitem(last=False)
         return known
 
-    def forget(self, family: str | None = None) -> None:
-        """Have everything fetched anew, or all of one family."""
-        self._known = OrderedDict(
-            (key, known) for key, known in self._known.items() if family is not None and key[0] != family
-        )
+    def sweep(self) -> None:
+        """Drop what nobody will be given any more. What was fetched with a caller's own credentials is kept no longer
+        than it is good."""
+        now, oldest = self._clock.monotonic(), self._clock.now() - STALE_SECONDS
+        over = [
+            key
+            for key, known in self._known.items()
+            if known.good_until <= now and (key[1] or known.at < oldest or isinstance(known.value, Problem))
+        ]
+        for key in over:
+            del self._known[key]
 
 
 class _Flight:

@@ -16,14 +16,13 @@ MOST_HOSTS: Final = 1_000
 class Gate:
     """The way to one host."""
 
-    __slots__ = ("_clock", "_held_until", "_places", "busy", "peak")
+    __slots__ = ("_clock", "_held_until", "_places", "busy")
 
     def __init__(self, limit: int, clock: Clock) -> None:
         self._places = asyncio.Semaphore(limit)
         self._clock = clock
         self._held_until = 0.0
         self.busy = 0
-        self.peak = 0
 
     @asynccontextmanager
     async def passing(self) -> AsyncGenerator[None]:
@@ -32,7 +31,6 @@ class Gate:
             while left := self.held_for():  # noqa: ASYNC110  the end of the hold is a moment, and may be put off
                 await asyncio.sleep(left)
             self.busy += 1
-            self.peak = max(self.peak, self.busy)
             try:
                 yield
             finally:
@@ -62,7 +60,3 @@ class Gates:
                 self._gates = {name: kept for name, kept in self._gates.items() if kept.busy}
             gate = self._gates[host] = Gate(self.limit, self._clock)
         return gate
-
-    def busy(self) -> int:
-        """Requests under way, over all hosts."""
-        return sum(gate.busy for gate in self._gates.values())

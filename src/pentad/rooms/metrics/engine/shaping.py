@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, cast
 import msgspec
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.names import nearest
 from pentad.rooms.metrics.engine.keys import Match, flat, select
 from pentad.rooms.metrics.model import Info
 
@@ -52,9 +53,10 @@ def shaped(tree: Any, info: Info, shape: Shape) -> Shaped:
         raise InvalidInput(f"max_tokens is {shape.max_tokens}.", hint=f"Allow {FEWEST_TOKENS} or more.")
     notes: list[str] = []
     matches: list[Match] = []
-    for wanted in (shape.keys, shape.fields):
-        if wanted:
-            tree, matches = select(tree, info, wanted)
+    if shape.keys:
+        tree, matches = select(tree, info, shape.keys)
+    if shape.fields:
+        tree, matches = _chosen(tree, info, shape.fields)
     groups = _groups(tree)
     is_summary = shape.details is False or (shape.details is None and groups > SUMMARY_BEYOND and not shape.keys)
     if is_summary:
@@ -91,6 +93,18 @@ def without(tree: Any, names: frozenset[str]) -> Any:
 def tokens(value: Any) -> int:
     """About how many tokens a value takes."""
     return -(-len(msgspec.json.encode(value).decode()) // CHARACTERS_PER_TOKEN)
+
+
+def _chosen(tree: Any, info: Info, fields: Sequence[str]) -> tuple[Any, list[Match]]:
+    """What the fields name; a field that names nothing is refused, lest it look like an answer without values."""
+    for field in fields:
+        if tree is not None and not select(tree, info, (field,))[1]:
+            known = dict.fromkeys(match.path.rsplit(".", 1)[-1] for match in flat(tree))
+            close = nearest(field.rsplit(".", 1)[-1], known, limit=5) or list(known)[:5]
+            raise InvalidInput(
+                f"There is no field {field[:100]!r} in the answer.", hint=f"Nearest: {', '.join(close)}."
+            )
+    return select(tree, info, fields)
 
 
 def _groups(tree: Any) -> int:
