@@ -148,9 +148,9 @@ class Platform:
 @asynccontextmanager
 async def serving(platform: Platform, port: int = 0) -> AsyncGenerator[Platform]:
     """The platform at `platform.url`, for a while."""
-    runner = web.ServerRunner(web.Server(platform.handle))
+    runner = web.ServerRunner(web.Server(platform.handle), shutdown_timeout=0.1)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", port, shutdown_timeout=0.1)
+    site = web.TCPSite(runner, "127.0.0.1", port)
     await site.start()
     address: Any = runner.addresses[0]
     platform.url = f"http://127.0.0.1:{address[1]}"

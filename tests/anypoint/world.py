@@ -1,7 +1,7 @@
 """An invented organisation: groups, environments and all that is in them, the same for the same seed.
 
 Every method gives what a route answers before paging. Planted secrets stand where the real platform has its own, so
-that a test can look for them anywhere. `appendix.Recorded` gives stored answers instead.
+that a test can look for them anywhere. `recorded.Recorded` gives stored answers instead.
 """
 
 import random

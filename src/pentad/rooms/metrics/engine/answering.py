@@ -83,7 +83,7 @@ class Engine:
 
     async def answer(self, collector: str, wanted: Wanted, progress: Progress | None = None) -> Answer:
         """Everything the question needs, reduced; what cannot be had is said, never made up."""
-        chosen = self.catalogue.ready(collector)
+        chosen = self.catalogue.ready(collector, brings_credentials=wanted.credentials is not None)
         info = chosen.info()
         began = self.clock.monotonic()
         question = Question(self.wires, credentials=wanted.credentials, deadline=wanted.deadline)
@@ -108,7 +108,7 @@ class Engine:
 
     async def dry_run(self, collector: str, wanted: Wanted) -> DryRun:
         """The plan, with no more fetched than the plan itself needs."""
-        chosen = self.catalogue.ready(collector)
+        chosen = self.catalogue.ready(collector, brings_credentials=wanted.credentials is not None)
         info = chosen.info()
         question = Question(self.wires, credentials=wanted.credentials, deadline=wanted.deadline)
         who = self._who(wanted.credentials)

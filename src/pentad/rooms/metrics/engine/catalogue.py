@@ -49,11 +49,11 @@ class Catalogue:
             hint=f"Collectors: {', '.join(self.collectors)}.",
         )
 
-    def ready(self, name: str) -> Collector:
-        """The same, as long as it has what it needs to answer."""
+    def ready(self, name: str, *, brings_credentials: bool = False) -> Collector:
+        """The same, as long as it has what it needs to answer; whoever brings credentials may have that."""
         collector = self.find(name)
         info = collector.info()
-        if not info.ready:
+        if not info.ready and not brings_credentials:
             raise InvalidInput(f"The collector {info.id!r} is not set up. {info.missing}".strip())
         return collector
 

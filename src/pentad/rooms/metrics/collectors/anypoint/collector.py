@@ -12,7 +12,7 @@ from pentad.rooms.metrics.collectors.anypoint.facts import FETCHERS, RAW, Wire, 
 from pentad.rooms.metrics.collectors.anypoint.keeping import TTLS
 from pentad.rooms.metrics.collectors.anypoint.known import Known
 from pentad.rooms.metrics.collectors.anypoint.legacy import legacy
-from pentad.rooms.metrics.collectors.anypoint.login import Logins, from_settings
+from pentad.rooms.metrics.collectors.anypoint.login import HINT, NEEDED, Logins, from_settings
 from pentad.rooms.metrics.collectors.anypoint.parts import PARTS, Part
 from pentad.rooms.metrics.collectors.anypoint.raw import raw
 from pentad.rooms.metrics.collectors.anypoint.selecting import (
@@ -76,6 +76,7 @@ class Anypoint:
             id=part.id, title=part.title, description=part.description, catalogue=self._catalogue, root=part.root,
             settings=SETTINGS, secrets=SECRETS, family=FAMILY, ttl=60.0, ttls=TTLS,
             structure=("hierarchy", "environments"), needs_bg=not self._logins.own.org,
+            ready=self._logins.own.complete, missing=f"{NEEDED} {HINT}",
         )  # fmt: skip
 
     def plan(self, wanted: Wanted, known: Facts) -> Plan:

@@ -51,9 +51,8 @@ def legacy(part: Part, known: Known) -> dict[str, Any]:
 
 def _seen(known: Known, names: frozenset[str]) -> Known:
     """The group as a collector of the original saw it: nothing at all as soon as one of its calls failed."""
-    failed = known.environments_cell.value is None or any(
-        fact.scope[0] == known.group.id and fact.name in names for fact in known.facts.problems()
-    )
+    needed = names | {"environments"}
+    failed = any(fact.scope[0] == known.group.id and fact.name in needed for fact in known.facts.problems())
     if failed or any(name in known.skipped for name in names):
         return replace(known, only=frozenset[str](), environments=(), environments_cell=Cell(()), skipped={})
     return replace(known, only=names, skipped={}, filtered=False)

@@ -6,7 +6,6 @@ secrets and tokens are in no text this module makes.
 
 import asyncio
 import base64
-import binascii
 import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -66,7 +65,7 @@ def from_headers(headers: Mapping[str, str]) -> Credentials:
     if password and lower.get("x-plaintext-password", "").strip().casefold() != "true":
         try:
             password = base64.b64decode(password, validate=True).decode()
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:
             raise InvalidInput(
                 "The header X-ANYPNT-PASSWORD is not base64.", hint="Send X-PLAINTEXT-PASSWORD: true with a plain one."
             ) from None

@@ -1,0 +1,139 @@
+"""Whose figures: groups by id, name and path, environments and regions, logins from settings and from headers."""
+
+import base64
+
+import pytest
+
+from pentad.kernel.errors import InvalidInput, Misconfigured
+from pentad.rooms.metrics.collectors.anypoint.hosts import places
+from pentad.rooms.metrics.collectors.anypoint.redaction import redacted
+from tests.anypoint.asking import asking
+from tests.anypoint.logins import APPS, USERS
+from tests.anypoint.server import Platform
+from tests.anypoint.world import Size, World
+
+pytestmark = pytest.mark.anyio
+
+
+async def names(world: World, **more: object) -> list[str]:
+    settings = more.pop("settings", {})
+    assert isinstance(settings, dict)
+    app = dict(zip(("anypoint_client_id", "anypoint_client_secret"), next(iter(APPS.items())), strict=True))
+    async with asking(Platform(world), {**app, **settings}) as one:
+        answer = await one.ask("ch", "networking", **more)
+        return [entry["businessGroup"] for entry in answer.snapshot.tree]
+
+
+async def test_a_group_is_found_by_id_name_and_path() -> None:
+    world = World(Size(groups=10))
+    for bg in (world.orgs[1], "Brass, Tin & Co", "lumen orchards/brass, tin & co"):
+        assert await names(world, bg=bg) == ["Brass, Tin & Co", "Group 8", "Group 9"]
+    assert await names(world, bg="Brass, Tin & Co", recursive=False) == ["Brass, Tin & Co"]
+    assert await names(world, bg="果樹園") == ["果樹園"]
+    with pytest.raises(InvalidInput, match="no business group"):
+        await names(world, bg="Brass")
+
+
+async def test_an_ignored_group_is_left_out_and_those_below_it_are_not() -> None:
+    world = World(Size(groups=10))
+    ignored = {"anypoint_ignore_organizations": f" {world.orgs[1]} , "}
+    found = await names(world, settings=ignored)
+    assert len(found) == 9
+    assert "Brass, Tin & Co" not in found
+    assert "Group 8" in found
+
+
+@pytest.mark.parametrize("word", ["Trial 2", "trial 2", "id"])
+async def test_an_environment_is_chosen_and_the_totals_are_its_own(word: str) -> None:
+    world = World()
+    platform = Platform(world)
+    chosen = world.environments(world.root)[3]["id"] if word == "id" else word
+    async with asking(platform) as one:
+        answer = await one.ask("osv2", environments=chosen)
+        stats = answer.snapshot.tree[0]["osV2Metrics"]["stats"]
+        assert [entry["environmentName"] for entry in stats["sandbox"]["details"]] == ["Trial 2"]
+        assert (stats["sandbox"]["requestCount"], stats["production"]["requestCount"]) == (2500, 0)
+        assert platform.journal.counts["store-stats"] == 1
+
+
+async def test_environments_are_chosen_by_type() -> None:
+    async with asking(Platform(World())) as one:
+        answer = await one.ask("osv2", environments="production")
+        assert answer.snapshot.tree[0]["osV2Metrics"]["stats"]["sandbox"]["requestCount"] == 0
+        with pytest.raises(InvalidInput, match="no environment 'Lime'") as refused:
+            await one.ask("osv2", environments="Lime")
+        assert "Trial 1" in str(refused.value.hint)
+
+
+async def test_regions_are_chosen() -> None:
+    platform = Platform(World())
+    async with asking(platform) as one:
+        answer = await one.ask("amq", regions="eu-west-1,EU-WEST-2")
+        stats = answer.snapshot.tree[0]["mqMetrics"]["stats"]
+        assert [entry["id"] for entry in stats["byRegion"]["production"]] == ["eu-west-1", "eu-west-2"]
+        assert stats["summary"]["production"]["queues"]["commonQueues"] == 2
+        assert platform.journal.counts["destinations"] == 2 * 4
+        apps = await one.ask("ch", regions="eu-west-1")
+        parts = apps.snapshot.tree[0]["runtimeManagerMetrics"]["cloudhub"]["applications"]
+        assert parts["production"]["applicationsTotal"] == 1
+        with pytest.raises(InvalidInput, match="no region"):
+            await one.ask("amq", regions="mars-1")
+        with pytest.raises(InvalidInput, match="not by region"):
+            await one.ask("dc", regions="eu-west-1")
+
+
+async def test_the_headers_of_a_request_log_in_and_share_nothing_with_others() -> None:
+    platform = Platform(World())
+    (user, password), (app, secret) = next(iter(USERS.items())), next(iter(APPS.items()))
+    coded = base64.b64encode(password.encode()).decode()
+    logins = [
+        {"X-ANYPNT-CLIENT-ID": app, "X-ANYPNT-CLIENT-SECRET": secret},
+        {"x-anypnt-username": user, "x-anypnt-password": coded},
+        {"X-ANYPNT-USERNAME": user, "X-ANYPNT-PASSWORD": password, "X-PLAINTEXT-PASSWORD": "true"},
+    ]
+    async with asking(platform, {}) as one:
+        with pytest.raises(InvalidInput, match="must be provided"):
+            await one.ask("dc")
+        for headers in logins:
+            answer = await one.ask("dc", bg=platform.world.root, credentials=headers)
+            assert answer.calls >= 2
+            assert answer.snapshot.coverage.failed == 0
+        with pytest.raises(InvalidInput, match="not base64"):
+            await one.ask("dc", credentials={"X-ANYPNT-USERNAME": user, "X-ANYPNT-PASSWORD": "ü"})
+
+
+def test_the_vendors_planes_and_an_address_of_ones_own() -> None:
+    assert places({}).base == "https://anypoint.mulesoft.com"
+    eu = places({"anypoint_plane": "EU"})
+    assert eu.store == "https://object-store-stats.eu1.anypoint.mulesoft.com"
+    assert places({"anypoint_url": "https://gov.anypoint.mulesoft.com/"}).is_gov
+    own = places({"anypoint_url": "http://127.0.0.1:9/"})
+    assert (own.base, own.store, own.is_gov) == ("http://127.0.0.1:9", "http://127.0.0.1:9", False)
+    with pytest.raises(Misconfigured):
+        places({"anypoint_url": "anypoint"})
+
+
+async def test_what_the_government_plane_does_not_have_is_unsupported() -> None:
+    from pentad.rooms.metrics.collectors.anypoint.collector import collectors
+    from pentad.rooms.metrics.collectors.contract import Source
+    from pentad.rooms.metrics.model import Fact, Facts, Wanted
+
+    none: object = None
+    settings = {"anypoint_plane": "gov", "anypoint_client_id": "a", "anypoint_client_secret": "b", "anypoint_org": "o"}
+    (apma,) = [one for one in collectors(Source(none, settings)) if one.id == "apma"]  # type: ignore[arg-type]  no room here
+    environment = {"id": "e", "name": "Live", "isProduction": True, "type": "production"}
+    facts = Facts({Fact("hierarchy", ("o",)): {"id": "o", "name": "O"}, Fact("environments", ("o",)): [environment]})
+    assert not apma.plan(Wanted(), facts).facts
+    assert {sample.state for sample in apma.reduce(Wanted(), facts).samples if sample.value is None} == {"unsupported"}
+
+
+def test_what_is_sensitive_is_cut_out_and_the_shape_stays() -> None:
+    answer = {
+        "properties": {"a": "x"}, "clientId": "c", "name": "n", "configuration": {"k": [1, {"z": "y"}]},
+        "list": [{"apiKey": "s", "secure": True}], "tokenEnabled": True,
+    }  # fmt: skip
+    assert redacted(answer) == {
+        "properties": {"a": "[redacted]"}, "clientId": "[redacted]", "name": "n",
+        "configuration": {"k": ["[redacted]", {"z": "[redacted]"}]},
+        "list": [{"apiKey": "[redacted]", "secure": True}], "tokenEnabled": True,
+    }  # fmt: skip

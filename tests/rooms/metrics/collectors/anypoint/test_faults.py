@@ -1,0 +1,160 @@
+"""What happens when the platform refuses, breaks or stalls: the rest is answered, the gap is said, no secret is."""
+
+import logging
+from typing import Any
+
+import msgspec
+import pytest
+
+from pentad.rooms.metrics.engine.answering import Answer
+from tests.anypoint.asking import APP, USER, Asking, asking
+from tests.anypoint.faults import Fault
+from tests.anypoint.logins import APPS, USERS
+from tests.anypoint.server import Behaviour, Platform
+from tests.anypoint.world import CANARY, World
+
+pytestmark = pytest.mark.anyio
+SECRETS = (CANARY, "CANARY", *APPS.values(), *USERS.values())
+
+
+def applications(answer: Answer) -> dict[str, Any]:
+    return answer.snapshot.tree[0]["runtimeManagerMetrics"]["cloudhub"]["applications"]
+
+
+async def test_one_forbidden_environment_of_four_leaves_three_good_ones() -> None:
+    world = World()
+    lost = world.environments(world.root)[2]
+    platform = Platform(world, faults=[Fault("applications", status=403, where=lost["id"])])
+    async with asking(platform) as one:
+        answer = await one.ask("ch")
+        details = applications(answer)["sandbox"]["details"]
+        assert [entry["applicationsTotal"] for entry in details] == [None, 2, 2]
+        assert [entry.get("state") for entry in details] == ["no-permission", None, None]
+        assert applications(answer)["sandbox"]["applicationsTotal"] == 4
+        assert answer.snapshot.tree[0]["states"]["applications.sandbox.applicationsTotal"] == "partial"
+        assert (answer.snapshot.coverage.failed, answer.snapshot.coverage.planned) == (1, 7)
+        (problem,) = answer.snapshot.problems
+        assert (problem.kind, problem.http, problem.scope) == ("permission", 403, f"{world.root}/{lost['id']}")
+        assert "applications.sandbox.vcoresUsed" in problem.affects
+        assert len(answer.snapshot.tree[0]["errors"]) == 1
+
+
+async def test_a_group_whose_environments_are_forbidden_has_no_zeros() -> None:
+    platform = Platform(World(), faults=[Fault("environments", status=403)])
+    async with asking(platform) as one:
+        answer = await one.ask("osv2")
+        assert answer.snapshot.tree[0]["osV2Metrics"]["stats"]["production"]["requestCount"] is None
+        assert {sample.state for sample in answer.snapshot.samples} == {"no-permission"}
+
+
+async def test_one_refused_policy_call_makes_its_figures_partial() -> None:
+    platform = Platform(World(), faults=[Fault("policies", status=403, times=1)])
+    async with asking(platform) as one:
+        answer = await one.ask("apm")
+        states = answer.snapshot.tree[0]["states"]
+        assert set(states.values()) == {"partial"}
+        assert not any(key.endswith(("contracts", "apiInstances")) for key in states)
+
+
+async def test_an_expired_token_is_refreshed_once() -> None:
+    platform = Platform(World(), faults=[Fault("applications", "expired", times=1)])
+    async with asking(platform) as one:
+        answer = await one.ask("ch")
+        assert platform.journal.counts["login-app"] == 2
+        assert answer.snapshot.coverage.failed == 0
+
+
+async def test_an_expired_token_of_exchange_is_refreshed_once() -> None:
+    platform = Platform(World(), faults=[Fault("assets", "expired", times=1)])
+    async with asking(platform) as one:
+        answer = await one.ask("ex", "exchangeMetrics.total")
+        assert platform.journal.counts["login-app"] == 2
+        assert answer.snapshot.tree[0]["exchangeMetrics"]["total"] == 4
+
+
+async def test_an_empty_503_with_a_reset_is_waited_for() -> None:
+    platform = Platform(World(), faults=[Fault("usage", status=503, seconds=0.3, times=1)])
+    async with asking(platform) as one:
+        answer = await one.ask("ch", "networking")
+        assert answer.snapshot.coverage.failed == 0
+        assert platform.journal.counts["usage"] == 2
+
+
+async def test_a_rate_limit_is_kept_to() -> None:
+    platform = Platform(World(), behaviour=Behaviour(rate_limit=4, window=0.5))
+    async with asking(platform) as one:
+        answer = await one.ask("ch", seconds=20)
+        assert answer.snapshot.coverage.failed == 0
+
+
+async def test_the_deadline_gives_what_is_there() -> None:
+    platform = Platform(World(), faults=[Fault("usage", "slow", seconds=30)])
+    async with asking(platform) as one:
+        answer = await one.ask("ch", seconds=1)
+        assert answer.is_partial
+        network = answer.snapshot.tree[0]["runtimeManagerMetrics"]["cloudhub"]["networking"]
+        assert (network["vpcsUsed"], network["vpcsTotal"]) == (None, 8)
+        assert applications(answer)["production"]["applicationsTotal"] == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (Fault("applications", "html"), "parse"),
+        (Fault("applications", "truncated"), "parse"),
+        (Fault("applications", "invalid-json"), "parse"),
+        (Fault("applications", "reset"), "network"),
+        (Fault("applications", status=404), "unsupported"),
+        (Fault("applications", status=500), "server"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.kind,
+)
+async def test_strange_answers_are_problems(fault: Fault, kind: str) -> None:
+    async with asking(Platform(World(), faults=[fault])) as one:
+        one.engine.wires.tries = 2
+        answer = await one.ask("ch")
+        assert {problem.kind for problem in answer.snapshot.problems} == {kind}
+        assert applications(answer)["production"]["applicationsTotal"] is None
+        assert answer.snapshot.tree[0]["runtimeManagerMetrics"]["cloudhub"]["networking"]["vpcsUsed"] is not None
+
+
+async def test_a_wrong_secret_is_a_problem_of_the_login() -> None:
+    async with asking(Platform(World()), {**APP, "anypoint_client_secret": f"wrong-{CANARY}"}) as one:
+        answer = await one.ask("ch")
+        assert answer.snapshot.tree == []
+        (problem,) = answer.snapshot.problems
+        assert (problem.kind, problem.http) == ("permission", 401)
+        assert_no_secret(answer, one)
+
+
+async def test_a_group_of_somebody_else_is_forbidden() -> None:
+    world = World()
+    platform = Platform(world)
+    platform.logins.tops["app-1"] = "somebody-else"
+    async with asking(platform) as one:
+        answer = await one.ask("core")
+        assert answer.snapshot.problems[0].http == 403
+
+
+@pytest.mark.parametrize("settings", [APP, USER], ids=["app", "user"])
+@pytest.mark.parametrize("raw", [False, True], ids=["figures", "raw"])
+async def test_no_secret_is_in_any_answer_cache_or_log(
+    settings: dict[str, str], raw: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    faults = [Fault("applications", "truncated", times=1), Fault("usage", status=500), Fault("clients", "html")]
+    async with asking(Platform(World(), faults=faults), settings) as one:
+        one.engine.wires.tries = 1
+        for collector in one.engine.catalogue.ids():
+            answer = await one.ask(collector, raw=raw)
+            assert answer.snapshot.tree
+            assert_no_secret(answer, one)
+    mine = [record.getMessage() for record in caplog.records if not record.name.startswith("aiohttp")]
+    assert not any(secret in text for secret in SECRETS for text in mine)
+
+
+def assert_no_secret(answer: Answer, one: Asking) -> None:
+    kept = [repr(fact) + repr(value) for fact, value in answer.facts.items()]
+    shelf = repr([known.value for known in one.engine.shelf._known.values()])
+    text = msgspec.json.encode(answer.snapshot).decode() + repr(answer.snapshot) + "".join(kept) + shelf
+    assert not [secret for secret in SECRETS if secret in text]
