@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pentad.mcp.exchange import Endpoint
     from pentad.mcp.registry import Guard
     from pentad.mcp.sse import Receive, Send
+    from pentad.mcp.tasks import TaskBook
     from pentad.mcp.within import Progress
 
 Scope = MutableMapping[str, Any]
@@ -177,6 +178,8 @@ class Room(Generic[S]):
     guards: "Mapping[str, Guard]" = field(default_factory=dict[str, "Guard"])
     """By the address of a resource as declared: what refuses to have it followed by who may not read it. Without one
     the room's read scope is enough."""
+    tasks: "Callable[[S], TaskBook] | None" = None
+    """The work of the room that may outlast the call that began it; its tools with `task` put answers off into it."""
     schema: str | None = None
     routes: "Callable[[S], Sequence[BaseRoute]] | None" = None
     endpoints: "Callable[[S, Record], Mapping[str, Endpoint]] | None" = None

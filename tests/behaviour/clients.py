@@ -19,7 +19,14 @@ Object = dict[str, Any]
 MODERN: Final = "2026-07-28"
 LEGACY: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 META: Final = "io.modelcontextprotocol/"
-NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAMED: Final = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
 ALL_CAPABILITIES: Final = {"elicitation": {}, "sampling": {}, "roots": {}}
 
 

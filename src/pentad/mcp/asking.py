@@ -185,7 +185,7 @@ class MissingCapability(Exception):
     def required(self) -> dict[str, Any]:
         """The protocol's own form of the same."""
         required: dict[str, Any] = {}
-        for part in reversed(self.capability.split(".")):
+        for part in reversed(self.capability.split(".", 1)):
             required = {part: required}
         return {"requiredCapabilities": required}
 

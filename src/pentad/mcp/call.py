@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Generic, Literal, Protocol, TypeVar, cast
+from typing import Any, Generic, Literal, NoReturn, Protocol, TypeVar, cast
 
 from pydantic import BaseModel
 
@@ -11,6 +11,7 @@ from pentad.mcp.asking import Elicit, Elicited, ListRoots, Question, Root, Sampl
 from pentad.mcp.messages import RequestId, RequestMeta, notification
 from pentad.mcp.revisions import Revision
 from pentad.mcp.supervision import Deadline
+from pentad.mcp.tasks import CAPABILITY, Deferred, TaskState
 
 S = TypeVar("S")
 M = TypeVar("M", bound=BaseModel)
@@ -110,6 +111,17 @@ class Call(Generic[S]):
     def client_supports(self, capability: str) -> bool:
         return self.peer.supports(capability)
 
+    @property
+    def can_defer(self) -> bool:
+        """Whether the client would take a task in place of the answer."""
+        return can_defer(self.peer)
+
+    def defer(self, task: TaskState) -> NoReturn:
+        """End the call with a task, which is kept already; only for a client that takes one."""
+        if not can_defer(self.peer):
+            raise RuntimeError("The client did not declare that it takes tasks.")
+        raise Deferred(task)
+
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Report progress, if the client asked for it."""
         if (token := self.meta.progress_token) is None:
@@ -156,3 +168,8 @@ class Call(Generic[S]):
         """Ask where the client works."""
         answers = await self.ask({key: ListRoots()})
         return cast("list[Root]", answers[key])
+
+
+def can_defer(peer: Peer) -> bool:
+    """Whether the request came with the Tasks extension, in a revision that has it."""
+    return peer.revision.tasks_extension and peer.supports(CAPABILITY)

@@ -29,6 +29,7 @@ from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.content import Annotations, Content, Contents, Icon, Message
 from pentad.mcp.header_params import HeaderParam, header_params
+from pentad.mcp.tasks import TaskSupport
 from pentad.mcp.uri_templates import UriTemplate, compile_template
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_./-]{1,64}")
@@ -76,6 +77,7 @@ class Tool:
     omit_none: bool
     aliases: Sequence[str]
     meta: Mapping[str, Any] | None
+    task: TaskSupport | None
 
     def listing(self) -> dict[str, Any]:
         """The tool as the newest revision lists it; older ones see fewer of the fields."""
@@ -188,11 +190,13 @@ def tool(
     omit_none: bool = True,
     aliases: Sequence[str] = (),
     meta: Mapping[str, Any] | None = None,
+    task: TaskSupport | None = None,
 ) -> Callable[[Function], Tool]:
     """Declare a tool.
 
     `action` (read, write, admin) is what the caller's scopes must allow; by default it follows `read_only`.
     `input_schema` replaces the listed schema where an exact one is promised; the model still does the checking.
+    `task` lets it put its answer off with `call.defer`, or (`required`) keeps out clients that cannot wait for one.
     """
 
     def declare(function: Function) -> Tool:
@@ -227,6 +231,7 @@ def tool(
             omit_none=omit_none,
             aliases=tuple(_checked_name(alias, what) for alias in aliases),
             meta=meta,
+            task=task,
         )
 
     return declare

@@ -21,7 +21,7 @@ from pentad.kernel.trace import RequestMark, request_mark
 from pentad.mcp import listing, wire_errors
 from pentad.mcp.arguments import Repair, read_leniently
 from pentad.mcp.asking import InputRequired, MissingCapability
-from pentad.mcp.call import Call, Peer
+from pentad.mcp.call import Call, Peer, can_defer
 from pentad.mcp.content import Contents, Message
 from pentad.mcp.messages import (
     CallToolParams,
@@ -37,6 +37,7 @@ from pentad.mcp.registry import BoundPrompt, BoundResource, BoundTool, Registry
 from pentad.mcp.results import Shape
 from pentad.mcp.revisions import ALL_METHODS
 from pentad.mcp.supervision import Deadline, FirstPause, absorb_cancellation
+from pentad.mcp.tasks import CAPABILITY, Deferred
 from pentad.mcp.wire_errors import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, ProtocolError
 
 Answer = tuple[bytes, str]
@@ -75,7 +76,7 @@ class Dispatcher:
 
     def __init__(self, registry: Registry, limits: Limits, record: Record) -> None:
         self.registry = registry
-        self._limits = limits
+        self.limits = limits
         self._record = record
         self._heavy = asyncio.Semaphore(_HEAVY_AT_ONCE)
         self.methods: dict[str, Method] = {}
@@ -112,6 +113,9 @@ class Dispatcher:
         except InputRequired as wait:
             outcome = "input_required"
             return self._shape(peer).input_required(wait)
+        except Deferred as later:
+            outcome = "task"
+            return self._shape(peer).task(later.task)
         except MissingCapability as missing:
             outcome = "missing_capability"
             raise ProtocolError(MISSING_CAPABILITY, str(missing), missing.required()) from None
@@ -157,7 +161,9 @@ class Dispatcher:
         shape = self.registry.shapes[peer.revision.name]
         if not peer.principal.may(bound.room, tool.action):
             raise lacks(peer.principal, bound.room, tool.action)
-        deadline = Deadline(self._limits.tool_seconds if tool.seconds is None else tool.seconds, peer.waiting)
+        if tool.task == "required" and not can_defer(peer):
+            raise MissingCapability(CAPABILITY)
+        deadline = Deadline(self.limits.tool_seconds if tool.seconds is None else tool.seconds, peer.waiting)
         try:
             inputs, repairs = _inputs(bound, bytes(params.arguments))
             if tool.takes_call:
@@ -176,15 +182,15 @@ class Dispatcher:
             absorb_cancellation()
             late = deadline.error(f"The tool {tool.name!r}")
             return shape.failure(late), late.code
-        except (InputRequired, ProtocolError):
+        except (InputRequired, Deferred, ProtocolError):
             raise
         except Exception as error:  # noqa: BLE001  a tool's bug must not end the conversation
             hidden = wire_errors.unforeseen(error, f"tool {tool.name!r}")
             return shape.failure(PentadError(hidden.message)), "internal"
         finally:
             deadline.disarm()
-        if len(body) > self._limits.result_bytes:
-            return shape.failure(_too_large(len(body), self._limits.result_bytes)), "limit_exceeded"
+        if len(body) > self.limits.result_bytes:
+            return shape.failure(too_large(len(body), self.limits.result_bytes)), "limit_exceeded"
         return body, "ok"
 
     async def _one_of_few(self, bound: BoundTool, inputs: dict[str, Any]) -> Any:
@@ -200,12 +206,12 @@ class Dispatcher:
         if not peer.principal.may(bound.room, "read"):
             raise lacks(peer.principal, bound.room, "read")
         resource = bound.resource
-        deadline = Deadline(self._limits.tool_seconds, peer.waiting)
+        deadline = Deadline(self.limits.tool_seconds, peer.waiting)
         inputs: dict[str, Any] = dict(variables)
         if resource.takes_call:
             inputs["call"] = Call(bound.service, peer, request_id, params.meta, deadline)
         try:
-            given = await _in_time(resource.function(**inputs), deadline, f"Reading {params.uri[:200]!r}")
+            given = await in_time(resource.function(**inputs), deadline, f"Reading {params.uri[:200]!r}")
         except NotFound as error:
             raise _no_resource(peer, params.uri, error.sentence()) from None
         body = encode({"contents": _contents(given, params.uri, bound, peer)})
@@ -215,13 +221,13 @@ class Dispatcher:
         bound = self.registry.prompt(params.name)
         if not peer.principal.may(bound.room, "read"):
             raise lacks(peer.principal, bound.room, "read")
-        deadline = Deadline(self._limits.tool_seconds, peer.waiting)
+        deadline = Deadline(self.limits.tool_seconds, peer.waiting)
         inputs: dict[str, Any] = {}
         if bound.prompt.takes_call:
             inputs["call"] = Call(bound.service, peer, request_id, params.meta, deadline)
         if bound.prompt.arguments is not None:
             inputs["arguments"] = _prompt_arguments(bound, params.arguments or {})
-        given = await _in_time(bound.prompt.function(**inputs), deadline, f"The prompt {params.name[:100]!r}")
+        given = await in_time(bound.prompt.function(**inputs), deadline, f"The prompt {params.name[:100]!r}")
         shape = self._shape(peer)
         messages = [Message.user(given)] if isinstance(given, str) else list(given)
         shown = [{"role": one.role, "content": shape.content([one.content])[0]} for one in messages]
@@ -235,8 +241,8 @@ class Dispatcher:
         if completer is not None:
             call: Call[Any] = Call(bound.service, peer, request_id, params.meta)
             others = params.context.arguments if params.context else {}
-            deadline = Deadline(self._limits.tool_seconds, peer.waiting)
-            values = list(await _in_time(completer(params.argument.value, call, others), deadline, "Completion"))
+            deadline = Deadline(self.limits.tool_seconds, peer.waiting)
+            values = list(await in_time(completer(params.argument.value, call, others), deadline, "Completion"))
         shown = values[:_MOST_COMPLETIONS]
         body = {"completion": {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}}
         return self._shape(peer).finish(encode(body)), "ok"
@@ -249,14 +255,14 @@ class Dispatcher:
         return handle
 
     async def _list_resources(self, params: ListParams, request_id: RequestId, peer: Peer) -> Answer:
-        deadline = Deadline(self._limits.tool_seconds, peer.waiting)
+        deadline = Deadline(self.limits.tool_seconds, peer.waiting)
         work = listing.resources(self.registry, params, request_id, peer)
-        body = await _in_time(work, deadline, "Listing the resources")
+        body = await in_time(work, deadline, "Listing the resources")
         fresh = 0 if self.registry.listings else listing.SECONDS_FRESH
         return self._shape(peer).cacheable(body, fresh, "private" if self.registry.listings else "public"), "ok"
 
 
-async def _in_time(work: Coroutine[Any, Any, Any], deadline: Deadline, what: str) -> Any:
+async def in_time(work: Coroutine[Any, Any, Any], deadline: Deadline, what: str) -> Any:
     """What the work gives, unless its time is up first."""
     try:
         return await FirstPause(work, deadline.paused)
@@ -325,7 +331,8 @@ def lacks(principal: Principal, room: str, action: str) -> Forbidden:
     )
 
 
-def _too_large(size: int, limit: int) -> PentadError:
+def too_large(size: int, limit: int) -> PentadError:
+    """The refusal of an answer nobody wants to read."""
     return InvalidInput(
         f"The answer has {size} bytes; the limit is {limit}.", hint="Ask for less: fewer rows, fewer fields, a page."
     )

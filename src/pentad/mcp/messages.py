@@ -95,6 +95,14 @@ class CancelledParams(Params, kw_only=True, rename="camel"):
     reason: str | None = None
 
 
+class TaskParams(Params, kw_only=True, rename="camel"):
+    task_id: str
+
+
+class UpdateTaskParams(TaskParams, kw_only=True, rename="camel"):
+    input_responses: dict[str, Any]
+
+
 class CompletionReference(Struct, gc=False):
     type: str
     name: str | None = None
@@ -123,6 +131,7 @@ class SubscriptionFilter(Struct, gc=False, rename="camel", omit_defaults=True):
     prompts_list_changed: bool = False
     resources_list_changed: bool = False
     resource_subscriptions: tuple[str, ...] = ()
+    task_ids: tuple[str, ...] = ()
 
 
 class ListenParams(Params, kw_only=True):
@@ -138,10 +147,11 @@ def reply(request_id: RequestId | None, result: bytes) -> bytes:
 
 
 def notification(method: str, params: Any = None) -> bytes:
-    """A message without an id."""
+    """A message without an id; its parameters may be encoded already."""
     if params is None:
         return b'{"jsonrpc":"2.0","method":%b}' % encode(method)
-    return b'{"jsonrpc":"2.0","method":%b,"params":%b}' % (encode(method), encode(params))
+    body = params if isinstance(params, bytes) else encode(params)
+    return b'{"jsonrpc":"2.0","method":%b,"params":%b}' % (encode(method), body)
 
 
 def request(request_id: RequestId, method: str, params: Any) -> bytes:

@@ -31,6 +31,7 @@ from pentad.mcp.peers import ModernPeer, Outlet
 from pentad.mcp.request_state import StateSealer, binding
 from pentad.mcp.revisions import MODERN, NEWEST_MODERN, REVISIONS, Revision
 from pentad.mcp.subscriptions import SubscriptionHub, filter_wants
+from pentad.mcp.task_methods import TaskMethods
 from pentad.mcp.wire_errors import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_VERSION, ProtocolError
 
 _KEEP_ALIVE_SECONDS: Final = 15.0
@@ -61,6 +62,7 @@ class ModernEra:
         self._sealer = sealer
         self._hub = hub
         self._stopping = stopping
+        self._tasks = TaskMethods(dispatcher)
         dispatcher.add(Method("server/discover", Params, self._discover))
         dispatcher.add(Method("subscriptions/listen", ListenParams, self._listen))
 
@@ -139,32 +141,43 @@ class ModernEra:
         identity = {SERVER_INFO_KEY: registry.info.as_json()}
         return registry.shapes[peer.revision.name].cacheable(encode(body), SECONDS_FRESH, "public", identity), "ok"
 
-    async def _honoured(self, wanted: SubscriptionFilter, principal: Principal) -> SubscriptionFilter:
-        """What of the wish this endpoint can fulfil, for this caller."""
+    async def _honoured(
+        self, wanted: SubscriptionFilter, peer: ModernPeer
+    ) -> tuple[SubscriptionFilter, dict[str, str]]:
+        """What of the wish this endpoint can fulfil, for this caller; and its tasks by their addresses."""
         offered = self._registry.capabilities(NEWEST_MODERN)
-        if len(wanted.resource_subscriptions) > _MOST_FOLLOWED:
+        if len(wanted.resource_subscriptions) + len(wanted.task_ids) > _MOST_FOLLOWED:
             raise LimitExceeded(
-                f"One stream follows at most {_MOST_FOLLOWED} resources.", hint="Open another for more."
+                f"One stream follows at most {_MOST_FOLLOWED} resources and tasks.", hint="Open another for more."
             )
-        followed = [uri for uri in wanted.resource_subscriptions if await may_follow(self._registry, uri, principal)]
-        return SubscriptionFilter(
+        uris, registry, principal = wanted.resource_subscriptions, self._registry, peer.principal
+        followed = [uri for uri in uris if await may_follow(registry, uri, principal)]
+        tasks = await self._tasks.followed(wanted.task_ids, peer)
+        honoured = SubscriptionFilter(
             tools_list_changed=wanted.tools_list_changed and "tools" in offered,
             prompts_list_changed=wanted.prompts_list_changed and "prompts" in offered,
             resources_list_changed=wanted.resources_list_changed and "resources" in offered,
             resource_subscriptions=tuple(followed),
+            task_ids=tuple(tasks.values()),
         )
+        return honoured, tasks
 
     async def _listen(self, params: ListenParams, request_id: RequestId, peer: ModernPeer) -> Answer:
         tag = {SUBSCRIPTION_ID_KEY: request_id}
         peer.waiting()
-        wanted = await self._honoured(params.notifications, peer.principal)
-        listener = self._hub.listen(peer.principal.id, filter_wants(wanted))
+        wanted, tasks = await self._honoured(params.notifications, peer)
+        listener = self._hub.listen(peer.principal.id, filter_wants(wanted, tasks))
         try:
             acknowledged = {"notifications": wanted, "_meta": tag}
             await peer.send(messages.notification("notifications/subscriptions/acknowledged", acknowledged))
             async for change in self._hub.changes(listener, self._stopping, _KEEP_ALIVE_SECONDS):
                 if change is None:
                     await peer.keep_alive()
+                    continue
+                task = tasks.get(change.subject) if change.kind == "resource" else None
+                if task is not None and (news := await self._tasks.news(task, peer, tag)) is not None:
+                    await peer.send(news)
+                if task is not None and change.subject not in wanted.resource_subscriptions:
                     continue
                 if await may_hear(self._registry, change, peer.principal_now):
                     method, fields = change.notification()

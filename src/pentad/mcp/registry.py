@@ -19,6 +19,7 @@ from pentad.mcp.declare import Prompt, Resource, ResourceListing, Tool
 from pentad.mcp.messages import encode
 from pentad.mcp.results import Encoder, Shape, encoder_of
 from pentad.mcp.revisions import REVISIONS, Revision
+from pentad.mcp.tasks import TASKS, TaskBook
 from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError
 
 _LISTS: Final = {
@@ -49,6 +50,8 @@ class Offering(Protocol):
     def listing(self) -> ResourceListing | None: ...
     @property
     def guards(self) -> Mapping[str, Guard]: ...
+    @property
+    def tasks(self) -> Callable[[Any], TaskBook] | None: ...
 
 
 class Opened(Protocol):
@@ -94,6 +97,12 @@ class BoundListing:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundBook:
+    book: TaskBook
+    room: str
+
+
+@dataclass(frozen=True, slots=True)
 class ServerInfo:
     """How the server introduces itself."""
 
@@ -120,6 +129,7 @@ class Registry:
         self.resources: dict[str, BoundResource] = {}
         self.templates: list[BoundResource] = []
         self.listings: list[BoundListing] = []
+        self.books: list[BoundBook] = []
         for opened in rooms:
             self._add(opened)
         self.shapes = {name: Shape(revision, info.as_json()) for name, revision in REVISIONS.items()}
@@ -142,6 +152,10 @@ class Registry:
                 self.templates.append(bound_resource)
         if room.listing is not None:
             self.listings.append(BoundListing(room.listing, room.name, service))
+        if room.tasks is not None:
+            self.books.append(BoundBook(room.tasks(service), room.name))
+        elif putting_off := [tool.name for tool in room.tools if tool.task is not None]:
+            raise Misconfigured(f"Room {room.name!r} keeps no tasks, but {putting_off} may put answers off.")
 
     @cached_property
     def instructions(self) -> str:
@@ -158,6 +172,8 @@ class Registry:
             found["prompts"] = {"listChanged": True}
         if revision.completions_capability and (self.prompts or self.templates):
             found["completions"] = {}
+        if revision.tasks_extension and self.books:
+            found["extensions"] = {TASKS: {}}
         return {**found, "logging": {}}
 
     def tool(self, name: str) -> BoundTool:

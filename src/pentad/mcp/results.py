@@ -11,11 +11,12 @@ from pydantic import BaseModel
 
 from pentad.kernel.errors import PentadError
 from pentad.mcp.arguments import Repair
-from pentad.mcp.asking import InputRequired
+from pentad.mcp.asking import InputRequired, Question
 from pentad.mcp.content import Content, Text, shaped
 from pentad.mcp.declare import Tool, ToolResult
 from pentad.mcp.messages import SERVER_INFO_KEY, encode
 from pentad.mcp.revisions import Revision
+from pentad.mcp.tasks import TaskState
 
 CacheScope = Literal["public", "private"]
 REPAIRS_KEY: Final = "pentad/repairs"
@@ -87,8 +88,17 @@ class Shape:
 
     def input_required(self, wait: InputRequired) -> bytes:
         """The modern wire's answer while questions are open."""
-        asked = {key: {"method": one.method, "params": one.params()} for key, one in wait.questions.items()}
-        return self.finish(encode({"inputRequests": asked, "requestState": wait.state}), kind="input_required")
+        body = {"inputRequests": asked_json(wait.questions), "requestState": wait.state}
+        return self.finish(encode(body), kind="input_required")
+
+    def task(self, task: TaskState) -> bytes:
+        """The answer in place of which there is a task."""
+        return self.finish(encode(task.as_json()), kind="task")
+
+
+def asked_json(questions: Mapping[str, Question]) -> dict[str, Any]:
+    """Open questions as the modern wire puts them."""
+    return {key: {"method": one.method, "params": one.params()} for key, one in questions.items()}
 
 
 Encoder = Callable[[Any, Shape, Sequence[Repair]], bytes]

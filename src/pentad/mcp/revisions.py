@@ -19,7 +19,8 @@ _COMMON: Final = frozenset(
     }
 )
 _LEGACY: Final = _COMMON | {"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
-_MODERN: Final = _COMMON | {"server/discover", "subscriptions/listen"}
+_TASKS: Final = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
+_MODERN: Final = _COMMON | _TASKS | {"server/discover", "subscriptions/listen"}
 
 _TOOL_2024: Final = frozenset({"name", "description", "inputSchema"})
 _TOOL_2025_03: Final = _TOOL_2024 | {"annotations"}
@@ -57,6 +58,7 @@ class Revision:
     elicitation: bool = False
     url_elicitation: bool = False
     primed_streams: bool = False
+    tasks_extension: bool = False
     resource_not_found: int = -32002
 
 
@@ -110,6 +112,7 @@ REVISIONS: Final[dict[str, Revision]] = {
             structured=True,
             elicitation=True,
             url_elicitation=True,
+            tasks_extension=True,
             resource_not_found=-32602,
         ),
     )

@@ -88,8 +88,8 @@ class SubscriptionHub:
             listener.hear(change)
 
 
-def filter_wants(wanted: SubscriptionFilter) -> Callable[[Change], bool]:
-    """What a modern listener asked for, as a test on changes."""
+def filter_wants(wanted: SubscriptionFilter, tasks: Iterable[str] = ()) -> Callable[[Change], bool]:
+    """What a modern listener asked for, as a test on changes; with the addresses of the tasks it follows."""
     lists = {
         kind
         for kind, asked in (
@@ -99,7 +99,7 @@ def filter_wants(wanted: SubscriptionFilter) -> Callable[[Change], bool]:
         )
         if asked
     }
-    addresses = frozenset(wanted.resource_subscriptions)
+    addresses = frozenset((*wanted.resource_subscriptions, *tasks))
     return lambda change: change.subject in (addresses if change.kind == "resource" else lists)
 
 

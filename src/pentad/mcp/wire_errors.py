@@ -101,11 +101,12 @@ class ProtocolError(Exception):
             return [(b"www-authenticate", challenge.encode("ascii", "replace"))]
         return []
 
-    def encoded(self, request_id: RequestId | None) -> bytes:
+    def as_json(self) -> dict[str, Any]:
         body: dict[str, Any] = {"code": self.code, "message": self.message}
-        if self.data is not None:
-            body["data"] = self.data
-        return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (encode(request_id), encode(body))
+        return body if self.data is None else {**body, "data": self.data}
+
+    def encoded(self, request_id: RequestId | None) -> bytes:
+        return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (encode(request_id), encode(self.as_json()))
 
 
 def as_protocol_error(error: BaseException, doing: str) -> ProtocolError:
