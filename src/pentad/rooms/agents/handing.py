@@ -37,6 +37,8 @@ class Errand:
     context: Mapping[str, Any] | None = None
     task_id: str | None = None
     context_id: str | None = None
+    metadata: Mapping[str, Any] | None = None
+    """Kept with the task that begins, for whoever shows it."""
 
     def bare_message(self) -> Message:
         """The message without the context."""
@@ -86,8 +88,9 @@ async def hand_over(
         return Handed(errand.agent, await hand_out(remote, errand, seconds, heard), here=False)
     message = await agents.intake.accept(caller, errand.message())
     begun = await agents.tasks.start(
-        caller, name, message, dialect="mcp", task_id=errand.task_id, context_id=errand.context_id
-    )
+        caller, name, message, dialect="mcp", task_id=errand.task_id, context_id=errand.context_id,
+        metadata=None if errand.metadata is None else dict(errand.metadata),
+    )  # fmt: skip
     if isinstance(begun, Message):
         return Handed(name, begun)
     if seconds != 0:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pentad.platform import Admitted, Door, Room
+from pentad.rooms.agents.book import CallerTasks
 from pentad.rooms.agents.prompts import PROMPTS
 from pentad.rooms.agents.resources import GUARDS, RESOURCES, listing
 from pentad.rooms.agents.service import Agents, open_agents
@@ -64,6 +65,7 @@ ROOM = Room(
     prompts=PROMPTS,
     listing=listing,
     guards=GUARDS,
+    tasks=CallerTasks,
     schema="pentad.rooms.agents.schema",
     doors=doors,
     pages=pages,

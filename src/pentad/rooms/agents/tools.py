@@ -1,6 +1,7 @@
 """The room's tools: find agents, hand them tasks, look after the tasks, register cards, check contexts."""
 
 import itertools
+from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, Field
@@ -9,8 +10,9 @@ from pentad.kernel.errors import InvalidInput
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declare import tool
+from pentad.rooms.agents.book import asked_budget, put_off
 from pentad.rooms.agents.client.outgoing import fetched_card
-from pentad.rooms.agents.handing import Errand, cancelled_task, given_task, hand_over
+from pentad.rooms.agents.handing import Errand, cancelled_task, given_task, hand_over, hosted_name
 from pentad.rooms.agents.registry.search import Wanted
 from pentad.rooms.agents.service import Agents
 from pentad.rooms.agents.shown import (
@@ -27,6 +29,8 @@ from pentad.rooms.agents.tasks.model import Event, Part
 
 _MOST_AGENTS: Final = 100
 _LONGEST_WAIT: Final = 600.0
+_PATIENCE: Final = 0.25
+"""Seconds a client that takes tasks is kept: what is over by then is answered at once, without a second question."""
 
 AgentName = Annotated[
     str,
@@ -114,7 +118,14 @@ class SendArguments(Arguments):
         return tuple(found)
 
 
-@tool("agents_send_task", title="Hand over a task", destructive=False, open_world=True, seconds=_LONGEST_WAIT + 60)
+@tool(
+    "agents_send_task",
+    title="Hand over a task",
+    destructive=False,
+    open_world=True,
+    seconds=_LONGEST_WAIT + 60,
+    task="optional",
+)
 async def send_task(arguments: SendArguments, call: Call[Agents]) -> ShownTask:
     """Hands a task to an agent, with the context it needs, and waits for what comes of it.
 
@@ -126,9 +137,21 @@ async def send_task(arguments: SendArguments, call: Call[Agents]) -> ShownTask:
     async def heard(event: Event) -> None:
         await call.progress(next(steps), message=told(event.body))
 
-    seconds = arguments.seconds if arguments.wait else 0.0
-    handed = await hand_over(call.service, call.principal, errand_of(arguments), seconds=seconds, heard=heard)
+    seconds, errand = arguments.seconds if arguments.wait else 0.0, errand_of(arguments)
+    if not _may_be_put_off(arguments, call):
+        handed = await hand_over(call.service, call.principal, errand, seconds=seconds, heard=heard)
+        return shown_handed(handed, arguments.max_characters)
+    errand = replace(errand, metadata=asked_budget(arguments.max_characters))
+    handed = await hand_over(call.service, call.principal, errand, seconds=min(seconds, _PATIENCE), heard=heard)
+    if (later := put_off(handed, call.client_supports)) is not None:
+        call.defer(later)
     return shown_handed(handed, arguments.max_characters)
+
+
+def _may_be_put_off(arguments: SendArguments, call: Call[Agents]) -> bool:
+    """Whether the client may be given the task in place of the answer: one that begins, and is kept here."""
+    begins = arguments.wait and arguments.task_id is None
+    return begins and call.can_defer and hosted_name(call.service, arguments.agent) is not None
 
 
 def errand_of(arguments: SendArguments) -> Errand:
