@@ -1,8 +1,8 @@
 """The room's tasks for clients that know MCP's tasks: a call of agents_send_task that goes on as the task it began.
 
 The task's id is the room's, its state comes from the log, and its result is what the tool would have answered: nothing
-is kept besides the task. An agent that fails or refuses has given an answer all the same: `failed` is the protocol's word
-for a call that broke, and is never said here.
+is kept besides the task. An agent that fails or refuses has given an answer all the same: `failed` is the protocol's
+word for a call that broke, and is never said here.
 """
 
 from collections.abc import Callable, Mapping
