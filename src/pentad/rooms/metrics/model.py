@@ -186,6 +186,16 @@ class Facts(Mapping[Fact, Any]):
         return fact in self._cached
 
 
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure that another product gives otherwise, what it gives, and why."""
+
+    key: str
+    right: Any
+    legacy: Any
+    why: str
+    labels: Labels = NO_LABELS
+
+
 class Snapshot(msgspec.Struct, kw_only=True):
     """One answer of a collector: the tree as the wire shows it, and the same as flat samples."""
 
@@ -196,6 +206,8 @@ class Snapshot(msgspec.Struct, kw_only=True):
     samples: list[Sample] = msgspec.field(default_factory=list[Sample])
     coverage: Coverage = Coverage()
     problems: list[Problem] = msgspec.field(default_factory=list[Problem])
+    differences: list[Difference] = msgspec.field(default_factory=list[Difference])
+    """Where figures that were asked for as another product gives them differ from the right ones."""
 
 
 class Info(msgspec.Struct, frozen=True, kw_only=True):

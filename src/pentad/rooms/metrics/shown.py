@@ -13,9 +13,10 @@ from pentad.kernel.clock import iso
 from pentad.mcp.content import Content, Text
 from pentad.mcp.declare import ToolResult
 from pentad.rooms.metrics.engine.answering import Answer, DryRun
-from pentad.rooms.metrics.model import Coverage, Info, Metric, Problem
+from pentad.rooms.metrics.model import Coverage, Difference, Info, Metric, Problem
 
 MOST_PROBLEMS: Final = 50
+MOST_DIFFERENCES: Final = 200
 _TOLD: Final = 5
 
 ANSWER: Final[dict[str, Any]] = {
@@ -28,6 +29,7 @@ ANSWER: Final[dict[str, Any]] = {
         "calls": {"type": "integer", "description": "Requests this answer took."},
         "coverage": {"type": "object"},
         "problems": {"type": "array"},
+        "differences": {"type": "array", "description": "Where the original's figures differ from the right ones."},
         "notes": {"type": "array", "items": {"type": "string"}},
         "metrics": {"description": "The figures; a list of business groups where the collector knows groups."},
         "rows": {"type": "array"},
@@ -64,6 +66,8 @@ def about(answer: Answer, notes: Sequence[str] = ()) -> dict[str, Any]:
         "coverage": coverage_shown(snapshot.coverage),
         "problems": [problem_shown(problem) for problem in snapshot.problems[:MOST_PROBLEMS]],
     }
+    if snapshot.differences:
+        told["differences"] = [difference_shown(difference) for difference in snapshot.differences[:MOST_DIFFERENCES]]
     if notes:
         told["notes"] = list(notes)
     return told
@@ -93,6 +97,11 @@ def problem_shown(problem: Problem) -> dict[str, Any]:
     """A problem without what it does not say."""
     told: dict[str, Any] = msgspec.to_builtins(problem)
     return {name: value for name, value in told.items() if value not in (None, [], ())}
+
+
+def difference_shown(difference: Difference) -> dict[str, Any]:
+    """Where the original gives another number, and why."""
+    return {**msgspec.to_builtins(difference), "labels": dict(difference.labels)}
 
 
 def plan_shown(plan: DryRun) -> dict[str, Any]:

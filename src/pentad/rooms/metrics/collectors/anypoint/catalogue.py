@@ -1,4 +1,4 @@
-"""What each of the twelve collectors measures: every key with its meaning, unit, formula and the facts it needs."""
+"""What each of the collectors measures: every key with its meaning, unit, formula and the facts it needs."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -305,7 +305,19 @@ _OSV2: Final = tuple(
     )
 )
 
+_BENEFITS: Final = tuple(
+    _group(
+        [
+            line(
+                "reusedApis", "API instances of production with more than one consumer.", facts=_APIS, better="higher"
+            ),
+            line("applicationsStarted", "Applications that run in production: CloudHub, fabrics and standalone."),
+        ],
+        (*_CH_FACTS, "arm.deployments"),
+    )
+)
+
 CATALOGUES: Final[Mapping[str, tuple[Metric, ...]]] = {
     "core": _CORE, "dc": _DC, "ex": _EX, "apm": _APM, "apc": _APC, "ap": _AP, "apma": _APMA, "ch": _CH,
-    "rtf": (*_CAPACITY, *_fabric("applications")), "arm": _ARM, "amq": _AMQ, "osv2": _OSV2,
+    "rtf": (*_CAPACITY, *_fabric("applications")), "arm": _ARM, "amq": _AMQ, "osv2": _OSV2, "benefits": _BENEFITS,
 }  # fmt: skip

@@ -1,4 +1,7 @@
-"""The twelve collectors of the platform. They are of one family, so what one has fetched the others need not fetch."""
+"""The collectors of the platform: twelve, and the benefits.
+
+They are of one family, so what one has fetched the others need not fetch.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,6 +11,7 @@ from pentad.kernel.errors import InvalidInput
 from pentad.rooms.metrics.collectors.anypoint import hosts, tree
 from pentad.rooms.metrics.collectors.anypoint.asking import Scope, known_groups, left_out, needed
 from pentad.rooms.metrics.collectors.anypoint.catalogue import CATALOGUES
+from pentad.rooms.metrics.collectors.anypoint.differences import differences
 from pentad.rooms.metrics.collectors.anypoint.facts import FETCHERS, RAW, Wire, fetched
 from pentad.rooms.metrics.collectors.anypoint.keeping import TTLS
 from pentad.rooms.metrics.collectors.anypoint.known import Known
@@ -22,7 +26,7 @@ from pentad.rooms.metrics.collectors.anypoint.selecting import (
 )
 from pentad.rooms.metrics.collectors.anypoint.whole import Drawing, errors, head, rooted
 from pentad.rooms.metrics.collectors.contract import Collector, Source, Upstream
-from pentad.rooms.metrics.model import Fact, Facts, Info, Metric, Plan, Sample, Snapshot, Wanted
+from pentad.rooms.metrics.model import Difference, Fact, Facts, Info, Metric, Plan, Sample, Snapshot, Wanted
 
 FAMILY: Final = "anypoint"
 SECRETS: Final = ("anypoint_client_secret", "anypoint_password")
@@ -48,7 +52,7 @@ _ID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class Anypoint:
-    """One of the twelve."""
+    """One of them."""
 
     def __init__(self, part: Part, logins: Logins, places: hosts.Places, scope: Scope) -> None:
         self._part = part
@@ -107,17 +111,24 @@ class Anypoint:
         problems = list(facts.problems().values())
         samples: list[Sample] = []
         found: list[dict[str, Any]] = []
+        differing: list[Difference] = []
         for group in groups:
             entry = head(group.group, wanted.now)
+            told = errors(group.group, problems)
             if wanted.raw:
-                entry |= raw(group, self._names(wanted))
+                found.append({**entry, **raw(group, self._names(wanted)), "errors": told})
             elif wanted.compat == "legacy":
-                entry |= legacy(self._part, group)
+                theirs = legacy(self._part, group)
+                found.append({**entry, **theirs})
+                right = self._figures(wanted, group, [])
+                labels = (("businessGroup", group.group.name), ("businessGroupId", group.group.id))
+                differing += differences(right, theirs, labels, has_failed=bool(told))
             else:
-                entry |= self._figures(wanted, group, samples)
-            found.append({**entry, "errors": errors(group.group, problems)})
+                found.append({**entry, **self._figures(wanted, group, samples), "errors": told})
         scope = wanted.bg or (groups[0].group.id if groups else "")
-        return Snapshot(collector=self.id, scope=scope, as_of=wanted.now, tree=found, samples=samples)
+        return Snapshot(
+            collector=self.id, scope=scope, as_of=wanted.now, tree=found, samples=samples, differences=differing
+        )
 
     def groups(self, wanted: Wanted, facts: Facts) -> list[Known]:
         """The groups the question is about, with what is known of them."""
@@ -186,7 +197,7 @@ def _ids(settings: Mapping[str, Any], name: str) -> frozenset[str]:
 
 
 def collectors(source: Source) -> Sequence[Collector]:
-    """All twelve; without credentials in the settings they answer those who bring their own."""
+    """All of them; without credentials in the settings they answer those who bring their own."""
     places = hosts.places(source.settings)
     source.trust(places.base)
     source.trust(places.store)

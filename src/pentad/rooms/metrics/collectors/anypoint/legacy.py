@@ -22,6 +22,7 @@ FACTS: Final[Mapping[str, frozenset[str]]] = {
     "arm": frozenset({"arm.servers", "arm.clusters", "arm.groups", "arm.deployments", "arm.deployment"}),
     "apm": frozenset({"apm.apis", "apm.policies"}), "apc": frozenset({"apc.clients"}),
     "amq": frozenset({"amq.regions", "amq.destinations", "amq.stats"}), "osv2": frozenset({"osv2.stats"}),
+    "benefits": frozenset({"apm.apis", "ch.applications", "arm.deployments"}),
 }  # fmt: skip
 """What each collector of the original fetched and used."""
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pentad.rooms.metrics.collectors.anypoint.api_manager import api_manager
+from pentad.rooms.metrics.collectors.anypoint.benefits import drivers
 from pentad.rooms.metrics.collectors.anypoint.cells import Node
 from pentad.rooms.metrics.collectors.anypoint.cloudhub import cloudhub
 from pentad.rooms.metrics.collectors.anypoint.core import core
@@ -94,6 +95,10 @@ PARTS: Final = {
         Part(
             "osv2", "Object Store v2", "Requests to the object store.", ("object-store", "objectstore"),
             ("osV2Metrics",), object_store,
+        ),
+        Part(
+            "benefits", "Platform benefits", "What savings are computed from: APIs used again, applications that run.",
+            ("platform-benefits", "business-metrics"), ("platformBenefits",), drivers, has_environments=False,
         ),
     )
 }  # fmt: skip
