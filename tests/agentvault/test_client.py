@@ -165,8 +165,8 @@ async def test_a_task_id_is_checked_before_anything_is_sent(task_id: Any):
         (lambda _: {"jsonrpc": "2.0", "id": "another", "result": TASK}, A2AMessageError, "another request"),
         (lambda _: {"jsonrpc": "2.0", "result": TASK}, A2AMessageError, "another request"),
         (lambda _: {"jsonrpc": "2.0", "id": None, "error": "text"}, A2AMessageError, "not an object"),
-        (result({"id": "t"}), A2AMessageError, "not a Task: state: Field required"),
-        (result({**TASK, "state": "REJECTED"}), A2AMessageError, "not a Task: state"),
+        (result({"id": "t"}), A2AMessageError, "not a Task: /state: Field required"),
+        (result({**TASK, "state": "REJECTED"}), A2AMessageError, "not a Task: /state"),
         (lambda _: web.Response(text="[" * 200), A2AMessageError, "too much"),
     ],
 )
@@ -320,8 +320,8 @@ async def test_a_subscription_names_the_task_and_asks_for_a_stream():
     ("context", "says"),
     [
         ({"items": []}, "items: Input should be a valid dictionary"),
-        ({"items": {"a": "x"}}, "items.a: Input should be"),
-        ({"items": {"a": {"mediaType": 5}}}, "items.a.mediaType"),
+        ({"items": {"a": "x"}}, "/items/a: Input should be"),
+        ({"items": {"a": {"mediaType": 5}}}, "/items/a/mediaType"),
         ({"items": {"a": {"content": b"\xff"}}}, "cannot be written as JSON"),
         ({"user_pref": "celsius"}, "/user_pref: not part of a context"),
         ({"items": {"a/b": {"media_type": "text/plain"}}}, "/items/a~1b/media_type: not part"),

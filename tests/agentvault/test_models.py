@@ -87,7 +87,7 @@ def test_a_long_context_is_formatted():
 
 def test_what_formatting_logs_does_not_repeat_the_values(caplog: pytest.LogCaptureFixture):
     format_mcp_context({"items": {"a": {"mediaType": ["s3cret"]}}})
-    assert "items.a.mediaType" in caplog.text
+    assert "/items/a/mediaType" in caplog.text
     assert "s3cret" not in caplog.text
 
 

@@ -30,7 +30,8 @@ def test_agents_are_listed_searched_and_shown(home: Path) -> None:
     nothing = agents(home, "search", "zeppelin")
     assert (nothing.stdout, nothing.stderr) == ("", "No agent was found.\n")
     assert json.loads(agents(home, "card", "echo").stdout)["humanReadableId"] == "pentad/echo"
-    assert agents(home, "card", "acme/none").returncode != 0
+    assert agents(home, "card", "acme/none").returncode == 3
+    assert agents(home, "send", "echo").returncode == 2
 
 
 @pytest.mark.requirement("agents:cli:send")

@@ -53,8 +53,13 @@ def format_mcp_context(context_data: dict[str, Any]) -> dict[str, Any] | None:
 def reason(error: Exception) -> str:
     """What a validation found, without repeating the values: they may be secret."""
     if isinstance(error, ValidationError):
-        return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False))
+        return "; ".join(f"{pointer(_place(one['loc']))}: {one['msg']}" for one in error.errors(include_url=False))
     return "it is nested too deeply" if isinstance(error, RecursionError) else "it cannot be written as JSON"
+
+
+def _place(loc: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """Where a validation found something; that it was the key of a member is not part of the place."""
+    return loc[:-1] if loc and loc[-1] == "[key]" else loc
 
 
 def get_mcp_context(message: Any) -> dict[str, Any] | None:

@@ -145,6 +145,8 @@ def send(
 
     AGENT is a name here, a readable id (acme/weather) or the address of a card. What happens is told on stderr.
     """
+    if not text and data_file is None:
+        raise click.UsageError("There is nothing to send: give TEXT, --input FILE or both.")
     arguments = {
         "agent": wanted,
         "text": " ".join(text) or None,

@@ -93,12 +93,14 @@ async def caller_of(settings: "Settings", url: str | None, authorization: str | 
         return
     from pentad.app import open_app
     from pentad.mcp.memory import RemoteError
+    from pentad.mcp.wire_errors import RESOURCE_NOT_FOUND
 
     async with open_app(settings) as app, app.client() as client:
         try:
             yield client
         except RemoteError as error:
-            raise InvalidInput(error.message) from None
+            kind = NotFound if error.code == RESOURCE_NOT_FOUND else InvalidInput
+            raise kind(error.message) from None
 
 
 def authorization_of(url: str | None, token: str | None, user: str | None) -> str | None:

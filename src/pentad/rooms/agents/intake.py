@@ -10,8 +10,9 @@ from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
-from pentad.kernel.errors import Misconfigured, NotFound
+from pentad.kernel.errors import Misconfigured, NotFound, PentadError
 from pentad.kernel.principal import Principal
+from pentad.kernel.schema import pointer
 from pentad.platform import Platform
 from pentad.rooms.agents.context.accepting import accepted
 from pentad.rooms.agents.context.extension import PLAIN_KEY, URI
@@ -48,7 +49,15 @@ class Intake:
         metadata = message.metadata
         if not metadata or not any(key in metadata for key in _KEYS):
             return message
-        level = level or self.level
+        try:
+            return await self._accepted(caller, message, metadata, level or self.level)
+        except PentadError as error:
+            _place(error, next(key for key in _KEYS if key in metadata))
+            raise
+
+    async def _accepted(
+        self, caller: Principal, message: Message, metadata: Mapping[str, Any], level: Level
+    ) -> Message:
         context = accepted(metadata, level, _wide(self.limits), now=self._clock.now())
         if context is None:
             return message
@@ -137,6 +146,14 @@ def _put(metadata: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, A
     """The metadata with this context, in every place one came in."""
     present = [key for key in _KEYS if key in metadata]
     return {**metadata, **dict.fromkeys({*present, PLAIN_KEY}, context)}
+
+
+def _place(error: PentadError, key: str) -> None:
+    """Let the problems of a context point into the message it came with."""
+    base = pointer(("metadata", key))
+    for problem in error.details.get("problems", ()):
+        if not problem["path"].startswith("/metadata/"):
+            problem["path"] = base + problem["path"]
 
 
 def _wide(limits: ContextLimits) -> ContextLimits:

@@ -60,6 +60,7 @@ class Agents:
         async with open_tasks(self.platform, self.agents, contexts=self.intake) as self._tasks:
             if self._tasks.deliveries is not None:
                 register_words(self._tasks.deliveries, own_site(self.platform.site))
+                self._tasks.deliveries.sign = self.signature
             yield self
 
     @cached_property
@@ -75,6 +76,13 @@ class Agents:
             provider=self.platform.settings.get("provider"),
             extensions=(declaration(self.intake.limits),),
         )
+
+    def signature(self, payload: bytes) -> str:
+        """A detached JWS by the key that signs the cards."""
+        from pentad.rooms.agents.cards import KEYS_PATH
+
+        signer = self.cards.signer
+        return "" if signer is None else signer.detached(payload, own_site(self.platform.site) + KEYS_PATH)
 
     def host(self, agent: Hosted) -> None:
         """Host one more agent from now on."""

@@ -61,13 +61,22 @@ class CardSigner:
         known = _kept(bare, _V10)
         return {**bare, "signatures": [self._signature(bare, keys_url), self._signature(known, keys_url)]}
 
+    def detached(self, payload: bytes, keys_url: str) -> str:
+        """A detached JWS over any bytes (RFC 7515, appendix F)."""
+        return "..".join(self._jws(payload, keys_url))
+
     def _signature(self, payload: Any, keys_url: str) -> dict[str, str]:
+        protected, signature = self._jws(canonical(payload), keys_url)
+        return {"protected": protected, "signature": signature}
+
+    def _jws(self, payload: bytes, keys_url: str) -> tuple[str, str]:
         header = {"alg": "ES256", "typ": "JOSE", "kid": self.kid, "jku": keys_url}
         protected = _b64(msgspec.json.encode(header))
-        signed = f"{protected}.{_b64(canonical(payload))}".encode()
-        der = self._key.sign(signed, ec.ECDSA(hashes.SHA256(), deterministic_signing=True))
+        der = self._key.sign(
+            f"{protected}.{_b64(payload)}".encode(), ec.ECDSA(hashes.SHA256(), deterministic_signing=True)
+        )
         r, s = decode_dss_signature(der)
-        return {"protected": protected, "signature": _b64(_bytes(r) + _bytes(s))}
+        return protected, _b64(_bytes(r) + _bytes(s))
 
 
 def _kept(value: Any, shape: Any) -> Any:

@@ -4,11 +4,13 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from pentad.rooms.agents.client import vault_wire
 from pentad.rooms.agents.dialects import agentvault, superset, v03
 from pentad.rooms.agents.dialects.agentvault import Writer
 from pentad.rooms.agents.dialects.errors import Fault
-from pentad.rooms.agents.tasks.model import Artifact, Event, Message, Part, StatusEvent
+from pentad.rooms.agents.tasks.model import Artifact, ArtifactEvent, Event, Message, Part, StatusEvent
 from pentad.rooms.agents.tasks.states import STATES
 from tests.rooms.agents.dialects.samples import AT, BIG, EVENTS, STAMP, TASK, file_url, without
 
@@ -147,3 +149,13 @@ def test_the_shared_object_has_what_both_require() -> None:
     for both, one, other in zip(body["artifacts"], theirs["artifacts"], ours["artifacts"], strict=True):
         assert {**one, **other} == both
     assert superset.canceled(TASK, WRITER)["success"] is False
+
+
+def test_chunks_say_that_they_are_and_are_read_as_such() -> None:
+    made = Artifact(id="out", parts=(Part(text="b"),), name="out")
+    [(name, body)] = WRITER.events(Event(3, 1.0, ArtifactEvent(made, append=True, last=False)), "t")
+
+    assert body["artifact"]["metadata"] == {"name": "out", "append": True, "lastChunk": False}
+    update = vault_wire.update(name, json.dumps(body).encode())
+    assert update is not None
+    assert update.body == ArtifactEvent(replace(made, metadata={"name": "out"}), append=True, last=False)

@@ -1,5 +1,6 @@
 """What is kept of the contexts messages bring: nothing secret, nothing that says what is no longer true."""
 
+import base64
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 
 from pentad.agentvault.server import BaseA2AAgent
 from pentad.app import App
-from pentad.kernel.errors import Conflict, NotFound, VersionMismatch
+from pentad.kernel.errors import Conflict, InvalidInput, NotFound, VersionMismatch
 from pentad.kernel.ids import uuid7
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.rooms.agents.agents.contract import hosted
@@ -18,7 +19,7 @@ from pentad.rooms.agents.context.findings import Level
 from pentad.rooms.agents.context.integrity import items_hash, sealed
 from pentad.rooms.agents.dialects.errors import fault_of, rpc_error
 from pentad.rooms.agents.service import Agents
-from pentad.rooms.agents.tasks.model import Message, Part, Task
+from pentad.rooms.agents.tasks.model import Message, Part, PushConfig, Task
 from tests.rooms.agents.surface.conftest import Caller
 
 pytestmark = pytest.mark.anyio
@@ -73,16 +74,18 @@ async def test_a_seal_over_contents_that_were_put_into_the_store_is_not_kept(age
     assert "integrity" not in await kept(agents, {"items": large, "integrity": sealed(large)})
 
 
-async def test_a_broken_seal_is_a_field_violation_in_every_dialect(agents: Agents) -> None:
-    items = {"a": {"content": "x"}}
+@pytest.mark.parametrize("level", ["lenient", "standard", "strict"])
+async def test_a_broken_seal_is_a_field_violation_at_every_level(agents: Agents, level: Level) -> None:
+    items = {"a": {"content": "x", "mediaType": "text/plain", "kind": "text"}}
+    await kept(agents, {"items": items, "integrity": sealed(items)}, level)
     with pytest.raises(Conflict) as refused:
-        await kept(agents, {"items": {"a": {"content": "y"}}, "integrity": sealed(items)})
+        await kept(agents, {"items": {"a": {**items["a"], "content": "y"}}, "integrity": sealed(items)}, level)
 
     fault = fault_of(refused.value)
     assert rpc_error(fault, "agentvault")["code"] == -32602
     told = rpc_error(fault, "1.0")
     assert told["code"] == -32602
-    assert told["data"][1]["fieldViolations"][0]["field"] == "/items/a"
+    assert told["data"][1]["fieldViolations"][0]["field"] == "/metadata/mcp_context/items/a"
 
 
 class Recalls(BaseA2AAgent):
@@ -136,7 +139,7 @@ async def test_a_turn_made_for_another_version_is_refused_with_its_place(agents:
 
     fault = fault_of(refused.value)
     assert rpc_error(fault, "0.3")["code"] == -32602
-    assert fault.violations[0].field == "/turn/base"
+    assert fault.violations[0].field == "/metadata/mcp_context/turn/base"
 
 
 async def test_a_large_context_is_in_the_log_by_its_hash_and_whole_for_the_agent(agents: Agents, call: Caller) -> None:
@@ -183,3 +186,25 @@ async def test_a_context_refers_to_an_artifact_of_the_sender_s_own_task(
         await stranger.content("it")
     with pytest.raises(NotFound, match="no artifact"):
         await agents.intake.resolver.opened(LOCAL, {"it": {"ref": f"a2a-artifact:{made.id}/x"}}).content("it")
+
+
+async def test_an_item_that_is_none_is_said_once(agents: Agents) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        await kept(agents, {"items": {"a": "x", "b": {"content": 1}}})
+
+    assert [one["path"] for one in refused.value.details["problems"]] == ["/metadata/mcp_context/items/a"]
+
+
+async def test_notifications_are_signed_with_the_key_of_the_cards(agents: Agents) -> None:
+    from joserfc import jws
+    from joserfc.jwk import KeySet
+
+    assert agents.tasks.deliveries is not None
+    headers = agents.tasks.deliveries._headers(PushConfig(url="https://example.org", dialect="1.0"), "t.1", 7, b"{}")
+    head, tail = headers["x-a2a-notification-signature"].split("..")
+    assert agents.cards.signer is not None
+    keys = KeySet.import_key_set(agents.cards.signer.keys())
+
+    payload = base64.urlsafe_b64encode(b"t.1.7.{}").rstrip(b"=").decode("ascii")
+    found = jws.deserialize_compact(f"{head}.{payload}.{tail}", keys)
+    assert found.headers()["jku"].endswith("/.well-known/jwks.json")

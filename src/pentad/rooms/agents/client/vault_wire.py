@@ -133,7 +133,9 @@ def update(name: str, raw: bytes) -> Update | None:
         return Update(said.task_id, said.task_id, message, seconds(said.timestamp))
     if name == "task_artifact":
         made = _ARTIFACT.decode(raw)
-        artifact = ArtifactEvent(_artifact(made.artifact))
+        said = made.artifact.metadata or {}
+        appends, last = said.get(agentvault.APPEND_KEY) is True, said.get(agentvault.LAST_KEY) is not False
+        artifact = ArtifactEvent(_artifact(made.artifact), append=appends, last=last)
         return Update(made.task_id, made.task_id, artifact, seconds(made.timestamp))
     return None
 
@@ -178,7 +180,8 @@ def _artifact(wire: ArtifactIn) -> Artifact:
         id=wire.id,
         parts=_parts(wire),
         name=name if isinstance(name, str) else wire.type or None,
-        metadata=wire.metadata,
+        metadata={key: value for key, value in (wire.metadata or {}).items() if key not in agentvault.CHUNK_KEYS}
+        or None,
     )
 
 

@@ -30,7 +30,7 @@ def checked(
         source = given["items"].get(name)
         if isinstance(source, dict):
             item |= {key: source[key] for key in EXTRA_MEMBERS if key in source}
-    if not items:
+    if not given.get("items"):
         issues.add("empty-context", (), "The context has no items.", "Leave it out.")
     texts = _within(items, limits, issues)
     if texts is None:

@@ -60,8 +60,8 @@ def shape(value: Any, issues: Issues) -> dict[str, Any] | None:
     shaped: dict[str, Any] = {}
     for key, item in cast("Mapping[Any, Any]", items).items():
         name = _key(key, ("items",), issues)
-        if name is not None:
-            shaped[name] = _item(item, ("items", name), issues)
+        if name is not None and (made := _item(item, ("items", name), issues)) is not None:
+            shaped[name] = made
     return {"items": shaped}
 
 
@@ -94,14 +94,14 @@ def misnamed(key: str) -> str:
     return did_you_mean(key, MEMBERS) or f"Members are {', '.join(MEMBERS)}; put your own into `metadata`."
 
 
-def _item(item: Any, path: Path, issues: Issues) -> dict[str, Any]:
+def _item(item: Any, path: Path, issues: Issues) -> dict[str, Any] | None:
     dump = getattr(item, "model_dump", None)
     if dump is not None:
         item = dump(mode="json", by_alias=True, exclude_unset=True)
     if not (type(item) is dict or isinstance(item, Mapping)):
         hint = 'Write {"content": ...} or {"ref": ...}.'
         issues.add("item-not-object", path, f"An item is an object, not {kind_word(item)}.", hint)
-        return {}
+        return None
     given = cast("Mapping[Any, Any]", item)
     for key in given:
         if key not in MEMBERS and (issues.level == "lenient" or key not in EXTRA_MEMBERS):

@@ -38,6 +38,9 @@ STATE_NAMES: Final[dict[State, str]] = {
     "canceled": "CANCELED",
     "rejected": "FAILED",
 }
+APPEND_KEY: Final = "append"
+LAST_KEY: Final = "lastChunk"
+CHUNK_KEYS: Final = frozenset({APPEND_KEY, LAST_KEY})
 ROLE_KEY: Final = "av_role"
 """Where a message keeps the role this profile gave it, which the others have no word for."""
 _AGENT_ROLES: Final = frozenset({"assistant", "system", "tool"})
@@ -200,6 +203,9 @@ class Writer:
         body, at = value.body, iso(value.at)
         if isinstance(body, ArtifactEvent):
             artifact = self.artifact(body.artifact, task_id)
+            if body.append or not body.last:  # the profile has no word for chunks; it has metadata
+                chunk = {APPEND_KEY: body.append, LAST_KEY: body.last}
+                artifact["metadata"] = {**(artifact["metadata"] or {}), **chunk}
             return [("task_artifact", {"taskId": task_id, "artifact": artifact, "timestamp": at})]
         if isinstance(body, MessageEvent):
             return [] if body.message.role == "user" else [self._said(body.message, task_id, at)]

@@ -7,7 +7,11 @@ process tells it at a time. Each request carries the token of the configuration,
     webhook-timestamp: <seconds>
     webhook-signature: v1,<base64 of HMAC-SHA256 over "id.timestamp.body">
 
-(the convention of Standard Webhooks). The key is the configuration's token; without one, the server's own push key.
+    x-a2a-notification-signature: <a detached JWS over the same, by the key that signs the cards>
+
+(the convention of Standard Webhooks). The key of the first is the configuration's token; without one, the server's own
+push key. The second is for who set no token, or does not trust what travels with the request: its header says where the
+public key is.
 Requests leave through the platform's fetcher, which decides which addresses may be reached.
 """
 
@@ -32,6 +36,7 @@ from pentad.rooms.agents.tasks.model import Dialect, Event, PushConfig, Task, ap
 Codec = Callable[[Task, Event], bytes | None]
 """What is posted about an event, given the task as that event left it; None where the dialect says nothing of it."""
 
+JWS_HEADER: Final = "x-a2a-notification-signature"
 MOST_ATTEMPTS: Final = 12
 """Failed tries in a row after which an address is given up; about two hours."""
 
@@ -66,6 +71,8 @@ class Deliveries:
         self._key = key
         self._private = private
         self._randomness = randomness
+        self.sign: Callable[[bytes], str] | None = None
+        """Signs with a key whose public half anybody can read, where there is one."""
         self._codecs: dict[Dialect, Codec] = {}
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -180,6 +187,8 @@ class Deliveries:
             "webhook-timestamp": str(stamp),
             "webhook-signature": signature(key, message_id, stamp, body),
         }
+        if self.sign is not None:
+            headers[JWS_HEADER] = self.sign(signed_bytes(message_id, stamp, body))
         if config.token:
             headers["x-a2a-notification-token"] = config.token
         if config.scheme and config.credentials:
@@ -192,9 +201,14 @@ class Deliveries:
         return whole * (0.5 + int.from_bytes(self._randomness.token_bytes(4), "big") / 2**33)
 
 
+def signed_bytes(message_id: str, stamp: int, body: bytes) -> bytes:
+    """What is signed of a notification."""
+    return f"{message_id}.{stamp}.".encode() + body
+
+
 def signature(key: bytes, message_id: str, stamp: int, body: bytes) -> str:
     """The value of `webhook-signature`."""
-    signed = hmac.new(key, f"{message_id}.{stamp}.".encode() + body, hashlib.sha256)
+    signed = hmac.new(key, signed_bytes(message_id, stamp, body), hashlib.sha256)
     return "v1," + base64.b64encode(signed.digest()).decode("ascii")
 
 
