@@ -18,6 +18,7 @@ OWN: Final = (
     "pentad.rooms.metrics.collectors.postgres:collectors",
     "pentad.rooms.metrics.collectors.http_json:collectors",
     "pentad.rooms.metrics.collectors.anypoint.collector:collectors",
+    "pentad.rooms.metrics.collectors.sdlc.collector:collectors",
 )
 
 _log = logging.getLogger(__name__)

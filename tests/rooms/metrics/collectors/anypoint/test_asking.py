@@ -102,6 +102,14 @@ async def test_the_headers_of_a_request_log_in_and_share_nothing_with_others() -
             await one.ask("dc", credentials={"X-ANYPNT-USERNAME": user, "X-ANYPNT-PASSWORD": "ü"})
 
 
+async def test_half_a_login_does_not_become_the_operators() -> None:
+    platform = Platform(World())
+    async with asking(platform) as one:
+        with pytest.raises(InvalidInput, match="must be provided"):
+            await one.ask("dc", credentials={"X-ANYPNT-CLIENT-ID": "app-1"})
+        assert platform.journal.total == 0
+
+
 def test_the_vendors_planes_and_an_address_of_ones_own() -> None:
     assert places({}).base == "https://anypoint.mulesoft.com"
     eu = places({"anypoint_plane": "EU"})

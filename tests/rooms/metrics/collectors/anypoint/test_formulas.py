@@ -178,6 +178,21 @@ async def test_requests_to_the_object_store() -> None:
     assert stats["production"]["requestCount"] == stats["sandbox"]["details"][0]["requestCount"] == 2500
 
 
+async def test_messages_bought_for_the_whole_organisation_are_every_groups() -> None:
+    tree = copy.deepcopy(ANSWERS["hierarchy"])
+    below = tree["subOrganizations"][0]
+    below["entitlements"]["mqMessages"] = {"base": 0, "addOn": 0}
+    for top, asked_for in ((1_000_000, True), (0, False)):
+        tree["entitlements"]["mqMessages"] = {"base": top, "addOn": 0}
+        platform = Platform(Recorded(hierarchy=tree))
+        async with asking(platform) as one:
+            await one.ask("amq", "commonQueues")
+            assert any(below["id"] in path for route, path in platform.journal.order if route == "regions") is asked_for
+        async with asking(platform) as one:
+            alone = await one.ask("amq", "commonQueues", bg=below["id"])
+            assert alone.snapshot.tree[0]["mqMetrics"]["stats"]["summary"]["production"]["queues"]["commonQueues"] == 1
+
+
 async def test_what_a_group_is_not_entitled_to_is_not_asked_for_and_not_zero() -> None:
     platform = Platform(Recorded())
     async with asking(platform) as one:

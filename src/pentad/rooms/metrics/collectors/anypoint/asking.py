@@ -28,7 +28,7 @@ ENTITLED: Final = {
     "osv2.stats": "objectStoreRequestUnits",
 }  # fmt: skip
 SHARED: Final = frozenset({"mqMessages", "objectStoreRequestUnits"})
-"""Bought for the whole organisation: a group without its own share may use that of the top."""
+"""Bought for the whole organisation: a group without its own share may use that of the top, if there may be one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,8 @@ def _known(scope: Scope, wanted: Wanted, facts: Facts, group: Group, top: Group)
         cell = Cell(())
     skipped: dict[str, State] = dict.fromkeys(scope.unsupported, "unsupported")
     for name, entitlement in ENTITLED.items():
-        if _is_denied(group, entitlement) and (entitlement not in SHARED or _is_denied(top, entitlement)):
+        shared = entitlement in SHARED
+        if _is_denied(group, entitlement) and (not shared or (top.is_top and _is_denied(top, entitlement))):
             skipped[name] = "not-entitled"
     return Known(
         group=group,

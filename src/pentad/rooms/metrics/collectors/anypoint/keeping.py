@@ -86,6 +86,7 @@ def slim_group(group: dict[str, Any], depth: int = 0) -> dict[str, Any]:
     return {
         "id": group.get("id"),
         "name": group.get("name"),
+        "isMaster": group.get("isMaster"),
         "entitlements": kept(granted if isinstance(granted, dict) else {}, dict.fromkeys(_ENTITLED, True)),
         "subOrganizations": [
             slim_group(cast("dict[str, Any]", entry), depth + 1) for entry in below if isinstance(entry, dict)

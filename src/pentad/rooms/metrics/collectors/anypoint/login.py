@@ -43,6 +43,11 @@ class Credentials:
         return bool((self.client_id and self.client_secret) or (self.username and self.password))
 
     @property
+    def begun(self) -> bool:
+        """Whether any part of a login is there."""
+        return bool(self.client_id or self.client_secret or self.username or self.password)
+
+    @property
     def key(self) -> str:
         """Tells two logins apart without telling what they are."""
         parts = (self.client_id, self.client_secret, self.username, self.password)
@@ -131,7 +136,8 @@ class Logins:
     def credentials(self, given: Mapping[str, str] | None) -> Credentials:
         """Those of the request if it has any, else the operator's; refused where both are missing."""
         asked = from_headers(given) if given else Credentials()
-        chosen = asked if asked.complete else self.own
+        # Half a login must not become the operator's.
+        chosen = asked if asked.begun else self.own
         if not chosen.complete:
             raise InvalidInput(NEEDED, hint=HINT)
         if asked.org and chosen is self.own:

@@ -23,6 +23,8 @@ class Group:
     chain: tuple[str, ...]
     """The same with ids."""
     entitlements: Mapping[str, Any]
+    is_top: bool = False
+    """Whether it is known to have no group above it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ def groups(hierarchy: Any) -> list[Group]:
         path, ids = (*above, name), (*chain, str(entry.get("id")))
         granted = entry.get("entitlements")
         rights = cast("dict[str, Any]", granted) if isinstance(granted, dict) else {}
-        found.append(Group(ids[-1], name, path, ids, rights))
+        found.append(Group(ids[-1], name, path, ids, rights, entry.get("isMaster") is True))
         waiting += [(child, path, ids) for child in reversed(cast("list[Any]", entry.get("subOrganizations") or []))]
     return found
 

@@ -1,0 +1,1 @@
+"""The systems software is made with: repositories, pages, jobs, tasks, dashboards."""

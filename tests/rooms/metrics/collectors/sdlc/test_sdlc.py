@@ -1,0 +1,185 @@
+"""The systems software is made with, asked over real HTTP; figures worked out by hand."""
+
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from pentad.kernel.clock import SystemClock
+from pentad.kernel.errors import Misconfigured
+from pentad.net.fetch import HttpFetcher
+from pentad.rooms.metrics.collectors.contract import Source
+from pentad.rooms.metrics.collectors.sdlc.collector import collectors
+from pentad.rooms.metrics.engine.answering import Answer, Engine
+from pentad.rooms.metrics.engine.catalogue import Catalogue
+from pentad.rooms.metrics.engine.wanted import asked
+
+pytestmark = pytest.mark.anyio
+TOKEN = "token-MUST-NOT-LEAK"
+PLACES = {
+    "bitbucket": "/bitbucket/repos", "confluence": "/wiki", "jenkins": "/jenkins", "jira": "/jira",
+    "splunk": "/splunk/views", "azuredevops": "/azure/_apis",
+}  # fmt: skip
+NONE: Any = None
+
+
+def days_ago(days: int) -> str:
+    return (datetime.now(UTC) - timedelta(days=days)).isoformat()
+
+
+def _view(dashboard: str, visible: str) -> str:
+    keys = f'<s:key name="isDashboard">{dashboard}</s:key><s:key name="isVisible">{visible}</s:key>'
+    return f"<entry><title>v</title><content><s:dict>{keys}</s:dict></content></entry>"
+
+
+FEED = f'<feed xmlns="http://a" xmlns:s="http://s">{_view("1", "1")}{_view("1", "0")}{_view("0", "1")}</feed>'
+
+
+def _page(number: int, created: int, updated: int, by: str) -> dict[str, Any]:
+    history = {
+        "createdDate": days_ago(created),
+        "createdBy": {"publicName": by},
+        "lastUpdated": {"when": days_ago(updated)},
+    }
+    return {"id": str(number), "title": "Runbook", "history": history}
+
+
+def _wiki(query: Any) -> dict[str, Any]:
+    if query.get("cursor"):
+        return {"results": [_page(3, 1, 1, "Otto")], "limit": 2, "size": 1, "_links": {"context": "/wiki"}}
+    links = {"context": "/wiki", "next": "/rest/api/content/search?cursor=x"}
+    return {"results": [_page(1, 5, 5, "Pia"), _page(2, 90, 3, "Pia")], "limit": 2, "size": 2, "_links": links}
+
+
+def _jira(query: Any) -> dict[str, Any]:
+    if "openSprints" not in query["jql"]:
+        return {"startAt": 0, "maxResults": 100, "total": 41, "issues": []}
+    start = int(query["startAt"])
+    kinds = [("Task", "In Progress"), ("Bug", "Done"), ("Task", "Done")][start : start + 2]
+    issues = [
+        {"id": str(start + place), "fields": {"issuetype": {"name": kind}, "status": {"name": status}}}
+        for place, (kind, status) in enumerate(kinds)
+    ]
+    return {"startAt": start, "maxResults": 2, "total": 3, "issues": issues}
+
+
+async def _answer(request: web.BaseRequest) -> web.Response:
+    if not request.headers.get("authorization", "").startswith("Basic "):
+        return web.Response(status=401)
+    path, query = request.path, request.query
+    if path == "/splunk/views":
+        return web.Response(text=FEED, content_type="application/atom+xml")
+    if path.endswith("/wiql/"):
+        sprint = "CurrentIteration" in (await request.json())["query"]
+        return web.json_response({"workItems": [{"id": number} for number in range(2 if sprint else 5)]})
+    if path.endswith("/workitems"):
+        fields = {"System.WorkItemType": "Task", "System.State": "Active"}
+        return web.json_response({"value": [{"id": one, "fields": fields} for one in query["ids"].split(",")]})
+    if path.endswith("/runs"):
+        runs = [{"result": "failed", "createdDate": "2024-03-01"}, {"result": "succeeded", "createdDate": "2024-03-02"}]
+        return web.json_response({"value": {"1": runs, "2": runs[:1], "3": []}[path.split("/")[-2]]})
+    last = query.get("start") == "1"
+    answers: dict[str, Any] = {
+        "/bitbucket/repos": {"size": 1, "isLastPage": last, "nextPageStart": 1},
+        "/wiki/rest/api/content/search": _wiki(query),
+        "/jenkins/api/json": {"jobs": [{"color": color} for color in ("blue", "red", "notbuilt", "blue", "disabled")]},
+        "/jira/rest/api/2/search": _jira(query) if "jql" in query else {},
+        "/azure/_apis/git/repositories": {"count": 4, "value": []},
+        "/azure/_apis/pipelines": {"value": [{"id": number} for number in (1, 2, 3)]},
+    }
+    return web.json_response(answers[path]) if path in answers else web.Response(status=404)
+
+
+@asynccontextmanager
+async def engine(systems: dict[str, dict[str, str]] | None = None) -> AsyncGenerator[Engine]:
+    runner = web.ServerRunner(web.Server(_answer), shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    address: Any = runner.addresses[0]
+    base = f"http://127.0.0.1:{address[1]}"
+    set_up = {name: {"url": base + path, "user": "u", "token": TOKEN} for name, path in PLACES.items()}
+    source = Source(NONE, {"sdlc": set_up if systems is None else {n: {**set_up[n], **s} for n, s in systems.items()}})
+    fetcher = HttpFetcher()
+    try:
+        yield Engine(Catalogue(collectors(source)), fetcher, SystemClock(), trusted=source.trusted)
+    finally:
+        await fetcher.close()
+        await runner.cleanup()
+
+
+async def ask(one: Engine, keys: str | None = None, **more: Any) -> Answer:
+    return await one.answer("sdlc", asked(one.catalogue.find("sdlc").info(), one.clock, keys=keys, **more))
+
+
+async def test_every_system_gives_its_figures() -> None:
+    async with engine() as one:
+        answer = await ask(one)
+    assert answer.snapshot.tree["sdlcMetrics"] == {
+        "bitBucketMetrics": {"totalRepositories": 2},
+        "confluenceMetrics": {
+            "totalPages": 3, "totalPagesCreatedInLast30Days": 2, "totalPagesUpdatedInLast30Days": 3,
+            "topContributorsInLast30Days": {"Pia": 1, "Otto": 1},
+        },
+        "jenkinsMetrics": {"totalJobs": 5, "totalFailedJobs": 1, "totalSuccessJobs": 2, "totalUnexecutedJobs": 1},
+        "jiraMetrics": {
+            "totalJiraTasksInBacklog": 41, "totalJiraTasksInSprint": 3,
+            "totalJiraTasksByType": {"Task": 2, "Bug": 1}, "totalJiraTasksByStatus": {"Done": 2, "In Progress": 1},
+        },
+        "splunkMetrics": {"totalDashboards": 1},
+        "azuredevopsMetrics": {
+            "totalTasksInBacklog": 5, "totalTasksInSprint": 2, "totalTasksByType": {"Task": 2},
+            "totalTasksByStatus": {"Active": 2}, "totalRepositories": 4, "totalJobs": 3, "totalFailedJobs": 1,
+            "totalSuccessJobs": 1, "totalUnexecutedJobs": 1,
+        },
+        "errors": [],
+    }  # fmt: skip
+    assert TOKEN not in msgspec.json.encode(answer.snapshot).decode()
+
+
+async def test_one_key_asks_one_system() -> None:
+    async with engine() as one:
+        answer = await ask(one, "jenkinsMetrics.totalJobs")
+    assert answer.calls == 1
+    assert answer.snapshot.tree["sdlcMetrics"] == {"jenkinsMetrics": {"totalJobs": 5}, "errors": []}
+
+
+async def test_a_system_that_fails_is_said_and_the_others_answer() -> None:
+    async with engine({"jenkins": {"token": ""}, "jira": {}}) as one:
+        answer = await ask(one)
+        jira = answer.snapshot.tree["sdlcMetrics"]["jiraMetrics"]
+        assert jira["totalJiraTasksInSprint"] == 3
+        assert answer.snapshot.tree["sdlcMetrics"]["jenkinsMetrics"]["totalJobs"] is None
+        states = {sample.state for sample in answer.snapshot.samples if sample.key.startswith("jenkins")}
+        assert states == {"no-permission"}
+        assert len(answer.snapshot.tree["sdlcMetrics"]["errors"]) == 1
+
+
+async def test_raw_answers_hold_no_token() -> None:
+    async with engine() as one:
+        answer = await ask(one, raw=True)
+    assert answer.snapshot.tree["sdlcData"]["jenkinsData"]["jobs"][1] == "red"
+    assert TOKEN not in repr(answer.snapshot)
+
+
+async def test_a_feed_that_declares_entities_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "FEED", '<!DOCTYPE feed [<!ENTITY a "b">]><feed>&a;</feed>')
+    async with engine({"splunk": {}}) as one:
+        answer = await ask(one)
+    assert answer.snapshot.problems[0].kind == "parse"
+
+
+@pytest.mark.parametrize("settings", [{"gira": {"url": "http://x"}}, {"jira": {}}, {"jira": {"url": "file:///x"}}])
+def test_settings_that_mean_nothing_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(Misconfigured):
+        collectors(Source(NONE, {"sdlc": settings}))
+
+
+def test_without_settings_it_says_what_to_set() -> None:
+    (sdlc,) = collectors(Source(NONE, {}))
+    assert not sdlc.info().ready
+    assert "jira" in sdlc.info().missing
