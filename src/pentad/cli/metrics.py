@@ -217,7 +217,8 @@ def within(settings: "Settings", work: "Callable[[Metrics], Coroutine[Any, Any, 
     async def run() -> T:
         from pentad.app import open_app
 
-        chosen = settings if everything and "metrics" in settings.rooms else replace(settings, rooms=("metrics",))
+        everywhere = everything and (not settings.rooms or "metrics" in settings.rooms)
+        chosen = settings if everywhere else replace(settings, rooms=("metrics",))
         async with open_app(chosen) as app:
             room = next(one for one in app.rooms if one.room.name == "metrics")
             return await work(room.service)

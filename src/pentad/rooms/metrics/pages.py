@@ -68,7 +68,7 @@ async def one_collector(metrics: Metrics, visit: Visit) -> Sheet:
         return Sheet(info.title, [Note(f"Not set up. {info.missing}")], lead=info.description)
     words = visit.asked().casefold()
     blocks: list[Block] = []
-    charts = await _charts(metrics, info)
+    charts = [] if words else await _charts(metrics, info)
     if charts:
         blocks.append(Section("The last 24 hours", charts))
     try:

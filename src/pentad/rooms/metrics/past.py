@@ -15,7 +15,7 @@ from pentad.rooms.metrics.history import store
 from pentad.rooms.metrics.history.alerts import Alert, AlertChange, Level, alert_changes, check, standing_alerts
 from pentad.rooms.metrics.history.changes import Change, compared, rates, thinned, total_rise, values_of
 from pentad.rooms.metrics.history.forecast import Forecast, forecast
-from pentad.rooms.metrics.history.sampling import record
+from pentad.rooms.metrics.history.sampling import keep, record
 from pentad.rooms.metrics.history.store import Point, Series
 from pentad.rooms.metrics.model import Info, Labels, Metric, Scalar, Snapshot
 
@@ -55,14 +55,23 @@ class Past:
 
     async def record(self, info: Info, snapshot: Snapshot) -> int:
         """Keep a snapshot, judge it, and tell who follows it; how many samples were kept."""
+        return await record(self._database, info, snapshot, lambda transaction: self._tell(transaction, info, snapshot))
 
-        def beside(transaction: Transaction) -> None:
-            if check(transaction, info, snapshot, self._thresholds):
-                resource_updated(transaction, ALERTS)
-            for scope in {snapshot.scope or DEFAULT_SCOPE, DEFAULT_SCOPE}:
-                resource_updated(transaction, address(info.id, scope))
+    async def record_all(self, found: Sequence[tuple[Info, Snapshot]]) -> None:
+        """The same of several in one transaction."""
 
-        return await record(self._database, info, snapshot, beside)
+        def work(transaction: Transaction) -> None:
+            for info, snapshot in found:
+                keep(transaction, info, snapshot)
+                self._tell(transaction, info, snapshot)
+
+        await self._database.write(work)
+
+    def _tell(self, transaction: Transaction, info: Info, snapshot: Snapshot) -> None:
+        if check(transaction, info, snapshot, self._thresholds):
+            resource_updated(transaction, ALERTS)
+        for scope in {snapshot.scope or DEFAULT_SCOPE, DEFAULT_SCOPE}:
+            resource_updated(transaction, address(info.id, scope))
 
     async def lines(
         self,

@@ -22,7 +22,7 @@ from pentad.rooms.metrics.shown import as_text
 
 _MOST_CHANGES: Final = 100
 _MOST_DRAWN: Final = 6
-_PARENTS: Final = frozenset({"businessGroup", "businessGroupId", "environmentType"})
+_PARENTS: Final = frozenset({"businessGroupId", "environmentType"})
 
 
 @tool("getMetricHistory", title="History of a metric", read_only=True)

@@ -19,6 +19,12 @@ def pages() -> "Pages[Metrics]":
     return PAGES
 
 
+async def fill(metrics: Metrics) -> None:
+    from pentad.rooms.metrics.demo import fill_demo
+
+    await fill_demo(metrics)
+
+
 async def health(metrics: Metrics) -> Mapping[str, Any]:
     """How many collectors there are, and how many of them are set up."""
     infos = metrics.infos()
@@ -41,4 +47,5 @@ ROOM = Room(
     schema="pentad.rooms.metrics.schema",
     pages=pages,
     health=health,
+    demo=fill,
 )

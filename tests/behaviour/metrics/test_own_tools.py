@@ -1,0 +1,149 @@
+"""What the room adds to the original: keys, explanations, history, alerts, exports; resources and prompts."""
+
+import json
+from typing import Any
+
+import pytest
+
+from pentad.app import App
+from pentad.rooms.metrics.service import Metrics
+from tests.behaviour.clients import HTTP_MODERN, MEMORY, SESSION, Wire, wire_name
+from tests.behaviour.connecting import Connect, connect_http
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def wire() -> Wire:
+    """One wire is enough: the document's tests use them all."""
+    return MEMORY
+
+
+def service(app: App) -> Metrics:
+    return app.rooms[0].service
+
+
+async def said(connect: Connect, tool: str, **given: Any) -> dict[str, Any]:
+    client = await connect()
+    result = (await client.call(tool, given)).result
+    assert result["isError"] is False, result
+    return result["structuredContent"]
+
+
+@pytest.mark.requirement("metrics:keys")
+async def test_keys_are_found_by_words_and_told_with_unit_and_formula(connect: Connect) -> None:
+    found = await said(connect, "listMetricKeys", query="memory percent", collector="host")
+    (key,) = [one for one in found["keys"] if one["key"] == "memory.percent"]
+    assert key["unit"] == "%"
+    assert key["formula"]
+    assert key["warn"] < key["alarm"]
+    page = await said(connect, "listMetricKeys", limit=5)
+    assert len(page["keys"]) == 5
+    assert page["nextOffset"] == 5
+    assert page["total"] > 100
+
+
+@pytest.mark.requirement("metrics:explain")
+async def test_a_figure_is_explained_by_formula_and_facts(connect: Connect) -> None:
+    (one,) = (await said(connect, "explainMetric", collector="host", metricKey="load.perCore"))["explained"]
+    assert one["formula"] == "load.one / cpu.cores"
+    assert [fact["fact"] for fact in one["facts"]] == ["host.load"]
+    assert one["values"][0]["state"] == "ok"
+
+
+@pytest.mark.requirement("metrics:history")
+async def test_what_is_polled_has_a_history_and_can_be_compared(connect: Connect, lab: App) -> None:
+    await service(lab).poll("host")
+    found = await said(connect, "getMetricHistory", collector="host", metricKey="memory.total", forecast=True)
+    (series,) = found["series"]
+    assert series["points"][-1]["value"] > 0
+    assert series["unit"] == "By"
+    with_chart = (await (await connect()).call(
+        "getMetricHistory", {"collector": "host", "metricKey": "memory.percent", "chart": "svg"}
+    )).result  # fmt: skip
+    assert with_chart["content"][1]["mimeType"] == "image/svg+xml"
+    changes = await said(connect, "compareMetrics", collector="host", since="now")
+    assert changes["total"] == 0
+    client = await connect()
+    refused = (await client.call("compareMetrics", {"collector": "host", "since": "30d"})).result
+    assert refused["isError"] is True
+    assert "so long ago" in refused["content"][0]["text"]
+
+
+@pytest.mark.requirement("metrics:alerts")
+async def test_alerts_are_listed(connect: Connect) -> None:
+    shown = await said(connect, "listAlerts", since="24h")
+    assert isinstance(shown["alerts"], list)
+    assert isinstance(shown["changes"], list)
+
+
+@pytest.mark.requirement("metrics:export")
+async def test_figures_are_exported_in_a_format(connect: Connect) -> None:
+    shown = await said(connect, "exportMetrics", collector="host", keys="memory", format="prometheus")
+    assert "# TYPE pentad_host_memory_total_bytes gauge" in shown["body"]
+    assert shown["contentType"].startswith("text/plain; version=0.0.4")
+    client = await connect()
+    refused = (await client.call("loadMetrics", {"collector": "host", "to": "nowhere"})).result
+    assert "There is no destination 'nowhere'" in refused["content"][0]["text"]
+
+
+@pytest.mark.requirement("metrics:resources")
+async def test_the_catalogue_and_a_collectors_figures_can_be_read(connect: Connect) -> None:
+    client = await connect()
+    catalog = (await client.request("resources/read", {"uri": "metrics://catalog"})).result["contents"][0]
+    collectors = {one["id"]: one for one in json.loads(catalog["text"])["collectors"]}
+    assert collectors["host"]["ready"] is True
+    assert {"key", "description"} <= collectors["ch"]["metrics"][0].keys()
+    figures = (await client.request("resources/read", {"uri": "metrics://host/default"})).result["contents"][0]
+    assert json.loads(figures["text"])["metrics"]["memory"]["total"] > 0
+    listed = await client.everything("resources/list", "resources")
+    assert "metrics://host/default" in [one["uri"] for one in listed]
+
+
+@pytest.mark.requirement("metrics:resources")
+async def test_a_poll_tells_those_who_follow_a_collector(connect: Connect, lab: App) -> None:
+    client = await connect()
+    async with client.following(uris=("metrics://pentad/default",)) as heard:
+        await service(lab).poll("pentad")
+        told = await heard.wait_for("notifications/resources/updated")
+    assert told["params"]["uri"] == "metrics://pentad/default"
+
+
+@pytest.mark.requirement("metrics:prompts")
+async def test_prompts_name_the_tools_to_call_and_complete_their_arguments(connect: Connect) -> None:
+    client = await connect()
+    for name, tool in (
+        ("licence_renewal_report", "getMetricHistory"),
+        ("capacity_review", "listAlerts"),
+        ("morning_check", "compareMetrics"),
+    ):
+        result = (await client.request("prompts/get", {"name": name, "arguments": {}})).result
+        assert tool in result["messages"][0]["content"]["text"]
+    asked = {"ref": {"type": "ref/prompt", "name": "capacity_review"}, "argument": {"name": "collector", "value": "ho"}}
+    assert (await client.request("completion/complete", asked)).result["completion"]["values"] == ["host"]
+
+
+@pytest.mark.requirement("metrics:credentials:headers")
+@pytest.mark.parametrize("wire", [SESSION, HTTP_MODERN], ids=wire_name)
+async def test_credentials_of_a_request_are_used_and_never_told(
+    lab: App, wire: Wire, org: str, anypoint: dict[str, str]
+) -> None:
+    given = {"collector": "dc", "bg": org}
+    wrong = await connect_http(
+        lab, wire, **{"x-anypnt-client-id": "nobody", "x-anypnt-client-secret": "SECRET-MUST-NOT-LEAK"}
+    )
+    refused = (await wrong.call("getPlatformMetricsByCollector", given)).result
+    await wrong.close()
+    assert "SECRET-MUST-NOT-LEAK" not in json.dumps(refused)
+    assert refused["isError"] is True or refused["structuredContent"]["problems"]
+    right = await connect_http(
+        lab,
+        wire,
+        **{
+            "x-anypnt-client-id": anypoint["PENTAD_ANYPOINT_CLIENT_ID"],
+            "x-anypnt-client-secret": anypoint["PENTAD_ANYPOINT_CLIENT_SECRET"],
+        },
+    )
+    answer = (await right.call("getPlatformMetricsByCollector", given)).result
+    await right.close()
+    assert answer["structuredContent"]["problems"] == []
