@@ -87,6 +87,39 @@ async def test_figures_are_exported_in_a_format(connect: Connect) -> None:
     assert "There is no destination 'nowhere'" in refused["content"][0]["text"]
 
 
+@pytest.mark.requirement("metrics:benefits")
+async def test_benefits_are_computed_from_the_platforms_figures(connect: Connect, org: str) -> None:
+    times = {"developAPIHistoricTime": 10, "developAPICurrentTime": 5, "maintainAPIHistoricTime": 4}
+    given = {**times, "maintainAPICurrentTime": 1, "developerDayRate": 100, "bg": org}
+    (group,) = (await said(connect, "getPlatformBenefits", **given))["metrics"]
+    assert group["developerProductivity"] == 200
+    assert group["savingFromAPIReuse"] * 4 == group["savingFromReuseInMaintenance"] * 10
+    assert group["totalSavings"] == (
+        group["savingFromAPIReuse"] + group["savingFromMaintenanceProductivity"] + group["savingFromReuseInMaintenance"]
+    )
+    (nothing,) = (await said(connect, "getPlatformBenefits", **{**given, "developAPICurrentTime": 0}))["metrics"]
+    assert nothing["developerProductivity"] is None
+    assert "developAPICurrentTime is 0" in nothing["errors"][0]
+    rows = (await said(connect, "getPlatformBenefits", **given, as_rows=True))["rows"]
+    assert [row["name"] for row in rows][:2] == ["Developers Productivity", "Savings from API Reuse"]
+    assert rows[-1]["value"] == group["totalSavings"]
+
+
+@pytest.mark.requirement("metrics:sdlc")
+async def test_systems_of_delivery_that_are_not_set_up_say_what_is_missing(connect: Connect) -> None:
+    client = await connect()
+    refused = (await client.call("getSdlcMetrics", {})).result
+    assert refused["isError"] is True
+    assert "rooms.metrics.sdlc" in refused["content"][0]["text"]
+
+
+@pytest.mark.requirement("metrics:legacy")
+async def test_the_originals_numbers_come_with_where_and_why_they_differ(connect: Connect, org: str) -> None:
+    told = await said(connect, "getPlatformMetricsByCollector", collector="ch", bg=org, compat="legacy")
+    (used,) = [one for one in told["differences"] if one["key"].endswith("networking.vpcsUsed")]
+    assert "does not fetch the usage" in used["why"]
+
+
 @pytest.mark.requirement("metrics:resources")
 async def test_the_catalogue_and_a_collectors_figures_can_be_read(connect: Connect) -> None:
     client = await connect()

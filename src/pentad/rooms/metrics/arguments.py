@@ -148,6 +148,25 @@ class Loaded(Scoped):
     keys: Annotated[Several | None, Field(description="Only these metric keys.")] = None
 
 
+class Benefits(Arguments):
+    """What getPlatformBenefits takes: times in days, and what a developer's day costs."""
+
+    develop_historic: Annotated[float, Field(alias="developAPIHistoricTime", ge=0, description="Days, before.")]
+    develop_current: Annotated[float, Field(alias="developAPICurrentTime", ge=0, description="Days, now.")]
+    maintain_historic: Annotated[float, Field(alias="maintainAPIHistoricTime", ge=0, description="Days, before.")]
+    maintain_current: Annotated[float, Field(alias="maintainAPICurrentTime", ge=0, description="Days, now.")]
+    day_rate: Annotated[float, Field(alias="developerDayRate", ge=0, description="What a day of a developer costs.")]
+    bg: Annotated[str | None, Field(description="The business group: id, name or path.")] = None
+    recursive: Annotated[bool, Field(description="With the groups below it.")] = True
+    as_rows: Annotated[bool, Field(description="As flat rows, in the names the csv and json exports use.")] = False
+
+
+class Delivery(Arguments):
+    """What getSdlcMetrics takes."""
+
+    raw: Annotated[bool, Field(description="The systems' own answers, secrets taken out.")] = False
+
+
 class Past(Collected):
     """What part of the history is meant."""
 

@@ -3,6 +3,7 @@
 from typing import Final
 
 from pentad.rooms.metrics.past_tools import compare_metrics, get_metric_history, list_alerts
+from pentad.rooms.metrics.platform_tools import get_platform_benefits, get_sdlc_metrics
 from pentad.rooms.metrics.reading_tools import (
     explain_metric,
     export_metrics,
@@ -24,6 +25,8 @@ TOOLS: Final = (
     compare_metrics,
     list_alerts,
     explain_metric,
+    get_platform_benefits,
+    get_sdlc_metrics,
     export_metrics,
     load_metrics,
 )
