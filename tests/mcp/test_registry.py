@@ -1,5 +1,6 @@
 """The union of rooms: names are unique, cursors mean something only to their list."""
 
+from collections.abc import Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -7,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.kernel.errors import Misconfigured
+from pentad.kernel.errors import Misconfigured, NotFound
+from pentad.kernel.principal import Principal
 from pentad.mcp.declare import Prompt, Resource, Tool, prompt, resource, tool
 from pentad.mcp.registry import Registry, ServerInfo, make_cursor, read_cursor, read_inner_cursor
 from pentad.mcp.revisions import NEWEST_LEGACY, NEWEST_MODERN, REVISIONS
+from pentad.mcp.tasks import TaskState
 from pentad.mcp.wire_errors import ProtocolError
 from pentad.platform import OpenRoom, Platform, Room
 
@@ -64,6 +67,41 @@ def a_room(name: str, **offers: Any) -> OpenRoom:
 def test_two_rooms_with_one_name_refuse_to_start_together(one: dict[str, Any], other: dict[str, Any]) -> None:
     with pytest.raises(Misconfigured, match="already taken by room 'first'"):
         Registry([a_room("first", **one), a_room("second", **other)], INFO)
+
+
+class NoTasks:
+    """A book without a task."""
+
+    async def get(self, principal: Principal, task_id: str, can: Callable[[str], bool]) -> TaskState:
+        raise NotFound("There is no such task.")
+
+    async def update(self, principal: Principal, task_id: str, responses: Mapping[str, Any]) -> None:
+        raise NotFound("There is no such task.")
+
+    async def cancel(self, principal: Principal, task_id: str) -> None:
+        raise NotFound("There is no such task.")
+
+    def address(self, task_id: str) -> str:
+        return f"none://{task_id}"
+
+
+@pytest.mark.requirement("mcp:tasks:offered")
+def test_tasks_are_offered_where_a_room_keeps_them_and_the_revision_knows_them() -> None:
+    registry = Registry([a_room("plain"), a_room("late", tasks=lambda _: NoTasks())], INFO)
+
+    knowing = [name for name, revision in REVISIONS.items() if "extensions" in registry.capabilities(revision)]
+    assert knowing == ["2026-07-28"]
+    assert registry.capabilities(NEWEST_MODERN)["extensions"] == {"io.modelcontextprotocol/tasks": {}}
+
+
+@pytest.mark.requirement("mcp:tasks:offered")
+def test_a_tool_cannot_put_answers_off_into_a_room_without_tasks() -> None:
+    async def work() -> str:
+        """Works."""
+        return ""
+
+    with pytest.raises(Misconfigured, match="keeps no tasks"):
+        Registry([a_room("plain", tools=[tool("late", task="optional")(work)])], INFO)
 
 
 @pytest.mark.requirement("mcp:capabilities")

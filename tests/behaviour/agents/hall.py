@@ -37,6 +37,18 @@ class Steps(BaseA2AAgent):
         return "Done."
 
 
+class Refuser(BaseA2AAgent):
+    """Ends otherwise than well: as it is told when it asks, or at once."""
+
+    name: ClassVar[str] = "refuser"
+
+    async def run(self, turn: Turn) -> Any:
+        if turn.text == "login":
+            return turn.need_login("Log in at https://login.example.org and come back.")
+        answer = await turn.ask("How shall it end?")
+        return turn.fail("It broke.") if answer.text == "fail" else turn.reject("Not that.")
+
+
 class Own(BaseA2AAgent):
     """Has methods of its own, and an extension nobody may do without."""
 
