@@ -195,3 +195,26 @@ async def test_a_method_nobody_has_is_not_counted_by_the_name_it_was_given(wire:
     await wire.app.audit.flush()
     [entry] = [one for one in await wire.app.audit.recent(room="agents") if one.outcome == "-32601"]
     assert entry.tool == "POST /agents"
+
+
+async def test_push_configs_are_set_where_the_task_is_known(wire: Wire) -> None:
+    task = (await wire.call("SendMessage", v10("tck-input-required")))["task"]
+    config = {"taskId": task["id"], "url": "https://example.org/hook", "id": "c"}
+
+    await wire.call("CreateTaskPushNotificationConfig", config)
+    for method, params in (
+        ("CreateTaskPushNotificationConfig", config),
+        ("GetTaskPushNotificationConfig", config),
+        ("ListTaskPushNotificationConfigs", config),
+        ("DeleteTaskPushNotificationConfig", config),
+        ("tasks/pushNotificationConfig/get", {"id": task["id"]}),
+        ("tasks/pushNotificationConfig/list", {"id": task["id"]}),
+        ("tasks/pushNotificationConfig/delete", {"id": task["id"], "pushNotificationConfigId": "c"}),
+    ):
+        assert (await wire.refused(method, params, "/agents/echo"))["code"] == -32001, method
+    assert await wire.call("GetTaskPushNotificationConfig", config)
+
+
+async def test_an_agent_that_is_not_here_is_not_taken_for_a_task(wire: Wire) -> None:
+    answer = await wire.rest("GET", "/agents/nobody/tasks").json()
+    assert answer["error"]["details"][0]["reason"] == "AGENT_NOT_FOUND"

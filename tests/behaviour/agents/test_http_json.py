@@ -132,6 +132,8 @@ async def test_bytes_of_files_are_served_to_their_owner(wire: Wire) -> None:
 
 async def test_a_webhook_of_the_profile_is_a_push_config(wire: Wire) -> None:
     made = await wire.call("tasks/send", av("ask", webhookUrl="https://hook.example/av"), "/agents/echo")
-    [config] = (await wire.call("ListTaskPushNotificationConfigs", {"taskId": made["id"]}))["configs"]
+    [config] = (await wire.call("ListTaskPushNotificationConfigs", {"taskId": made["id"]}, "/agents/echo"))["configs"]
     assert config["url"] == "https://hook.example/av"
+    under = {"taskId": made["id"], "tenant": "echo"}
+    assert (await wire.call("ListTaskPushNotificationConfigs", under, "/a2a"))["configs"] == [config]
     await wire.call("CancelTask", made, "/agents/echo")

@@ -100,7 +100,11 @@ class AgentsDoor:
         if first == "agents":
             name, _, below = below.partition("/")
             if (agent := self._agents.get(name)) is None:
-                raise NotFound(f"There is no agent {name[:80]!r} here.", hint="GET /api/v1/agent-cards lists cards.")
+                raise NotFound(
+                    f"There is no agent {name[:80]!r} here.",
+                    hint="GET /api/v1/agent-cards lists cards.",
+                    details={"reason": "agent-not-found"},
+                )
             return Place(agent, below, "")
         if (agent := next(iter(self._agents.values()), None)) is None:
             raise NotFound("No agent is hosted here.", hint="Start one: pentad serve --agent my.module:Agent.")

@@ -30,6 +30,7 @@ Kind = Literal[
     "internal",
     "task-not-found",
     "not-found",
+    "agent-not-found",
     "not-cancelable",
     "task-terminal",
     "push-unsupported",
@@ -68,6 +69,7 @@ _A2A: Final[Mapping[Kind, _A2a]] = {
     "internal": _A2a(-32603, 500, "INTERNAL", "INTERNAL_ERROR"),
     "task-not-found": _A2a(-32001, 404, "NOT_FOUND", "TASK_NOT_FOUND"),
     "not-found": _A2a(-32001, 404, "NOT_FOUND", "TASK_NOT_FOUND"),
+    "agent-not-found": _A2a(-32601, 404, "NOT_FOUND", "AGENT_NOT_FOUND"),
     "not-cancelable": _A2a(-32002, 400, _STATE, "TASK_NOT_CANCELABLE"),
     "task-terminal": _A2a(-32004, 400, _STATE, "UNSUPPORTED_OPERATION"),
     "push-unsupported": _A2a(-32003, 400, _STATE, "PUSH_NOTIFICATION_NOT_SUPPORTED"),
@@ -100,6 +102,7 @@ _AGENTVAULT: Final[Mapping[Kind, int]] = {
 _AGENT_ERROR: Final = -32000
 _REASONS: Final[Mapping[str, Kind]] = {
     "task-not-found": "task-not-found",
+    "agent-not-found": "agent-not-found",
     "task-terminal": "task-terminal",
     "not-cancelable": "not-cancelable",
     "unsupported": "unsupported",

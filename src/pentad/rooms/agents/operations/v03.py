@@ -80,16 +80,19 @@ class Operations03:
 
     async def set_push(self, asked: Asked, params: msgspec.Raw) -> Answer:
         wire = typed(v03.SET_CONFIG, params)
-        config = await self._tasks.push.set(asked.caller, wire.task_id, v03.push_of(wire.push_notification_config))
+        given, agent = v03.push_of(wire.push_notification_config), asked.agent.name
+        config = await self._tasks.push.set(asked.caller, wire.task_id, given, agent=agent)
         return v03.push(config, wire.task_id)
 
     async def get_push(self, asked: Asked, params: msgspec.Raw) -> Answer:
         wire = typed(v03.CONFIG, params)
-        return v03.push(await self._tasks.push.get(asked.caller, wire.id, wire.push_notification_config_id), wire.id)
+        wanted, agent = wire.push_notification_config_id, asked.agent.name
+        return v03.push(await self._tasks.push.get(asked.caller, wire.id, wanted, agent=agent), wire.id)
 
     async def list_pushes(self, asked: Asked, params: msgspec.Raw) -> Answer:
         wire = typed(v03.CONFIG, params)
-        return [v03.push(one, wire.id) for one in await self._tasks.push.list(asked.caller, wire.id)]
+        found = await self._tasks.push.list(asked.caller, wire.id, agent=asked.agent.name)
+        return [v03.push(one, wire.id) for one in found]
 
     async def delete_push(self, asked: Asked, params: msgspec.Raw) -> Answer:
         wire = typed(v03.CONFIG, params)

@@ -131,20 +131,25 @@ class Operations10:
         asked.under(wire.tenant)
         if not wire.task_id:
             raise wrong([Violation("taskId", "The task it is about.")])
-        config = await self._tasks.push.set(asked.caller, wire.task_id, v10.push_of(wire))
+        config = await self._tasks.push.set(asked.caller, wire.task_id, v10.push_of(wire), agent=asked.agent.name)
         return v10.push(config, wire.task_id)
 
     async def get_push(self, asked: Asked, params: msgspec.Raw) -> Answer:
         wire = typed(v10.CONFIG, params)
-        return v10.push(await self._tasks.push.get(asked.caller, wire.task_id, wire.id or None), wire.task_id)
+        agent = asked.agent.name
+        return v10.push(
+            await self._tasks.push.get(asked.caller, wire.task_id, wire.id or None, agent=agent), wire.task_id
+        )
 
     async def list_pushes(self, asked: Asked, params: msgspec.Raw) -> Answer:
         wire = typed(v10.CONFIG, params)
-        found = await self._tasks.push.list(asked.caller, wire.task_id)
+        asked.under(wire.tenant)
+        found = await self._tasks.push.list(asked.caller, wire.task_id, agent=asked.agent.name)
         return {"configs": [v10.push(one, wire.task_id) for one in found]}
 
     async def delete_push(self, asked: Asked, params: msgspec.Raw) -> Answer:
         wire = typed(v10.CONFIG, params)
+        asked.under(wire.tenant)
         await forgotten(self._engine, asked, wire.task_id, wire.id or "")
         return {}
 
@@ -156,7 +161,7 @@ class Operations10:
 async def forgotten(engine: Engine, asked: Asked, task_id: str, config_id: str) -> None:
     """Delete a push config; one that is gone already is as well."""
     try:
-        await engine.tasks.push.delete(asked.caller, task_id, config_id)
+        await engine.tasks.push.delete(asked.caller, task_id, config_id, agent=asked.agent.name)
     except NotFound as error:
         if error.details.get("reason") != "push-config-not-found":
             raise

@@ -50,10 +50,10 @@ class PushConfigs:
     def __init__(self, keeping: Keeping) -> None:
         self._keeping = keeping
 
-    async def set(self, caller: Principal, task_id: str, config: PushConfig) -> PushConfig:
+    async def set(self, caller: Principal, task_id: str, config: PushConfig, *, agent: str | None = None) -> PushConfig:
         """Tell an address of what happens to the task from now on."""
         config = checked(config)
-        await self._keeping.owned(caller, task_id)
+        await self._keeping.owned(caller, task_id, agent)
         now = self._keeping.now()
 
         def work(transaction: Transaction) -> None:
@@ -72,20 +72,22 @@ class PushConfigs:
         self._keeping.push_due()
         return config
 
-    async def get(self, caller: Principal, task_id: str, config_id: str | None = None) -> PushConfig:
+    async def get(
+        self, caller: Principal, task_id: str, config_id: str | None = None, *, agent: str | None = None
+    ) -> PushConfig:
         """One configuration; without an id the first."""
-        for one in await self.list(caller, task_id):
+        for one in await self.list(caller, task_id, agent=agent):
             if config_id is None or one.id == config_id:
                 return one
         raise _unknown(config_id)
 
-    async def list(self, caller: Principal, task_id: str) -> list[PushConfig]:
-        await self._keeping.owned(caller, task_id)
+    async def list(self, caller: Principal, task_id: str, *, agent: str | None = None) -> list[PushConfig]:
+        await self._keeping.owned(caller, task_id, agent)
         found = await self._keeping.database.read(lambda rows: configs_of(rows, task_id))
         return [one.config for one in found]
 
-    async def delete(self, caller: Principal, task_id: str, config_id: str) -> None:
-        await self._keeping.owned(caller, task_id)
+    async def delete(self, caller: Principal, task_id: str, config_id: str, *, agent: str | None = None) -> None:
+        await self._keeping.owned(caller, task_id, agent)
         if not await self._keeping.database.write(lambda transaction: delete_config(transaction, task_id, config_id)):
             raise _unknown(config_id)
 
