@@ -22,6 +22,7 @@ PARTS: Final = {
     "agents": "benchmarks.agents.measuring",
     "registers": "benchmarks.registers.measuring",
     "search": "benchmarks.search.measuring",
+    "metrics": "benchmarks.metrics.measuring",
 }
 
 

@@ -1,0 +1,1 @@
+"""The metrics room asking a whole organisation, beside the same requests from another client."""

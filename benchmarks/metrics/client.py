@@ -1,0 +1,61 @@
+"""`python -m benchmarks.metrics.client URL ORG LIMIT [FILE]`: all twelve collectors asked at once, from nothing known.
+
+Prints what it took as JSON. With a file it also writes every request there, for another client to send again.
+"""
+
+import asyncio
+import base64
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from pentad.kernel.ports import Fetched
+from pentad.net.fetch import HttpFetcher
+from tests.anypoint.asking import APP, engine_for
+
+Sent = tuple[str, str, dict[str, str], str | None]
+"""Method, address, headers, and the body in base64."""
+
+
+class Recording(HttpFetcher):
+    """The core's fetcher, and what went through it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[Sent] = []
+
+    async def fetch(self, url: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> Fetched:
+        body = more.get("body")
+        coded = None if body is None else base64.b64encode(body).decode()
+        self.sent.append((str(more.get("method", "GET")), url, dict(headers or {}), coded))
+        return await super().fetch(url, headers=headers, **more)
+
+
+async def main(url: str, org: str, limit: int, record: Path | None) -> None:
+    from pentad.rooms.metrics.engine.wanted import asked
+
+    fetcher = HttpFetcher() if record is None else Recording()
+    engine = engine_for({"anypoint_url": url, "anypoint_org": org, **APP}, fetcher, limit)
+    start, cpu = time.perf_counter(), time.process_time()
+    answers = await asyncio.gather(
+        *(
+            engine.answer(name, asked(engine.catalogue.find(name).info(), engine.clock))
+            for name in engine.catalogue.ids()
+        )
+    )
+    wall, spent = time.perf_counter() - start, time.process_time() - cpu
+    failed = sum(answer.snapshot.coverage.failed for answer in answers)
+    print(json.dumps({"wall": wall, "cpu": spent, "calls": engine.wires.calls, "failed": failed}))
+    if isinstance(fetcher, Recording) and record is not None:
+        record.write_text(json.dumps(fetcher.sent), encoding="utf-8")
+    await fetcher.close()
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    uvloop.run(main(given[0], given[1], int(given[2]), Path(given[3]) if len(given) > 3 else None))
