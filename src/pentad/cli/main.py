@@ -34,7 +34,9 @@ VERBS: Final = {
     ),
     "agents": Verb("pentad.cli.agents:agents", "Find agents, hand them tasks, follow and cancel tasks."),
     "registers": Verb("pentad.cli.registers:registers", "List registers; import and export objects."),
-    "metrics": Verb("pentad.cli.metrics:metrics", "Figures by collector and key, their history, charts, exports."),
+    "metrics": Verb(
+        "pentad.cli.metrics:metrics", "Figures by collector and by key, their history, charts and exports."
+    ),
     "@avatar-sdk/mcp-server": Verb(
         "pentad.cli.avatars:serve",
         "Serve one avatar over stdin and stdout, under the name and version its config.json gives it.",

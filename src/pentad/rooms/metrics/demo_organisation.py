@@ -91,7 +91,7 @@ def _hierarchy(scope: Sequence[str], now: Moment) -> Item:
     root: Item = {
         "id": ORG, "name": "Lumen Orchards", "isMaster": True, "subOrganizations": [press],
         "entitlements": {
-            "vCoresProduction": pair(3.5, 1), "vCoresSandbox": pair(3), "vpcs": pair(3), "vpns": pair(2),
+            "vCoresProduction": pair(3.3, 1), "vCoresSandbox": pair(3), "vpcs": pair(3), "vpns": pair(2),
             "loadBalancer": pair(2), "staticIps": pair(10), "hybrid": {"enabled": True}, "runtimeFabric": True, **units,
         },
     }  # fmt: skip

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
+import msgspec.structs
 
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, NotFound
@@ -12,7 +13,15 @@ from pentad.mcp.changes import resource_updated
 from pentad.rooms.metrics.engine.catalogue import Catalogue
 from pentad.rooms.metrics.engine.keys import resolved
 from pentad.rooms.metrics.history import store
-from pentad.rooms.metrics.history.alerts import Alert, AlertChange, Level, alert_changes, check, standing_alerts
+from pentad.rooms.metrics.history.alerts import (
+    Alert,
+    AlertChange,
+    Level,
+    alert_changes,
+    check,
+    rule_of,
+    standing_alerts,
+)
 from pentad.rooms.metrics.history.changes import Change, compared, rates, thinned, total_rise, values_of
 from pentad.rooms.metrics.history.forecast import Forecast, forecast
 from pentad.rooms.metrics.history.sampling import keep, record
@@ -126,8 +135,16 @@ class Past:
         return [change for change in found if names is None or change.key in names]
 
     async def alerts(self, levels: Sequence[Level] = ("warn", "alarm")) -> list[Alert]:
-        """What is beyond its threshold, the worst first."""
-        return await self._database.read(lambda rows: standing_alerts(rows, levels=levels))
+        """What is beyond its threshold, the worst first. What runs up against a limit is told as a share of it."""
+        found = await self._database.read(lambda rows: standing_alerts(rows, levels=levels))
+        metrics = {(owner, metric.key): metric for owner, metric in self._catalogue.metrics()}
+        return [
+            msgspec.structs.replace(one, unit="%") if self._is_share(metrics.get((one.collector, one.key))) else one
+            for one in found
+        ]
+
+    def _is_share(self, metric: Metric | None) -> bool:
+        return metric is not None and (rule := rule_of(metric)) is not None and rule.limit is not None
 
     async def risen_and_fallen(self, since: float, most: int = 100) -> list[AlertChange]:
         """What became an alert or ceased to be one, the newest first."""

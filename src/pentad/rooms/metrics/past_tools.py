@@ -156,7 +156,8 @@ def forecast_shown(said: Forecast) -> dict[str, Any]:
 def change_shown(change: Change) -> dict[str, Any]:
     """A difference as data."""
     told: dict[str, Any] = msgspec.to_builtins(change)
-    return {**told, "labels": dict(change.labels)} if change.labels else _without(told, "labels")
+    shown = {name: _rounded(value) if isinstance(value, float) else value for name, value in told.items()}
+    return {**shown, "labels": dict(change.labels)} if change.labels else _without(shown, "labels")
 
 
 def alert_shown(alert: Alert) -> dict[str, Any]:

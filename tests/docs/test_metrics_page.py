@@ -1,0 +1,61 @@
+"""The page on metrics shows what the room really answers about the demo's organisation, and every setting there is."""
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pentad.app import open_app
+from pentad.rooms.metrics.collectors.anypoint.collector import SETTINGS
+from pentad.rooms.metrics.tools import TOOLS
+from pentad.settings.model import Settings
+from tests.docs.touring import MARK, ROOT, StillClock, pretty, tour_named
+
+PAGE = ROOT / "docs" / "metrics.md"
+
+
+async def block_of(client: Any, step: Any) -> str:
+    result = await client.call_tool(step.tool, step.arguments)
+    if step.block is None:
+        shown = pretty(
+            {**result["structuredContent"], **({"ageSeconds": 0} if "asOf" in result["structuredContent"] else {})}
+        )
+    else:
+        shown = result["content"][step.block]["text"].rstrip()
+    language = "json" if step.block is None else "text"
+    return f"```json\n{pretty({'tool': step.tool, 'arguments': step.arguments})}\n```\n```{language}\n{shown}\n```\n"
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("metrics:page")
+async def test_the_page_shows_what_the_room_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tour = tour_named(monkeypatch, "metrics_tour")
+    made: dict[str, str] = {}
+    settings = Settings(data=tmp_path, rooms=("metrics",), auth="none")
+    async with open_app(settings, clock=StillClock()) as app, app.client() as client:
+        (room,) = app.rooms
+        assert room.room.demo is not None
+        await room.room.demo(room.service)
+        for name, step in tour.TOUR.items():
+            made[name] = await block_of(client, step)
+    text = PAGE.read_text(encoding="utf-8")
+    if os.environ.get("PENTAD_WRITE_DOCS"):
+        text = MARK.sub(lambda mark: f"<!-- tour: {mark['name']} -->\n{made[mark['name']]}<!-- end -->", text)
+        PAGE.write_text(text, encoding="utf-8")
+    shown = {mark["name"]: mark["block"] for mark in MARK.finditer(text)}
+    assert set(shown) == set(made), "every step is on the page, and nothing else"
+    for name, block in made.items():
+        assert shown[name] == block, name
+
+
+@pytest.mark.requirement("metrics:page")
+def test_the_page_names_every_tool_and_every_setting_of_the_platform() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    for tool in TOOLS:
+        for name in (tool.name, *tool.aliases):
+            assert f"`{name}`" in text, name
+    for name in SETTINGS["properties"]:
+        assert f"`{name}`" in text, name
+    assert not re.search(r"[ \t]+$", text, re.MULTILINE)
