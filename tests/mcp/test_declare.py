@@ -220,3 +220,9 @@ def test_a_tool_may_return_text_nothing_or_a_result_of_its_own() -> None:
 
     for function in (text, nothing, own):
         assert tool("t")(function).output_schema is None
+
+
+@pytest.mark.requirement("mcp:tasks:offered")
+def test_a_tool_that_puts_its_answer_off_has_to_take_the_call() -> None:
+    with pytest.raises(Misconfigured, match="no way to put its answer off"):
+        tool("good", task="optional")(good)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pentad.kernel.errors import Misconfigured, NotFound
 from pentad.kernel.principal import Principal
+from pentad.mcp.call import Call
 from pentad.mcp.declare import Prompt, Resource, Tool, prompt, resource, tool
 from pentad.mcp.registry import Registry, ServerInfo, make_cursor, read_cursor, read_inner_cursor
 from pentad.mcp.revisions import NEWEST_LEGACY, NEWEST_MODERN, REVISIONS
@@ -96,7 +97,7 @@ def test_tasks_are_offered_where_a_room_keeps_them_and_the_revision_knows_them()
 
 @pytest.mark.requirement("mcp:tasks:offered")
 def test_a_tool_cannot_put_answers_off_into_a_room_without_tasks() -> None:
-    async def work() -> str:
+    async def work(call: Call[None]) -> str:
         """Works."""
         return ""
 

@@ -113,12 +113,12 @@ class Call(Generic[S]):
 
     @property
     def can_defer(self) -> bool:
-        """Whether the client would take a task in place of the answer."""
-        return can_defer(self.peer)
+        """Whether the client takes a task in place of the answer: its request says so, in a revision that has that."""
+        return self.revision.tasks_extension and self.peer.supports(CAPABILITY)
 
     def defer(self, task: TaskState) -> NoReturn:
         """End the call with a task, which is kept already; only for a client that takes one."""
-        if not can_defer(self.peer):
+        if not self.can_defer:
             raise RuntimeError("The client did not declare that it takes tasks.")
         raise Deferred(task)
 
@@ -168,8 +168,3 @@ class Call(Generic[S]):
         """Ask where the client works."""
         answers = await self.ask({key: ListRoots()})
         return cast("list[Root]", answers[key])
-
-
-def can_defer(peer: Peer) -> bool:
-    """Whether the request came with the Tasks extension, in a revision that has it."""
-    return peer.revision.tasks_extension and peer.supports(CAPABILITY)

@@ -26,10 +26,11 @@ from pydantic.fields import FieldInfo
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.principal import Action
 from pentad.mcp.arguments import Arguments
+from pentad.mcp.asking import MissingCapability
 from pentad.mcp.call import Call
 from pentad.mcp.content import Annotations, Content, Contents, Icon, Message
 from pentad.mcp.header_params import HeaderParam, header_params
-from pentad.mcp.tasks import TaskSupport
+from pentad.mcp.tasks import CAPABILITY, TaskSupport
 from pentad.mcp.uri_templates import UriTemplate, compile_template
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_./-]{1,64}")
@@ -204,6 +205,8 @@ def tool(
         parameters, returns, takes_call = _signature(function, what)
         arguments = _arguments_model(parameters, what)
         result = _result_model(returns, what)
+        if task is not None and not takes_call:
+            raise Misconfigured(f"{what} has no way to put its answer off.", hint="Take `call`.")
         schema = dict(input_schema) if input_schema is not None else _input_schema(arguments)
         hints = {"readOnlyHint": read_only, "openWorldHint": open_world}
         if not read_only:
@@ -215,7 +218,7 @@ def tool(
         return Tool(
             name=_checked_name(name, what),
             description=_checked_text(description or inspect.getdoc(function), what),
-            function=function,
+            function=_for_clients_with_tasks(function) if task == "required" else function,
             arguments=arguments,
             takes_call=takes_call,
             result=result,
@@ -355,6 +358,15 @@ def _input_schema(arguments: type[BaseModel] | None) -> dict[str, Any]:
     schema.pop("description", None)
     schema.setdefault("properties", {})
     return schema
+
+
+def _for_clients_with_tasks(function: Function) -> Function:
+    async def called(*, call: Call[Any], **inputs: Any) -> Any:
+        if not call.can_defer:
+            raise MissingCapability(CAPABILITY)
+        return await function(call=call, **inputs)
+
+    return called
 
 
 def _checked_name(name: str, what: str) -> str:

@@ -21,7 +21,7 @@ from pentad.kernel.trace import RequestMark, request_mark
 from pentad.mcp import listing, wire_errors
 from pentad.mcp.arguments import Repair, read_leniently
 from pentad.mcp.asking import InputRequired, MissingCapability
-from pentad.mcp.call import Call, Peer, can_defer
+from pentad.mcp.call import Call, Peer
 from pentad.mcp.content import Contents, Message
 from pentad.mcp.messages import (
     CallToolParams,
@@ -37,7 +37,7 @@ from pentad.mcp.registry import BoundPrompt, BoundResource, BoundTool, Registry
 from pentad.mcp.results import Shape
 from pentad.mcp.revisions import ALL_METHODS
 from pentad.mcp.supervision import Deadline, FirstPause, absorb_cancellation
-from pentad.mcp.tasks import CAPABILITY, Deferred
+from pentad.mcp.tasks import Deferred
 from pentad.mcp.wire_errors import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, ProtocolError
 
 Answer = tuple[bytes, str]
@@ -161,8 +161,6 @@ class Dispatcher:
         shape = self.registry.shapes[peer.revision.name]
         if not peer.principal.may(bound.room, tool.action):
             raise lacks(peer.principal, bound.room, tool.action)
-        if tool.task == "required" and not can_defer(peer):
-            raise MissingCapability(CAPABILITY)
         deadline = Deadline(self.limits.tool_seconds if tool.seconds is None else tool.seconds, peer.waiting)
         try:
             inputs, repairs = _inputs(bound, bytes(params.arguments))
