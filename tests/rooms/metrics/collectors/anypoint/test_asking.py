@@ -1,6 +1,7 @@
 """Whose figures: groups by id, name and path, environments and regions, logins from settings and from headers."""
 
 import base64
+from typing import Any
 
 import pytest
 
@@ -126,9 +127,9 @@ async def test_what_the_government_plane_does_not_have_is_unsupported() -> None:
     from pentad.rooms.metrics.collectors.contract import Source
     from pentad.rooms.metrics.model import Fact, Facts, Wanted
 
-    none: object = None
+    none: Any = None
     settings = {"anypoint_plane": "gov", "anypoint_client_id": "a", "anypoint_client_secret": "b", "anypoint_org": "o"}
-    (apma,) = [one for one in collectors(Source(none, settings)) if one.id == "apma"]  # type: ignore[arg-type]  no room here
+    (apma,) = [one for one in collectors(Source(none, settings)) if one.id == "apma"]
     environment = {"id": "e", "name": "Live", "isProduction": True, "type": "production"}
     facts = Facts({Fact("hierarchy", ("o",)): {"id": "o", "name": "O"}, Fact("environments", ("o",)): [environment]})
     assert not apma.plan(Wanted(), facts).facts

@@ -3,9 +3,9 @@
 Nothing is asked for that no wanted key needs, nor what the group is not entitled to or the platform does not have.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pentad.rooms.metrics.collectors.anypoint import tree
 from pentad.rooms.metrics.collectors.anypoint.api_manager import instances, is_measured
@@ -16,6 +16,9 @@ from pentad.rooms.metrics.collectors.anypoint.mq import destination, regions_of
 from pentad.rooms.metrics.collectors.anypoint.selecting import selected
 from pentad.rooms.metrics.collectors.anypoint.tree import Environment, Group
 from pentad.rooms.metrics.model import Fact, Facts, Problem, State, Wanted, state_of
+
+T = TypeVar("T")
+MOST_READ: Final = 10_000
 
 OF_GROUPS: Final = ("members", "usage", "ex.assets", "apc.clients", "dc.projects", "rtf.fabrics")
 OF_ENVIRONMENTS: Final = (
@@ -42,17 +45,34 @@ class Scope:
     params: Params = ()
 
 
-def known_groups(scope: Scope, wanted: Wanted, facts: Facts, top: str, bg: str | None) -> list[Known]:
+class Read:
+    """What was read out of answers, which never change: a plan is made many times while facts arrive."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[Any, Any]] = {}
+
+    def once(self, answer: Any, read: Callable[[Any], T]) -> T:
+        """The same as `read(answer)`; an answer is read in one way only."""
+        known = self._found.get(id(answer))
+        if known is None or known[0] is not answer:
+            if len(self._found) >= MOST_READ:
+                self._found.clear()
+            # The answer is kept beside what it gave, so that its id is nobody else's.
+            known = self._found[id(answer)] = (answer, read(answer))
+        return known[1]
+
+
+def known_groups(scope: Scope, wanted: Wanted, facts: Facts, top: str, bg: str | None, read: Read) -> list[Known]:
     """The groups of the question with what is known of each; empty while, or if, their hierarchy is not known."""
     hierarchy = facts.value(Fact("hierarchy", (top,), scope.params))
     if hierarchy is None:
         return []
-    found = tree.groups(hierarchy)
+    found = read.once(hierarchy, tree.groups)
     chosen = tree.chosen(found, bg, recursive=wanted.recursive, ignored=scope.ignored_groups)
-    return [_known(scope, wanted, facts, group, found[0]) for group in chosen]
+    return [_known(scope, wanted, facts, group, found[0], read) for group in chosen]
 
 
-def _known(scope: Scope, wanted: Wanted, facts: Facts, group: Group, top: Group) -> Known:
+def _known(scope: Scope, wanted: Wanted, facts: Facts, group: Group, top: Group, read: Read) -> Known:
     answer = facts.get(Fact("environments", (group.id,), scope.params))
     chosen: list[Environment] = []
     if answer is None:
@@ -60,7 +80,9 @@ def _known(scope: Scope, wanted: Wanted, facts: Facts, group: Group, top: Group)
     elif isinstance(answer, Problem):
         cell = Cell(None, state_of((answer,)))
     else:
-        chosen = selected(tree.environments(answer, scope.ignored_environments), wanted.environments)
+        chosen = selected(
+            read.once(answer, lambda said: tree.environments(said, scope.ignored_environments)), wanted.environments
+        )
         cell = Cell(())
     skipped: dict[str, State] = dict.fromkeys(scope.unsupported, "unsupported")
     for name, entitlement in ENTITLED.items():

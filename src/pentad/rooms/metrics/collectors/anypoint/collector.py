@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.metrics.collectors.anypoint import hosts, tree
-from pentad.rooms.metrics.collectors.anypoint.asking import Scope, known_groups, left_out, needed
+from pentad.rooms.metrics.collectors.anypoint.asking import Read, Scope, known_groups, left_out, needed
 from pentad.rooms.metrics.collectors.anypoint.catalogue import CATALOGUES
 from pentad.rooms.metrics.collectors.anypoint.differences import differences
 from pentad.rooms.metrics.collectors.anypoint.facts import FETCHERS, RAW, Wire, fetched
@@ -59,6 +59,7 @@ class Anypoint:
         self._logins = logins
         self._places = places
         self._scope = scope
+        self._read = Read()
         self._catalogue = CATALOGUES[part.id]
         self._metrics = {metric.key: metric for metric in self._catalogue}
 
@@ -93,7 +94,7 @@ class Anypoint:
         facts: list[Fact] = []
         skipped: list[tuple[Fact, str]] = []
         total = 1
-        for group in known_groups(scope, wanted, known, top, bg):
+        for group in known_groups(scope, wanted, known, top, bg, self._read):
             for fact in needed(group, names, environments="environments" in names):
                 total += 1
                 if fact not in known:
@@ -133,7 +134,7 @@ class Anypoint:
     def groups(self, wanted: Wanted, facts: Facts) -> list[Known]:
         """The groups the question is about, with what is known of them."""
         top, bg = self._start(wanted)
-        return known_groups(self._scoped(wanted), wanted, facts, top, bg)
+        return known_groups(self._scoped(wanted), wanted, facts, top, bg, self._read)
 
     def _figures(self, wanted: Wanted, group: Known, samples: list[Sample]) -> dict[str, Any]:
         drawing = Drawing(self._wanted_metrics(wanted), group.group)
