@@ -11,15 +11,21 @@ from pentad.rooms.metrics.room import fill
 from pentad.rooms.metrics.service import Metrics
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
+from tests.stores import PostgresServer
 from tests.web.conftest import Browser
 
 pytestmark = pytest.mark.anyio
 USED = "applications.production.vcoresUsed"
 
 
-@pytest.fixture(scope="module")
-async def app(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
-    settings = Settings(data=tmp_path_factory.mktemp("demo"), rooms=("metrics",), auth="none")
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+async def app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
+    database: str | None = None
+    if request.param == "postgres":
+        server: PostgresServer = request.getfixturevalue("postgres_server")
+        database = server.fresh_database()
+    folder = tmp_path_factory.mktemp("demo")
+    settings = Settings(data=folder, database=database, rooms=("metrics",), auth="none")
     async with open_app(settings) as app:
         await fill(app.rooms[0].service)
         yield app
