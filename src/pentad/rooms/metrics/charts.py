@@ -166,7 +166,8 @@ def _scale(values: Sequence[float]) -> tuple[float, float]:
     """Ends of an axis that leave a little room, and begin at zero when that is near."""
     low, high = min(values), max(values)
     if low == high:
-        return low - (abs(low) or 1) * 0.5, high + (abs(high) or 1) * 0.5
+        room = abs(low) * 0.5 or 0.5
+        return low - room, high + room
     room = (high - low) * 0.05
     return (0.0 if 0 <= low < (high - low) else low - room), high + room
 
