@@ -44,6 +44,7 @@ async def kept(agents: Agents, context: Mapping[str, Any], level: Level | None =
     return message.metadata["mcp_context"]
 
 
+@pytest.mark.requirement("agents:context:beside")
 @pytest.mark.parametrize(
     "context",
     [
@@ -117,6 +118,7 @@ def known(task: Task) -> Any:
     return task.artifacts[-1].parts[0].data
 
 
+@pytest.mark.requirement("agents:context:turns")
 async def test_a_conversation_remembers_what_its_turns_brought(agents: Agents, recalls: str) -> None:
     task = await told(agents, recalls, {"items": {"a": {"content": 1}, "b": {"content": 2}}})
     assert known(task) == {"a": {"content": 1}, "b": {"content": 2}}
@@ -142,6 +144,7 @@ async def test_a_turn_made_for_another_version_is_refused_with_its_place(agents:
     assert fault.violations[0].field == "/metadata/mcp_context/turn/base"
 
 
+@pytest.mark.requirement("agents:context:once")
 async def test_a_large_context_is_in_the_log_by_its_hash_and_whole_for_the_agent(agents: Agents, call: Caller) -> None:
     items = {f"n{number}": {"content": "water " * 200} for number in range(5)}
     task = await told(agents, "reader", {"items": items})
@@ -168,6 +171,7 @@ async def test_an_agent_that_is_run_again_has_its_large_context_again(agents: Ag
         await agents.intake.restored(logged, stranger)
 
 
+@pytest.mark.requirement("agents:context:artifacts")
 @pytest.mark.parametrize(
     ("artifact", "content"),
     [("sketch", "x" * 900), ("palette", {"colours": ["red", "green"]}), ("picture", "\0\0\0")],
@@ -195,6 +199,7 @@ async def test_an_item_that_is_none_is_said_once(agents: Agents) -> None:
     assert [one["path"] for one in refused.value.details["problems"]] == ["/metadata/mcp_context/items/a"]
 
 
+@pytest.mark.requirement("agents:push:verified")
 async def test_notifications_are_signed_with_the_key_of_the_cards(agents: Agents) -> None:
     from joserfc import jws
     from joserfc.jwk import KeySet

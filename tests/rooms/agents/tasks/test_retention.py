@@ -30,6 +30,7 @@ async def rows(database: Database, table: str) -> int:
     return await database.read(lambda rows: rows.value(f"SELECT count(*) FROM {table}"))
 
 
+@pytest.mark.requirement("agents:tasks:retention")
 async def test_what_has_been_over_for_long_goes_and_what_is_open_stays(stores: Stores) -> None:
     clock, database = TurnedClock(), await stores.open(SETS)
     async with engine(stores, clock=clock, limits=TaskLimits(keep_days=30), database=database) as tasks:
