@@ -146,6 +146,99 @@ async def test_a_unit_cancelled_before_its_turn_is_not_run(db: SqliteDatabase):
     assert await db.read(lambda rows: rows.all("SELECT a FROM t ORDER BY a")) == [("0",), ("2",)]
 
 
+@pytest.fixture
+async def quick(db: SqliteDatabase, monkeypatch: pytest.MonkeyPatch) -> SqliteDatabase:
+    """A store whose commits count as quick, and have been for a while."""
+    monkeypatch.setattr(writer, "_QUICK_SECONDS", PATIENCE)
+    for number in range(writer._QUICK_IN_A_ROW):
+        await db.write(add(f"before {number}"))
+    rested(db)
+    return db
+
+
+def rested(db: SqliteDatabase) -> None:
+    """Wait until the writer is through with what it does after a commit."""
+    with db._writer._using:
+        pass
+
+
+def where(tx: Transaction) -> str:
+    tx.run("INSERT INTO t VALUES (?)", "somewhere")
+    return threading.current_thread().name
+
+
+async def test_where_commits_are_quick_a_brief_unit_is_committed_where_it_stands(quick: SqliteDatabase):
+    here = threading.current_thread().name
+    before = await count(quick)
+    assert await quick.write(where, brief=True) == here
+    assert await quick.write(where) == "pentad-writer"
+    rested(quick)
+    assert await quick.write(where, brief=True) == here
+    assert await count(quick) == before + 3
+
+
+async def test_a_commit_that_was_slow_sends_brief_units_to_the_writer(
+    quick: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(writer, "_QUICK_SECONDS", 0.0)
+    await quick.write(where, brief=True)
+    assert await quick.write(where, brief=True) == "pentad-writer"
+
+
+async def test_the_writer_has_its_turn_now_and_then(quick: SqliteDatabase, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(writer, "_MOST_IN_A_ROW", writer._QUICK_IN_A_ROW + 1)
+    assert "pentad-writer" in [await quick.write(where, brief=True) for _ in range(4)]
+
+
+async def test_a_brief_unit_does_not_pass_one_that_waits(quick: SqliteDatabase):
+    held, go = threading.Event(), threading.Event()
+
+    def wait(_tx: Transaction) -> None:
+        held.set()
+        go.wait(PATIENCE)
+
+    first = asyncio.ensure_future(quick.write(wait))
+    await asyncio.to_thread(held.wait, PATIENCE)
+    second = asyncio.ensure_future(quick.write(where, brief=True))
+    await asyncio.sleep(0)
+    assert not second.done()
+    go.set()
+    await first
+    assert await second == "pentad-writer"
+
+
+async def test_a_brief_unit_that_fails_leaves_no_trace_and_tells_its_caller(quick: SqliteDatabase):
+    before = await count(quick)
+
+    def fail(tx: Transaction) -> None:
+        tx.run("INSERT INTO t VALUES (?)", "half")
+        raise LookupError("on the way")
+
+    with pytest.raises(LookupError, match="on the way"):
+        await quick.write(fail, brief=True)
+    assert await count(quick) == before
+    assert await quick.write(where, brief=True) == threading.current_thread().name
+
+
+async def test_a_brief_unit_leaves_waiting_for_another_process_to_the_writer(quick: SqliteDatabase):
+    other = apsw.Connection(str(quick.path))
+    other.execute("BEGIN IMMEDIATE")
+    waiting = asyncio.ensure_future(quick.write(where, brief=True))
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    other.execute("ROLLBACK")
+    other.close()
+    assert await waiting == "pentad-writer"
+
+
+async def test_what_a_brief_unit_signals_is_heard_after_its_commit(quick: SqliteDatabase):
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    end = quick.listen("news", heard.put_nowait)
+    await quick.write(lambda tx: tx.signal("news", "here"), brief=True)
+    assert await asyncio.wait_for(heard.get(), PATIENCE) == "here"
+    end()
+
+
 @pytest.mark.requirement("storage:sqlite:two-processes")
 async def test_two_processes_share_one_file(db: SqliteDatabase):
     child = subprocess.Popen([sys.executable, "-c", CHILD, str(db.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -57,8 +57,11 @@ class Database(Protocol):
         """Run a reading unit of work, away from the event loop."""
         ...
 
-    async def write(self, work: Callable[[Transaction], T]) -> T:
-        """Run a writing unit of work; returns only when it is durable."""
+    async def write(self, work: Callable[[Transaction], T], *, brief: bool = False) -> T:
+        """Run a writing unit of work; returns only when it is durable.
+
+        `brief` promises a few small statements by key: a store may run those where it stands, on the event loop.
+        """
         ...
 
     async def lookup(self, sql: str, *params: Value) -> Row | None:

@@ -32,11 +32,23 @@ def wake(jobs: Iterable[Job]) -> None:
     by_loop: dict[asyncio.AbstractEventLoop, list[Job]] = {}
     for job in jobs:
         by_loop.setdefault(job.loop, []).append(job)
+    here = _running_loop()
     for loop, finished in by_loop.items():
+        if loop is here:
+            _settle(finished)
+            continue
         try:
             loop.call_soon_threadsafe(_settle, finished)
         except RuntimeError:  # the loop is closed: nobody is left to tell
             continue
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    """The event loop this thread runs; a thread of the store's has none."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def _settle(jobs: list[Job]) -> None:

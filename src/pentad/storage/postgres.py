@@ -79,7 +79,7 @@ class PostgresDatabase:
     async def read(self, work: Callable[[Rows], T]) -> T:
         return await self._workers.run(lambda: self._insist(lambda: self._read(work)))
 
-    async def write(self, work: Callable[[Transaction], T]) -> T:
+    async def write(self, work: Callable[[Transaction], T], *, brief: bool = False) -> T:
         return await self._workers.run(lambda: self._insist(lambda: self._write(work)))
 
     async def lookup(self, sql: str, *params: Value) -> Row | None:

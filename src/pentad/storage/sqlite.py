@@ -76,8 +76,8 @@ class SqliteDatabase:
     async def read(self, work: Callable[[Rows], T]) -> T:
         return await self._readers.run(lambda: self._read(work))
 
-    async def write(self, work: Callable[[Transaction], T]) -> T:
-        return await self._writer.submit(work)
+    async def write(self, work: Callable[[Transaction], T], *, brief: bool = False) -> T:
+        return await self._writer.submit(work, brief=brief)
 
     async def lookup(self, sql: str, *params: Value) -> Row | None:
         if self._closed:

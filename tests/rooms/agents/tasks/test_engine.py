@@ -25,10 +25,10 @@ async def test_an_agent_that_answers_at_once_costs_one_transaction(stores: Store
         writes = 0
         plain = database.write
 
-        async def counted(work):
+        async def counted(work, *, brief=False):
             nonlocal writes
             writes += 1
-            return await plain(work)
+            return await plain(work, brief=brief)
 
         tasks._keeping.database.write = counted
         task = await send(tasks, "chunks 20")

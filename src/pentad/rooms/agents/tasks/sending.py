@@ -46,6 +46,9 @@ from pentad.rooms.agents.tasks.waiting import rested
 _LARGE: Final = 4 * 1024
 """From here on it is worth looking whether a message brings a context that is kept elsewhere."""
 
+_BRIEF: Final = 64 * 1024
+"""Bytes that are written in no time."""
+
 
 class Sending:
     """The sends of one process."""
@@ -185,7 +188,7 @@ class Sending:
                 insert_config(transaction, task.id, push, told=0, now=now)
             return events
 
-        return await keeping.database.write(work)
+        return await keeping.database.write(work, brief=log.bytes_of(bodies) <= _BRIEF)
 
     def _agent(self, name: str) -> Hosted:
         if (found := self._agents.get(name)) is None:
