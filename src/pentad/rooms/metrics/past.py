@@ -31,6 +31,7 @@ from pentad.rooms.metrics.model import Info, Labels, Metric, Scalar, Snapshot
 MOST_SERIES: Final = 50
 ALERTS: Final = "metrics://alerts"
 DEFAULT_SCOPE: Final = "default"
+_GROUPS: Final = ("businessGroup", "businessGroupId")
 
 
 class Line(msgspec.Struct, kw_only=True):
@@ -104,8 +105,8 @@ class Past:
         now = self._clock.now()
 
         def work(rows: Rows) -> Found:
-            known = store.find_series(rows, info.id, scope=scope, keys=names)
-            fitting = [one for one in known if _has(one.labels, labels or {})]
+            known = store.find_series(rows, info.id, keys=names)
+            fitting = [one for one in known if _is_of(one, scope) and _has(one.labels, labels or {})]
             lines = [
                 _line(rows, one, metrics.get(one.key), begin, end, step=step, most=most, now=now, foresee=foresee)
                 for one in fitting[:MOST_SERIES]
@@ -122,10 +123,13 @@ class Past:
         names = set(resolved(info, keys)) if keys else None
 
         def work(rows: Rows) -> tuple[list[store.Latest], list[store.Latest]]:
-            chosen = scope if scope is not None else _only_scope(rows, info)
-            return store.latest(rows, info.id, chosen, before), store.latest(rows, info.id, chosen, after)
+            if scope is None:
+                _refuse_several(rows, info)
+            return store.latest(rows, info.id, at=before), store.latest(rows, info.id, at=after)
 
-        old, new = await self._database.read(work)
+        old, new = (
+            [one for one in all_of_it if _is_of(one.series, scope)] for all_of_it in await self._database.read(work)
+        )
         if not old:
             raise NotFound(
                 f"Nothing is known of {info.id!r} from so long ago.",
@@ -169,14 +173,21 @@ def _has(labels: Labels, wanted: Mapping[str, str]) -> bool:
     return all(given.get(name.casefold()) == text.casefold() for name, text in wanted.items())
 
 
-def _only_scope(rows: Rows, info: Info) -> str | None:
+def _is_of(series: Series, scope: str | None) -> bool:
+    """Whether a series is of this scope, or of the business group of this name or id within one."""
+    if scope is None or series.scope == scope:
+        return True
+    wanted = scope.casefold()
+    return any(name in _GROUPS and text.casefold() == wanted for name, text in series.labels)
+
+
+def _refuse_several(rows: Rows, info: Info) -> None:
     known = store.scopes(rows, info.id)
     if len(known) > 1:
         raise InvalidInput(
             f"There is a history of {len(known)} scopes of {info.id!r}.",
             hint=f"Give `bg`, one of: {', '.join(known[:10])}.",
         )
-    return known[0] if known else None
 
 
 def _line(

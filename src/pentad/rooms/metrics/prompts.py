@@ -71,11 +71,13 @@ out. Order by urgency. End with at most three recommendations, each with its fig
 @prompt("morning_check", title="Morning check")
 async def morning_check(arguments: Morning, call: Call[Metrics]) -> str:
     """What happened since yesterday, in a minute's reading."""
-    ready = [info.id for info in call.service.infos() if info.ready]
+    past = call.service.past
+    ready = [info.id for info in call.service.infos() if info.ready and await past.scopes(info.id)]
+    named = ", ".join(ready) or "getAvailableCollectors"
     return f"""Give a morning overview of everything measured here, looking back {arguments.since}.
 
 1. Call listAlerts with since `{arguments.since}`: what is wrong now, what rose, what fell.
-2. For each collector of {", ".join(ready)}: call compareMetrics with since `{arguments.since}`; leave out what only \
+2. For each collector of {named}: call compareMetrics with since `{arguments.since}`; leave out what only \
 counts up.
 3. For each alert, call explainMetric for its key, so that you can say what the figure rests on.
 4. Answer in this order: what needs somebody today; what changed and is worth knowing; what is as it was. At most ten \

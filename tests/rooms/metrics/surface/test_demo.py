@@ -126,3 +126,14 @@ async def test_the_console_shows_collectors_figures_and_lines(app: App) -> None:
 
 async def test_the_organisations_group_is_the_scope_of_its_history(metrics: Metrics) -> None:
     assert await metrics.past.scopes("ch") == [ORG]
+
+
+@pytest.mark.requirement("metrics:history")
+@pytest.mark.parametrize("bg", ["Lumen Press", "lumen press", "a0000000-0000-4000-8000-00000000d002"])
+async def test_a_history_is_asked_by_the_name_or_id_of_a_group(metrics: Metrics, bg: str) -> None:
+    now = metrics.now()
+    found = await metrics.past.lines("ch", [USED], now - 15 * DAY, now, scope=bg)
+    assert {dict(line.series.labels)["businessGroup"] for line in found.lines} == {"Lumen Press"}
+    changes = await metrics.past.changes("ch", now - 13 * DAY, now, scope="Lumen Orchards")
+    assert {dict(change.labels)["businessGroup"] for change in changes} == {"Lumen Orchards"}
+    assert (await metrics.past.lines("ch", [USED], now - 15 * DAY, now, scope="nobody")).lines == []
