@@ -13,7 +13,7 @@ from pentad.kernel.principal import Principal
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.asking import Elicit
 from pentad.mcp.call import Call
-from pentad.mcp.declare import ToolResult, tool
+from pentad.mcp.declare import ToolResult, resource, tool
 from pentad.mcp.tasks import TaskState
 from pentad.platform import Platform, Room
 
@@ -80,6 +80,18 @@ async def hasty(call: Call[Kitchen]) -> str:
     call.defer(call.service.order("toast"))
 
 
+@tool("stray")
+async def stray(call: Call[Kitchen]) -> str:
+    """Puts its answer off without having said that it might."""
+    call.defer(call.service.order("cake"))
+
+
+@resource("kitchen://menu", name="menu")
+async def menu(call: Call[Kitchen]) -> str:
+    """Puts off what has to be answered at once."""
+    call.defer(call.service.order("menu"))
+
+
 class Happening(Arguments):
     task: str
     what: str
@@ -112,6 +124,7 @@ ROOM: Room[Kitchen] = Room(
     title="Kitchen",
     instructions="",
     open=open_kitchen,
-    tools=(cook, roast, hasty, happen),
+    tools=(cook, roast, hasty, stray, happen),
+    resources=(menu,),
     tasks=lambda kitchen: kitchen,
 )

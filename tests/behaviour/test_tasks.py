@@ -230,6 +230,12 @@ async def test_a_tool_cannot_give_a_task_to_a_client_that_takes_none(client: Cli
     assert "taskId" not in result
 
 
+@pytest.mark.requirement("mcp:tasks:undeclared")
+async def test_only_tools_that_declare_it_put_answers_off(client: Client) -> None:
+    assert (await client.call("stray")).error["code"] == -32603
+    assert (await client.request("resources/read", {"uri": "kitchen://menu"})).error["code"] == -32603
+
+
 @pytest.mark.requirement("mcp:tasks:headers")
 async def test_the_name_header_is_the_tasks_id(kitchen: App) -> None:
     client: HttpClient = await connect_http(kitchen, HTTP_MODERN, TAKES_TASKS)

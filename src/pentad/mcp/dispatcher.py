@@ -23,6 +23,7 @@ from pentad.mcp.arguments import Repair, read_leniently
 from pentad.mcp.asking import InputRequired, MissingCapability
 from pentad.mcp.call import Call, Peer
 from pentad.mcp.content import Contents, Message
+from pentad.mcp.declare import Tool
 from pentad.mcp.messages import (
     CallToolParams,
     CompleteParams,
@@ -113,9 +114,6 @@ class Dispatcher:
         except InputRequired as wait:
             outcome = "input_required"
             return self._shape(peer).input_required(wait)
-        except Deferred as later:
-            outcome = "task"
-            return self._shape(peer).task(later.task)
         except MissingCapability as missing:
             outcome = "missing_capability"
             raise ProtocolError(MISSING_CAPABILITY, str(missing), missing.required()) from None
@@ -180,7 +178,9 @@ class Dispatcher:
             absorb_cancellation()
             late = deadline.error(f"The tool {tool.name!r}")
             return shape.failure(late), late.code
-        except (InputRequired, Deferred, ProtocolError):
+        except Deferred as later:
+            return _put_off(tool, later, shape)
+        except (InputRequired, ProtocolError):
             raise
         except Exception as error:  # noqa: BLE001  a tool's bug must not end the conversation
             hidden = wire_errors.unforeseen(error, f"tool {tool.name!r}")
@@ -286,6 +286,12 @@ def _inputs(bound: BoundTool, raw: bytes) -> tuple[dict[str, Any], list[Repair]]
     except ValidationError as error:
         value, repairs = read_leniently(model, given, error)
         return {"arguments": value}, repairs
+
+
+def _put_off(tool: Tool, later: Deferred, shape: Shape) -> Answer:
+    if tool.task is None:
+        raise RuntimeError(f"tool {tool.name!r} puts its answer off and does not declare that") from None
+    return shape.task(later.task), "task"
 
 
 def _refuse_arguments(raw: bytes) -> None:
