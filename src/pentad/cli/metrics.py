@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from pentad.cli.metrics_shown import collector_rows, line_texts, plan_lines, sample_rows
+from pentad.cli.metrics_shown import collector_rows, line_texts, missing_lines, plan_lines, sample_rows
 from pentad.cli.options import json_option, store_options
 from pentad.cli.output import ExitCode, print_json, print_table, print_text, say, warn
 
@@ -59,6 +59,8 @@ def collectors(as_json: bool, settings: "Settings") -> None:
             print_json([collector_shown(info) for info in infos])
         else:
             print_table(("id", "title", "metrics", "state"), collector_rows(infos), empty="There are no collectors.")
+            for line in missing_lines(infos):
+                say(line)
 
     within(settings, work)
 

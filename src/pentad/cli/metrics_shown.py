@@ -16,10 +16,17 @@ _PARENTS: Final = ("businessGroupId", "environmentType")
 
 def collector_rows(infos: "Sequence[Info]") -> list[tuple[object, ...]]:
     """One row for each collector."""
-    return [
-        (info.id, info.title, len(info.catalogue), "ready" if info.ready else f"not set up: {info.missing}")
-        for info in infos
-    ]
+    return [(info.id, info.title, len(info.catalogue), "ready" if info.ready else "not set up") for info in infos]
+
+
+def missing_lines(infos: "Sequence[Info]") -> Iterator[str]:
+    """What collectors that are not set up lack, said once for all that lack the same."""
+    lacking: dict[str, list[str]] = {}
+    for info in infos:
+        if not info.ready:
+            lacking.setdefault(info.missing, []).append(info.id)
+    for missing, ids in lacking.items():
+        yield f"{', '.join(ids)}: {missing}"
 
 
 def sample_rows(answer: "Answer", keys: Sequence[str] | None) -> list[tuple[object, ...]]:
