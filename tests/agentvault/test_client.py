@@ -22,6 +22,7 @@ from pentad.agentvault import (
     TaskState,
     TextPart,
 )
+from pentad.kernel.cleaning import Masked
 from pentad.kernel.errors import Forbidden
 from pentad.net.fetch import HttpFetcher
 from tests.agentvault.agent_server import Answer, Received, agent, events, refusal, result
@@ -379,3 +380,55 @@ async def test_a_post_that_is_redirected_to_the_slash_variant_stays_a_post():
     async with agent(moved) as server, AgentVaultClient() as client:
         assert await client.initiate_task(server.card(), HELLO, KEYS) == "t"
         assert [json.loads(one.body)["method"] for one in server.received] == ["tasks/send"] * 2
+
+
+CANARIES = {
+    "github": "ghp_" + "Ab3dE6gH9j" * 3 + "Kl2mN4",
+    "aws": "AKIA" + "QWERTYUIOP234567",
+    "password": "corr3ct-horse-canary",
+    "card": "4111 1111 1111 1111",
+}
+SECRETS: Any = {
+    "items": {
+        "log": {"mediaType": "text/plain", "content": f"token {CANARIES['github']} and {CANARIES['aws']}, rest"},
+        "form": {"content": {"deep": [{"password": CANARIES["password"]}, CANARIES["card"]]}, "metadata": {"n": 42}},
+    },
+    "integrity": {"alg": "SHA-256"},
+}
+
+
+@pytest.mark.anyio
+async def test_secrets_in_a_context_do_not_leave_and_the_report_says_where_they_were(caplog: pytest.LogCaptureFixture):
+    async with agent(result({"id": "t"})) as server, AgentVaultClient() as client:
+        await client.initiate_task(server.card(), HELLO, KEYS, mcp_context=SECRETS)
+        reports = [client.last_report]
+        own = HELLO.model_copy(update={"metadata": {"mcp_context": SECRETS}})
+        await client.send_message(server.card(), "t", own, KEYS)
+        reports.append(client.last_report)
+        await client.send_message(server.card(), "t", HELLO, KEYS, mcp_context={"items": {"a": {"content": 42}}})
+        assert client.last_report == []
+    for received, report in zip(server.received[:2], reports, strict=True):
+        for canary in CANARIES.values():
+            assert canary.encode() not in received.body
+            assert canary not in str(report)
+            assert canary not in caplog.text
+        sent = received.json["params"]["message"]["metadata"]["mcp_context"]
+        assert sent["items"]["form"]["metadata"] == {"n": 42}
+        assert sent["items"]["log"]["content"].endswith(", rest")
+        assert "integrity" not in sent
+        assert {one.path for one in report} == {
+            "/items/log/content",
+            "/items/form/content/deep/0/password",
+            "/items/form/content/deep/1",
+        }
+        assert all(isinstance(one, Masked) and one.action == "mask" for one in report)
+    assert "/items/form/content/deep/0/password (key-name)" in caplog.text
+    assert SECRETS["items"]["form"]["content"]["deep"][1] == CANARIES["card"]
+
+
+@pytest.mark.anyio
+async def test_who_means_it_sends_a_context_as_it_is():
+    async with agent(result({"id": "t"})) as server, AgentVaultClient(redact=False) as client:
+        await client.initiate_task(server.card(), HELLO, KEYS, mcp_context=SECRETS)
+        assert server.received[0].json["params"]["message"]["metadata"]["mcp_context"] == SECRETS
+        assert client.last_report == []

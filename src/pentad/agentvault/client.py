@@ -1,7 +1,8 @@
 """The client of the AgentVault profile: hand a task to an agent, talk to it, follow it, end it.
 
 What the original does silently is said here: a context that is not one raises (`on_invalid="drop"` sends the task
-without it), an unknown task raises, `terminate_task` tells whether the task was cancelled.
+without it), an unknown task raises, `terminate_task` tells whether the task was cancelled. Secrets in a context are
+masked before it is sent (`redact=False` sends them), and `last_report` has the places.
 """
 
 import logging
@@ -28,6 +29,8 @@ from pentad.agentvault.models.a2a_protocol import (
     TaskStatusUpdateEvent,
 )
 from pentad.agentvault.models.agent_card import AgentCard
+from pentad.kernel.cleaning import Masked, clean_value
+from pentad.kernel.errors import LimitExceeded
 from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
 
@@ -62,13 +65,17 @@ class AgentVaultClient:
         default_timeout: float = 30.0,
         *,
         on_invalid: OnInvalid = "raise",
+        redact: bool = True,
     ) -> None:
+        self.last_report: list[Masked] = []
+        """What was masked in the context of the message sent last: where, and by which detector."""
         self._own: HttpFetcher | None = None
         if http_client is None:
             http_client = self._own = HttpFetcher(FetchPolicy(timeout=default_timeout))
         self._fetcher = http_client
         self._seconds = default_timeout
         self._on_invalid: OnInvalid = on_invalid
+        self._redact = redact
         self._credentials = Credentials(http_client, trusted=self._own is not None)
 
     async def __aenter__(self) -> Self:
@@ -175,7 +182,24 @@ class AgentVaultClient:
             context = context.model_dump(by_alias=True, exclude_unset=True)
         if context and (sent := self._formatted(context)) is not None:
             body["metadata"] = {**body.get("metadata", {}), KEY: sent}
+        self.last_report = []
+        if self._redact and (metadata := body.get("metadata")) and KEY in metadata:
+            metadata[KEY] = self._cleaned(metadata[KEY])
         return body
+
+    def _cleaned(self, context: Any) -> Any:
+        """The context without secrets, and without a seal that would not hold any more."""
+        try:
+            clean, self.last_report = clean_value(context)
+        except LimitExceeded as error:
+            raise A2AMessageError(f"The message is not sent: {error.message}") from None
+        if self.last_report:
+            places = ", ".join(f"{one.path} ({one.what})" for one in self.last_report)
+            _log.warning("Secrets in the MCP context are masked before it is sent: %s", places)
+            if isinstance(clean, dict) and "integrity" in clean:
+                _log.warning("The seal of the MCP context is not sent: it does not hold for what was masked.")
+                del clean["integrity"]
+        return clean
 
     def _formatted(self, context: dict[str, Any]) -> dict[str, Any] | None:
         try:

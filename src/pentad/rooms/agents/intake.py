@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
+from pentad.kernel.cleaning import clean_value
 from pentad.kernel.errors import Misconfigured, NotFound, PentadError
 from pentad.kernel.principal import Principal
 from pentad.kernel.schema import pointer
@@ -19,7 +20,6 @@ from pentad.rooms.agents.context.extension import PLAIN_KEY, URI
 from pentad.rooms.agents.context.findings import LEVELS, Level
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.merging import Contexts, Items, after_turn
-from pentad.rooms.agents.context.redaction import clean_value
 from pentad.rooms.agents.context.refs import Resolver
 from pentad.rooms.agents.context.spill import Contents
 from pentad.rooms.agents.handed import HandedContext, artifact_bytes

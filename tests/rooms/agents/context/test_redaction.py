@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pentad.kernel.cleaning import clean_text
 from pentad.kernel.errors import Forbidden, LimitExceeded
-from pentad.rooms.agents.context.redaction import KEEPING, Policy, Rule, clean_text, redacted
-from pentad.rooms.agents.context.secrets import found_in, is_telling, may_hold
+from pentad.kernel.secrets import found_in, is_telling, may_hold
+from pentad.rooms.agents.context.redaction import KEEPING, Policy, Rule, redacted
 
 CANARY = "c4n4ry"  # in every planted secret, and nowhere else
 SECRETS = {

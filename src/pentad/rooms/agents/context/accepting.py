@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from pentad.kernel.cleaning import Masked
 from pentad.kernel.errors import PentadError
 from pentad.rooms.agents.context.checks import checked
 from pentad.rooms.agents.context.extension import sent_context
 from pentad.rooms.agents.context.findings import Issue, Level, refusal
 from pentad.rooms.agents.context.integrity import check_seal, items_hash
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
-from pentad.rooms.agents.context.redaction import KEEPING, STORE, Masked, Policy, redacted
+from pentad.rooms.agents.context.redaction import KEEPING, STORE, Policy, redacted
 
 if TYPE_CHECKING:
     from pentad.rooms.agents.context.integrity import Key

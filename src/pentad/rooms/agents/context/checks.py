@@ -3,13 +3,14 @@
 import re
 from typing import Any, Final, cast
 
+from pentad.kernel.cleaning import depth_of
 from pentad.kernel.errors import PentadError
 from pentad.kernel.jcs import EXACT
 from pentad.rooms.agents.context import rules
 from pentad.rooms.agents.context.findings import Issues, Level
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.shape import EXTRA_MEMBERS, shape
-from pentad.rooms.agents.context.walking import depth_of, exact_json, path_of, values
+from pentad.rooms.agents.context.walking import exact_json, path_of, values
 
 _LARGEST: Final = 2**1023
 _LONG_NUMBER: Final = re.compile(rb"\d{16}")

@@ -10,6 +10,7 @@ import json
 from contextlib import suppress
 from typing import Any, Final, cast
 
+from pentad.kernel.cleaning import depth_of
 from pentad.kernel.errors import PentadError
 from pentad.kernel.json import check_bounds
 from pentad.rooms.agents.context.checks import checked
@@ -17,7 +18,7 @@ from pentad.rooms.agents.context.findings import Issues, Level, Report
 from pentad.rooms.agents.context.integrity import items_hash
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.redaction import secret_places
-from pentad.rooms.agents.context.walking import depth_of, exact_json
+from pentad.rooms.agents.context.walking import exact_json
 
 MOST_BYTES: Final = 16 * 1024 * 1024
 _DEEPEST_TEXT: Final = 128

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from msgspec import Struct
 
+from pentad.kernel.cleaning import Masked
 from pentad.rooms.agents.context.checks import checked
 from pentad.rooms.agents.context.extension import URI, carried
 from pentad.rooms.agents.context.findings import Issue, Level, refusal
 from pentad.rooms.agents.context.integrity import sealed
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
-from pentad.rooms.agents.context.redaction import Masked, Policy, redacted
+from pentad.rooms.agents.context.redaction import Policy, redacted
 
 if TYPE_CHECKING:
     from pentad.rooms.agents.context.integrity import Key

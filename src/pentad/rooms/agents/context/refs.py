@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol, cast
 import msgspec
 from msgspec import Struct, to_builtins
 
+from pentad.kernel.cleaning import clean_text
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceeded, NotFound, Unavailable
 from pentad.kernel.limits import MIB
 from pentad.kernel.ports import Fetcher
@@ -21,7 +22,6 @@ from pentad.kernel.principal import Principal
 from pentad.mcp.content import Contents as ResourceContents
 from pentad.rooms.agents.context.integrity import SHA256, SIZE, bytes_hash
 from pentad.rooms.agents.context.limits import OWN_SCHEMES, REF_SCHEMES, REFUSED_SCHEMES
-from pentad.rooms.agents.context.redaction import clean_text
 from pentad.rooms.agents.context.spill import Contents
 from pentad.rooms.agents.context.walking import exact_json
 

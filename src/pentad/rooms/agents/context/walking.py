@@ -35,26 +35,6 @@ def values(root: Any) -> Iterator[tuple[Any, Chain, int]]:
             stack.extend((elements[at], (chain, at), depth + 1) for at in range(len(elements) - 1, -1, -1))
 
 
-def depth_of(root: Any) -> int:
-    """How deep containers are nested; 0 for a scalar."""
-    deepest = 0
-    level: list[Any] = [root]
-    while True:
-        inner: list[Any] = []
-        found = False
-        for value in level:
-            if isinstance(value, dict):
-                found = True
-                inner.extend(cast("dict[str, Any]", value).values())
-            elif isinstance(value, list | tuple):
-                found = True
-                inner.extend(cast("list[Any]", value))
-        if not found:
-            return deepest
-        deepest += 1
-        level = inner
-
-
 def exact_json(value: Any) -> bytes:
     """Compact JSON with every number as it is; for sizes and for keeping, not for comparing."""
     try:
