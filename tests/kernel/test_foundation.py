@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pentad.kernel import errors
 from pentad.kernel.clock import SystemClock, iso
 from pentad.kernel.errors import PentadError
-from pentad.kernel.ids import opaque_id, uuid7
+from pentad.kernel.ids import opaque_id, uuid7, uuid7_text
 from pentad.kernel.names import did_you_mean, nearest
 from pentad.kernel.principal import ANONYMOUS, LOCAL, Action, Principal, Role, role_scopes, scopes_of
 from tests.behaviour.clocks import TurnedClock
@@ -68,6 +68,7 @@ def test_ids_sort_by_time_and_are_valid_version_7(time: float, noise: bytes) -> 
     later = uuid7(TurnedClock(time=time + 0.002), Noise())
     assert made < later
     assert made.int >> 80 == int(time * 1000)
+    assert uuid7_text(TurnedClock(time=time), Noise()) == str(made)
 
 
 @pytest.mark.requirement("kernel:ids:opaque")

@@ -24,6 +24,7 @@ STORE: Final = "store"
 LOG: Final = "log"
 """Targets that are no agent: what Pentad keeps, and what it writes into its logs."""
 _STRICTER: Final[dict[Action, int]] = {"allow": 0, "mask": 1, "deny": 2}
+_SMALL: Final = 4 * 1024
 
 
 class Rule(Struct, frozen=True, kw_only=True):
@@ -63,18 +64,19 @@ class Redacted(Struct, frozen=True):
 
 def redacted(items: Mapping[str, Any], target: str = STORE, policy: Policy | None = None) -> Redacted:
     """The items as `target` may see them. Forbidden, with the places, where the policy denies."""
-    if depth_of(items) > DEEPEST:
-        raise too_deep()
+    text = _shallow(dict(items))
+    # What is small is looked at as a whole first, names and all; an escape may hide what is looked for.
+    is_clean = len(text) <= _SMALL and b"\\" not in text and not may_hold(text.decode())
     rule = (policy or Policy()).of(target)
     cleaner = Cleaner(rule.secrets)
     shown: dict[str, Any] = {}
     for name, item in items.items():
-        clean = cleaner.key(name, ("items",))
+        clean = name if is_clean else cleaner.key(name, ("items",))
         clean = name if clean == name else free_key(clean, shown)
         path = ("items", clean)
         what, action = _item_rule(item, target, rule)
         if action == "allow":
-            shown[clean] = cleaner.value(item, path) if _may_hold(item) else item
+            shown[clean] = item if is_clean or not _may_hold(item) else cleaner.value(item, path)
         else:
             cleaner.note(path, what, action)
             shown[clean] = {"mediaType": "text/plain", "content": f"[redacted:{what}]", "metadata": {"kind": "text"}}
@@ -95,6 +97,17 @@ def secret_places(items: Mapping[str, Any]) -> list[Masked]:
     for name, item in items.items():
         cleaner.value(item, ("items", cleaner.key(name, ("items",))))
     return cleaner.report
+
+
+def _shallow(items: dict[str, Any]) -> bytes:
+    """The items as JSON; LimitExceeded if they are deeper than can be looked through. Few brackets cannot be deep."""
+    try:
+        text = exact_json(items)
+    except RecursionError:
+        raise too_deep() from None
+    if text.count(b"{") + text.count(b"[") > DEEPEST and depth_of(items) > DEEPEST:
+        raise too_deep()
+    return text
 
 
 def _may_hold(item: Any) -> bool:

@@ -24,6 +24,7 @@ _PLACE: Final = re.compile(r" - at `(?:key in )?\$\.?([^`]*)`$")
 _STRINGS: Final = re.compile(rb'"([^"]*+)"(\s*+:)?+')
 """Every string of a text without backslashes, and whether it names a member: read one after the other, so that none
 begins where another ends."""
+_CONTAINERS: Final = (dict, list)
 NO_PARAMS: Final = msgspec.Raw(b"{}")
 NULL: Final = msgspec.Raw(b"null")
 
@@ -67,18 +68,19 @@ def bounded(body: bytes, limits: Limits) -> None:
 def _members(body: bytes) -> int:
     """How many members are left when it is read: fewer than it names, if one stands twice in an object."""
     try:
-        stack: list[Any] = [_anything(body)]
-    except msgspec.DecodeError:
+        return _count([_anything(body)])
+    except (msgspec.DecodeError, RecursionError):
         return -1
+
+
+def _count(value: Any) -> int:
     count = 0
-    while stack:
-        value = stack.pop()
-        kind = cast("Any", type(value))
-        if kind is dict:
-            count += len(value)
-            stack.extend(value.values())
-        elif kind is list:
-            stack.extend(value)
+    if isinstance(value, dict):
+        value = cast("dict[str, Any]", value).values()
+        count = len(value)
+    for one in value:
+        if type(one) in _CONTAINERS:
+            count += _count(one)
     return count
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from pentad.kernel.ids import uuid7
+from pentad.kernel.ids import uuid7_text
 from pentad.kernel.ports import Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.agents.contract import Hosted
@@ -57,6 +57,7 @@ class Sending:
         self._keeping = keeping
         self._agents = agents
         self._limits = limits
+        self._stepping = 0
         self._allowances = Allowances(keeping.database, keeping.clock, most_open=limits.open_tasks, most=limits.tasks)
 
     async def begin(
@@ -76,29 +77,33 @@ class Sending:
         keeping = self._keeping
         await self._allowances.spend(caller.id)
         if hosted.accept is None:
-            task_id = str(uuid7(keeping.clock))
+            task_id = uuid7_text(keeping.clock)
         else:
             self._checked(message)
             task_id = await hosted.accept(None, message)
         now = keeping.now()
         task = Task(
-            id=task_id, context_id=context_id or message.context_id or str(uuid7(keeping.clock)), agent=hosted.name,
+            id=task_id, context_id=context_id or message.context_id or uuid7_text(keeping.clock), agent=hosted.name,
             owner=caller.id, dialect=dialect, status_at=now, created_at=now, updated_at=now, metadata=metadata,
         )  # fmt: skip
         message = _stamped(message, task)
         first = self._checked(message)
         run = self._run(hosted, task, message, caller)
-        await run.first_step()
+        self._stepping += 1
+        try:
+            await run.first_step()
+        finally:
+            self._stepping -= 1
         if run.reply is not None:
             return msgspec.structs.replace(run.reply, task_id=None)
         if run.done:
-            events = await self._at_once(run, task, first, push, is_followed=wait is None)
+            made, events = await self._at_once(run, task, first, push, is_followed=wait is None)
         else:
             with keeping.hub.following(task_id) as follower:
-                events = await self._under_way(run, task, first, push)
-                if wait and folded(task, events).state not in RESTING:
-                    return await rested(keeping, follower, task_id, events[-1].seq)
-        return folded(task, events[:1] if wait is None else events)
+                made, events = await self._under_way(run, task, first, push)
+                if wait and made.state not in RESTING:
+                    return await rested(keeping, follower, task_id, made.seq)
+        return folded(task, events[:1]) if wait is None else made
 
     async def proceed(self, caller: Principal, task: Task, message: Message, *, context_id: str | None) -> int:
         """The next turn of a task, or a word to the turn under way; the number of its event."""
@@ -144,20 +149,23 @@ class Sending:
 
     async def _at_once(
         self, run: Run, task: Task, first: Encoded, push: PushConfig | None, *, is_followed: bool
-    ) -> list[Event]:
+    ) -> tuple[Task, list[Event]]:
         bodies = [first, *run.outbox]
         events = await self._create(task, bodies, push, None)
         size = log.bytes_of(bodies)
-        self._keeping.recent.put(folded(task, events), size)
+        made = folded(task, events)
+        self._keeping.recent.put(made, size)
         if is_followed:
             self._keeping.hub.publish(task.id, events, size)
         if run.state not in TERMINAL:
             self._allowances.opened(task.owner)
         if push is not None:
             self._keeping.push_due()
-        return events
+        return made, events
 
-    async def _under_way(self, run: Run, task: Task, first: Encoded, push: PushConfig | None) -> list[Event]:
+    async def _under_way(
+        self, run: Run, task: Task, first: Encoded, push: PushConfig | None
+    ) -> tuple[Task, list[Event]]:
         keeping = self._keeping
         bodies = [first, *run.stored_soon()]
         keeping.runs[task.id] = run
@@ -168,12 +176,13 @@ class Sending:
             raise
         self._allowances.opened(task.owner)
         size = log.bytes_of(bodies)
-        keeping.recent.put(folded(task, events), size)
+        made = folded(task, events)
+        keeping.recent.put(made, size)
         keeping.hub.publish(task.id, events, size)
         run.created(events)
         if push is not None:
             keeping.push_due()
-        return events
+        return made, events
 
     async def _create(
         self, task: Task, bodies: Sequence[Encoded], push: PushConfig | None, lease: tuple[str, float, bytes] | None
@@ -188,7 +197,9 @@ class Sending:
                 insert_config(transaction, task.id, push, told=0, now=now)
             return events
 
-        return await keeping.database.write(work, brief=log.bytes_of(bodies) <= _BRIEF)
+        # sends that come together share a commit
+        is_brief = not self._stepping and log.bytes_of(bodies) <= _BRIEF
+        return await keeping.database.write(work, brief=is_brief)
 
     def _agent(self, name: str) -> Hosted:
         if (found := self._agents.get(name)) is None:
