@@ -150,7 +150,7 @@ async def test_a_unit_cancelled_before_its_turn_is_not_run(db: SqliteDatabase):
 async def quick(db: SqliteDatabase, monkeypatch: pytest.MonkeyPatch) -> SqliteDatabase:
     """A store whose commits count as quick, and have been for a while."""
     monkeypatch.setattr(writer, "_QUICK_SECONDS", PATIENCE)
-    for number in range(writer._QUICK_IN_A_ROW):
+    for number in range(writer._QUICK_MOST):
         await db.write(add(f"before {number}"))
     rested(db)
     return db
@@ -177,17 +177,18 @@ async def test_where_commits_are_quick_a_brief_unit_is_committed_where_it_stands
     assert await count(quick) == before + 3
 
 
-async def test_a_commit_that_was_slow_sends_brief_units_to_the_writer(
+async def test_two_commits_that_were_slow_send_brief_units_to_the_writer(
     quick: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(writer, "_QUICK_SECONDS", 0.0)
-    await quick.write(where, brief=True)
-    assert await quick.write(where, brief=True) == "pentad-writer"
+    threads = [await quick.write(where, brief=True) for _ in range(4)]
+    assert threads == [threading.current_thread().name] * 2 + ["pentad-writer"] * 2
 
 
 async def test_the_writer_has_its_turn_now_and_then(quick: SqliteDatabase, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(writer, "_MOST_IN_A_ROW", writer._QUICK_IN_A_ROW + 1)
-    assert "pentad-writer" in [await quick.write(where, brief=True) for _ in range(4)]
+    monkeypatch.setattr(writer, "_MOST_IN_A_ROW", 2)
+    here = threading.current_thread().name
+    assert [await quick.write(where, brief=True) for _ in range(3)] == [here, here, "pentad-writer"]
 
 
 async def test_a_brief_unit_does_not_pass_one_that_waits(quick: SqliteDatabase):

@@ -6,7 +6,7 @@ again, each with a savepoint of its own, which is dear for full-text indexes and
 acknowledged before the COMMIT they share has returned.
 
 Where commits cost less than a change of threads (a RAM disk, a disk that has its own power) a brief unit of work is
-committed by the thread that brings it, while nobody else writes; as soon as one takes longer, by this one again.
+committed by the thread that brings it, while nobody else writes; when two of them take longer, by this one again.
 """
 
 import asyncio
@@ -33,7 +33,10 @@ from pentad.storage.workers import closed
 _WAL_BYTES = 32 * 1024 * 1024
 _CHECKPOINT_PATIENCE_MS = 100
 _QUICK_SECONDS = 0.0001
-_QUICK_IN_A_ROW = 8
+_QUICK_ENOUGH = 8
+_QUICK_MOST = 32
+_SLOW_COSTS = 16
+"""How many more commits were quick than not: enough of them, as many as count, and what one that was not takes away."""
 _MOST_IN_A_ROW = 1_000
 """Then it is the thread's turn, which also bounds the log."""
 
@@ -69,6 +72,7 @@ class Writer:
         self._newest: _Unit | None = None
         self._using = threading.Lock()
         self._quick = 0
+        self._in_a_row = 0
         self._closed = False
         self._thread = threading.Thread(target=self._serve, name="pentad-writer", daemon=True)
         self._thread.start()
@@ -85,7 +89,7 @@ class Writer:
         if self._units.qsize() >= self._backlog:
             raise Overloaded("The store has more to write than it can keep up with.", hint="Try again in a moment.")
         unit = _Unit(work)
-        if not (brief and self._quick >= _QUICK_IN_A_ROW and self._commit_here(unit)):
+        if not (brief and self._quick >= _QUICK_ENOUGH and self._commit_here(unit)):
             self._newest = unit
             self._units.put(unit)
         return unit.future
@@ -135,6 +139,10 @@ class Writer:
 
     def _commit_here(self, unit: _Unit) -> bool:
         """Commit a unit on the calling thread; False, with nothing done, where somebody is before it."""
+        self._in_a_row += 1
+        if self._in_a_row > _MOST_IN_A_ROW:
+            self._in_a_row = 0
+            return False
         if self._newest is not None and not self._newest.future.done():
             return False
         if not self._using.acquire(blocking=False):
@@ -215,8 +223,10 @@ class Writer:
             self._undo("ROLLBACK")
             _fail(done, error)
             return
-        is_quick = time.perf_counter() - started < _QUICK_SECONDS and self._quick < _MOST_IN_A_ROW
-        self._quick = self._quick + 1 if is_quick else 0
+        if time.perf_counter() - started < _QUICK_SECONDS:
+            self._quick = min(self._quick + 1, _QUICK_MOST)
+        else:
+            self._quick = max(self._quick - _SLOW_COSTS, 0)
         wake(done)
         if signals := [signal for unit in done for signal in unit.signals]:
             self._committed(signals)
