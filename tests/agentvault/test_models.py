@@ -220,3 +220,16 @@ def test_importing_the_package_imports_nothing_heavy():
     code = "import sys, json, pentad.agentvault; print(json.dumps([m for m in sys.modules if '.' not in m]))"
     seen = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout)
     assert not {"pydantic", "aiohttp", "msgspec", "asyncio"} & set(seen)
+
+
+def test_what_formatting_leaves_out_is_in_the_log(caplog: pytest.LogCaptureFixture):
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    given = {"items": {"a": {"content": 1, "extra": 2, secret: 3}, "b": mcp_utils.MCPItem(content=4)}, "beside": 5}
+    assert format_mcp_context(given) == {"items": {"a": {"content": 1}, "b": {"content": 4}}}
+    for place in ("/beside", "/items/a/extra"):
+        assert place in caplog.text
+    assert secret not in caplog.text
+    assert "/items/b" not in caplog.text
+    caplog.clear()
+    assert format_mcp_context({"items": {"a": {"content": 1}}}) is not None
+    assert caplog.text == ""

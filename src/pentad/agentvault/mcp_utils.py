@@ -1,7 +1,7 @@
 """The context of a task: named items with content or a reference, in a message's metadata under `mcp_context`.
 
-`format_mcp_context` gives exactly what the original gives, `None` included: it drops what it does not know. Who must
-not lose anything asks `lost_members` first, as the client does.
+`format_mcp_context` gives exactly what the original gives, `None` included: it drops what it does not know, with a line
+in the log. Who must not lose anything asks `lost_members` first, as the client does.
 """
 
 import logging
@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 
 from pydantic import BaseModel, Field, ValidationError
 
+from pentad.kernel.cleaning import clean_text
 from pentad.kernel.schema import pointer
 
 KEY: Final = "mcp_context"
@@ -43,9 +44,13 @@ def format_mcp_context(context_data: dict[str, Any]) -> dict[str, Any] | None:
         _log.error("An MCP context is a dictionary, not %s.", type(context_data).__name__)
         return None
     try:
-        return _formatted(context_data)
+        sent = _formatted(context_data)
     except (ValueError, RecursionError) as error:
         problem = reason(error)
+    else:
+        if lost := lost_members(context_data):
+            _log.warning("Not part of an MCP context, so it is left out: %s", clean_text(", ".join(lost)))
+        return sent
     _log.error("This is not an MCP context: %s", problem)
     return None
 
@@ -99,7 +104,9 @@ def lost_members(context: Mapping[str, Any]) -> list[str]:
     lost = [pointer((str(name),)) for name in context if name not in known]
     wire = {field.alias or name for name, field in MCPItem.model_fields.items()} | set(CARRIED_ITEM_MEMBERS)
     for name, item in context.get("items", {}).items():
-        lost += [pointer(("items", str(name), str(member))) for member in item if member not in wire]
+        if isinstance(item, Mapping):  # a model has no others
+            members = cast("Mapping[str, Any]", item)
+            lost += [pointer(("items", str(name), str(member))) for member in members if member not in wire]
     return lost
 
 

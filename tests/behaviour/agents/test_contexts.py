@@ -63,3 +63,59 @@ async def test_a_context_is_checked_over_http(wire: Wire) -> None:
         refused = wire.rest(verb, path, {})
         assert "detail" in await refused.json()
         assert refused.status == status
+
+
+SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
+LOSSY = {"mcp_context": {"items": {"a": {"content": 42, "extra": 1, SECRET: 2}}, "beside": 3}}
+ISSUES = "urn:pentad:a2a:mcp-context:v1/issues"
+LOST = [
+    ("unknown-root-member", "/beside"),
+    ("unknown-item-member", "/items/a/extra"),
+    ("unknown-item-member", "/items/a/[redacted:github-token]"),
+]
+
+
+@pytest.fixture(scope="module")
+async def lenient(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Wire]:
+    """The room where every dialect is read as AgentVault reads."""
+    data = tmp_path_factory.mktemp("lenient")
+    settings = Settings(data=data, rooms=("agents",), auth="none", room_tables={"agents": {"context_level": "lenient"}})
+    async with open_app(settings) as app:
+        yield Wire(app)
+
+
+def in_03(metadata: dict[str, Any]) -> dict[str, Any]:
+    message = {"kind": "message", "messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "x"}]}
+    return {"message": {**message, "metadata": metadata}}
+
+
+def check_told(metadata: Any) -> None:
+    assert sorted((one["code"], one["pointer"]) for one in metadata[ISSUES]) == sorted(LOST)
+    assert all(one["message"] for one in metadata[ISSUES])
+    assert SECRET not in str(metadata)
+
+
+@pytest.mark.requirement("agents:context:levels")
+async def test_what_a_lenient_reading_loses_is_said_in_every_dialect(lenient: Wire) -> None:
+    message = {"role": "user", "parts": [{"type": "text", "content": "x"}], "metadata": LOSSY}
+    taken = await lenient.call("tasks/send", {"message": message}, ECHO)
+    vault = await lenient.call("tasks/get", {"id": taken["id"]}, ECHO)
+    old = await lenient.call("message/send", in_03(LOSSY), ECHO)
+    new = (await lenient.call("SendMessage", in_10(LOSSY), ECHO, a2a_version="1.0"))["task"]
+    rest = (await lenient.rest("POST", f"{ECHO}/message:send", in_10(LOSSY), a2a_version="1.0").json())["task"]
+
+    for task, history in ((vault, "messages"), (old, "history"), (new, "history"), (rest, "history")):
+        check_told(task["metadata"])
+        said = task[history][0]["metadata"]
+        check_told(said)
+        assert said["mcp_context"]["items"] == {"a": {"content": 42}}
+
+
+async def test_nothing_is_said_of_a_context_that_lost_nothing(lenient: Wire) -> None:
+    task = (await lenient.call("SendMessage", in_10(EXACT), ECHO, a2a_version="1.0"))["task"]
+
+    assert ISSUES not in (task.get("metadata") or {})
+    assert task["history"][0]["metadata"] == EXACT
+    again = {**task["history"][0]["metadata"], ISSUES: []}
+    del again["mcp_context"]
+    await lenient.call("SendMessage", in_10(again), ECHO, a2a_version="1.0")

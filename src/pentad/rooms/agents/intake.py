@@ -5,7 +5,7 @@ that are too large lie in the store and the message refers to them. A context th
 the log has its hash. From its second turn on a conversation's context is kept version by version.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from msgspec.structs import replace
@@ -16,8 +16,8 @@ from pentad.kernel.principal import Principal
 from pentad.kernel.schema import pointer
 from pentad.platform import Platform
 from pentad.rooms.agents.context.accepting import accepted
-from pentad.rooms.agents.context.extension import PLAIN_KEY, URI
-from pentad.rooms.agents.context.findings import LEVELS, Level
+from pentad.rooms.agents.context.extension import ISSUES_KEY, PLAIN_KEY, URI
+from pentad.rooms.agents.context.findings import LEVELS, Issue, Level
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.merging import Contexts, Items, after_turn
 from pentad.rooms.agents.context.refs import Resolver
@@ -69,7 +69,10 @@ class Intake:
         if conversation is not None:
             first = await self._first(caller, conversation)
             await self._contexts.take(caller.id, conversation, items, context.turn, level=level, first=first)
-        return replace(message, metadata=_put(metadata, kept))
+        told = _put(metadata, kept)
+        if level == "lenient" and context.warnings:
+            told[ISSUES_KEY] = _told(context.warnings)
+        return replace(message, metadata=told)
 
     def of(self, message: Message, caller: Principal) -> HandedContext | None:
         """The context of a message that was accepted."""
@@ -146,6 +149,12 @@ def _put(metadata: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, A
     """The metadata with this context, in every place one came in."""
     present = [key for key in _KEYS if key in metadata]
     return {**metadata, **dict.fromkeys({*present, PLAIN_KEY}, context)}
+
+
+def _told(issues: Sequence[Issue]) -> list[dict[str, str]]:
+    """What a lenient reading lost or changed, for who sent it; a name can be a secret."""
+    told, _ = clean_value([{"code": one.code, "pointer": one.path, "message": one.message} for one in issues])
+    return told
 
 
 def _place(error: PentadError, key: str) -> None:

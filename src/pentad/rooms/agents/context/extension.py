@@ -18,6 +18,8 @@ BASE: Final = "urn:pentad:a2a:mcp-context"
 VERSION: Final = "v1"
 URI: Final = f"{BASE}:{VERSION}"
 PLAIN_KEY: Final = "mcp_context"
+ISSUES_KEY: Final = f"{URI}/issues"
+"""Where the metadata of a message, and of the task it begins, says what a lenient reading lost or changed."""
 
 
 def declaration(limits: ContextLimits = DEFAULT_LIMITS, *, required: bool = False) -> dict[str, Any]:
@@ -63,10 +65,18 @@ def sent_context(metadata: Any) -> tuple[str, Any] | None:
         return URI, given[URI]
     if PLAIN_KEY in given:
         return PLAIN_KEY, given[PLAIN_KEY]
-    other = next((key for key in given if isinstance(key, str) and key.startswith(f"{BASE}:")), None)  # pyright: ignore[reportUnnecessaryIsInstance]  metadata is anybody's
+    known = (key for key in given if isinstance(key, str) and key != ISSUES_KEY)  # pyright: ignore[reportUnnecessaryIsInstance]  metadata is anybody's
+    other = next((key for key in known if key.startswith(f"{BASE}:")), None)
     if other is not None:
         raise _refused(other, "unsupported-version", "This version of the extension is not known.", f"Use {URI}.")
     return None
+
+
+def with_issues(metadata: Mapping[str, Any] | None, message: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The metadata of a task, with what was said about the context of the message that begins it."""
+    if not message or ISSUES_KEY not in message:
+        return None if metadata is None else dict(metadata)
+    return {**(metadata or {}), ISSUES_KEY: message[ISSUES_KEY]}
 
 
 def _same(one: Any, other: Any) -> bool:

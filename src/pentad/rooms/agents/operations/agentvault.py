@@ -11,6 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from pentad.kernel.errors import Conflict
+from pentad.rooms.agents.context.extension import with_issues
 from pentad.rooms.agents.dialects import agentvault, superset, v03
 from pentad.rooms.agents.dialects.agentvault import Writer
 from pentad.rooms.agents.dialects.reading import typed
@@ -45,6 +46,7 @@ class OperationsAgentVault:
             dialect="agentvault",
             wait=False,
             task_id=wire.id,
+            metadata=with_issues(None, message.metadata),
             push=agentvault.push_of(wire.webhook_url) if wire.webhook_url else None,
         )
         return {"id": (found.task_id or "") if isinstance(found, Message) else found.id}

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from pentad.rooms.agents.cards import Cards
+from pentad.rooms.agents.context.extension import with_issues
 from pentad.rooms.agents.dialects import v03
 from pentad.rooms.agents.dialects.errors import Violation
 from pentad.rooms.agents.dialects.reading import typed, wrong
@@ -45,7 +46,7 @@ class Operations03:
             wait=how is None or how.blocking is not False,
             task_id=message.task_id,
             context_id=message.context_id,
-            metadata=wire.metadata,
+            metadata=with_issues(wire.metadata, message.metadata),
             push=push,
         )
         if isinstance(found, Message):
@@ -61,7 +62,7 @@ class Operations03:
             dialect="0.3",
             task_id=message.task_id,
             context_id=message.context_id,
-            metadata=wire.metadata,
+            metadata=with_issues(wire.metadata, message.metadata),
             push=push,
         )
         if isinstance(found, Message):

@@ -8,6 +8,7 @@ import msgspec
 
 from pentad.kernel.errors import NotFound
 from pentad.rooms.agents.cards import Cards
+from pentad.rooms.agents.context.extension import with_issues
 from pentad.rooms.agents.dialects import v10
 from pentad.rooms.agents.dialects.errors import Violation
 from pentad.rooms.agents.dialects.reading import typed, wrong
@@ -53,7 +54,7 @@ class Operations10:
             wait=not (how and how.return_immediately),
             task_id=message.task_id,
             context_id=message.context_id,
-            metadata=wire.metadata,
+            metadata=with_issues(wire.metadata, message.metadata),
             push=push,
         )
         if isinstance(found, Message):
@@ -69,7 +70,7 @@ class Operations10:
             dialect="1.0",
             task_id=message.task_id,
             context_id=message.context_id,
-            metadata=wire.metadata,
+            metadata=with_issues(wire.metadata, message.metadata),
             push=push,
         )
         if isinstance(found, Message):
