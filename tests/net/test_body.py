@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import LimitExceeded
-from pentad.net.body import BodyTooSlow, ClientDisconnected, bounded_receive, read_body
+from pentad.net.body import BodyTooLarge, BodyTooSlow, ClientDisconnected, bounded_receive, drained, read_body
 
 
 class FixedClock:
@@ -191,3 +191,30 @@ async def test_a_body_read_by_somebody_else_must_keep_its_pace():
     await receive()
     with pytest.raises(BodyTooSlow):
         await receive()
+
+
+@pytest.mark.anyio
+async def test_the_rest_of_a_refused_body_is_read_within_bounds():
+    more, last = chunk(b"12345", more=True), chunk(b"6", more=False)
+    assert await drained(receiving([more, more, last]), most=10, seconds=5)
+    assert not await drained(receiving([more, more, more, last]), most=10, seconds=5)
+    assert not await drained(receiving([more]), most=10, seconds=0.01)
+    assert not await drained(receiving([more, {"type": "http.disconnect"}]), most=10, seconds=5)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("messages", "declared", "rest"),
+    [
+        ([], 11, 11),
+        ([chunk(b"12345678901", more=False)], None, 0),
+        ([chunk(b"123456", more=True), chunk(b"123456", more=False)], None, 0),
+        ([chunk(b"12345678901", more=True)], None, 1),
+    ],
+)
+async def test_a_body_that_is_too_large_says_whether_more_of_it_comes(
+    messages: list[dict[str, Any]], declared: int | None, rest: int
+):
+    with pytest.raises(BodyTooLarge) as refused:
+        await read_body(receiving(messages), declared, limit=10)
+    assert refused.value.rest == rest

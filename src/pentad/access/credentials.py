@@ -57,7 +57,8 @@ class Authenticator:
         """The principal of an Authorization header, or Unauthenticated, RateLimited or Overloaded."""
         if header is None or not header.strip(b" \t"):
             raise Unauthenticated(
-                "Credentials are needed.", hint="Send HTTP Basic with name and password, or Bearer with an API key."
+                "Credentials are needed.",
+                hint="Send HTTP Basic with name and password, or an API key: as Bearer, or in the header X-Api-Key.",
             )
         if (principal := self.known(header)) is not None:
             return principal

@@ -17,17 +17,20 @@ from pentad.gateway.guards import HostGuard
 from pentad.gateway.parts import Parts, Place
 from pentad.gateway.replies import send_empty, send_error, send_refusal
 from pentad.kernel.errors import Forbidden, InvalidInput, Overloaded, PentadError, Unauthenticated
-from pentad.kernel.limits import Limits
+from pentad.kernel.limits import MIB, Limits
 from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
 from pentad.mcp.exchange import Endpoint, HttpExchange
 from pentad.mcp.sse import Message, Receive, Send
 from pentad.mcp.wire_errors import unforeseen
-from pentad.net.body import ClientDisconnected, bounded_receive, read_body
+from pentad.net.body import BodyTooLarge, ClientDisconnected, bounded_receive, drained, read_body
 from pentad.platform import Admitted, AsgiApp, Door, Scope
 
 _ASKED_FIRST: Final = frozenset({b"application/json", b"application/json-patch+json"})
 """Kinds of bodies a browser does not send to another origin without asking."""
 _FORM: Final = b"multipart/form-data"
+_MOST_DRAINED: Final = 32 * MIB
+_DRAIN_SECONDS: Final = 10.0
+"""What is read of a body that is refused, so that its sender hears why."""
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _NONE_REPEATED: Final = frozenset[bytes]()
 _USUAL_MEDIA: Final = frozenset(
@@ -201,6 +204,9 @@ class Front:
         except PentadError as error:
             if door.refuse is None:
                 raise
+            if isinstance(error, BodyTooLarge) and 0 < error.rest <= _MOST_DRAINED:
+                place.leave()
+                await drained(receive, most=_MOST_DRAINED, seconds=_DRAIN_SECONDS)
             challenges = self._challenges() if isinstance(error, Unauthenticated) else []
             await send_refusal(send, error, *door.refuse(error, path), challenges)
         finally:

@@ -30,6 +30,13 @@ class BodyTooSlow(DeadlineExceeded):
     http_status = 408
 
 
+class BodyTooLarge(LimitExceeded):
+    """The body is larger than may be read."""
+
+    rest: int = 0
+    """How many bytes of it are still to come, at least; 0 when all of it was there."""
+
+
 async def read_body(
     receive: Receive,
     content_length: int | None,
@@ -45,7 +52,7 @@ async def read_body(
     Raises LimitExceeded, BodyTooSlow or ClientDisconnected.
     """
     if content_length is not None and content_length > limit:
-        raise _too_large(limit)
+        raise _too_large(limit, content_length)
     started = clock.monotonic()
     step = receive().__await__()
     try:
@@ -55,13 +62,31 @@ async def read_body(
         if message["type"] == "http.request" and not message.get("more_body", False):
             body: bytes = message.get("body", b"")
             if len(body) > limit:
-                raise _too_large(limit) from None
+                raise _too_large(limit, 0) from None
             return body
         first = _already(message)
     else:
         first = _resume(step, waiting)
     pace = _Pace(started, floor_bytes_per_second, grace_seconds, clock)
     return await _read_stream(first, receive, limit, pace)
+
+
+async def drained(receive: Receive, *, most: int, seconds: float) -> bool:
+    """Read and forget the rest of a body, within bounds; whether it ended within them.
+
+    Most clients write all of a body before they read the answer: who answers and hangs up meanwhile is not heard.
+    """
+    read = 0
+    try:
+        async with asyncio.timeout(seconds):
+            while read <= most:
+                message = await receive()
+                if message["type"] != "http.request" or not message.get("more_body", False):
+                    return message["type"] == "http.request"
+                read += len(message.get("body", b""))
+    except TimeoutError:
+        pass
+    return False
 
 
 def bounded_receive(
@@ -75,7 +100,7 @@ def bounded_receive(
 ) -> Receive:
     """The same bounds for a body that somebody else reads as it comes; a breach is raised to whoever reads."""
     if content_length is not None and content_length > limit:
-        raise _too_large(limit)
+        raise _too_large(limit, content_length)
     pace = _Pace(clock.monotonic(), floor_bytes_per_second, grace_seconds, clock)
     received = 0
     whole = False
@@ -87,7 +112,7 @@ def bounded_receive(
         message = await _in_time(receive(), pace, received)
         received += len(message.get("body", b""))
         if received > limit:
-            raise _too_large(limit)
+            raise _too_large(limit, int(message.get("more_body", False)))
         whole = not message.get("more_body", False)
         return message
 
@@ -116,7 +141,7 @@ async def _read_stream(first: Awaitable[Message], receive: Receive, limit: int, 
         message = await _in_time(coming, pace, len(body))
         chunk: bytes = message.get("body", b"")
         if len(body) + len(chunk) > limit:
-            raise _too_large(limit)
+            raise _too_large(limit, int(message.get("more_body", False)))
         body += chunk
         if not message.get("more_body", False):
             return bytes(body)
@@ -158,7 +183,9 @@ def _resume(step: Generator[Any, Any, Message], waiting: Any) -> Generator[Any, 
             return done.value
 
 
-def _too_large(limit: int) -> LimitExceeded:
-    return LimitExceeded(
+def _too_large(limit: int, rest: int) -> BodyTooLarge:
+    error = BodyTooLarge(
         f"The request's body is larger than {limit} bytes.", hint="Send less, or raise limits.body_bytes."
     )
+    error.rest = rest
+    return error

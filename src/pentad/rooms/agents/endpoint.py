@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from pentad.kernel.errors import NotFound, PentadError
+from pentad.kernel.errors import LimitExceeded, NotFound, PentadError
 from pentad.kernel.limits import Limits
 from pentad.mcp.sse import Receive, Send
 from pentad.mcp.wire_errors import unforeseen
@@ -39,6 +39,7 @@ from pentad.rooms.agents.tasks.model import Dialect
 _CARD_FILES: Final = frozenset({"agent-card.json", ".well-known/agent-card.json", ".well-known/agent.json"})
 _EVENT_ID: Final = re.compile(rb"\d{1,15}")
 _FILE: Final = re.compile(r"tasks/([^/]+)/files/(.+)/(\d{1,4})", re.DOTALL)
+_RPC_PATH: Final = re.compile(r"/(a2a|av|agents/[^/]+)/?")
 _STATUSES: Final = {"unauthenticated": 401, "forbidden": 403}
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -282,6 +283,15 @@ def is_public(method: str, path: str) -> bool:
     return path.endswith(("/agent-card.json", "/agent.json")) or path == KEYS_PATH
 
 
-def refusal(error: PentadError, _path: str) -> tuple[int, bytes]:
-    """What the guards refused, as HTTP+JSON says it; readers of JSON-RPC look at the status."""
-    return error.http_status, _encode(rest_error(fault_of(error)))
+def refusal(error: PentadError, path: str) -> tuple[int, bytes]:
+    """What the guards refused, as HTTP+JSON says it; readers of JSON-RPC look at the status.
+
+    A body that is too large is somebody's JSON-RPC where that is spoken, and told so.
+    """
+    fault = fault_of(error)
+    if isinstance(error, LimitExceeded) and _RPC_PATH.fullmatch(path):
+        told = rpc_error(fault, "agentvault" if path.startswith("/av") else "1.0")
+        return error.http_status, _encode({"jsonrpc": "2.0", "id": None, "error": told})
+    body = rest_error(fault)
+    body["error"]["code"] = error.http_status
+    return error.http_status, _encode(body)
