@@ -21,7 +21,7 @@ from pentad.storage.postgres_rows import CHANNEL, Connection
 PRESENCE_LOCK = 0x50454E544144
 """The advisory lock every open store holds, shared or (for a restore) alone."""
 
-_PATIENCE_MS = 2_000
+_PATIENCE_MS = 5_000
 """A process that has just ended holds its lock until the server notices."""
 
 _LONGEST_PAUSE = 1.0
