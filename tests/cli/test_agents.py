@@ -32,6 +32,9 @@ def test_agents_are_listed_searched_and_shown(home: Path) -> None:
     assert json.loads(agents(home, "card", "echo").stdout)["humanReadableId"] == "pentad/echo"
     assert agents(home, "card", "acme/none").returncode == 3
     assert agents(home, "send", "echo").returncode == 2
+    unknown = agents(home, "send", "zeppelin", "hello").stderr
+    assert "`pentad agents list`" in unknown
+    assert "agents_list" not in unknown
 
 
 @pytest.mark.requirement("agents:cli:send")
@@ -41,6 +44,7 @@ def test_a_task_is_sent_answered_in_another_process_and_looked_at(home: Path) ->
     assert done.stderr.endswith("completed: Good morning\n")
     asked = json.loads(agents(home, "send", "echo", "ask", "--json").stdout)
     assert asked["state"] == "input-required"
+    assert asked["hint"].startswith("Answer with `pentad agents send`")
     answered = agents(home, "send", "echo", "Good night", "--task", asked["task_id"])
     assert (answered.returncode, answered.stdout) == (0, "Good night\n")
     watched = agents(home, "watch", asked["task_id"])

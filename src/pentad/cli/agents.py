@@ -6,7 +6,9 @@ on the same store can be watched and canceled too.
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Mapping
+import re
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -17,6 +19,7 @@ from pentad.cli.agents_shown import agent_rows, task_lines, task_rows
 from pentad.cli.directory_room import read
 from pentad.cli.options import json_option, settings_options
 from pentad.cli.output import ExitCode, print_json, print_table, print_text, say
+from pentad.kernel.errors import PentadError
 
 if TYPE_CHECKING:
     from pentad.cli.call import Caller
@@ -28,6 +31,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 _FAILED: Final = ("failed", "rejected", "canceled")
 _OVER: Final = (*_FAILED, "completed", "input-required", "auth-required")
 _LOOK_AGAIN: Final = 0.5
+_TOOL: Final = re.compile(r"\bagents_[a-z_]+")
+_COMMANDS: Final = {
+    "agents_list": "`pentad agents list`",
+    "agents_send_task": "`pentad agents send`",
+    "agents_get_task": "`pentad agents watch`",
+    "agents_cancel_task": "`pentad agents cancel`",
+    "agents_register_card": "`pentad agents register`",
+    "agents_lint_context": "`pentad agents context lint`",
+}
+"""What a person types where a model calls a tool."""
 
 
 @click.group()
@@ -254,7 +267,8 @@ def _with(where: Mapping[str, Any], work: "Callable[[Caller], Coroutine[Any, Any
         async with caller_of(settings, where["url"], authorization) as caller:
             return await work(caller)
 
-    return asyncio.run(run())
+    with _hints_for_people():
+        return asyncio.run(run())
 
 
 def within(settings: "Settings", work: "Callable[[Agents], Coroutine[Any, Any, T]]") -> T:
@@ -265,7 +279,22 @@ def within(settings: "Settings", work: "Callable[[Agents], Coroutine[Any, Any, T
         async with open_app(replace(settings, rooms=("agents", "directory"))) as app:
             return await work(app.rooms[0].service)
 
-    return asyncio.run(run())
+    with _hints_for_people():
+        return asyncio.run(run())
+
+
+@contextmanager
+def _hints_for_people() -> Generator[None]:
+    """Errors whose hints name the commands of this program, where the room named its tools."""
+    try:
+        yield
+    except PentadError as error:
+        error.hint = _in_commands(error.hint)
+        raise
+
+
+def _in_commands(hint: str | None) -> str | None:
+    return None if hint is None else _TOOL.sub(lambda found: _COMMANDS.get(found[0], found[0]), hint)
 
 
 async def _sent(room: "Agents", arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -331,7 +360,7 @@ def _show_agents(found: Mapping[str, Any], as_json: bool) -> None:
 
 def _show_task(task: Mapping[str, Any], as_json: bool) -> int:
     if as_json:
-        print_json(task)
+        print_json({**task, "hint": _in_commands(task["hint"])} if task.get("hint") else task)
     else:
         for line in task_lines(task):
             print_text(line)

@@ -17,7 +17,7 @@ from pentad.kernel.ids import uuid7
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.client.outgoing import RemoteAgent
-from pentad.rooms.agents.context.extension import PLAIN_KEY
+from pentad.rooms.agents.context.extension import PLAIN_KEY, with_issues
 from pentad.rooms.agents.elsewhere import hand_out, remote_agent
 from pentad.rooms.agents.registry.search import Wanted
 from pentad.rooms.agents.service import Agents
@@ -89,7 +89,7 @@ async def hand_over(
     message = await agents.intake.accept(caller, errand.message())
     begun = await agents.tasks.start(
         caller, name, message, dialect="mcp", task_id=errand.task_id, context_id=errand.context_id,
-        metadata=None if errand.metadata is None else dict(errand.metadata),
+        metadata=with_issues(errand.metadata, message.metadata),
     )  # fmt: skip
     if isinstance(begun, Message):
         return Handed(name, begun)
