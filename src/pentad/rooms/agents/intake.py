@@ -139,7 +139,9 @@ class Intake:
 def _kept(metadata: Mapping[str, Any], items: Mapping[str, Any]) -> dict[str, Any]:
     """The context as it is kept: its items, and whatever else it has, without secrets."""
     given: dict[str, Any] = next(metadata[key] for key in _KEYS if key in metadata)
-    beside, _ = clean_value({key: value for key, value in given.items() if key != "items"})
+    beside: dict[str, Any] = {key: value for key, value in given.items() if key != "items"}
+    if beside:
+        beside, _ = clean_value(beside)
     if "integrity" in beside and items != given.get("items"):
         del beside["integrity"]  # what was sealed is not what is kept
     return {"items": dict(items), **beside} if "items" in given or items else beside
