@@ -121,6 +121,8 @@ _TELLING_PARTS: Final = (
     "cvc", "ssn", "card", "iban", "mnemonic", "seed",
 )  # fmt: skip
 """A part of every telling name, so that a text without any has none."""
+_OTHER_PARTS: Final = tuple(part for part in _PARTS if not any(one in part for one in _TELLING_PARTS))
+"""What is left to look for in a text without any of those."""
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SEPARATORS: Final = re.compile(r"[\s.\-/]+")
 _HARMLESS: Final = re.compile(
@@ -140,7 +142,7 @@ def is_telling(key: str) -> bool:
 def may_hold(json_text: str) -> bool:
     """Whether a value written as JSON can hold a secret at all; most do not, and need not be looked through."""
     lowered = json_text.lower()
-    return _has_any(_TELLING_PARTS, lowered) or _is_suspicious(lowered)
+    return _has_any(_TELLING_PARTS, lowered) or _has_any(_OTHER_PARTS, lowered) or _is_like_a_card(lowered)
 
 
 def _has_any(parts: tuple[str, ...], lowered: str) -> bool:
@@ -151,7 +153,11 @@ def _has_any(parts: tuple[str, ...], lowered: str) -> bool:
 
 
 def _is_suspicious(lowered: str) -> bool:
-    return _has_any(_PARTS, lowered) or _LIKE_A_CARD.search(lowered) is not None
+    return _has_any(_PARTS, lowered) or _is_like_a_card(lowered)
+
+
+def _is_like_a_card(lowered: str) -> bool:
+    return _LIKE_A_CARD.search(lowered) is not None
 
 
 def found_in(text: str) -> list[tuple[str, int, int]]:
