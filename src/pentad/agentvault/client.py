@@ -196,10 +196,10 @@ class AgentVaultClient:
         if self.last_report:
             places = ", ".join(f"{one.path} ({one.what})" for one in self.last_report)
             _log.warning("Secrets in the MCP context are masked before it is sent: %s", places)
-            if isinstance(clean, dict) and "integrity" in clean:
+            sealed = cast("dict[str, Any]", clean) if isinstance(clean, dict) else {}
+            if sealed.pop("integrity", None) is not None:
                 _log.warning("The seal of the MCP context is not sent: it does not hold for what was masked.")
-                del clean["integrity"]
-        return clean
+        return cast("Any", clean)
 
     def _formatted(self, context: dict[str, Any]) -> dict[str, Any] | None:
         try:
