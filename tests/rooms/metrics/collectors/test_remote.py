@@ -10,6 +10,7 @@ from pentad.rooms.metrics.collectors.settings import number, table, text
 from pentad.rooms.metrics.engine.fetching import Question
 from pentad.rooms.metrics.engine.remembering import remembered
 from pentad.rooms.metrics.model import Failed
+from pentad.storage.postgres import PostgresDatabase
 from tests.rooms.metrics.collectors.opening import opened
 from tests.rooms.metrics.sources import Told, http_source
 from tests.stores import PostgresServer
@@ -142,6 +143,8 @@ async def test_a_postgresql_is_measured_as_our_own_or_as_another(postgres_server
         async with opened(tmp_path / "other", postgres.collectors, settings={"postgres_url": url}) as room:
             assert room.app.database.dialect == "sqlite"
             await _is_measured(room)
+        alone = await PostgresDatabase.open(url, connections=1, alone=True)  # refused while anybody has it open
+        await alone.close()
 
 
 async def _is_measured(room):

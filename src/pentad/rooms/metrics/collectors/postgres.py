@@ -4,6 +4,7 @@ Our own database when the store is PostgreSQL, or the one of the setting `postgr
 its own, so that a view the login may not see costs that part alone.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -144,6 +145,7 @@ class Postgres:
         self._platform = platform
         self._url = url
         self._opened: Database | None = None
+        self._opening = asyncio.Lock()
 
     def info(self) -> Info:
         ready = self._url is not None or self._platform.database.dialect == "postgres"
@@ -204,9 +206,10 @@ class Postgres:
     async def _database(self) -> Database:
         if self._url is None:
             return self._platform.database
-        if self._opened is None:
-            self._opened = await self._platform.other_database(self._url)
-        return self._opened
+        async with self._opening:  # facts are fetched at the same time, and want the same one
+            if self._opened is None:
+                self._opened = await self._platform.other_database(self._url)
+            return self._opened
 
 
 def collectors(source: Source) -> Sequence[Collector]:
