@@ -16,8 +16,8 @@ from pentad.rooms.registers.deliveries import Delivery
 from pentad.rooms.registers.models import Pair
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.webhook_targets import signature
+from tests.receiving import receiving
 from tests.rooms.registers.opening import ADMIN, WRITER, TurnedClock, opened, with_trees
-from tests.rooms.registers.receiving import receiving
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio

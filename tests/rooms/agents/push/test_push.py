@@ -18,7 +18,7 @@ from pentad.rooms.agents.push.deliveries import MOST_ATTEMPTS, authorization, si
 from pentad.rooms.agents.push.store import configs_of
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.model import Event, MessageEvent, PushConfig, StatusEvent, Task
-from tests.rooms.agents.push.receiving import Receiver, receiving
+from tests.receiving import Receiver, receiving
 from tests.rooms.agents.tasks.engines import ADA, TurnedClock, engine, puppet, send
 from tests.stores import Stores
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.receiving import receiving
 from tests.rooms.registers.hostile.schemas import KEPT, REFUSED
 from tests.rooms.registers.hostile.surface import Surface, is_clear
-from tests.rooms.registers.receiving import receiving
 
 pytestmark = pytest.mark.anyio
 

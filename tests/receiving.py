@@ -1,4 +1,4 @@
-"""A real HTTP server that receives push notifications: keeps what it was sent, and answers as a test wants."""
+"""A real HTTP server that receives webhooks and notifications: keeps what it was sent, answers as a test wants."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ class Received:
 
 @dataclass
 class Receiver:
-    """`answer` says the status line for the n-th request, from 0."""
+    """`answer` says the status (and further header lines) for the n-th request, from 0."""
 
     answer: Callable[[int], str] = lambda number: "200 OK"
     requests: list[Received] = field(default_factory=list)
