@@ -60,6 +60,8 @@ class Draft(msgspec.Struct):
     """What the object pointed at before, where that is known: those references are not checked again."""
     carried: Mapping[str, Carried] | None = None
     """What was given for properties that are only written into other objects."""
+    link: bytes | None = None
+    """Its hash, where that could be made before the transaction: the thread that writes has enough to do."""
 
     @property
     def before_version(self) -> int:

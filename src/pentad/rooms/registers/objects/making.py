@@ -12,7 +12,7 @@ from pentad.rooms.registers.definitions.problems import rejection
 from pentad.rooms.registers.models import Operation, StoredObject
 from pentad.rooms.registers.objects import integrity
 from pentad.rooms.registers.objects.carrying import carried_off
-from pentad.rooms.registers.objects.drafts import Carried, Draft
+from pentad.rooms.registers.objects.drafts import NO_HASH, Carried, Draft, digest, link, shared_facts
 from pentad.rooms.registers.objects.refusals import chosen_uuid, may_be_long, refuse_long
 from pentad.rooms.registers.objects.steps import Task
 
@@ -25,7 +25,7 @@ def caller_facts(task: Task) -> dict[str, str]:
 class NewObjects:
     """Makes the drafts of one write."""
 
-    __slots__ = ("_access", "_carried", "_facts", "_free", "_inverse", "_long", "_organisation", "_task")
+    __slots__ = ("_access", "_carried", "_facts", "_free", "_inverse", "_long", "_organisation", "_shared", "_task")
 
     def __init__(self, task: Task, facts: SchemaFacts, access: AccessRules) -> None:
         self._task = task
@@ -36,6 +36,7 @@ class NewObjects:
         self._carried = facts.carried
         self._long = facts.indexes.texts
         self._organisation = access.organisation(task.caller)
+        self._shared = shared_facts(task.pair.register.id, task.pair.schema.id, 1, "create", task.now, task.who)
 
     def draft(self, operation: Operation, fresh: str) -> Draft:
         """The draft of one of them; `fresh` is its uuid unless the operation names another."""
@@ -64,4 +65,5 @@ class NewObjects:
             text, definition.slug_of(data), caller.principal.id, self._organisation, now, now, None, None, data,
         )  # fmt: skip
         references = integrity.references_of(definition, data) if definition.references else None
-        return Draft("create", stored, None, references, definition.texts(data), carried=carried)
+        linked = link(NO_HASH, stored.uuid, self._shared, digest(text))
+        return Draft("create", stored, None, references, definition.texts(data), carried=carried, link=linked)

@@ -135,6 +135,9 @@ def _hashes(drafts: Sequence[Draft], who: Provenance) -> list[bytes]:
     known: tuple[object, ...] = ()
     shared = b""
     for draft in drafts:
+        if draft.link is not None:
+            hashes.append(draft.link)
+            continue
         now, held = draft.after, draft.before
         facts = now.register, now.schema, now.version, draft.action, now.updated_at if draft.at is None else draft.at
         if facts != known:
