@@ -21,9 +21,9 @@ Announce = Callable[[App], None]
 
 _GARBAGE: Final = (20_000, 20, 50)
 """When garbage is looked for: a request may well make some ten thousand objects that are all needed until its end."""
-_TURN_SECONDS: Final = 0.0005
+_TURN_SECONDS: Final = 0.0001
 """How long a thread that computes keeps others waiting for the interpreter. The writer asks for it back a dozen times
-in a unit of work; with the usual ten times as much it stands still whenever the event loop is busy."""
+in a unit of work; with the usual fifty times as much it stands still whenever the event loop is busy."""
 
 
 def run_server(settings: Settings, listener: socket.socket, *, prepare: Prepare, announce: Announce) -> None:
