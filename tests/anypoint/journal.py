@@ -1,19 +1,24 @@
-"""Every call the server was sent: in which order, how many of each route, and how many at once."""
+"""Every call the server was sent: in which order, with what, how many of each route, and how many at once."""
 
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
+
+from tests.anypoint.asked import Asked
 
 
 @dataclass
 class Journal:
     order: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """Route and path with its query, in order of arrival."""
+    calls: list[tuple[str, Asked]] = field(default_factory=list[tuple[str, Asked]])
+    """The same with everything that was sent."""
     busy: int = 0
     peak: int = 0
 
-    def begin(self, route: str, path: str) -> None:
+    def begin(self, route: str, path: str, asked: Asked) -> None:
         self.order.append((route, path))
+        self.calls.append((route, asked))
         self.busy += 1
         self.peak = max(self.peak, self.busy)
 
@@ -30,6 +35,7 @@ class Journal:
 
     def clear(self) -> None:
         self.order.clear()
+        self.calls.clear()
         self.peak = self.busy
 
     def as_json(self) -> dict[str, Any]:

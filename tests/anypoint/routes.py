@@ -1,11 +1,11 @@
 """From a request to what the platform answers: which route it is, who may ask, in which scope, and which page."""
 
-import json
 import re
-from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs
 
+from tests.anypoint.asked import Asked, Refused
+from tests.anypoint.checks import checked_analytics, checked_day, checked_graph
 from tests.anypoint.faults import Fault
 from tests.anypoint.logins import Logins
 from tests.anypoint.world import World
@@ -20,31 +20,6 @@ PAGES = {
 """By route, how many come without a limit, and how many at most."""
 
 USER_ONLY = frozenset({"usage", "clients", "rolegroups", "store-stats"})
-
-
-class Refused(Exception):
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
-
-
-@dataclass(frozen=True)
-class Asked:
-    method: str
-    path: str
-    query: dict[str, str]
-    headers: dict[str, str]
-    body: bytes
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        return tuple(unquote(part) for part in self.path.strip("/").split("/"))
-
-    def json(self) -> Any:
-        try:
-            return json.loads(self.body)
-        except ValueError:
-            raise Refused(400) from None
 
 
 ROUTES = tuple(
@@ -160,6 +135,10 @@ def _content(world: World, asked: Asked, route: str, org: str) -> Any:
         return {"data": named(header) if header and org else []}
     if route in ("regions", "destinations", "mq-stats", "store-stats") and header != env:
         return []
+    if route in ("mq-stats", "store-stats"):
+        checked_day(asked, seconds=route == "mq-stats")
+    if route == "analytics":
+        checked_analytics(asked)
     simple = {
         "hierarchy": lambda: world.hierarchy(org),
         "environments": lambda: {"data": world.environments(org), "total": len(world.environments(org))},
@@ -169,7 +148,7 @@ def _content(world: World, asked: Asked, route: str, org: str) -> Any:
         "automated": lambda: world.automated(env),
         "apis": lambda: world.apis(org, env),
         "policies": lambda: world.policies(env, parts[-2]),
-        "clients": lambda: world.clients(org),
+        "clients": lambda: world.clients(org) if asked.query.get("targetAdminSite") == "true" else [],
         "projects": lambda: world.projects(org) if org else [],
         "deployments": lambda: {"total": len(world.deployments(env)), "items": world.deployments(env)},
         "deployment": lambda: world.deployment(env, parts[-1]),
@@ -208,8 +187,8 @@ def _total(items: list[Any], offset: int, fault: Fault | None) -> int:
 
 
 def _graph(world: World, asked: Asked, route: str, fault: Fault | None) -> Any:
-    variables = asked.json().get("variables", {})
+    variables = checked_graph(asked)
     if route == "dependencies":
         return {"data": {"asset": world.dependencies(str(variables["groupId"]), str(variables["assetId"]))}}
-    items = world.assets(str(variables["organizationIds"][0]))
+    items = [one for one in world.assets(str(variables["organizationIds"][0])) if one["type"] in variables["types"]]
     return {"data": {"assets": _cut(items, int(variables["offset"]), min(int(variables["limit"]), 250), fault)}}

@@ -16,10 +16,11 @@ from urllib.parse import parse_qs
 
 from aiohttp import web
 
+from tests.anypoint.asked import Asked, Refused
 from tests.anypoint.faults import Fault, Faults
 from tests.anypoint.journal import Journal
 from tests.anypoint.logins import Logins
-from tests.anypoint.routes import Asked, Refused, answered, route_of
+from tests.anypoint.routes import answered, route_of
 from tests.anypoint.world import World
 
 LOGIN_PAGE = b"<!DOCTYPE html><html><body><form>Sign in</form></body></html>"
@@ -68,7 +69,7 @@ class Platform:
             {name.lower(): value for name, value in request.headers.items()}, await request.read(),
         )  # fmt: skip
         route = route_of(asked)
-        self.journal.begin(route, request.path_qs)
+        self.journal.begin(route, request.path_qs, asked)
         try:
             return await self._answer(request, asked, route)
         finally:

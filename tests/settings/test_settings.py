@@ -214,6 +214,14 @@ def test_secrets_are_shown_nowhere(home: Path) -> None:
     assert shown["jwt.secret"] == "***"
 
 
+def test_secrets_inside_a_rooms_table_are_masked_too() -> None:
+    hidden = {"url": f"https://me:{SECRET}@splunk/x", "token": SECRET, "headers": {"x-mine": SECRET}}
+    loader = {**hidden, "index": "figures"}
+    shown = {line.path: line.value for line in shown_settings(Settings(room_tables={"r": {"loaders": {"a": loader}}}))}
+    assert SECRET not in str(shown)
+    assert "figures" in shown["rooms.r.loaders"]
+
+
 @given(
     st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8),
     st.text(st.characters(exclude_characters="&#", categories=["L", "N", "P", "S"]), max_size=12),

@@ -6,6 +6,7 @@ goes through this one list, so none of them can know a setting the others do not
 
 import dataclasses
 import typing
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -120,9 +121,24 @@ def shown_settings(settings: Settings) -> list[Shown]:
     for name in names:
         for key, value in settings.room(name).items():
             path = f"rooms.{name}.{key}"
-            text = "***" if any(word in key.lower() for word in _SECRET_WORDS) else str(value)
+            text = str(_masked(key, value))
             lines.append(Shown(path, text, settings.origin(path), f"The room {name}'s own setting."))
     return lines
+
+
+def _masked(key: str, value: Any) -> Any:
+    """A room's own setting as people may see it: secret by its name, also further in, or by what an address holds."""
+    if isinstance(value, Mapping):
+        inner = typing.cast("Mapping[str, Any]", value)
+        return {name: "***" if _is_header(key) else _masked(name, one) for name, one in inner.items()}
+    if any(word in key.lower() for word in _SECRET_WORDS):
+        return "***"
+    return masked_url(value) if isinstance(value, str) and "://" in value else value
+
+
+def _is_header(key: str) -> bool:
+    """Headers are where credentials go, whatever they are called."""
+    return key.lower() == "headers"
 
 
 def _is_room(path: str) -> bool:

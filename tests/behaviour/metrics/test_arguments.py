@@ -1,4 +1,4 @@
-"""Arguments of the tools: two ways of saying the same agree or are refused, and nothing is ignored in silence."""
+"""Arguments of the tools: every way of saying something, and nothing is ignored in silence."""
 
 import json
 
@@ -28,10 +28,6 @@ async def test_two_names_of_one_argument_that_differ_are_refused(connect: Connec
     said = await refused(connect, "getPlatformMetricsByCollector", collector="ch", collectorId="dc")
     assert "'ch'" in said
     assert "'dc'" in said
-    said = await refused(
-        connect, "getPlatformMetricsByCollector", collector="ch", environment="a", filters={"environment": "b"}
-    )
-    assert "filters.environment" in said
 
 
 @pytest.mark.requirement("metrics:arguments:unknown")
@@ -72,6 +68,20 @@ async def test_an_environment_filters_in_both_places(connect: Connect, org: str,
 
 
 @pytest.mark.requirement("metrics:arguments:filters")
+async def test_at_top_level_a_filter_wins_and_the_answer_says_so(connect: Connect, org: str) -> None:
+    client = await connect()
+    for name, word in (("environment", "Live"), ("region", "us-east-2")):
+        given = {"collector": "ch", "bg": org, name: word, "filters": {name: "Nowhere"}}
+        reply = await client.call("getPlatformMetricsByCollector", given)
+        assert reply.result["isError"] is False, reply.result
+        (note,) = reply.result["structuredContent"]["notes"]
+        assert f"`filters.{name}` is passed over" in note
+        assert note in reply.result["content"][1]["text"]
+    same = {"collector": "ch", "bg": org, "environment": "live", "filters": {"environment": "Live"}}
+    assert "notes" not in (await client.call("getPlatformMetricsByCollector", same)).result["structuredContent"]
+
+
+@pytest.mark.requirement("metrics:arguments:filters")
 async def test_an_unknown_environment_is_refused_with_those_there_are(connect: Connect, org: str) -> None:
     said = await refused(connect, "getPlatformMetricsByCollector", collector="ch", bg=org, environment="Nowhere")
     assert "Nowhere" in said
@@ -93,7 +103,8 @@ async def test_a_key_is_answered_as_tree_rows_or_value(connect: Connect) -> None
     value = (await client.call("getPlatformMetricByKey", {**given, "shape": "value"})).result
     total = tree["structuredContent"]["metrics"]["memory"]["total"]
     assert tree["structuredContent"]["metrics"] == {"memory": {"total": total}}
-    assert flat["structuredContent"]["rows"] == [{"path": "memory.total", "value": total}]
+    assert flat["structuredContent"]["rows"] == [{"path": "memory.total", "value": total, "unit": "By"}]
+    assert tree["structuredContent"]["unit"] == "By"
     assert (value["structuredContent"]["value"], value["structuredContent"]["unit"]) == (total, "By")
     assert "not one" in await refused(
         connect, "getPlatformMetricByKey", collector="host", metricKey="memory", shape="value"

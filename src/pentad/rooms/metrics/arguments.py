@@ -1,10 +1,11 @@
-"""What the tools take. Two ways of saying the same are both taken as long as they agree; unknown names are refused.
+"""What the tools take. Unknown names are refused; nothing is passed over in silence.
 
-`collector` and `collectorId` are one argument, and `environment` and `region` may stand in `filters` or beside it.
+`collector` and `collectorId` are one argument and have to agree. `environment` and `region` may stand in `filters` or
+beside it; beside it wins, and the answer says so.
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
@@ -16,8 +17,21 @@ Several = str | list[str]
 
 _COLLECTOR: Final = "The collector, by its id or another of its names. `collectorId` is the same; give either one."
 _COLLECTOR_ID: Final = "The same as `collector`."
-_ENVIRONMENT: Final = "Only these environments: by name, id or type (production, sandbox). One or several."
+_ENVIRONMENT: Final = (
+    "Only these environments: by name, id or type (production, sandbox). One or several. A name written exactly goes"
+    " before a type."
+)
 _REGION: Final = "Only these regions."
+COLLECTORS: Final = (
+    "arm", "ch", "apma", "ex", "core", "dc", "rtf", "amq", "osv2", "ap", "apc", "apm", "benefits", "host", "http_json",
+    "pentad", "postgres", "prometheus", "sdlc",
+)  # fmt: skip
+"""The ids every installation has; plug-ins may bring more."""
+
+
+def _offering_ids(schema: dict[str, Any]) -> None:
+    """The schema of an argument with the ids to choose from, beside the other names and lists it may also be."""
+    schema["anyOf"] = [{"enum": list(COLLECTORS)}, *schema["anyOf"]]
 
 
 class Filters(Arguments):
@@ -30,7 +44,7 @@ class Filters(Arguments):
 class Collected(Arguments):
     """Which collector."""
 
-    collector: Annotated[Several | None, Field(description=_COLLECTOR)] = None
+    collector: Annotated[Several | None, Field(description=_COLLECTOR, json_schema_extra=_offering_ids)] = None
     collector_id: Annotated[Several | None, Field(alias="collectorId", description=_COLLECTOR_ID)] = None
 
     def collectors(self) -> tuple[str, ...]:
@@ -59,7 +73,9 @@ class Scoped(Collected):
         ),
     ] = None
     recursive: Annotated[bool, Field(description="With the groups below it.")] = True
-    filters: Annotated[Filters | None, Field(description="`environment` and `region`, as below.")] = None
+    filters: Annotated[
+        Filters | None, Field(description="`environment` and `region`, as below; what stands below wins.")
+    ] = None
     environment: Annotated[Several | None, Field(description=_ENVIRONMENT)] = None
     region: Annotated[Several | None, Field(description=_REGION)] = None
     compat: Annotated[
@@ -71,12 +87,20 @@ class Scoped(Collected):
     ] = None
 
     def environments(self) -> tuple[str, ...]:
-        inner = self.filters.environment if self.filters is not None else None
-        return _agreed("environment", self.environment, "filters.environment", inner)
+        return listed(self.environment) or listed(self.filters.environment if self.filters is not None else None)
 
     def regions(self) -> tuple[str, ...]:
-        inner = self.filters.region if self.filters is not None else None
-        return _agreed("region", self.region, "filters.region", inner)
+        return listed(self.region) or listed(self.filters.region if self.filters is not None else None)
+
+    def overruled(self) -> list[str]:
+        """What of `filters` does not count, because the same stands beside it with another value."""
+        given = self.filters or Filters()
+        pairs = (("environment", self.environment, given.environment), ("region", self.region, given.region))
+        return [
+            f"`{name}` is {', '.join(listed(outer))[:100]!r}; `filters.{name}` is passed over."
+            for name, outer, inner in pairs
+            if listed(outer) and listed(inner) and _folded(listed(outer)) != _folded(listed(inner))
+        ]
 
 
 class Shaped(Scoped):

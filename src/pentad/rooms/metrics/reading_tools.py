@@ -21,14 +21,28 @@ from pentad.rooms.metrics.arguments import (
     listed,
 )
 from pentad.rooms.metrics.capabilities import manifest
+from pentad.rooms.metrics.collectors.anypoint.collector import FAMILY as ANYPOINT
+from pentad.rooms.metrics.collectors.anypoint.legacy_keys import by_key
 from pentad.rooms.metrics.credentials import credentials_of
 from pentad.rooms.metrics.engine.answering import Answer
 from pentad.rooms.metrics.engine.explaining import explained
-from pentad.rooms.metrics.engine.shaping import Shape, shaped
+from pentad.rooms.metrics.engine.keys import Match
+from pentad.rooms.metrics.engine.shaping import About, Shape, shaped
 from pentad.rooms.metrics.engine.shaping import Shaped as Fitting
+from pentad.rooms.metrics.loaders.rows import organisations
 from pentad.rooms.metrics.model import Wanted
 from pentad.rooms.metrics.service import Metrics
-from pentad.rooms.metrics.shown import ANSWER, about, answered, as_text, blocks, metric_shown, plan_shown, said
+from pentad.rooms.metrics.shown import (
+    ANSWER,
+    about,
+    answered,
+    as_text,
+    blocks,
+    metric_shown,
+    plan_shown,
+    problem_shown,
+    said,
+)
 
 _SECONDS: Final = 620.0
 
@@ -65,6 +79,10 @@ async def get_platform_metrics_by_collector(arguments: ByCollector, call: Call[M
     """
     metrics = call.service
     ids = metrics.chosen(arguments.collectors(), allow_all=arguments.allow_all)
+    if arguments.raw and arguments.compat is not None:
+        raise InvalidInput(
+            "Raw answers are the platform's own: there are no legacy ones.", hint="Leave one of them out."
+        )
     keys = listed(arguments.fields)
     shape = Shape(fields=keys)
     questions = [(one, _question(call, one, arguments, keys=keys, raw=arguments.raw)) for one in ids]
@@ -73,8 +91,9 @@ async def get_platform_metrics_by_collector(arguments: ByCollector, call: Call[M
     if len(questions) == 1:
         (one, wanted) = questions[0]
         return _shown(await metrics.collect(one, wanted, call.progress), arguments, shape)
-    shown = [(answer, _fitting(answer, arguments, shape)) for answer in await metrics.collect_all(questions)]
-    notes = [note for answer, found in shown for note in said(answer, found.notes)]
+    answers = await metrics.collect_all(questions, call.progress)
+    shown = [(answer, _fitting(answer, arguments, shape)) for answer in answers]
+    notes = [*arguments.overruled(), *(note for answer, found in shown for note in said(answer, found.notes))]
     trees = {answer.snapshot.collector: found.content for answer, found in shown}
     told = [about(answer, found.notes) | {"metrics": found.content} for answer, found in shown]
     return ToolResult(content=blocks(trees, notes), structured={"answers": told})
@@ -100,7 +119,10 @@ async def get_platform_metric_by_key(arguments: ByKey, call: Call[Metrics]) -> T
     if arguments.dry_run:
         return await _plans(metrics, [(one, wanted)])
     answer = await metrics.collect(one, wanted, call.progress)
-    return _shown(answer, arguments, Shape(form=arguments.shape, keys=keys))
+    if wanted.compat == "legacy" and answer.info.family == ANYPOINT and arguments.shape == "tree":
+        answer.snapshot.tree = by_key(answer.snapshot.tree, answer.info, keys)
+        return _shown(answer, arguments, Shape())
+    return _shown(answer, arguments, Shape(form=arguments.shape, keys=keys), wanted.keys or ())
 
 
 @tool("listMetricKeys", title="Metric keys", read_only=True)
@@ -140,8 +162,11 @@ async def load_metrics(arguments: Loaded, call: Call[Metrics]) -> ToolResult:
     (one,) = call.service.chosen([arguments.one_collector()])
     wanted = _question(call, one, arguments, keys=listed(arguments.keys))
     told, answer = await call.service.load(one, wanted, arguments.to)
-    errors = [problem.message for problem in answer.snapshot.problems]
-    return ToolResult(structured={"message": "Events loaded successfully", "records": told.records, "errors": errors})
+    groups = organisations(answer.snapshot.tree)
+    errors = [{"businessGroup": one["businessGroup"], "errors": one.get("errors", [])} for one in groups]
+    shown = {"message": "Events loaded successfully", "records": told.records, "errors": errors}
+    problems = [problem_shown(problem) for problem in answer.snapshot.problems]
+    return ToolResult(structured=shown | {"problems": problems} if problems else shown)
 
 
 def _question(
@@ -155,15 +180,34 @@ async def _plans(metrics: Metrics, questions: Sequence[tuple[str, Wanted]]) -> T
     return ToolResult(structured={"plan": plans[0]} if len(plans) == 1 else {"plan": {"collectors": plans}})
 
 
-def _shown(answer: Answer, arguments: Shaped, shape: Shape) -> ToolResult:
+def _shown(answer: Answer, arguments: Shaped, shape: Shape, keys: Sequence[str] = ()) -> ToolResult:
+    """The figures in their shape; with the unit of all of these keys, where they have one."""
     found = _fitting(answer, arguments, shape)
-    if shape.form == "tree":
-        return answered(answer, {"metrics": found.content}, found.notes)
+    notes = [*arguments.overruled(), *found.notes]
     if shape.form == "flat":
-        return answered(answer, {"rows": found.content}, found.notes)
-    units = {metric.key: metric.unit for metric in answer.info.catalogue}
-    unit = next((units[key] for key in units if found.matches[0].path.endswith(key)), None)
-    return answered(answer, {"value": found.content, "unit": unit}, found.notes)
+        return answered(answer, {"rows": found.content}, notes)
+    if shape.form == "value":
+        return answered(answer, {"value": found.content, **_about(answer)(found.matches[0])}, notes)
+    units = {metric.unit for metric in answer.info.catalogue if metric.key in keys}
+    unit = units.pop() if len(units) == 1 else None
+    return answered(answer, {"metrics": found.content, **({"unit": unit} if unit else {})}, notes)
+
+
+def _about(answer: Answer) -> About:
+    """The unit of a figure, and its state where it is not simply there."""
+    steps = len(answer.info.root)
+    samples = {(sample.key, sample.labels): sample for sample in answer.snapshot.samples}
+
+    def about(match: Match) -> dict[str, Any]:
+        path = match.path.split(".")
+        inner = ".".join(step for step in path[steps:] if step != "details")
+        sample = samples.get((inner, match.labels))
+        if sample is None:
+            return {}
+        unit = {"unit": sample.unit} if sample.unit else {}
+        return {**unit, "state": sample.state} if sample.state != "ok" else unit
+
+    return about
 
 
 def _fitting(answer: Answer, arguments: Shaped, shape: Shape) -> Fitting:
@@ -178,4 +222,5 @@ def _fitting(answer: Answer, arguments: Shaped, shape: Shape) -> Fitting:
             offset=arguments.offset,
             max_tokens=arguments.max_tokens,
         ),
+        _about(answer) if shape.form == "flat" else None,
     )

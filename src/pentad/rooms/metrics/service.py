@@ -22,7 +22,7 @@ from pentad.rooms.metrics.engine.remembering import remembered
 from pentad.rooms.metrics.engine.wanted import asked
 from pentad.rooms.metrics.history.polling import Job, Poller
 from pentad.rooms.metrics.history.retention import Retention, tidy
-from pentad.rooms.metrics.loaders.formats import Told, told
+from pentad.rooms.metrics.loaders.formats import Told, Words, told
 from pentad.rooms.metrics.loaders.sending import Destinations
 from pentad.rooms.metrics.model import Info, Metric, Wanted
 from pentad.rooms.metrics.past import MOST_SERIES, Found, Line, Past
@@ -103,9 +103,21 @@ class Metrics:
         """One collector's answer."""
         return await self.engine.answer(collector, wanted, progress)
 
-    async def collect_all(self, questions: Sequence[tuple[str, Wanted]]) -> list[Answer]:
-        """Several collectors at once."""
-        return list(await asyncio.gather(*(self.collect(name, wanted) for name, wanted in questions)))
+    async def collect_all(
+        self, questions: Sequence[tuple[str, Wanted]], progress: Progress | None = None
+    ) -> list[Answer]:
+        """Several collectors at once; progress is that of all of them together."""
+        told = [(0.0, 0.0)] * len(questions)
+
+        async def one(place: int, name: str, wanted: Wanted) -> Answer:
+            async def tell(done: float, planned: float | None, message: str | None) -> None:
+                told[place] = (done, planned or 0.0)
+                if progress is not None and done:
+                    await progress(sum(done for done, _ in told), sum(planned for _, planned in told), message)
+
+            return await self.collect(name, wanted, tell)
+
+        return list(await asyncio.gather(*(one(place, *question) for place, question in enumerate(questions))))
 
     async def plan(self, collector: str, wanted: Wanted) -> DryRun:
         """What an answer would take."""
@@ -132,12 +144,13 @@ class Metrics:
     async def export(self, collector: str, wanted: Wanted, form: str) -> Told:
         """An answer in another system's words."""
         answer = await self.collect(collector, wanted)
-        return told(form, answer.snapshot, answer.info)
+        return told(form, answer.snapshot, answer.info, Words(legacy=wanted.compat == "legacy"))
 
     async def load(self, collector: str, wanted: Wanted, destination: str) -> tuple[Told, Answer]:
         """Send an answer to a destination of the settings."""
         answer = await self.collect(collector, wanted)
-        return await self.destinations.send(destination, answer.snapshot, answer.info), answer
+        legacy = wanted.compat == "legacy"
+        return await self.destinations.send(destination, answer.snapshot, answer.info, legacy=legacy), answer
 
 
 def jobs_of(infos: Iterable[Info], settings: Mapping[str, Any]) -> list[Job]:

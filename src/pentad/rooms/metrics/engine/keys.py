@@ -17,8 +17,11 @@ from pentad.rooms.metrics.model import Info, Labels
 LABELS: Final = frozenset({"businessGroup", "businessGroupId", "environmentName", "environmentType", "id"})
 MOST_KEYS: Final = 100
 LONGEST_KEY: Final = 300
+STATES: Final = frozenset({"state", "states"})
+"""What stands beside labels and figures to say why a figure has no value, or not all of it."""
 _PASSED_OVER: Final = frozenset({"details"})
 Steps = tuple[str, ...]
+Reading = Callable[[Steps], bool]
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -44,10 +47,14 @@ def resolved(info: Info, keys: Sequence[str]) -> tuple[str, ...]:
 
 def select(tree: Any, info: Info, keys: Sequence[str]) -> tuple[Any, list[Match]]:
     """The tree with nothing but what the keys mean, and the same as a list. Without a match the tree is None."""
-    tests = [_test(info, key) for key in keys]
     matches: list[Match] = []
-    pruned = _pruned(tree, (), (), tests, matches)
+    pruned = _pruned(tree, (), (), readings(info, keys), matches)
     return pruned, matches
+
+
+def readings(info: Info, keys: Sequence[str]) -> list[Reading]:
+    """For each key a test of paths of the tree."""
+    return [_test(info, key) for key in keys]
 
 
 def flat(tree: Any) -> list[Match]:
@@ -66,18 +73,18 @@ def _meant(info: Info, key: str) -> list[str]:
     return []
 
 
-def _test(info: Info, key: str) -> Callable[[Steps], bool]:
+def _test(info: Info, key: str) -> Reading:
     """The reading of a key that the catalogue settles on, as a test of a path of the tree."""
     steps = _steps(key)
     whole = [(*info.root, *metric.key.split(".")) for metric in info.catalogue]
-    readings = list(_readings(info, steps))
-    for reads in readings:
+    possible = list(_readings(info, steps))
+    for reads in possible:
         if any(reads(path[:end]) for path in whole for end in range(1, len(path) + 1)):
             return reads
-    return readings[-1]
+    return possible[-1]
 
 
-def _readings(info: Info, steps: Steps) -> Iterator[Callable[[Steps], bool]]:
+def _readings(info: Info, steps: Steps) -> Iterator[Reading]:
     folded = tuple(step.casefold() for step in steps)
     if any("*" in step for step in steps):
         yield lambda path: any(_fits(folded, _fold(path[start:])) for start in range(len(info.root) + 1))
@@ -152,9 +159,7 @@ def _unknown(info: Info, key: str) -> InvalidInput:
     )
 
 
-def _pruned(
-    node: Any, path: Steps, labels: Labels, tests: Sequence[Callable[[Steps], bool]], matches: list[Match]
-) -> Any:
+def _pruned(node: Any, path: Steps, labels: Labels, tests: Sequence[Reading], matches: list[Match]) -> Any:
     if isinstance(node, list):
         kept = [_pruned(entry, path, labels, tests, matches) for entry in cast("list[Any]", node)]
         return [entry for entry in kept if entry is not None] or None
@@ -163,8 +168,9 @@ def _pruned(
     entries = cast("dict[str, Any]", node)
     inner = _labelled(entries, labels)
     kept_here: dict[str, Any] = {}
+    beside = _beside(entries)
     for name, value in entries.items():
-        if name in LABELS and isinstance(value, str):
+        if name in beside:
             continue
         here = (*path, name)
         if any(test(here) for test in tests):
@@ -174,21 +180,28 @@ def _pruned(
             kept_here[name] = below
     if not kept_here:
         return None
-    return {**{name: entries[name] for name in entries if name in LABELS}, **kept_here}
+    labelled = {name: entries[name] for name in entries if name in LABELS}
+    return {**labelled, **kept_here, **{name: entries[name] for name in sorted(STATES & beside)}}
 
 
 def _leaves(node: Any, path: Steps, labels: Labels) -> Iterator[Match]:
     if isinstance(node, dict):
         entries = cast("dict[str, Any]", node)
-        inner = _labelled(entries, labels)
+        inner, beside = _labelled(entries, labels), _beside(entries)
         for name, value in entries.items():
-            if not (name in LABELS and isinstance(value, str)):
+            if name not in beside:
                 yield from _leaves(value, (*path, name), inner)
     elif isinstance(node, list) and any(isinstance(entry, (dict, list)) for entry in cast("list[Any]", node)):
         for entry in cast("list[Any]", node):
             yield from _leaves(entry, path, labels)
     else:
         yield Match(".".join(path), labels, node)
+
+
+def _beside(entries: dict[str, Any]) -> frozenset[str]:
+    """The members that are no figures: what names an entry, and what says how good its figures are."""
+    named = frozenset(name for name, value in entries.items() if name in LABELS and isinstance(value, str))
+    return named | (STATES & entries.keys()) if named else named
 
 
 def _labelled(entries: dict[str, Any], outer: Labels) -> Labels:

@@ -4,7 +4,7 @@ A token is counted as four characters of compact JSON. Nothing is cut in the mid
 from the end, and the answer says how to get what is missing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, cast
 
 import msgspec
@@ -22,6 +22,8 @@ FRAME: Final = 600
 """Characters for what stands around the tree: coverage, problems, notes."""
 
 Form = Literal["tree", "flat", "value"]
+About = Callable[[Match], Mapping[str, Any]]
+"""What is to be said of a figure besides its value."""
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,8 +49,8 @@ class Shaped(msgspec.Struct, kw_only=True):
     is_summary: bool = False
 
 
-def shaped(tree: Any, info: Info, shape: Shape) -> Shaped:
-    """The tree as it was asked for."""
+def shaped(tree: Any, info: Info, shape: Shape, about: About | None = None) -> Shaped:
+    """The tree as it was asked for; `about` says more of each row of a flat answer."""
     if shape.max_tokens is not None and shape.max_tokens < FEWEST_TOKENS:
         raise InvalidInput(f"max_tokens is {shape.max_tokens}.", hint=f"Allow {FEWEST_TOKENS} or more.")
     notes: list[str] = []
@@ -67,7 +69,7 @@ def shaped(tree: Any, info: Info, shape: Shape) -> Shaped:
         tree = short
     if shape.form == "value":
         return _value(tree, matches, notes)
-    content: Any = [row(match) for match in flat(tree)] if shape.form == "flat" else tree
+    content: Any = [row(match, about) for match in flat(tree)] if shape.form == "flat" else tree
     limited, left_out = _limited(content, shape, notes)
     fitting, cut, is_shorter = _within(limited, shape, notes)
     return Shaped(
@@ -75,9 +77,10 @@ def shaped(tree: Any, info: Info, shape: Shape) -> Shaped:
     )  # fmt: skip
 
 
-def row(match: Match) -> dict[str, Any]:
-    """A match as a row: its path, its value, and the labels it has."""
-    return {"path": match.path, "value": match.value, **({"labels": dict(match.labels)} if match.labels else {})}
+def row(match: Match, about: About | None = None) -> dict[str, Any]:
+    """A match as a row: its path, its value, what there is to say of it, and the labels it has."""
+    labels = {"labels": dict(match.labels)} if match.labels else {}
+    return {"path": match.path, "value": match.value, **(about(match) if about is not None else {}), **labels}
 
 
 def without(tree: Any, names: frozenset[str]) -> Any:

@@ -38,6 +38,8 @@ class Words:
     source: str = "metrics-toolkit"
     sourcetype: str = "_json"
     index: str = ""
+    legacy: bool = False
+    """Whether an organisation's rows are to be those of the toolkit."""
 
 
 def told(form: str, snapshot: Snapshot, info: Info, words: Words | None = None) -> Told:
@@ -66,17 +68,17 @@ def _harmless(value: Any) -> Any:
 
 
 def _csv(snapshot: Snapshot, info: Info, words: Words) -> Told:
-    rows = rows_of(snapshot, info.title)
+    rows = rows_of(snapshot, info.title, legacy=words.legacy)
     return Told(csv_text(rows), "text/csv; charset=utf-8", len(rows))
 
 
 def _json(snapshot: Snapshot, info: Info, words: Words) -> Told:
-    rows = rows_of(snapshot, info.title)
+    rows = rows_of(snapshot, info.title, legacy=words.legacy)
     return Told(msgspec.json.encode(rows).decode(), "application/json", len(rows))
 
 
 def _ndjson(snapshot: Snapshot, info: Info, words: Words) -> Told:
-    rows = rows_of(snapshot, info.title)
+    rows = rows_of(snapshot, info.title, legacy=words.legacy)
     return Told(_lines(rows), _NDJSON, len(rows))
 
 

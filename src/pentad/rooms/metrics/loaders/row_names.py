@@ -1,6 +1,9 @@
 """The names of the flat rows of an Anypoint organisation, in their promised order. Tables only."""
 
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
+
+ZERO: Final = "0"
+"""The path of what the toolkit always gives as zero, as it reads a place that is not in its tree."""
 
 
 class Named(NamedTuple):
@@ -11,17 +14,19 @@ class Named(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The rows of one part of the organisation: its group, where it stands in the tree, the environment's type."""
+    """The rows of one part of the organisation: its group, where it stands in the tree, the environment's type, and
+    whether only our own rows have it, or only those that are as the toolkit's were."""
 
     group: str
     root: str
     rows: tuple[Named, ...]
     type: str = "NA"
+    only: Literal["ours", "legacy"] | None = None
 
 
 def _named(prefix: str, pairs: str) -> tuple[Named, ...]:
     """Rows written as `Name = path`, one on each line."""
-    lines = (line.strip() for line in pairs.strip().splitlines())
+    lines = (line.strip() for line in pairs.splitlines() if line.strip())
     return tuple(
         Named(prefix + name.strip(), path.strip()) for name, _, path in (line.partition(" = ") for line in lines)
     )
@@ -88,6 +93,26 @@ ORGANISATION: Final = (
         ),
     ),
     Part(
+        "Exchange",
+        "exchangeMetrics",
+        _named(
+            "Exchange ",
+            """
+            SOAP APIs Total = soapApis
+            Policies Total = policies
+            Applications Total = applications
+            Fragments Reuse Average = reuse.fragments
+            Implemented APIs Reuse Average = reuse.implementedApis
+            Extensions Reuse Average = reuse.extensions
+            Managed Production APIs Reuse Average = reuse.managedProdApis
+            Managed Sandbox APIs Reuse Average = reuse.managedSboxApis
+            Applied Production Policies Reuse Average = reuse.appliedPoliciesProd
+            Applied Sandbox Policies Reuse Average = reuse.appliedPoliciesSbox
+            """,
+        ),
+        only="ours",
+    ),
+    Part(
         _CLOUDHUB,
         "runtimeManagerMetrics.cloudhub.networking",
         tuple(
@@ -122,6 +147,11 @@ _APPLICATIONS: Final = """
     Applications Started Total = applicationsStarted
     Applications Stopped Total = applicationsStopped
 """
+_RUNTIMES: Final = """
+    Runtime Versions Used = runtimesUsed
+    Runtime Versions Used Total = runtimesUsedTotal
+"""
+_RTF_ROOT: Final = "runtimeManagerMetrics.rtf.applications"
 
 ENVIRONMENTS: Final = (
     (
@@ -162,31 +192,22 @@ ENVIRONMENTS: Final = (
         Part(
             _CLOUDHUB,
             "runtimeManagerMetrics.cloudhub.applications",
-            _named(
-                "CloudHub ",
-                f"""
-                vCores Used Total = vcoresUsed
-                {_APPLICATIONS.strip()}
-                Runtime Versions Used = runtimesUsed
-                Runtime Versions Used Total = runtimesUsedTotal
-                """,
-            ),
+            _named("CloudHub ", f"vCores Used Total = vcoresUsed{_APPLICATIONS}{_RUNTIMES}"),
         ),
     ),
     (
+        Part(_RTF, _RTF_ROOT, (Named("RTF Cores Used Total", ZERO),), only="legacy"),
+        Part(_RTF, _RTF_ROOT, (Named("RTF Cores Reserved Total", "coresReserved"),)),
+        Part(_RTF, _RTF_ROOT, (Named("RTF Memory Used Total", ZERO),), only="legacy"),
+        Part(_RTF, _RTF_ROOT, (Named("RTF Memory Reserved Total", "memoryReserved"),), only="ours"),
+        Part(_RTF, _RTF_ROOT, _named("RTF ", f"{_APPLICATIONS}{_RUNTIMES}")),
+    ),
+    (
         Part(
-            _RTF,
-            "runtimeManagerMetrics.rtf.applications",
-            _named(
-                "RTF ",
-                f"""
-                Cores Reserved Total = coresReserved
-                Memory Reserved Total = memoryReserved
-                {_APPLICATIONS.strip()}
-                Runtime Versions Used = runtimesUsed
-                Runtime Versions Used Total = runtimesUsedTotal
-                """,
-            ),
+            "Runtime Manager - CloudHub 2.0",
+            "runtimeManagerMetrics.cloudhub2.applications",
+            _named("CloudHub 2.0 ", f"vCores Used Total = vcoresUsed{_APPLICATIONS}{_RUNTIMES}"),
+            only="ours",
         ),
     ),
     (

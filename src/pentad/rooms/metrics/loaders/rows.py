@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from pentad.kernel.clock import iso
-from pentad.rooms.metrics.loaders.row_names import BENEFITS, ENVIRONMENTS, ORGANISATION, Named, Part
+from pentad.rooms.metrics.loaders.row_names import BENEFITS, ENVIRONMENTS, ORGANISATION, ZERO, Named, Part
 from pentad.rooms.metrics.model import Scalar, Snapshot
 
 NOT_APPLICABLE: Final = "NA"
@@ -29,15 +29,15 @@ class Row(msgspec.Struct, frozen=True, rename="camel"):
     environment_name: str = NOT_APPLICABLE
 
 
-def rows_of(snapshot: Snapshot, title: str) -> list[Row]:
-    """All figures of an answer, in their order."""
+def rows_of(snapshot: Snapshot, title: str, *, legacy: bool = False) -> list[Row]:
+    """All figures of an answer, in their order; for `legacy` the rows an organisation had in the toolkit."""
     groups = organisations(snapshot.tree)
     if not groups:
         return [_plain(snapshot, title, sample.key, sample.labels, sample.value) for sample in snapshot.samples]
     found: list[Row] = []
     for tree in groups:
         date = str(tree.get("date") or iso(snapshot.as_of))
-        found += _organisation(tree, str(tree["businessGroup"]), date)
+        found += _organisation(tree, str(tree["businessGroup"]), date, "ours" if legacy else "legacy")
     return found
 
 
@@ -70,12 +70,14 @@ def _plain(snapshot: Snapshot, title: str, key: str, labels: Iterable[tuple[str,
     return Row(f"{key}[{told}]" if told else key, value, snapshot.scope or NOT_APPLICABLE, iso(snapshot.as_of), title)
 
 
-def _organisation(tree: Tree, name: str, date: str) -> Iterator[Row]:
+def _organisation(tree: Tree, name: str, date: str, without: str) -> Iterator[Row]:
     for part in ORGANISATION:
-        yield from _told(_at(tree, part.root), part, part.rows, name, date, part.type)
-    for together in ENVIRONMENTS:
+        if part.only != without:
+            yield from _told(_at(tree, part.root), part, part.rows, name, date, part.type)
+    for parts in ENVIRONMENTS:
+        together = [part for part in parts if part.only != without]
         for step, kind in _TYPES:
-            for number in range(max(len(_details(tree, part, step)) for part in together)):
+            for number in range(max((len(_details(tree, part, step)) for part in together), default=0)):
                 for part in together:
                     yield from _environment(tree, part, step, number, name, date, kind)
 
@@ -97,7 +99,7 @@ def _told(
     node: Any, part: Part, rows: Iterable[Named], name: str, date: str, kind: str, environment: str = NOT_APPLICABLE
 ) -> Iterator[Row]:
     for named in rows:
-        value = _scalar(_at(node, named.path))
+        value = 0 if named.path == ZERO else _scalar(_at(node, named.path))
         if value is not None:
             yield Row(named.name, value, name, date, part.group, kind, environment)
 

@@ -52,10 +52,10 @@ class Destinations:
         """Where figures may be sent."""
         return sorted(self._known)
 
-    async def send(self, name: str, snapshot: Snapshot, info: Info) -> Told:
+    async def send(self, name: str, snapshot: Snapshot, info: Info, *, legacy: bool = False) -> Told:
         """Send an answer; raises when the destination does not take it."""
         destination = self._find(name)
-        words = Words(destination.source, destination.sourcetype, destination.index)
+        words = Words(destination.source, destination.sourcetype, destination.index, legacy)
         message = told(destination.format, snapshot, info, words)
         answer = await self._fetcher.fetch(
             destination.url,

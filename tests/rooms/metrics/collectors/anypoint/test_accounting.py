@@ -12,6 +12,7 @@ from tests.anypoint.world import Size, World
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.requirement("metrics:anypoint:accounting")
 async def test_the_network_of_one_group_takes_three_calls_and_none_the_second_time() -> None:
     platform = Platform(World())
     async with asking(platform) as one:
@@ -23,6 +24,7 @@ async def test_the_network_of_one_group_takes_three_calls_and_none_the_second_ti
         assert (platform.journal.total, second.calls, second.source) == (3, 0, "cache")
 
 
+@pytest.mark.requirement("metrics:anypoint:accounting")
 async def test_a_tree_of_groups_takes_one_call_more_for_each() -> None:
     platform = Platform(World(Size(groups=9)))
     async with asking(platform) as one:
@@ -31,6 +33,7 @@ async def test_a_tree_of_groups_takes_one_call_more_for_each() -> None:
         assert len(answer.snapshot.tree) == 9
 
 
+@pytest.mark.requirement("metrics:anypoint:accounting")
 async def test_a_whole_collector_takes_no_more_than_its_facts() -> None:
     platform = Platform(World(Size(groups=2)))
     async with asking(platform, USER) as one:
@@ -39,6 +42,7 @@ async def test_a_whole_collector_takes_no_more_than_its_facts() -> None:
         assert platform.journal.counts["login-user"] == 1
 
 
+@pytest.mark.requirement("metrics:anypoint:accounting")
 async def test_twenty_identical_questions_at_once_are_one_fan_out() -> None:
     platform = Platform(World(), behaviour=Behaviour(latency=0.02))
     async with asking(platform) as one:
@@ -47,6 +51,7 @@ async def test_twenty_identical_questions_at_once_are_one_fan_out() -> None:
         assert all(answer.snapshot.tree[0].keys() == answers[0].snapshot.tree[0].keys() for answer in answers)
 
 
+@pytest.mark.requirement("metrics:anypoint:accounting")
 async def test_what_one_collector_fetched_the_others_need_not() -> None:
     platform = Platform(World())
     async with asking(platform) as one:
@@ -56,6 +61,7 @@ async def test_what_one_collector_fetched_the_others_need_not() -> None:
         assert platform.journal.total == before
 
 
+@pytest.mark.requirement("metrics:anypoint:accounting")
 async def test_no_more_is_under_way_than_the_limit() -> None:
     platform = Platform(World(Size(groups=3)), behaviour=Behaviour(latency=0.005))
     async with asking(platform, limit=7) as one:
@@ -63,6 +69,7 @@ async def test_no_more_is_under_way_than_the_limit() -> None:
         assert platform.journal.peak == 7
 
 
+@pytest.mark.requirement("metrics:anypoint:accounting")
 async def test_a_dry_run_fetches_only_what_the_plan_needs() -> None:
     platform = Platform(World())
     async with asking(platform) as one:
@@ -74,6 +81,7 @@ async def test_a_dry_run_fetches_only_what_the_plan_needs() -> None:
         assert not platform.journal.counts["applications"]
 
 
+@pytest.mark.requirement("metrics:anypoint:accounting")
 @pytest.mark.parametrize(
     ("faults", "name"),
     [
@@ -99,3 +107,12 @@ async def test_pages_come_together_right(faults: list[Fault], name: str) -> None
     assert apis["apiManagerMetrics"]["apis"]["production"]["total"] == 250
     assert queues[0].value == 15
     assert assets["exchangeMetrics"]["total"] == 620 - 620 // 9
+
+
+@pytest.mark.requirement("metrics:anypoint:accounting")
+async def test_once_the_total_is_known_the_other_pages_are_asked_for_at_once() -> None:
+    platform = Platform(World(Size(members=2_300)), behaviour=Behaviour(latency=0.05))
+    async with asking(platform, USER) as one:
+        answer = await one.ask("core", "users.total")
+    assert answer.snapshot.tree[0]["coreServicesMetrics"]["users"]["total"] == 2_300
+    assert (platform.journal.counts["members"], platform.journal.peak) == (5, 4)

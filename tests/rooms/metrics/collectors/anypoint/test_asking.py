@@ -10,6 +10,7 @@ from pentad.rooms.metrics.collectors.anypoint.hosts import places
 from pentad.rooms.metrics.collectors.anypoint.redaction import redacted
 from tests.anypoint.asking import asking
 from tests.anypoint.logins import APPS, USERS
+from tests.anypoint.recorded import Recorded
 from tests.anypoint.server import Platform
 from tests.anypoint.world import Size, World
 
@@ -25,6 +26,7 @@ async def names(world: World, **more: object) -> list[str]:
         return [entry["businessGroup"] for entry in answer.snapshot.tree]
 
 
+@pytest.mark.requirement("metrics:anypoint:asking")
 async def test_a_group_is_found_by_id_name_and_path() -> None:
     world = World(Size(groups=10))
     for bg in (world.orgs[1], "Brass, Tin & Co", "lumen orchards/brass, tin & co"):
@@ -35,6 +37,7 @@ async def test_a_group_is_found_by_id_name_and_path() -> None:
         await names(world, bg="Brass")
 
 
+@pytest.mark.requirement("metrics:anypoint:asking")
 async def test_an_ignored_group_is_left_out_and_those_below_it_are_not() -> None:
     world = World(Size(groups=10))
     ignored = {"anypoint_ignore_organizations": f" {world.orgs[1]} , "}
@@ -44,6 +47,40 @@ async def test_an_ignored_group_is_left_out_and_those_below_it_are_not() -> None
     assert "Group 8" in found
 
 
+@pytest.mark.requirement("metrics:anypoint:asking")
+async def test_credentials_of_a_request_begin_where_the_settings_say_unless_they_say_otherwise() -> None:
+    world = World(Size(groups=10))
+    (app, secret) = next(iter(APPS.items()))
+    login = {"X-ANYPNT-CLIENT-ID": app, "X-ANYPNT-CLIENT-SECRET": secret}
+    assert len(await names(world, credentials=login)) == 10
+    assert await names(world, credentials=login, bg="Brass, Tin & Co", recursive=False) == ["Brass, Tin & Co"]
+    below = {**login, "X-ANYPNT-ORG-ID": world.orgs[1]}
+    assert await names(world, credentials=below) == ["Brass, Tin & Co", "Group 8", "Group 9"]
+    assert await names(world, credentials=below, bg=world.orgs[2]) == ['The "Quay"'], "bg goes before the header"
+
+
+@pytest.mark.requirement("metrics:anypoint:asking")
+async def test_policies_that_secure_an_api_can_be_named() -> None:
+    (app, secret) = next(iter(APPS.items()))
+    settings = {"anypoint_client_id": app, "anypoint_client_secret": secret}
+    for policies, secured in (({}, 2), ({"anypoint_security_policies": "none, of-these"}, 0)):
+        async with asking(Platform(Recorded()), {**settings, **policies}) as one:
+            apis = (await one.ask("apm", recursive=False)).snapshot.tree[0]["apiManagerMetrics"]["apis"]
+        assert apis["production"]["apisWithSecurity"] == apis["production"]["details"][0]["apisWithSecurity"] == secured
+
+
+@pytest.mark.requirement("metrics:anypoint:asking")
+async def test_an_exact_name_goes_before_a_type() -> None:
+    environments = [
+        {"id": f"e-{name}", "name": name, "isProduction": False, "type": "sandbox"} for name in ("Sandbox", "UAT")
+    ]
+    async with asking(Platform(Recorded(environments=environments))) as one:
+        for word, chosen in (("Sandbox", 1), ("sandbox", 2), ("SANDBOX", 2), ("uat", 1), ("Sandbox,UAT", 2)):
+            answer = await one.ask("core", "environments.total", environments=word, recursive=False)
+            assert answer.snapshot.tree[0]["coreServicesMetrics"]["environments"]["total"] == chosen, word
+
+
+@pytest.mark.requirement("metrics:anypoint:asking")
 @pytest.mark.parametrize("word", ["Trial 2", "trial 2", "id"])
 async def test_an_environment_is_chosen_and_the_totals_are_its_own(word: str) -> None:
     world = World()
@@ -57,6 +94,7 @@ async def test_an_environment_is_chosen_and_the_totals_are_its_own(word: str) ->
         assert platform.journal.counts["store-stats"] == 1
 
 
+@pytest.mark.requirement("metrics:anypoint:asking")
 async def test_environments_are_chosen_by_type() -> None:
     async with asking(Platform(World())) as one:
         answer = await one.ask("osv2", environments="production")
@@ -66,6 +104,7 @@ async def test_environments_are_chosen_by_type() -> None:
         assert "Trial 1" in str(refused.value.hint)
 
 
+@pytest.mark.requirement("metrics:anypoint:asking")
 async def test_regions_are_chosen() -> None:
     platform = Platform(World())
     async with asking(platform) as one:
@@ -83,6 +122,7 @@ async def test_regions_are_chosen() -> None:
             await one.ask("dc", regions="eu-west-1")
 
 
+@pytest.mark.requirement("metrics:anypoint:asking")
 async def test_the_headers_of_a_request_log_in_and_share_nothing_with_others() -> None:
     platform = Platform(World())
     (user, password), (app, secret) = next(iter(USERS.items())), next(iter(APPS.items()))
@@ -103,6 +143,7 @@ async def test_the_headers_of_a_request_log_in_and_share_nothing_with_others() -
             await one.ask("dc", credentials={"X-ANYPNT-USERNAME": user, "X-ANYPNT-PASSWORD": "ü"})
 
 
+@pytest.mark.requirement("metrics:anypoint:asking")
 async def test_half_a_login_does_not_become_the_operators() -> None:
     platform = Platform(World())
     async with asking(platform) as one:
@@ -111,17 +152,23 @@ async def test_half_a_login_does_not_become_the_operators() -> None:
         assert platform.journal.total == 0
 
 
+@pytest.mark.requirement("metrics:anypoint:asking")
 def test_the_vendors_planes_and_an_address_of_ones_own() -> None:
     assert places({}).base == "https://anypoint.mulesoft.com"
     eu = places({"anypoint_plane": "EU"})
     assert eu.store == "https://object-store-stats.eu1.anypoint.mulesoft.com"
-    assert places({"anypoint_url": "https://gov.anypoint.mulesoft.com/"}).is_gov
+    for gov in ({"anypoint_url": "https://gov.anypoint.mulesoft.com/"}, {"anypoint_plane": "gov"}):
+        assert places(gov).lacking == {"rtf", "apma", "arm"}
     own = places({"anypoint_url": "http://127.0.0.1:9/"})
-    assert (own.base, own.store, own.is_gov) == ("http://127.0.0.1:9", "http://127.0.0.1:9", False)
-    with pytest.raises(Misconfigured):
-        places({"anypoint_url": "anypoint"})
+    assert (own.base, own.store, own.lacking) == ("http://127.0.0.1:9", "http://127.0.0.1:9", frozenset())
+    private = places({"anypoint_url": "https://anypoint.mine", "anypoint_plane": "private"})
+    assert (private.base, private.lacking) == ("https://anypoint.mine", {"ch", "rtf", "apma", "amq", "osv2"})
+    for wrong in ({"anypoint_url": "anypoint"}, {"anypoint_plane": "private"}, {"anypoint_plane": "mars"}):
+        with pytest.raises(Misconfigured):
+            places(wrong)
 
 
+@pytest.mark.requirement("metrics:anypoint:asking")
 async def test_what_the_government_plane_does_not_have_is_unsupported() -> None:
     from pentad.rooms.metrics.collectors.anypoint.collector import collectors
     from pentad.rooms.metrics.collectors.contract import Source
@@ -136,6 +183,7 @@ async def test_what_the_government_plane_does_not_have_is_unsupported() -> None:
     assert {sample.state for sample in apma.reduce(Wanted(), facts).samples if sample.value is None} == {"unsupported"}
 
 
+@pytest.mark.requirement("metrics:anypoint:asking")
 def test_what_is_sensitive_is_cut_out_and_the_shape_stays() -> None:
     answer = {
         "properties": {"a": "x"}, "clientId": "c", "name": "n", "configuration": {"k": [1, {"z": "y"}]},

@@ -16,6 +16,7 @@ GIVEN = {
 }  # fmt: skip
 
 
+@pytest.mark.requirement("metrics:benefits")
 async def test_benefits_are_computed_from_production_alone() -> None:
     async with asking(Platform(Recorded())) as one:
         answer = await one.ask("benefits", recursive=False)
@@ -29,6 +30,7 @@ async def test_benefits_are_computed_from_production_alone() -> None:
         }  # fmt: skip
 
 
+@pytest.mark.requirement("metrics:benefits")
 def test_a_division_by_zero_has_no_value_and_a_reason() -> None:
     values, errors = benefits(Inputs(30, 0, 10, 4, 500), 1, 4)
     assert values["developerProductivity"] is None
@@ -36,6 +38,7 @@ def test_a_division_by_zero_has_no_value_and_a_reason() -> None:
     assert "developAPICurrentTime is 0" in errors[0]
 
 
+@pytest.mark.requirement("metrics:benefits")
 def test_what_could_not_be_counted_saves_nothing_that_is_known() -> None:
     values, errors = benefits(Inputs(30, 12, 10, 4, 500), None, 4)
     assert (values["savingFromAPIReuse"], values["totalSavings"]) == (None, None)
@@ -43,6 +46,7 @@ def test_what_could_not_be_counted_saves_nothing_that_is_known() -> None:
     assert len(errors) == 1
 
 
+@pytest.mark.requirement("metrics:benefits")
 @pytest.mark.parametrize("wrong", [None, -1, "5", True, float("nan")])
 def test_an_input_that_is_no_number_is_refused(wrong: object) -> None:
     with pytest.raises(InvalidInput, match="developerDayRate"):
@@ -55,6 +59,7 @@ async def differing(collector: str, faults: list[Fault] | None = None) -> dict[s
         return {one.key: (one.right, one.legacy, one.why) for one in answer.snapshot.differences}
 
 
+@pytest.mark.requirement("metrics:benefits")
 async def test_each_figure_the_original_gets_wrong_is_listed_with_the_reason() -> None:
     found = await differing("ch")
     assert found["runtimeManagerMetrics.cloudhub.networking.vpcsUsed"][:2] == (1, None)
@@ -71,6 +76,7 @@ async def test_each_figure_the_original_gets_wrong_is_listed_with_the_reason() -
     assert (await differing("rtf"))["runtimeManagerMetrics.rtf.capacity.fabrics"][:2] == (1, None)
 
 
+@pytest.mark.requirement("metrics:benefits")
 async def test_zeros_for_what_failed_are_listed() -> None:
     trial = "e0000000-0000-4000-8000-000000000003"
     found = await differing("osv2", [Fault("store-stats", status=403, where=trial)])

@@ -21,6 +21,7 @@ def applications(answer: Answer) -> dict[str, Any]:
     return answer.snapshot.tree[0]["runtimeManagerMetrics"]["cloudhub"]["applications"]
 
 
+@pytest.mark.requirement("metrics:anypoint:faults")
 async def test_one_forbidden_environment_of_four_leaves_three_good_ones() -> None:
     world = World()
     lost = world.environments(world.root)[2]
@@ -39,6 +40,7 @@ async def test_one_forbidden_environment_of_four_leaves_three_good_ones() -> Non
         assert len(answer.snapshot.tree[0]["errors"]) == 1
 
 
+@pytest.mark.requirement("metrics:anypoint:faults")
 async def test_a_group_whose_environments_are_forbidden_has_no_zeros() -> None:
     platform = Platform(World(), faults=[Fault("environments", status=403)])
     async with asking(platform) as one:
@@ -47,6 +49,7 @@ async def test_a_group_whose_environments_are_forbidden_has_no_zeros() -> None:
         assert {sample.state for sample in answer.snapshot.samples} == {"no-permission"}
 
 
+@pytest.mark.requirement("metrics:anypoint:faults")
 async def test_one_refused_policy_call_makes_its_figures_partial() -> None:
     platform = Platform(World(), faults=[Fault("policies", status=403, times=1)])
     async with asking(platform) as one:
@@ -56,6 +59,7 @@ async def test_one_refused_policy_call_makes_its_figures_partial() -> None:
         assert not any(key.endswith(("contracts", "apiInstances")) for key in states)
 
 
+@pytest.mark.requirement("metrics:anypoint:faults")
 async def test_an_expired_token_is_refreshed_once() -> None:
     platform = Platform(World(), faults=[Fault("applications", "expired", times=1)])
     async with asking(platform) as one:
@@ -64,6 +68,7 @@ async def test_an_expired_token_is_refreshed_once() -> None:
         assert answer.snapshot.coverage.failed == 0
 
 
+@pytest.mark.requirement("metrics:anypoint:faults")
 async def test_an_expired_token_of_exchange_is_refreshed_once() -> None:
     platform = Platform(World(), faults=[Fault("assets", "expired", times=1)])
     async with asking(platform) as one:
@@ -72,6 +77,7 @@ async def test_an_expired_token_of_exchange_is_refreshed_once() -> None:
         assert answer.snapshot.tree[0]["exchangeMetrics"]["total"] == 4
 
 
+@pytest.mark.requirement("metrics:anypoint:faults")
 async def test_an_empty_503_with_a_reset_is_waited_for() -> None:
     platform = Platform(World(), faults=[Fault("usage", status=503, seconds=0.3, times=1)])
     async with asking(platform) as one:
@@ -80,6 +86,7 @@ async def test_an_empty_503_with_a_reset_is_waited_for() -> None:
         assert platform.journal.counts["usage"] == 2
 
 
+@pytest.mark.requirement("metrics:anypoint:faults")
 async def test_a_rate_limit_is_kept_to() -> None:
     platform = Platform(World(), behaviour=Behaviour(rate_limit=4, window=0.5))
     async with asking(platform) as one:
@@ -87,6 +94,7 @@ async def test_a_rate_limit_is_kept_to() -> None:
         assert answer.snapshot.coverage.failed == 0
 
 
+@pytest.mark.requirement("metrics:anypoint:faults")
 async def test_the_deadline_gives_what_is_there() -> None:
     platform = Platform(World(), faults=[Fault("usage", "slow", seconds=30)])
     async with asking(platform) as one:
@@ -97,6 +105,7 @@ async def test_the_deadline_gives_what_is_there() -> None:
         assert applications(answer)["production"]["applicationsTotal"] == 2
 
 
+@pytest.mark.requirement("metrics:anypoint:faults")
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [
@@ -118,6 +127,7 @@ async def test_strange_answers_are_problems(fault: Fault, kind: str) -> None:
         assert answer.snapshot.tree[0]["runtimeManagerMetrics"]["cloudhub"]["networking"]["vpcsUsed"] is not None
 
 
+@pytest.mark.requirement("metrics:anypoint:faults")
 async def test_a_wrong_secret_is_a_problem_of_the_login() -> None:
     async with asking(Platform(World()), {**APP, "anypoint_client_secret": f"wrong-{CANARY}"}) as one:
         answer = await one.ask("ch")
@@ -127,6 +137,7 @@ async def test_a_wrong_secret_is_a_problem_of_the_login() -> None:
         assert_no_secret(answer, one)
 
 
+@pytest.mark.requirement("metrics:anypoint:faults")
 async def test_a_group_of_somebody_else_is_forbidden() -> None:
     world = World()
     platform = Platform(world)
@@ -136,6 +147,7 @@ async def test_a_group_of_somebody_else_is_forbidden() -> None:
         assert answer.snapshot.problems[0].http == 403
 
 
+@pytest.mark.requirement("metrics:anypoint:faults")
 @pytest.mark.parametrize("settings", [APP, USER], ids=["app", "user"])
 @pytest.mark.parametrize("raw", [False, True], ids=["figures", "raw"])
 async def test_no_secret_is_in_any_answer_cache_or_log(

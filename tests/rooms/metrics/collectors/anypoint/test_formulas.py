@@ -61,6 +61,7 @@ def without_details(part: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in part.items() if key != "details"}
 
 
+@pytest.mark.requirement("metrics:anypoint:formulas")
 async def test_members_and_environments_are_counted() -> None:
     entry = await tree("core")
     assert entry["coreServicesMetrics"] == {
@@ -69,16 +70,19 @@ async def test_members_and_environments_are_counted() -> None:
     }
 
 
+@pytest.mark.requirement("metrics:anypoint:formulas")
 async def test_design_projects_are_counted_by_type() -> None:
     entry = await tree("dc")
     assert entry["designCenterMetrics"] == {"total": 2, "apiSpecs": 1, "fragments": 1, "flowDesignerApps": 0}
 
 
+@pytest.mark.requirement("metrics:anypoint:formulas")
 async def test_what_is_no_list_of_projects_counts_as_none() -> None:
     entry = await tree("dc", projects={"message": "no"})
     assert entry["designCenterMetrics"]["total"] == 0
 
 
+@pytest.mark.requirement("metrics:anypoint:formulas")
 async def test_assets_their_rating_and_their_reuse() -> None:
     found = (await tree("ex"))["exchangeMetrics"]
     assert found["reuse"] == {
@@ -89,6 +93,7 @@ async def test_assets_their_rating_and_their_reuse() -> None:
     assert counts == {"total": 2, "apiSpecs": 1, "fragments": 1, "extensions": 0, "overallSatisfaction": 4}
 
 
+@pytest.mark.requirement("metrics:anypoint:formulas")
 async def test_policy_assets_are_matched_with_the_policies_that_are_applied() -> None:
     group = "b0000000-0000-4000-8000-000000000009"
     assets = [
@@ -102,10 +107,12 @@ async def test_policy_assets_are_matched_with_the_policies_that_are_applied() ->
     assert found["policies"] == 3
 
 
+@pytest.mark.requirement("metrics:anypoint:formulas")
 async def test_client_applications_are_counted() -> None:
     assert (await tree("apc"))["apiManagerMetrics"] == {"clients": 1}
 
 
+@pytest.mark.requirement("metrics:anypoint:formulas")
 async def test_apis_their_policies_and_contracts() -> None:
     apis = (await tree("apm"))["apiManagerMetrics"]["apis"]
     for kind, name in (("production", "Live"), ("sandbox", "Trial")):
@@ -113,6 +120,7 @@ async def test_apis_their_policies_and_contracts() -> None:
         assert apis[kind]["details"] == [{"environmentName": name, "environmentType": kind.title(), **APIS}]
 
 
+@pytest.mark.requirement("metrics:anypoint:formulas")
 async def test_automated_policies_and_transactions() -> None:
     automated = (await tree("ap"))["apiManagerMetrics"]["apis"]["production"]
     assert without_details(automated) == {"automatedPoliciesUsed": ["rate-limiting"], "automatedPoliciesUsedTotal": 1}
@@ -120,6 +128,7 @@ async def test_automated_policies_and_transactions() -> None:
     assert analytics["transactions"] == analytics["details"][0]["transactions"] == 150
 
 
+@pytest.mark.requirement("metrics:anypoint:formulas")
 async def test_the_network_has_its_used_values_and_vcores_are_exact() -> None:
     found = (await tree("ch"))["runtimeManagerMetrics"]["cloudhub"]
     assert found["networking"] == NETWORK
@@ -131,6 +140,7 @@ async def test_the_network_has_its_used_values_and_vcores_are_exact() -> None:
         assert "vcoresTotal" not in found["applications"][kind]["details"][0]
 
 
+@pytest.mark.requirement("metrics:anypoint:formulas")
 async def test_fabrics_have_capacity_and_reservations() -> None:
     found = (await tree("rtf"))["runtimeManagerMetrics"]["rtf"]
     assert found["capacity"] == {
@@ -140,11 +150,13 @@ async def test_fabrics_have_capacity_and_reservations() -> None:
     assert without_details(found["applications"]["production"]) == FABRIC
 
 
+@pytest.mark.requirement("metrics:anypoint:formulas")
 async def test_no_fabrics_are_no_division_by_zero() -> None:
     capacity = (await tree("rtf", "capacity", fabrics=[]))["runtimeManagerMetrics"]["rtf"]["capacity"]
     assert set(capacity.values()) == {0}
 
 
+@pytest.mark.requirement("metrics:anypoint:formulas")
 async def test_standalone_runtimes_are_told_from_fabrics() -> None:
     found = (await tree("arm"))["runtimeManagerMetrics"]
     assert without_details(found["hybrid"]["production"]) == HYBRID
@@ -152,6 +164,7 @@ async def test_standalone_runtimes_are_told_from_fabrics() -> None:
     assert found["cloudhub2"]["applications"]["production"]["applicationsTotal"] == 0
 
 
+@pytest.mark.requirement("metrics:anypoint:formulas")
 async def test_applications_of_cloudhub_2_are_not_a_fabrics() -> None:
     details = copy.deepcopy(ANSWERS["deployment"])
     moved = details["d0000000-0000-4000-8000-000000000001"]
@@ -166,6 +179,7 @@ async def test_applications_of_cloudhub_2_are_not_a_fabrics() -> None:
     assert found["rtf"]["applications"]["production"]["coresReserved"] == 0.5
 
 
+@pytest.mark.requirement("metrics:anypoint:formulas")
 async def test_messages_are_added_up_and_delivered_ones_are_not_lost() -> None:
     stats = (await tree("amq"))["mqMetrics"]["stats"]
     assert without_details(stats["summary"]["production"]["queues"]) == QUEUES
@@ -173,11 +187,13 @@ async def test_messages_are_added_up_and_delivered_ones_are_not_lost() -> None:
     assert stats["byRegion"]["sandbox"] == [{"id": "eu-west-1", "queues": QUEUES, "exchanges": EXCHANGES}]
 
 
+@pytest.mark.requirement("metrics:anypoint:formulas")
 async def test_requests_to_the_object_store() -> None:
     stats = (await tree("osv2"))["osV2Metrics"]["stats"]
     assert stats["production"]["requestCount"] == stats["sandbox"]["details"][0]["requestCount"] == 2500
 
 
+@pytest.mark.requirement("metrics:anypoint:formulas")
 async def test_messages_bought_for_the_whole_organisation_are_every_groups() -> None:
     tree = copy.deepcopy(ANSWERS["hierarchy"])
     below = tree["subOrganizations"][0]
@@ -193,6 +209,7 @@ async def test_messages_bought_for_the_whole_organisation_are_every_groups() -> 
             assert alone.snapshot.tree[0]["mqMetrics"]["stats"]["summary"]["production"]["queues"]["commonQueues"] == 1
 
 
+@pytest.mark.requirement("metrics:anypoint:formulas")
 async def test_what_a_group_is_not_entitled_to_is_not_asked_for_and_not_zero() -> None:
     platform = Platform(Recorded())
     async with asking(platform) as one:

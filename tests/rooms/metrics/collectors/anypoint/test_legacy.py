@@ -19,24 +19,28 @@ async def legacy(collector: str, faults: list[Fault] | None = None) -> dict[str,
         return entry
 
 
+@pytest.mark.requirement("metrics:legacy:numbers")
 async def test_nothing_of_the_network_is_used_and_all_is_available() -> None:
     network = (await legacy("ch"))["runtimeManagerMetrics"]["cloudhub"]["networking"]
     for name, total in (("vpcs", 3), ("vpns", 2), ("dlbs", 2), ("staticIPs", 10)):
         assert [network[f"{name}{part}"] for part in ("Total", "Used", "Available")] == [total, None, total]
 
 
+@pytest.mark.requirement("metrics:legacy:numbers")
 async def test_policies_are_counted_where_instances_are_meant() -> None:
     apis = (await legacy("apm"))["apiManagerMetrics"]["apis"]["production"]
     assert (apis["apisWithSecurity"], apis["apisWithoutSecurity"]) == (2, 1)
     assert (apis["details"][0]["apisWithSecurity"], apis["details"][0]["apisWithoutSecurity"]) == (4, -1)
 
 
+@pytest.mark.requirement("metrics:legacy:numbers")
 async def test_nothing_is_ever_delivered() -> None:
     stats = (await legacy("amq"))["mqMetrics"]["stats"]
     assert stats["summary"]["production"]["exchanges"]["messagesDelivered"] == 0
     assert stats["summary"]["production"]["exchanges"]["messagesPublished"] == 5
 
 
+@pytest.mark.requirement("metrics:legacy:numbers")
 async def test_the_roots_are_those_of_the_original() -> None:
     assert (await legacy("rtf"))["rtf"] is None
     assert "notImplemented" in await legacy("ap")
@@ -47,6 +51,7 @@ async def test_the_roots_are_those_of_the_original() -> None:
     assert runtimes["cloudhub"]["applications"]["production"]["applicationsTotal"] == 0
 
 
+@pytest.mark.requirement("metrics:legacy:numbers")
 async def test_one_failed_environment_makes_everything_zero() -> None:
     trial = "e0000000-0000-4000-8000-000000000003"
     entry = await legacy("osv2", [Fault("store-stats", status=403, where=trial)])

@@ -116,6 +116,7 @@ async def ask(one: Engine, keys: str | None = None, **more: Any) -> Answer:
     return await one.answer("sdlc", asked(one.catalogue.find("sdlc").info(), one.clock, keys=keys, **more))
 
 
+@pytest.mark.requirement("metrics:sdlc")
 async def test_every_system_gives_its_figures() -> None:
     async with engine() as one:
         answer = await ask(one)
@@ -141,6 +142,7 @@ async def test_every_system_gives_its_figures() -> None:
     assert TOKEN not in msgspec.json.encode(answer.snapshot).decode()
 
 
+@pytest.mark.requirement("metrics:sdlc")
 async def test_one_key_asks_one_system() -> None:
     async with engine() as one:
         answer = await ask(one, "jenkinsMetrics.totalJobs")
@@ -148,6 +150,7 @@ async def test_one_key_asks_one_system() -> None:
     assert answer.snapshot.tree["sdlcMetrics"] == {"jenkinsMetrics": {"totalJobs": 5}, "errors": []}
 
 
+@pytest.mark.requirement("metrics:sdlc")
 async def test_a_system_that_fails_is_said_and_the_others_answer() -> None:
     async with engine({"jenkins": {"token": ""}, "jira": {}}) as one:
         answer = await ask(one)
@@ -159,6 +162,7 @@ async def test_a_system_that_fails_is_said_and_the_others_answer() -> None:
         assert len(answer.snapshot.tree["sdlcMetrics"]["errors"]) == 1
 
 
+@pytest.mark.requirement("metrics:sdlc")
 async def test_raw_answers_hold_no_token() -> None:
     async with engine() as one:
         answer = await ask(one, raw=True)
@@ -166,6 +170,7 @@ async def test_raw_answers_hold_no_token() -> None:
     assert TOKEN not in repr(answer.snapshot)
 
 
+@pytest.mark.requirement("metrics:sdlc")
 async def test_a_feed_that_declares_entities_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "FEED", '<!DOCTYPE feed [<!ENTITY a "b">]><feed>&a;</feed>')
     async with engine({"splunk": {}}) as one:
@@ -173,12 +178,14 @@ async def test_a_feed_that_declares_entities_is_refused(monkeypatch: pytest.Monk
     assert answer.snapshot.problems[0].kind == "parse"
 
 
+@pytest.mark.requirement("metrics:sdlc")
 @pytest.mark.parametrize("settings", [{"gira": {"url": "http://x"}}, {"jira": {}}, {"jira": {"url": "file:///x"}}])
 def test_settings_that_mean_nothing_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(Misconfigured):
         collectors(Source(NONE, {"sdlc": settings}))
 
 
+@pytest.mark.requirement("metrics:sdlc")
 def test_without_settings_it_says_what_to_set() -> None:
     (sdlc,) = collectors(Source(NONE, {}))
     assert not sdlc.info().ready

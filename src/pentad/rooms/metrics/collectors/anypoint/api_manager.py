@@ -20,13 +20,6 @@ from pentad.rooms.metrics.collectors.anypoint.environments import by_kind
 from pentad.rooms.metrics.collectors.anypoint.known import Known
 from pentad.rooms.metrics.collectors.anypoint.tree import Environment
 
-SECURITY: Final = frozenset(
-    {
-        "client-id-enforcement", "ip-allowlist", "ip-blocklist", "jwt-validation", "ldap-authentication",
-        "openidconnect-access-token-enforcement", "external-oauth2-access-token-enforcement",
-        "http-basic-authentication",
-    }
-)  # fmt: skip
 APIS: Final = (
     "total", "active", "inactive", "apiInstances", "apiVersions", "apisWithPolicies", "apisWithoutPolicies",
     "apisWithSecurity", "apisWithoutSecurity", "apisWithContracts", "apisWithoutContracts",
@@ -40,11 +33,11 @@ LISTS: Final = {
 }  # fmt: skip
 
 
-def api_manager(known: Known, security: frozenset[str] = SECURITY) -> dict[str, Node]:
+def api_manager(known: Known) -> dict[str, Node]:
     keys = ("_versions", *APIS, *AUTOMATED, *TRANSACTIONS)
     return {
         "clients": made(len, known.cell("apc.clients")),
-        "apis": by_kind(known, keys, LISTS, lambda environment: figures(known, environment, security)),
+        "apis": by_kind(known, keys, LISTS, lambda environment: figures(known, environment)),
     }
 
 
@@ -52,7 +45,7 @@ def instances(assets: Iterable[Any]) -> list[Any]:
     return [instance for asset in assets for instance in asset.get("apis") or ()]
 
 
-def figures(known: Known, environment: Environment, security: frozenset[str]) -> Entry:
+def figures(known: Known, environment: Environment) -> Entry:
     assets = known.cell("apm.apis", environment.id)
     running = made(instances, assets)
     automated = made(
@@ -68,7 +61,7 @@ def figures(known: Known, environment: Environment, security: frozenset[str]) ->
         "inactive": inactive,
         "apiInstances": made(lambda found: added(number(asset.get("totalApis")) for asset in found), assets),
         "apiVersions": counted(versions),
-        **_by_policies(known, environment, running, security),
+        **_by_policies(known, environment, running),
         **_by_contracts(running),
         "automatedPoliciesUsed": automated,
         "automatedPoliciesUsedTotal": counted(automated),
@@ -101,7 +94,7 @@ def applied_templates(known: Known, environment: Environment) -> Cell:
     return Cell([template(policy) for cell in cells for policy in cell.value or ()], state_of(cells))
 
 
-def _by_policies(known: Known, environment: Environment, running: Cell, security: frozenset[str]) -> Entry:
+def _by_policies(known: Known, environment: Environment, running: Cell) -> Entry:
     cells = policies_of(known, environment, running)
     told = [cell.value for cell in cells if cell.value is not None]
     if running.value is None or (cells and not told):
@@ -110,7 +103,7 @@ def _by_policies(known: Known, environment: Environment, running: Cell, security
     state = state_of((running, *cells)) if cells else running.state
     used = list(dict.fromkeys(str(template(policy)[1]) for policies in told for policy in policies))
     with_any = sum(1 for policies in told if policies)
-    secured = sum(1 for policies in told if any(template(policy)[1] in security for policy in policies))
+    secured = sum(1 for policies in told if any(template(policy)[1] in known.security for policy in policies))
     return {
         "apisWithPolicies": Cell(with_any, state),
         "apisWithoutPolicies": Cell(len(told) - with_any, state),

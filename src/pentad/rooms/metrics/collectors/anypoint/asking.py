@@ -11,7 +11,7 @@ from pentad.rooms.metrics.collectors.anypoint import tree
 from pentad.rooms.metrics.collectors.anypoint.api_manager import instances, is_measured
 from pentad.rooms.metrics.collectors.anypoint.cells import Cell, at, number
 from pentad.rooms.metrics.collectors.anypoint.exchange import parents
-from pentad.rooms.metrics.collectors.anypoint.known import Known, Params
+from pentad.rooms.metrics.collectors.anypoint.known import SECURITY, Known, Params
 from pentad.rooms.metrics.collectors.anypoint.mq import destination, regions_of
 from pentad.rooms.metrics.collectors.anypoint.selecting import selected
 from pentad.rooms.metrics.collectors.anypoint.tree import Environment, Group
@@ -43,6 +43,7 @@ class Scope:
     unsupported: frozenset[str] = frozenset()
     """Names of facts."""
     params: Params = ()
+    security: frozenset[str] = SECURITY
 
 
 class Read:
@@ -99,6 +100,7 @@ def _known(scope: Scope, wanted: Wanted, facts: Facts, group: Group, top: Group,
         regions=tuple(region.casefold() for region in wanted.regions),
         params=scope.params,
         filtered=bool(wanted.environments or wanted.regions),
+        security=scope.security,
     )
 
 

@@ -47,7 +47,7 @@ def inputs(given: Mapping[str, Any]) -> Inputs:
 
 def drivers(known: Known) -> dict[str, Node]:
     """The two figures of a group."""
-    apis = [api_manager.figures(known, one, api_manager.SECURITY) for one in known.of_kind(production=True)]
+    apis = [api_manager.figures(known, one) for one in known.of_kind(production=True)]
     started: list[Cell] = []
     for environment in known.of_kind(production=True):
         started += [

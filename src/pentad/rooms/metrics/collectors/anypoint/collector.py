@@ -5,17 +5,18 @@ They are of one family, so what one has fetched the others need not fetch.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.metrics.collectors.anypoint import hosts, tree
 from pentad.rooms.metrics.collectors.anypoint.asking import Read, Scope, known_groups, left_out, needed
 from pentad.rooms.metrics.collectors.anypoint.catalogue import CATALOGUES
-from pentad.rooms.metrics.collectors.anypoint.differences import differences
+from pentad.rooms.metrics.collectors.anypoint.differences import FAILED, NO_ENVIRONMENTS, differences
 from pentad.rooms.metrics.collectors.anypoint.facts import FETCHERS, RAW, Wire, fetched
 from pentad.rooms.metrics.collectors.anypoint.keeping import TTLS
-from pentad.rooms.metrics.collectors.anypoint.known import Known
-from pentad.rooms.metrics.collectors.anypoint.legacy import legacy
+from pentad.rooms.metrics.collectors.anypoint.known import SECURITY, Known
+from pentad.rooms.metrics.collectors.anypoint.legacy import is_passed_over, legacy
 from pentad.rooms.metrics.collectors.anypoint.login import HINT, NEEDED, Logins, from_settings
 from pentad.rooms.metrics.collectors.anypoint.parts import PARTS, Part
 from pentad.rooms.metrics.collectors.anypoint.raw import raw
@@ -36,7 +37,7 @@ SETTINGS: Final[Mapping[str, Any]] = {
         name: {"type": "string", "description": about}
         for name, about in {
             "anypoint_url": "One address for all product APIs; by default the vendor's own.",
-            "anypoint_plane": "us, eu or gov, where no address is given.",
+            "anypoint_plane": "us, eu or gov, where no address is given; with one, gov or private says what is there.",
             "anypoint_object_store_url": "Where the object store's statistics are, if elsewhere.",
             "anypoint_client_id": "A connected app.",
             "anypoint_client_secret": "Its secret.",
@@ -45,6 +46,7 @@ SETTINGS: Final[Mapping[str, Any]] = {
             "anypoint_org": "The business group to begin at when a question names none.",
             "anypoint_ignore_organizations": "Ids of groups to leave out, between commas.",
             "anypoint_ignore_environments": "Ids of environments to leave out, between commas.",
+            "anypoint_security_policies": "The policies that make an API secure, between commas, if not the usual.",
         }.items()
     },
 }
@@ -95,7 +97,7 @@ class Anypoint:
         skipped: list[tuple[Fact, str]] = []
         total = 1
         for group in known_groups(scope, wanted, known, top, bg, self._read):
-            for fact in needed(group, names, environments="environments" in names):
+            for fact in needed(group, names, environments="environments" in names or wanted.compat == "legacy"):
                 total += 1
                 if fact not in known:
                     facts.append(fact)
@@ -123,7 +125,8 @@ class Anypoint:
                 found.append({**entry, **theirs})
                 right = self._figures(wanted, group, [])
                 labels = (("businessGroup", group.group.name), ("businessGroupId", group.group.id))
-                differing += differences(right, theirs, labels, has_failed=bool(told))
+                lost = FAILED if told else NO_ENVIRONMENTS if is_passed_over(group) else None
+                differing += differences(right, theirs, labels, lost)
             else:
                 found.append({**entry, **self._figures(wanted, group, samples), "errors": told})
         scope = wanted.bg or (groups[0].group.id if groups else "")
@@ -151,8 +154,7 @@ class Anypoint:
         return frozenset(name for metric in metrics for name in metric.facts)
 
     def _scoped(self, wanted: Wanted) -> Scope:
-        own = self._scope
-        return Scope(own.ignored_groups, own.ignored_environments, own.unsupported, RAW) if wanted.raw else own
+        return replace(self._scope, params=RAW) if wanted.raw else self._scope
 
     def _start(self, wanted: Wanted) -> tuple[str, str | None]:
         """The group whose hierarchy is fetched, and which group of it is meant if not the first."""
@@ -203,10 +205,10 @@ def collectors(source: Source) -> Sequence[Collector]:
     source.trust(places.base)
     source.trust(places.store)
     logins = Logins(places.base, from_settings(source.settings))
-    missing = hosts.NOT_IN_GOV if places.is_gov else frozenset[str]()
     scope = Scope(
         _ids(source.settings, "anypoint_ignore_organizations"),
         _ids(source.settings, "anypoint_ignore_environments"),
-        frozenset(name for name in FETCHERS if name.partition(".")[0] in missing),
+        frozenset(name for name in FETCHERS if name.partition(".")[0] in places.lacking),
+        security=_ids(source.settings, "anypoint_security_policies") or SECURITY,
     )
     return [Anypoint(part, logins, places, scope) for part in PARTS.values()]

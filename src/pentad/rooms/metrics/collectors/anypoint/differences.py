@@ -21,13 +21,16 @@ REASONS: Final = tuple(
         (r"^apiManagerMetrics\.apis\.", "The original does not answer this collector."),
     )
 )
+FAILED: Final = "A call failed: the original loses the whole group for that, and fills it with zeros."
+NO_ENVIRONMENTS: Final = "The original collects nothing of a group without environments, and fills it with zeros."
+_NO_VALUE: Final = "There is no value; the original makes it a zero."
 _PASSED_OVER: Final = frozenset({"date", "errors", "notImplemented", "rtf"})
 
 
 def differences(
-    right: Mapping[str, Any], legacy: Mapping[str, Any], labels: Labels, *, has_failed: bool
+    right: Mapping[str, Any], legacy: Mapping[str, Any], labels: Labels, lost: str | None = None
 ) -> Iterator[Difference]:
-    """Of one group's entry, as it is and as the original gives it."""
+    """Of one group's entry, as it is and as the original gives it; `lost` is why the original has nothing of it."""
     theirs = {(match.path, match.labels): match.value for match in _figures(legacy)}
     for match in _figures(right):
         told = theirs.get((match.path, match.labels))
@@ -38,16 +41,13 @@ def differences(
                 labels=found,
                 right=match.value,
                 legacy=told,
-                why=_why(match.path, has_failed=has_failed),
+                why=lost or (_NO_VALUE if match.value is None else _why(match.path)),
             )
 
 
 def _figures(entry: Mapping[str, Any]) -> list[Match]:
-    kept = {name: value for name, value in entry.items() if name not in _PASSED_OVER and name != "states"}
-    return [match for match in flat(kept) if not match.path.endswith(".state")]
+    return flat({name: value for name, value in entry.items() if name not in _PASSED_OVER and name != "states"})
 
 
-def _why(path: str, *, has_failed: bool) -> str:
-    if has_failed:
-        return "A call failed: the original loses the whole group for that, and fills it with zeros."
+def _why(path: str) -> str:
     return next((why for pattern, why in REASONS if pattern.search(path)), "The original has no such figure.")

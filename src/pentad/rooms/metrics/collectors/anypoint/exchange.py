@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from pentad.rooms.metrics.collectors.anypoint.api_manager import applied_templates
-from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Node, made, state_of, worst
+from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Node, made, number, state_of, worst
 from pentad.rooms.metrics.collectors.anypoint.known import Known
 from pentad.rooms.metrics.collectors.anypoint.tree import Environment
 
@@ -56,7 +56,7 @@ def mean(values: Sequence[int | float]) -> int | float:
 
 
 def _satisfaction(assets: Iterable[Asset]) -> int | float:
-    return mean([asset.get("rating") or 0 for asset in assets if (asset.get("numberOfRates") or 0) > 0])
+    return mean([number(asset.get("rating")) for asset in assets if number(asset.get("numberOfRates")) > 0])
 
 
 def _reuse(known: Known, assets: Cell) -> dict[str, Node]:

@@ -31,14 +31,16 @@ _ASSET_FIELDS: Final = (
     " isLatestVersion createdDate updatedDate originalFormat minMuleVersion isGenerated isMozartTemplate isSnapshot"
     " rating numberOfRates"
 )
+# A variable that may not be null fits an argument whether that may be null or not. The token is not declared: Exchange
+# takes it from among the values, and a variable that is declared and used by no argument would be an error.
 _ASSETS: Final = (
-    "query Platform($accessToken: String!, $organizationIds: [String!], $types: [String!], $limit: Int, $offset: Int) {"
-    " assets(query: {accessToken: $accessToken, organizationIds: $organizationIds, types: $types,"
-    f" latestVersionsOnly: true, limit: $limit, offset: $offset}}) {{ {_ASSET_FIELDS} }} }}"
+    "query Platform($organizationIds: [String!]!, $types: [String!]!, $limit: Int!, $offset: Int!) {"
+    " assets(organizationIds: $organizationIds, types: $types, latestVersionsOnly: true, limit: $limit,"
+    f" offset: $offset) {{ {_ASSET_FIELDS} }} }}"
 )
 _DEPENDENCIES: Final = (
-    "query Platform($accessToken: String!, $groupId: String!, $assetId: String!, $version: String!) {"
-    " asset(accessToken: $accessToken, groupId: $groupId, assetId: $assetId, version: $version) {"
+    "query Platform($groupId: String!, $assetId: String!, $version: String!) {"
+    " asset(groupId: $groupId, assetId: $assetId, version: $version) {"
     " organizationId groupId assetId version dependencies { groupId assetId version type } } }"
 )
 
@@ -124,7 +126,10 @@ async def _hierarchy(wire: Wire) -> Any:
 
 
 async def _environments(wire: Wire) -> Any:
-    return wire.items(await wire.get(f"/accounts/api/organizations/{_q(wire.fact.scope[0])}/environments"), "data")
+    found = wire.items(await wire.get(f"/accounts/api/organizations/{_q(wire.fact.scope[0])}/environments"), "data")
+    if any(not entry.get("id") for entry in found):
+        raise wire.strange("An environment has no id.")
+    return found
 
 
 async def _members(wire: Wire) -> Any:
@@ -209,11 +214,15 @@ async def _fabrics(wire: Wire) -> Any:
 
 async def _analytics(wire: Wire) -> Any:
     org, env = wire.fact.scope
-    dimensions = [{"type": "dimension", "name": name, "order": "descending"} for name in ("api_id", "client_id")]
+    dimensions = [{"dimension": name, "order": "descending"} for name in ("api_id", "client_id")]
     body = {
         "type": "enriched-http-event", "duration": "30d", "aggregators": dimensions, "include_policy_violation": True
     }  # fmt: skip
-    return wire.items(await wire.post(f"/analytics/1.0/{_q(org)}/environments/{_q(env)}/query", body), "response")
+    path = f"/analytics/1.0/{_q(org)}/environments/{_q(env)}/query"
+    found = wire.items(await wire.post(path, body), "response")
+    for entry in found:
+        wire.items(entry.get("api_id") or [])
+    return found
 
 
 def _mq_path(wire: Wire, service: str) -> str:

@@ -15,7 +15,14 @@ PLANES: Final = {
     "eu": "eu1.anypoint.mulesoft.com",
     "gov": "gov.anypoint.mulesoft.com",
 }
-NOT_IN_GOV: Final = frozenset({"rtf", "apma", "arm"})
+PRIVATE: Final = "private"
+"""The platform in a data centre of one's own, wherever that is."""
+
+NOT_THERE: Final = {
+    "gov": frozenset({"rtf", "apma", "arm"}),
+    PRIVATE: frozenset({"ch", "rtf", "apma", "amq", "osv2"}),
+}
+"""The collectors a plane has nothing for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +31,22 @@ class Places:
 
     base: str
     store: str
-    is_gov: bool = False
+    lacking: frozenset[str] = frozenset()
+    """The collectors that have nothing to ask there."""
 
 
 def places(settings: Mapping[str, Any]) -> Places:
-    """What `anypoint_url`, `anypoint_plane` (us, eu, gov) and `anypoint_object_store_url` say; by default us."""
+    """What `anypoint_url`, `anypoint_plane` and `anypoint_object_store_url` say; by default us.
+
+    A plane beside an address only says what is behind the address: a private one, or the vendor's behind a proxy.
+    """
     url = str(settings.get("anypoint_url") or "").strip().rstrip("/")
     plane = str(settings.get("anypoint_plane") or "us").strip().casefold()
-    if plane not in PLANES:
-        raise Misconfigured(f"There is no control plane {plane[:40]!r}.", hint=f"One of: {', '.join(PLANES)}.")
+    if plane not in PLANES and plane != PRIVATE:
+        known = ", ".join((*PLANES, PRIVATE))
+        raise Misconfigured(f"There is no control plane {plane[:40]!r}.", hint=f"One of: {known}.")
+    if plane == PRIVATE and not url:
+        raise Misconfigured("A private control plane has no address of its own.", hint="Set PENTAD_ANYPOINT_URL.")
     base = url or f"https://{PLANES[plane]}"
     host = (urlsplit(base).hostname or "").casefold()
     if not host or urlsplit(base).scheme not in ("http", "https"):
@@ -42,4 +56,4 @@ def places(settings: Mapping[str, Any]) -> Places:
     store = str(settings.get("anypoint_object_store_url") or "").strip().rstrip("/")
     if not store:
         store = f"https://object-store-stats.{host}" if host in PLANES.values() else base
-    return Places(base, store, host == PLANES["gov"])
+    return Places(base, store, NOT_THERE.get("gov" if host == PLANES["gov"] else plane, frozenset()))

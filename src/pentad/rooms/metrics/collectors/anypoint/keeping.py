@@ -1,4 +1,7 @@
-"""What is kept of each answer: what the formulas read and nothing else, so no secret of an answer is in the cache."""
+"""What is kept of each answer: what the formulas read and nothing else, so no secret of an answer is in the cache.
+
+An answer of another shape than the formulas read is refused here, so that they need not doubt what they are given.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final, cast
@@ -8,8 +11,10 @@ _ENTITLED: Final = (
     "mqMessages", "mqRequests", "objectStoreRequestUnits",
 )  # fmt: skip
 
+ANYTHING: Final = "anything"
 Fields = Mapping[str, Any]
-"""Which members of an answer are kept; under a name either True or the fields of what stands there."""
+"""Which members of an answer are kept: under a name True for a text or number, the fields of what stands there (of one
+object or of several), or ANYTHING."""
 
 KEPT: Final[Mapping[str, Fields]] = {
     "environments": {"id": True, "name": True, "isProduction": True, "type": True},
@@ -51,7 +56,7 @@ KEPT: Final[Mapping[str, Fields]] = {
     "rtf.fabrics": {
         "id": True, "region": True, "nodes": {"role": True, "capacity": {"cpuMillis": True, "memoryMi": True}}
     },
-    "apma.analytics": {"api_id": True},
+    "apma.analytics": {"api_id": ANYTHING},
     "amq.regions": {"regionId": True, "regionName": True},
     "amq.destinations": {"type": True, "queueId": True, "exchangeId": True, "fifo": True},
     "amq.stats": {
@@ -66,17 +71,27 @@ KEPT: Final[Mapping[str, Fields]] = {
 
 
 def kept(value: Any, fields: Fields) -> Any:
-    """Only the members that are named, in lists and below."""
+    """Only the members that are named, in lists and below. Raises TypeError where something else stands."""
     if isinstance(value, list):
-        return [kept(entry, fields) for entry in cast("list[Any]", value)]
+        return [_members(entry, fields) for entry in cast("list[Any]", value)]
+    return _members(value, fields)
+
+
+def _members(value: Any, fields: Fields) -> dict[str, Any]:
     if not isinstance(value, dict):
-        return value
+        raise TypeError("an object was expected")
     entries = cast("dict[str, Any]", value)
-    return {
-        name: entries[name] if inner is True else kept(entries[name], inner)
-        for name, inner in fields.items()
-        if name in entries
-    }
+    return {name: _member(entries[name], inner) for name, inner in fields.items() if name in entries}
+
+
+def _member(value: Any, fields: Any) -> Any:
+    if value is None or fields is ANYTHING:
+        return value
+    if fields is not True:
+        return kept(value, fields)
+    if isinstance(value, (dict, list)):
+        raise TypeError("a text or a number was expected")
+    return value
 
 
 def slim_group(group: dict[str, Any], depth: int = 0) -> dict[str, Any]:
@@ -87,7 +102,7 @@ def slim_group(group: dict[str, Any], depth: int = 0) -> dict[str, Any]:
         "id": group.get("id"),
         "name": group.get("name"),
         "isMaster": group.get("isMaster"),
-        "entitlements": kept(granted if isinstance(granted, dict) else {}, dict.fromkeys(_ENTITLED, True)),
+        "entitlements": kept(granted if isinstance(granted, dict) else {}, dict.fromkeys(_ENTITLED, ANYTHING)),
         "subOrganizations": [
             slim_group(cast("dict[str, Any]", entry), depth + 1) for entry in below if isinstance(entry, dict)
         ],

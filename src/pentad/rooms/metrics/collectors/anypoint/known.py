@@ -10,6 +10,14 @@ from pentad.rooms.metrics.model import Fact, Facts, State, state_of
 
 Params = tuple[tuple[str, str], ...]
 NO_ENVIRONMENTS: Final = Cell(())
+SECURITY: Final = frozenset(
+    {
+        "client-id-enforcement", "ip-allowlist", "ip-blocklist", "jwt-validation", "ldap-authentication",
+        "openidconnect-access-token-enforcement", "external-oauth2-access-token-enforcement",
+        "http-basic-authentication",
+    }
+)  # fmt: skip
+"""The policies that make an API secure, unless the operator names others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +38,7 @@ class Known:
     """Whether only some of the environments were asked for."""
     only: frozenset[str] | None = None
     """If this is given, facts of all other names count as empty."""
+    security: frozenset[str] = SECURITY
 
     def cell(self, name: str, *scope: str) -> Cell:
         """A fact of this group; `scope` is what follows the group's id."""

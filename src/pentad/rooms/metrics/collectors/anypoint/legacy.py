@@ -1,13 +1,14 @@
 """The numbers of the original, with its mistakes: `compat: "legacy"`, for who compares with figures kept before.
 
 A collector saw its own facts only. One failed call lost everything it had of a group, and what was lost became zeros.
+Of a group without environments nothing was collected at all.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from pentad.rooms.metrics.collectors.anypoint.api_manager import SECURITY, api_manager, instances, policies_of, template
+from pentad.rooms.metrics.collectors.anypoint.api_manager import api_manager, instances, policies_of, template
 from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Node, made
 from pentad.rooms.metrics.collectors.anypoint.cloudhub import cloudhub
 from pentad.rooms.metrics.collectors.anypoint.fabric import capacity, fabric_applications
@@ -51,12 +52,18 @@ def legacy(part: Part, known: Known) -> dict[str, Any]:
 
 
 def _seen(known: Known, names: frozenset[str]) -> Known:
-    """The group as a collector of the original saw it: nothing at all as soon as one of its calls failed."""
+    """The group as a collector of the original saw it: nothing at all as soon as one of its calls failed, or where
+    there are no environments."""
     needed = names | {"environments"}
     failed = any(fact.scope[0] == known.group.id and fact.name in needed for fact in known.facts.problems())
-    if failed or any(name in known.skipped for name in names):
+    if failed or is_passed_over(known) or any(name in known.skipped for name in names):
         return replace(known, only=frozenset[str](), environments=(), environments_cell=Cell(()), skipped={})
     return replace(known, only=names, skipped={}, filtered=False)
+
+
+def is_passed_over(known: Known) -> bool:
+    """Whether the original collects nothing of the group, as it has no environments but those for designing."""
+    return not known.environments and not known.filtered
 
 
 def _cloudhub(known: Known) -> dict[str, Node]:
@@ -104,7 +111,7 @@ def _apis(known: Known) -> dict[str, Node]:
         for environment, entry in zip(environments, found["apis"][kind]["details"], strict=True):
             running = made(instances, known.cell("apm.apis", environment.id))
             policies = [policy for cell in policies_of(known, environment, running) for policy in cell.value or ()]
-            secured = sum(1 for policy in policies if template(policy)[1] in SECURITY)
+            secured = sum(1 for policy in policies if template(policy)[1] in known.security)
             entry["apisWithSecurity"] = Cell(secured)
             entry["apisWithoutSecurity"] = Cell(len(running.value or ()) - secured)
     return found

@@ -9,7 +9,7 @@ import base64
 import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput
@@ -140,9 +140,7 @@ class Logins:
         chosen = asked if asked.begun else self.own
         if not chosen.complete:
             raise InvalidInput(NEEDED, hint=HINT)
-        if asked.org and chosen is self.own:
-            return Credentials(chosen.client_id, chosen.client_secret, chosen.username, chosen.password, asked.org)
-        return chosen
+        return replace(chosen, org=asked.org or self.own.org)
 
     def login(self, given: Mapping[str, str] | None) -> Login:
         chosen = self.credentials(given)

@@ -22,8 +22,18 @@ def refuse_what_cannot_be_filtered(part: Part, wanted: Wanted) -> None:
 
 
 def selected(found: Iterable[Environment], words: Sequence[str]) -> list[Environment]:
-    """Those that are called by one of the words; all of them when there are no words."""
-    return [one for one in found if not words or any(one.is_called(word) for word in words)]
+    """Those that are called by one of the words; all of them when there are no words.
+
+    Who writes a name exactly means that one, also where it is a type as well: an environment is often called Sandbox.
+    """
+    there = list(found)
+    if not words:
+        return there
+    meant: set[str] = set()
+    for word in words:
+        exactly = [one.id for one in there if word in (one.id, one.name)]
+        meant.update(exactly or (one.id for one in there if one.is_called(word)))
+    return [one for one in there if one.id in meant]
 
 
 def refuse_unknown_environments(found: Sequence[Environment], words: Sequence[str]) -> None:

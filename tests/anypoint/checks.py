@@ -1,0 +1,55 @@
+"""What the platform insists on in bodies and queries: a request it would not understand is refused here as well."""
+
+import re
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from tests.anypoint.asked import Asked, Refused
+
+FIELDS = {
+    "assets": {"organizationIds", "types", "latestVersionsOnly", "limit", "offset"},
+    "asset": {"groupId", "assetId", "version"},
+}
+"""What each field of Exchange takes."""
+
+_DECLARED = re.compile(r"\$(\w+):")
+# The variables, the field, and its arguments.
+_QUERY = re.compile(r"query Platform\(([^)]*)\) *\{ *(\w+)\(([^)]*)\) *\{[^(]*\} *\}")
+
+
+def checked_graph(asked: Asked) -> dict[str, Any]:
+    """The variables of a query: one field, its arguments known, every variable declared, used and given."""
+    said = asked.json()
+    found = _QUERY.fullmatch(str(said.get("query")))
+    if found is None or said.get("operationName") != "Platform":
+        raise Refused(400)
+    given = {name.strip(): value.strip() for name, _, value in (one.partition(":") for one in found[3].split(","))}
+    declared, used = set(_DECLARED.findall(found[1])), {value[1:] for value in given.values() if value.startswith("$")}
+    variables = dict(said.get("variables") or {})
+    if FIELDS.get(found[2]) != given.keys() or declared != used or not declared <= variables.keys():
+        raise Refused(400)
+    return variables
+
+
+def checked_analytics(asked: Asked) -> None:
+    said = asked.json()
+    if said.get("type") != "enriched-http-event" or not re.fullmatch(r"\d+[dm]", str(said.get("duration"))):
+        raise Refused(400)
+    if not said.get("aggregators") or not all(one.get("dimension") for one in said["aggregators"]):
+        raise Refused(400)
+
+
+def checked_day(asked: Asked, *, seconds: bool) -> None:
+    """A period, and two moments in order; where the period is in seconds they may also be written as in mails."""
+    try:
+        begin, end = (_moment(asked.query[name], mails=seconds) for name in ("startDate", "endDate"))
+        is_right = int(asked.query["period"]) > 0 if seconds else asked.query["period"] == "1day"
+    except (KeyError, ValueError):
+        raise Refused(400) from None
+    if not is_right or begin >= end:
+        raise Refused(400)
+
+
+def _moment(text: str, *, mails: bool) -> datetime:
+    return parsedate_to_datetime(text) if mails and "," in text else datetime.fromisoformat(text)

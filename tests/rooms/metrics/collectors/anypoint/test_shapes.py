@@ -1,0 +1,54 @@
+"""Answers that are JSON of another shape: a problem of that one fact, never a failure of the whole answer."""
+
+import copy
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.anypoint.asking import asking
+from tests.anypoint.recorded import ANSWERS, Recorded
+from tests.anypoint.server import Platform
+
+pytestmark = pytest.mark.anyio
+STRANGE: tuple[Any, ...] = (None, "x", -1.5, True, [], {}, ["x"], [None], {"x": [1]})
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, below in inner:
+        yield from places(below, (*path, name))
+
+
+def changed(value: Any, path: tuple[Any, ...], to: Any) -> Any:
+    if not path:
+        return copy.deepcopy(to)
+    found = copy.deepcopy(value)
+    node = found
+    for step in path[:-1]:
+        node = node[step]
+    node[path[-1]] = copy.deepcopy(to)
+    return found
+
+
+def mutations(seed: int, number: int) -> Iterator[tuple[str, Any]]:
+    """Some of all ways to put something strange somewhere into a stored answer."""
+    dice = random.Random(seed)
+    everywhere = [(name, path) for name in ANSWERS if name != "hierarchy" for path in places(ANSWERS[name])]
+    for name, path in dice.sample(everywhere, number):
+        yield name, changed(ANSWERS[name], path, dice.choice(STRANGE))
+
+
+@pytest.mark.requirement("metrics:anypoint:shapes")
+@pytest.mark.parametrize("compat", [None, "legacy"])
+async def test_a_strange_answer_takes_nothing_else_along(compat: str | None) -> None:
+    platform = Platform(Recorded())
+    for name, answer in mutations(seed=7 if compat else 11, number=60):
+        platform.world = Recorded(**{name: answer})
+        async with asking(platform) as one:
+            one.engine.wires.tries = 1
+            for collector in one.engine.catalogue.ids():
+                found = await one.ask(collector, recursive=False, compat=compat)
+                assert len(found.snapshot.tree) == 1, (name, answer)
