@@ -15,6 +15,9 @@ import pytest
 from tests.cli.processes import PATIENCE, ROOM, Child, child, child_environment, run
 
 QUIET = {"PENTAD_GRPC_PORT": "0"}
+DEMO = ("demo", "--port", "0", "--grpc-port", "0", "--no-open")
+SMALL = "tests.cli.demo_rooms:FILLED"
+"""A room that is filled at once; all five take seconds."""
 
 
 def port_of(line: str) -> int:
@@ -78,10 +81,8 @@ def test_workers_share_one_port_and_end_together(tmp_path: Path) -> None:
 
 
 def test_a_taken_port_is_one_sentence(tmp_path: Path) -> None:
-    with child(
-        "demo", "--port", "0", "--grpc-port", "0", "--no-open", home=tmp_path, PENTAD_SEARCH_EMBEDDER="none"
-    ) as server:
-        port = port_of(server.line("Pentad demo is ready"))
+    with child("serve", "--port", "0", "--rooms", ROOM, "--data", "d", home=tmp_path, **QUIET) as server:
+        port = port_of(server.line("Pentad is ready at"))
         done = run("serve", "--port", str(port), "--data", "other", home=tmp_path)
         assert (done.returncode, done.stdout) == (2, "")
         assert "already in use" in done.stderr
@@ -89,9 +90,7 @@ def test_a_taken_port_is_one_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("cli:demo")
 def test_the_demo_shows_how_to_reach_it_and_its_snippets_work(tmp_path: Path) -> None:
-    with child(
-        "demo", "--port", "0", "--grpc-port", "0", "--no-open", home=tmp_path, PENTAD_SEARCH_EMBEDDER="none"
-    ) as server:
+    with child(*DEMO, home=tmp_path, PENTAD_SEARCH_EMBEDDER="none") as server:
         port = port_of(server.line("Pentad demo is ready"))
         server.line("Ctrl-C stops")
         told = "\n".join(server.stdout)
@@ -117,7 +116,7 @@ def test_the_demo_keeps_its_hands_off_a_store_with_other_users(tmp_path: Path) -
         "users", "add", "ada", "--role", "admin", "--password-stdin", "--data", "d", home=tmp_path, stdin="x" * 20
     )
     assert added.returncode == 0
-    done = run("demo", "--port", "0", "--grpc-port", "0", "--no-open", "--data", "d", home=tmp_path)
+    done = run(*DEMO, "--data", "d", home=tmp_path)
     assert done.returncode == 2
     assert "users of its own" in done.stderr
     assert [
@@ -127,7 +126,7 @@ def test_the_demo_keeps_its_hands_off_a_store_with_other_users(tmp_path: Path) -
 
 def test_the_demo_never_follows_the_environment_to_another_store(tmp_path: Path) -> None:
     environ = {"PENTAD_DATABASE": "postgresql://nobody@127.0.0.1:1/none", "PENTAD_DATA": str(tmp_path / "mine")}
-    with child("demo", "--port", "0", "--grpc-port", "0", "--no-open", home=tmp_path, **environ) as server:
+    with child(*DEMO, home=tmp_path, PENTAD_ROOMS=SMALL, **environ) as server:
         server.line("Pentad demo is ready")
         assert server.end(signal.SIGINT) == 0
     assert not (tmp_path / "mine").exists()
@@ -173,9 +172,8 @@ def test_stdio_starts_without_the_web(tmp_path: Path) -> None:
 
 
 def test_the_demo_fills_every_room_that_knows_how_and_goes_on_without_the_others(tmp_path: Path) -> None:
-    rooms = "tests.cli.demo_rooms:FILLED,tests.cli.demo_rooms:BROKEN"
-    args = ("demo", "--port", "0", "--grpc-port", "0", "--no-open")
-    with child(*args, home=tmp_path, PENTAD_ROOMS=rooms) as server:
+    rooms = f"{SMALL},tests.cli.demo_rooms:BROKEN"
+    with child(*DEMO, home=tmp_path, PENTAD_ROOMS=rooms) as server:
         port = port_of(server.line("Pentad demo is ready"))
         url = f"http://127.0.0.1:{port}/mcp"
         called = run("call", "filled", "--url", url, "--user", "admin:admin", home=tmp_path)

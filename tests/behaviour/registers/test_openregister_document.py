@@ -87,7 +87,8 @@ async def test_the_examples_work_as_printed(site: Site, prefix: str) -> None:
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 @pytest.mark.requirement("openregister:example:curl")
 def test_the_examples_work_with_curl_itself_against_the_demo(tmp_path: Path) -> None:
-    with child("demo", "--port", "0", "--grpc-port", "0", "--no-open", home=tmp_path) as server:
+    args = ("demo", "--port", "0", "--grpc-port", "0", "--no-open")
+    with child(*args, home=tmp_path, PENTAD_ROOMS="registers", PENTAD_SEARCH_EMBEDDER="none") as server:
         port = re.search(r"http://127\.0\.0\.1:(\d+)/", server.line("Pentad demo is ready"))
         assert port is not None
 
