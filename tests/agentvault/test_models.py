@@ -156,7 +156,7 @@ def test_a_message_has_a_known_role_and_parts(body: Any):
 def test_messages_and_parts_cannot_be_changed():
     message = Message(role="user", parts=[DataPart(content={})])
     with pytest.raises(ValidationError):
-        message.role = "tool"  # pyright: ignore[reportAttributeAccessIssue]  that is the point
+        message.role = "tool"
 
 
 @pytest.mark.parametrize("members", [{}, {"content": "x", "url": "https://a.example/"}])
@@ -213,7 +213,7 @@ def test_every_public_name_is_there():
         assert getattr(pentad.agentvault, name) is not None
     assert set(pentad.agentvault.__all__) <= set(dir(pentad.agentvault))
     with pytest.raises(AttributeError, match="nothing"):
-        _ = pentad.agentvault.nothing  # pyright: ignore[reportAttributeAccessIssue]  that is the point
+        _ = pentad.agentvault.nothing
 
 
 def test_importing_the_package_imports_nothing_heavy():

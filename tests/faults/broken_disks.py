@@ -22,11 +22,11 @@ class _File(apsw.VFSFile):
         super().xWrite(data, offset)
         self._disk.written(self._name, ("write", offset, bytes(data)))
 
-    def xTruncate(self, size: int) -> None:  # noqa: N802
+    def xTruncate(self, size: int) -> None:  # noqa: N802  SQLite's name
         super().xTruncate(size)
         self._disk.written(self._name, ("truncate", size, b""))
 
-    def xSync(self, flags: int) -> None:  # noqa: N802
+    def xSync(self, flags: int) -> None:  # noqa: N802  SQLite's name
         self._disk.before_sync()
         super().xSync(flags)
         self._disk.synced(self._name)
@@ -38,7 +38,7 @@ class Disk(apsw.VFS):
     def __init__(self, name: str) -> None:
         super().__init__(name, "")
 
-    def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
+    def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802  SQLite's name
         if not flags[0] & (apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_WAL):
             return apsw.VFSFile("", name, flags)
         return _File(self, name.filename() if isinstance(name, apsw.URIFilename) else name, flags)

@@ -104,7 +104,7 @@ class Library:
         rows = await self.database.read(
             lambda rows: rows.all("SELECT id, content FROM avatar_passages WHERE avatar = ? ORDER BY id", one.number)
         )
-        return dict(rows)  # pyright: ignore[reportArgumentType]  rows of two
+        return dict(rows)
 
 
 SETS = (*CORE_SETS, MigrationSet("avatars", "pentad.rooms.avatars.schema"))

@@ -117,7 +117,7 @@ async def open_site(
     models: Path | None = None,
 ) -> AsyncIterator[Site]:
     """A server with the room, a key for each role and, where wanted, the demo's login and a folder of models."""
-    settings = Settings(data=data, database=database, rooms=("registers",), auth=auth, models=models)  # type: ignore[arg-type]
+    settings = Settings(data=data, database=database, rooms=("registers",), auth=auth, models=models)
     async with open_app(settings, clock=clock) as app:
         keys = {role: (await app.api_keys.create(role, scopes=scopes)).token for role, scopes in ROLES.items()}
         if basic:

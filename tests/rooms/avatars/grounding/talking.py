@@ -212,7 +212,7 @@ class HeldCorpus:
         return [by_id[number] for number in ids if number in by_id]
 
     def speaking_as(self, **changes: object) -> "HeldCorpus":
-        return replace(self, persona=replace(self.persona, **changes))  # pyright: ignore[reportArgumentType]
+        return replace(self, persona=replace(self.persona, **changes))
 
     def sentences(self) -> list[str]:
         return [passage.content[a:b] for passage in self.held for a, b in passage.sentences]

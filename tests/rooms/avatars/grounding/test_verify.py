@@ -22,7 +22,7 @@ def named(opening: str) -> str:
 
 
 async def check(text: str, **changes: object) -> list[Checked]:
-    verifier = Verifier(EVIDENCE, "Ida Brandt", Likeness(None), **changes)  # pyright: ignore[reportArgumentType]
+    verifier = Verifier(EVIDENCE, "Ida Brandt", Likeness(None), **changes)
     return await verifier.check(from_text(text))
 
 

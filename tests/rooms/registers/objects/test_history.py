@@ -205,7 +205,7 @@ async def test_deleted_objects_wait_in_the_bin(registers: Registers, trees: Pair
     page = await registers.objects.deleted(ADMIN, limit=2, offset=1)
     assert ([stored.uuid for _, stored in page], page.total) == ([made[1].uuid, made[0].uuid], 3)
     pair, stored = await registers.objects.find_deleted(ADMIN, made[0].uuid)
-    assert (pair.uri, stored.deleted["deletedBy"]) == (trees.uri, "user:ada")  # type: ignore[index]  it is deleted
+    assert (pair.uri, stored.deleted["deletedBy"]) == (trees.uri, "user:ada")
     for attempt in (
         registers.objects.get(ADMIN, trees, made[0].uuid),
         registers.objects.merge_patch(ADMIN, trees, made[0].uuid, {}),

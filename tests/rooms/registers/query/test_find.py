@@ -299,7 +299,7 @@ async def _plan(room: Database, scope: Scope, query: Query) -> str:
             tx.run("ANALYZE objects")
 
     def work(tx: Transaction) -> str:
-        find(Hearing(tx), room.dialect, replace(scope, indexed=frozenset(INDEXED)), query)  # pyright: ignore[reportArgumentType]
+        find(Hearing(tx), room.dialect, replace(scope, indexed=frozenset(INDEXED)), query)
         sql, params = heard[0]
         explain = "EXPLAIN QUERY PLAN " if room.dialect == "sqlite" else "EXPLAIN "
         return "\n".join(str(row) for row in tx.all(explain + sql, *params))

@@ -23,7 +23,7 @@ def read(data: bytes) -> Extracted:
         if count > MOST_PAGES:
             raise Unreadable("too_large", f"It has {count:,} pages; the most are {MOST_PAGES:,}.")
         pages = [_page(document, index) for index in range(count)]
-        title = str(document.get_metadata_value("Title")).strip() or None  # pyright: ignore[reportUnknownMemberType]
+        title = str(document.get_metadata_value("Title")).strip() or None  # pyright: ignore[reportUnknownMemberType]  likewise
     finally:
         document.close()
     notes: list[str] = []
@@ -48,7 +48,7 @@ def _opened(data: bytes) -> pdfium.PdfDocument:
 def _page(document: pdfium.PdfDocument, index: int) -> RawPage:
     label: str | None = None
     try:
-        named = str(document.get_page_label(index))  # pyright: ignore[reportUnknownMemberType]
+        named = str(document.get_page_label(index))  # pyright: ignore[reportUnknownMemberType]  likewise
         label = normal(named).strip()[:_LONGEST_LABEL] or None
         page = document[index]
         try:
