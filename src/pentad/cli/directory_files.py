@@ -144,7 +144,11 @@ def import_sources(
 
             return await directory.importer.import_many(LOCAL, _sources(paths, form), options, progress)
 
-    outcomes = within(settings, work)
+    return _told(within(settings, work), as_json, dry_run)
+
+
+def _told(outcomes: "list[Outcome]", as_json: bool, dry_run: bool) -> int:
+    """Says what became of each source, and how it went as a whole."""
     bad = [one for one in outcomes if not one.ok]
     tell(
         [one.as_json() for one in outcomes],
