@@ -131,6 +131,42 @@ def test_a_rule_grants_only_what_its_conditions_hold_for() -> None:
     assert outcome(WRITER, pair, "create", stored({"status": "shut", "level": 5})) == "Forbidden"
 
 
+@pytest.mark.requirement("registers:access:times")
+@pytest.mark.parametrize(
+    ("condition", "held"),
+    [
+        ({"$gt": "2026-05-17T09:59:59+02:00"}, "ok"),
+        ({"$gt": "2026-05-17T08:00:00Z"}, "NotFound"),
+        ({"$gte": "2026-05-17T03:00:00-05:00"}, "ok"),
+        ({"$lt": "2026-05-17T08:00:00.001Z"}, "ok"),
+        ({"$lt": "2026-05-17T10:00:00+03:00"}, "NotFound"),
+        ({"$eq": "2026-05-17T08:00:00.000Z"}, "ok"),
+        ({"$ne": "2026-05-17T08:00:00Z"}, "NotFound"),
+        ({"$in": ["2025-01-01T00:00:00Z", "2026-05-17T08:00:00Z"]}, "ok"),
+        ({"$nin": ["2026-05-17T08:00:00Z"]}, "NotFound"),
+        ({"$gte": 1_779_004_800}, "ok"),
+        ({"$lt": "2026-05-18"}, "ok"),
+        ({"$gt": "a long time ago"}, "NotFound"),
+        ({"$lte": "soon"}, "NotFound"),
+    ],
+)
+def test_a_rule_compares_date_times_by_when_they_are(condition: Object, held: str) -> None:
+    until = {"type": "string", "format": "date-time"}
+    rule = {"group": "writer", "match": {"until": condition, "terms.until": condition}}
+    pair = pair_with({"read": [rule], "create": [rule]}, until=until, terms={"properties": {"until": until}})
+    when = "2026-05-17T10:00:00+02:00"
+    assert outcome(WRITER, pair, "read", stored({"until": when, "terms": {"until": when}})) == held
+    assert outcome(WRITER, pair, "read", stored({"until": "some day", "terms": {"until": when}})) == "NotFound"
+
+
+def test_a_registers_rule_means_of_each_schema_what_its_property_is() -> None:
+    rule = {"read": ["admin", {"group": "writer", "match": {"at": "2026-05-17T08:00:00Z"}}], "create": ["admin"]}
+    time, text = {"type": "string", "format": "date-time"}, {"type": "string"}
+    thing = stored({"at": "2026-05-17T10:00:00+02:00"})
+    for facts, held in ((time, "ok"), (text, "NotFound"), (time, "ok")):
+        assert outcome(WRITER, pair_with(None, rule, at=facts), "read", thing) == held
+
+
 def test_a_rule_can_name_the_caller_itself() -> None:
     pair = pair_with({"update": [{"group": "authenticated", "match": {"status": "$userId"}}]})
     assert outcome(WRITER, pair, "update", stored({"status": "user:wri"})) == "ok"
@@ -237,6 +273,7 @@ def test_the_groups_of_a_caller_are_its_roles_scopes_and_id() -> None:
         {"read": [{"group": "a", "match": {"x": {"$in": 5}}}]},
         {"read": [{"group": "a", "match": {"x": {"$gt": None}}}]},
         {"read": [{"group": "a", "match": {"x": {"$exists": "yes"}}}]},
+        {"read": [{"group": "a", "match": {"x": {}}}]},
         {"read": [{"group": "a", "matches": {}}]},
         {"read": ["a"] * 101},
     ],

@@ -17,7 +17,13 @@ from tests.stores import Stores
 
 READER = Caller(Principal("user:rea", "rea", role_scopes("reader")))
 VALUES: list[Any] = [None, "a", "b", "", "user:wil", 1, 2, 1.5, -3, True, False]
+WHENS: list[Any] = [
+    None, "2026-05-17T08:00:00Z", "2026-05-17T10:00:00+02:00", "2026-05-17T08:00:00.500Z", "2026-05-17T09:00:00+02:00",
+    "2026-05-17T03:00:00-05:00", "2026-05-17t08:00:00.5z",
+]  # fmt: skip
 values = st.sampled_from(VALUES)
+times = st.sampled_from([*WHENS[1:], "2026-05-17", 1_779_004_800, "soon"])
+whens = st.sampled_from([*WHENS, "2026-05-17", 1_779_004_800, "soon"])
 comparisons = st.one_of(
     st.tuples(st.sampled_from(["$eq", "$ne"]), values),
     st.tuples(st.sampled_from(["$gt", "$gte", "$lt", "$lte"]), st.sampled_from(["a", "b", 1, 1.5])),
@@ -25,8 +31,24 @@ comparisons = st.one_of(
     st.tuples(st.just("$exists"), st.booleans()),
     st.tuples(st.just("$eq"), st.sampled_from(["$userId", "$organisation"])),
 )
-matches = st.dictionaries(
-    st.sampled_from(["x", "y", "deep.er"]), st.lists(comparisons, min_size=1, max_size=2).map(dict), max_size=2
+timed = st.one_of(
+    st.tuples(st.sampled_from(["$eq", "$ne"]), whens),
+    st.tuples(st.sampled_from(["$gt", "$gte", "$lt", "$lte"]), times),
+    st.tuples(st.sampled_from(["$in", "$nin"]), st.lists(whens, max_size=3)),
+    st.tuples(st.just("$exists"), st.booleans()),
+)
+matches = st.one_of(
+    st.dictionaries(
+        st.sampled_from(["x", "y", "deep.er", "@self.owner"]),
+        st.lists(comparisons, min_size=1, max_size=2).map(dict),
+        max_size=2,
+    ),
+    st.dictionaries(
+        st.sampled_from(["when", "deep.when", "times.1"]),
+        st.lists(timed, min_size=1, max_size=2).map(dict),
+        min_size=1,
+        max_size=2,
+    ),
 )
 grants = st.lists(
     st.one_of(
@@ -37,7 +59,12 @@ grants = st.lists(
 )
 blocks = st.one_of(st.none(), st.fixed_dictionaries({"read": grants}))
 ANY: dict[str, Any] = {"type": ["string", "number", "boolean", "null"]}
-BODY: dict[str, Any] = {"title": "Open", "properties": {"x": ANY, "y": ANY, "deep": {"type": "object"}}}
+WHEN: dict[str, Any] = {"type": ["string", "null"], "format": "date-time"}
+DEEP: dict[str, Any] = {"type": "object", "properties": {"er": ANY, "when": WHEN}}
+BODY: dict[str, Any] = {
+    "title": "Open",
+    "properties": {"x": ANY, "y": ANY, "deep": DEEP, "when": WHEN, "times": {"type": "array", "items": WHEN}},
+}
 
 
 def with_blocks(pair: Pair, register: Any, schema: Any) -> Pair:
@@ -61,8 +88,10 @@ async def test_the_store_and_the_rules_agree_on_who_sees_what(stores: Stores) ->
         await registers.organisations.add_member(ADMIN, "acme", OTHER.principal.id)
         assert registers.organisations.of(OTHER.principal) == acme.id
         rows = [
-            Operation("create", {"x": x, "y": y, "deep": {"er": x}} if y != "" else {"y": y})
-            for x, y in zip(VALUES, reversed(VALUES), strict=True)
+            Operation(
+                "create", {"x": x, "y": y, "deep": {"er": x, "when": w}, "when": w, "times": [w, w]} if y else {"y": y}
+            )
+            for x, y, w in zip(VALUES, reversed(VALUES), [*WHENS, *WHENS][: len(VALUES)], strict=True)
         ]
         for caller in (WRITER, OTHER):
             await registers.objects.bulk(caller, pair, rows, atomic=True)
@@ -75,7 +104,7 @@ async def test_the_store_and_the_rules_agree_on_who_sees_what(stores: Stores) ->
         assert len(objects) == 2 * len(rows)
         cases: list[tuple[Any, Any]] = []
 
-        @settings(max_examples=30, deadline=None, database=None)
+        @settings(max_examples=60, deadline=None, database=None)
         @given(register=blocks, schema=blocks)
         def collect(register: Any, schema: Any) -> None:
             cases.append((register, schema))

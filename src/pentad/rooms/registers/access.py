@@ -21,6 +21,7 @@ from pentad.rooms.registers.query.tree import And, Compare, Filter, Or
 
 ROOM: Final = "registers"
 _ROLES: Final[tuple[tuple[Role, Action], ...]] = (("reader", "read"), ("writer", "write"), ("admin", "admin"))
+_KEPT: Final = 10_000
 _EVERYBODY: Final = frozenset({PUBLIC})
 _NONE: Final = Or(())
 """True of no object."""
@@ -39,7 +40,7 @@ class AccessRules:
 
     def __init__(self, memberships: Memberships) -> None:
         self._memberships = memberships
-        self._blocks: dict[tuple[str, int], tuple[object, Block]] = {}
+        self._blocks: dict[tuple[str, int, int], tuple[object, object, Block]] = {}
         self._guarded: dict[int, tuple[object, dict[str, Block]]] = {}
 
     def organisation(self, caller: Caller) -> str:
@@ -279,19 +280,23 @@ class AccessRules:
 
     def _speaking(self, pair: Pair, right: Right) -> Iterator[Block]:
         for entity in (pair.register, pair.schema):
-            block = self._block(entity)
+            block = self._block(entity, pair)
             if block.speaks_of(right):
                 yield block
 
-    def _block(self, entity: Register | Schema) -> Block:
+    def _block(self, entity: Register | Schema, pair: Pair | None = None) -> Block:
+        """What a register or schema says; its conditions are asked about objects of a pair alone."""
         raw = entity.body.get("authorization")
         if not raw:
             return NOTHING
-        key = (type(entity).__name__, entity.id)
+        schema, definition = (0, None) if pair is None else (pair.schema.id, pair.definition)
+        key = (type(entity).__name__, entity.id, schema)
         known = self._blocks.get(key)
-        if known is None or known[0] is not raw:
-            known = self._blocks[key] = (raw, read_block(raw, entity.slug))
-        return known[1]
+        if known is None or known[0] is not raw or known[1] is not definition:
+            if len(self._blocks) >= _KEPT:
+                self._blocks.clear()
+            known = self._blocks[key] = (raw, definition, read_block(raw, entity.slug, definition))
+        return known[2]
 
     def _guarded_properties(self, pair: Pair) -> dict[str, Block]:
         """The properties that have an authorization block of their own."""
@@ -299,7 +304,7 @@ class AccessRules:
         known = self._guarded.get(pair.schema.id)
         if known is None or known[0] is not definition:
             guarded = {
-                name: read_block(facts.authorization, f"{pair.schema.slug}.{name}")
+                name: read_block(facts.authorization, f"{pair.schema.slug}.{name}", definition)
                 for name, facts in definition.properties.items()
                 if facts.authorization
             }

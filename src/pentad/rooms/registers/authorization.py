@@ -4,6 +4,8 @@
 
 A grant names a group and, optionally, conditions on the object. This module knows what a block means for given groups
 and data; who has which groups, and what follows from owner, administrator and tenant, is `access.py`'s.
+
+Conditions compare as filters do: where the schema says that a property is a date-time, by when that is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +14,11 @@ from typing import Any, Final, Literal, cast
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.names import did_you_mean
-from pentad.rooms.registers.query.tree import And, Compare, Exists, Filter, In, Not, Or
+from pentad.rooms.registers.query.instants import key_of
+from pentad.rooms.registers.query.metadata import SELF
+from pentad.rooms.registers.query.moments import instant
+from pentad.rooms.registers.query.targets import Known, Target, target
+from pentad.rooms.registers.query.tree import And, Compare, Exists, Filter, In, Instant, Not, Or, Path
 
 Right = Literal["create", "read", "update", "delete"]
 RIGHTS: Final[tuple[Right, ...]] = ("create", "read", "update", "delete")
@@ -31,7 +37,7 @@ Variables = Mapping[str, str]
 class Condition:
     """One comparison with a property of the object, by the path of its name."""
 
-    path: tuple[str, ...]
+    path: Path
     comparison: Comparison
     value: Any
 
@@ -55,6 +61,8 @@ class Condition:
 
     def as_filter(self, variables: Variables) -> Filter:
         """The same condition for the store."""
+        if self.path[0] == SELF:  # the store would take it for metadata
+            return And(()) if self.holds({}, variables) else Or(())
         wanted = _filled(self.value, variables)
         match self.comparison:
             case "exists":
@@ -94,8 +102,11 @@ class Block:
 NOTHING: Final = Block({})
 
 
-def read_block(raw: Any, where: str) -> Block:
-    """A block from its JSON. Raises InvalidInput saying what is wrong and where."""
+def read_block(raw: Any, where: str, known: Known | None = None, *, strict: bool = False) -> Block:
+    """A block from its JSON, for objects of a known schema. Raises InvalidInput saying what is wrong and where.
+
+    Only if `strict`, that a date-time is compared with what is no time is wrong too; it is true of no object.
+    """
     if not raw:
         return NOTHING
     if not isinstance(raw, dict):
@@ -114,7 +125,8 @@ def read_block(raw: Any, where: str) -> Block:
                 hint='Write ["public"], or [{"group": "writer", "match": {"status": {"$eq": "open"}}}].',
             )
         if listed:
-            grants[name] = tuple(_grant(one, f"{where}: authorization.{name}") for one in cast("list[Any]", listed))
+            reader = _Reader(f"{where}: authorization.{name}", known, strict)
+            grants[name] = tuple(reader.grant(one) for one in cast("list[Any]", listed))
     return Block(grants)
 
 
@@ -126,54 +138,88 @@ def any_of(grants: Sequence[Grant], variables: Variables) -> Filter | None:
     return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
 
-def _grant(raw: Any, where: str) -> Grant:
-    if isinstance(raw, str) and raw:
-        return Grant(raw)
-    if not isinstance(raw, dict):
-        raise InvalidInput(
-            f"{where}: a grant is a group's name or a rule.", hint='A rule: {"group": ..., "match": ...}.'
-        )
-    rule = cast("dict[str, Any]", raw)
-    group = rule.get("group", AUTHENTICATED)
-    match = rule.get("match", {})
-    if not isinstance(group, str) or not isinstance(match, dict) or set(rule) - {"group", "match"}:
-        raise InvalidInput(f"{where}: a rule has a group (text) and a match (object), nothing else.")
-    conditions = [
-        condition
-        for name, wanted in cast("dict[str, Any]", match).items()
-        for condition in _conditions(name, wanted, where)
-    ]
-    return Grant(group, tuple(conditions))
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads the grants of one right."""
 
+    where: str
+    known: Known | None
+    strict: bool
 
-def _conditions(name: str, wanted: Any, where: str) -> list[Condition]:
-    path = tuple(name.split("."))
-    if not isinstance(wanted, dict):
-        return [_condition(path, "in" if isinstance(wanted, list) else "eq", wanted, where)]
-    found: list[Condition] = []
-    for written, value in cast("dict[str, Any]", wanted).items():
-        comparison = written.removeprefix("$")
-        if comparison not in COMPARISONS:
+    def grant(self, raw: Any) -> Grant:
+        if isinstance(raw, str) and raw:
+            return Grant(raw)
+        if not isinstance(raw, dict):
             raise InvalidInput(
-                f"{where}: match.{name} uses {written[:40]!r}.",
-                hint=f"Comparisons are {', '.join('$' + one for one in COMPARISONS)}.",
+                f"{self.where}: a grant is a group's name or a rule.", hint='A rule: {"group": ..., "match": ...}.'
             )
-        found.append(_condition(path, comparison, value, where))
-    return found
+        rule = cast("dict[str, Any]", raw)
+        group = rule.get("group", AUTHENTICATED)
+        match = rule.get("match", {})
+        if not isinstance(group, str) or not isinstance(match, dict) or set(rule) - {"group", "match"}:
+            raise InvalidInput(f"{self.where}: a rule has a group (text) and a match (object), nothing else.")
+        conditions = [
+            condition
+            for name, wanted in cast("dict[str, Any]", match).items()
+            for condition in self._conditions(name, wanted)
+        ]
+        return Grant(group, tuple(conditions))
 
+    def _conditions(self, name: str, wanted: Any) -> list[Condition]:
+        at = self._place(name)
+        if not isinstance(wanted, dict):
+            return [self._condition(at, "in" if isinstance(wanted, list) else "eq", wanted)]
+        if not wanted:
+            raise InvalidInput(f"{self.where}: match.{name} says nothing.", hint='Write {"status": {"$eq": "open"}}.')
+        found: list[Condition] = []
+        for written, value in cast("dict[str, Any]", wanted).items():
+            comparison = written.removeprefix("$")
+            if comparison not in COMPARISONS:
+                raise InvalidInput(
+                    f"{self.where}: match.{name} uses {written[:40]!r}.",
+                    hint=f"Comparisons are {', '.join('$' + one for one in COMPARISONS)}.",
+                )
+            found.append(self._condition(at, comparison, value))
+        return found
 
-def _condition(path: tuple[str, ...], comparison: Comparison, value: Any, where: str) -> Condition:
-    if comparison in ("in", "nin"):
-        fits = isinstance(value, list) and all(_is_plain(one) for one in cast("list[Any]", value))
-    elif comparison == "exists":
-        fits = isinstance(value, bool)
-    elif comparison in ("eq", "ne"):
-        fits = _is_plain(value)
-    else:
-        fits = isinstance(value, str | int | float) and not isinstance(value, bool)
-    if not fits:
-        raise InvalidInput(f"{where}: match.{'.'.join(path)} has a value that ${comparison} cannot compare with.")
-    return Condition(path, comparison, value)
+    def _place(self, name: str) -> Target:
+        """What a name means in the schema. A block may name what only other schemas have: no object here has it."""
+        plain = Target(name, tuple(name.split(".")), None)
+        if self.known is None or plain.path[0] == SELF:
+            return plain
+        try:
+            found = target(self.known, name)
+        except InvalidInput:
+            return plain
+        return found if found.single else plain
+
+    def _condition(self, at: Target, comparison: Comparison, value: Any) -> Condition:
+        if comparison in ("in", "nin"):
+            fits = isinstance(value, list) and all(_is_plain(one) for one in cast("list[Any]", value))
+        elif comparison == "exists":
+            fits = isinstance(value, bool)
+        elif comparison in ("eq", "ne"):
+            fits = _is_plain(value)
+        else:
+            fits = isinstance(value, str | int | float) and not isinstance(value, bool)
+        if not fits:
+            raise InvalidInput(f"{self.where}: match.{at.name} has a value that ${comparison} cannot compare with.")
+        if at.kind == "moment" and comparison != "exists":
+            return self._timed(at, comparison, value)
+        return Condition(at.path, comparison, value)
+
+    def _timed(self, at: Target, comparison: Comparison, value: Any) -> Condition:
+        """A condition on a date-time. What is not a time is neither before, nor after, nor the same as any."""
+        times: list[Instant | None] = []
+        for one in cast("list[Any]", value) if isinstance(value, list) else [value]:
+            try:
+                times.append(None if one is None else instant(one, f"{self.where}: match.{at.name}"))
+            except InvalidInput:
+                if self.strict:
+                    raise
+        if comparison in ("gt", "gte", "lt", "lte") and times:
+            return Condition(at.path, comparison, times[0])
+        return Condition(at.path, "nin" if comparison in ("ne", "nin") else "in", times)
 
 
 def _is_plain(value: Any) -> bool:
@@ -186,12 +232,14 @@ def _filled(value: Any, variables: Variables) -> Any:
     return [_filled(one, variables) for one in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
-def _at(data: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+def _at(data: Mapping[str, Any], path: Path) -> Any:
     node: Any = data
     for part in path:
-        if not isinstance(node, dict) or part not in node:
-            return _MISSING
-        node = cast("dict[str, Any]", node)[part]
+        if isinstance(part, int):
+            elements = cast("list[Any]", node) if isinstance(node, list) else []
+            node = elements[part] if part < len(elements) else _MISSING
+        else:
+            node = cast("dict[str, Any]", node).get(part, _MISSING) if isinstance(node, dict) else _MISSING
     return node
 
 
@@ -204,11 +252,15 @@ def _kind(value: Any) -> str:
 
 
 def _same(found: Any, wanted: Any) -> bool:
+    if isinstance(wanted, Instant):
+        return isinstance(found, str) and key_of(found) == wanted.key
     kind = _kind(wanted)
     return _kind(found) == kind and (kind == "null" or found == wanted)
 
 
 def _ordered(found: Any, wanted: Any, comparison: Comparison) -> bool:
+    if isinstance(wanted, Instant):
+        found, wanted = key_of(found) if isinstance(found, str) else None, wanted.key
     if _kind(found) != _kind(wanted):
         return False
     if isinstance(found, str):

@@ -25,6 +25,18 @@ from tests.rooms.registers.definitions.making import compiled
         ),
         ({"type": "number", "computed": "pice * 2"}, "/computed", "Did you mean 'price'"),
         ({"type": "string", "computed": "{{ price }} {{ unit }}"}, "/computed", "'unit', which is no property"),
+        ({"type": "string", "authorization": {"reed": ["admin"]}}, "/authorization", "Did you mean 'read'"),
+        ({"type": "string", "authorization": {"read": [{"match": {"a": {}}}]}}, "/authorization", "says nothing"),
+        (
+            {"type": "string", "format": "date-time", "authorization": {"read": [{"match": {"a": {"$gt": "soon"}}}]}},
+            "/authorization",
+            "'soon' is not a time",
+        ),
+        (
+            {"type": "object", "properties": {"x": {"type": "string", "authorization": {"read": ["admin"]}}}},
+            "/properties/x/authorization",
+            "write it into /properties/a",
+        ),
     ],
 )
 @pytest.mark.requirement("registers:schemas:sound")
@@ -47,6 +59,7 @@ def test_an_unsound_schema_is_refused_with_the_place(definition: Any, place: str
         {"$ref": "person", "default": "x"},
         {"default": [1]},
         {"type": "string", "computed": "price + 1"},
+        {"type": "string", "authorization": {"read": ["admin", {"group": "writer", "match": {"price": {"$lt": 5}}}]}},
     ],
 )
 def test_a_sound_schema_is_taken(definition: Any) -> None:

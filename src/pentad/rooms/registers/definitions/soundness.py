@@ -5,7 +5,10 @@ with an object, or never.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pentad.kernel.errors import InvalidInput
 from pentad.kernel.names import did_you_mean
+from pentad.kernel.schema import pointer
+from pentad.rooms.registers.authorization import read_block
 from pentad.rooms.registers.definitions.checks import Finding, definitions, finding
 from pentad.rooms.registers.definitions.compiled import CompiledSchema, refusal
 from pentad.rooms.registers.definitions.computed import read_computed
@@ -16,10 +19,11 @@ from pentad.rooms.registers.definitions.translation import is_link, types_of
 
 
 def refuse_unsound(definition: CompiledSchema) -> None:
-    """InvalidInput with every default that its own property would refuse, and every computation over nothing."""
-    found: list[Finding] = []
+    """InvalidInput with every default its own property would refuse, computation over nothing, rule nobody keeps."""
+    found: list[Finding] = [*_rights((), definition.body, definition)]
     for path, node in definitions(definition.body):
         found.extend(_default(path, mapping(node)))
+        found.extend(_rights(path, mapping(node), definition))
         if len(path) == 2:
             found.extend(_computed(path, mapping(node), definition))
     if found:
@@ -55,6 +59,20 @@ def _is(value: Any, name: str) -> bool:
             return isinstance(value, Mapping)
         case _:
             return value is None
+
+
+def _rights(path: tuple[str | int, ...], node: Mapping[str, Any], definition: CompiledSchema) -> Iterator[Finding]:
+    block = node.get("authorization")
+    if not block:
+        return
+    here = (*path, "authorization")
+    if len(path) > 2:
+        yield finding(here, "authorization", f"is only kept one level up: write it into {pointer(path[:2])}")
+        return
+    try:
+        read_block(block, pointer(path) or "the schema", definition, strict=True)
+    except InvalidInput as error:
+        yield finding(here, "authorization", error.sentence())
 
 
 def _computed(path: tuple[str | int, ...], node: Mapping[str, Any], definition: CompiledSchema) -> Iterator[Finding]:
