@@ -18,7 +18,7 @@ from pentad.rooms.registers import catalogue_entries as entries
 from pentad.rooms.registers import catalogue_store as store
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.authorization import Right
-from pentad.rooms.registers.catalogue_definitions import Definitions
+from pentad.rooms.registers.catalogue_definitions import Definitions, target
 from pentad.rooms.registers.catalogue_evolution import Evolution
 from pentad.rooms.registers.catalogue_refusals import (
     chosen_slug,
@@ -32,6 +32,7 @@ from pentad.rooms.registers.models import Caller, Page, Pair, Register, Schema
 from pentad.rooms.registers.objects.drafts import moment
 from pentad.rooms.registers.objects.indexes import are_missing, synchronise
 from pentad.rooms.registers.objects.meanings import Meanings
+from pentad.rooms.registers.visible import hidden_in
 from pentad.search.index import SearchIndex
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class Catalogue:
                 wanted = replace(wanted, schemas=tuple(self._schema_ids(tx, caller, fields["schemas"])))
             if wanted == current:
                 return current
-            if wanted.version == current.version and not fields.get("version"):
+            if wanted.version == current.version:
                 wanted = replace(wanted, version=entries.next_version(current.version))
             wanted = replace(wanted, updated_at=max(now, current.updated_at))
             store.update_register(tx, wanted)
@@ -122,12 +123,13 @@ class Catalogue:
 
         return await self._write(update)
 
-    async def delete_register(self, caller: Caller, ref: Ref) -> Register:
+    async def delete_register(self, caller: Caller, ref: Ref, *, if_version: str | None = None) -> Register:
         """Remove a register without objects; Conflict while it has some."""
 
         def delete(tx: Transaction) -> Register:
             register = self.register_in(tx, caller, ref)
             self._access.check_entity(caller, register, "delete")
+            entries.check_version(register, if_version)
             refuse_filled(tx, "register", register)
             store.delete_entity(tx, "register", register.id)
             return self._changed(tx, register)
@@ -181,10 +183,11 @@ class Catalogue:
             wanted = replace(wanted, slug=chosen_slug(tx, "schema", data, current.title, current))
             if wanted == current:
                 return current
-            if wanted.version == current.version and not fields.get("version"):
+            if wanted.version == current.version:
                 wanted = replace(wanted, version=entries.next_version(current.version))
             wanted = replace(wanted, changes=current.changes + 1, updated_at=max(now, current.updated_at))
-            self._evolution.apply(tx, caller, current, wanted, migration, now)
+            hidden = hidden_in(self._access, caller, self.pairs_in(tx, current))
+            self._evolution.apply(tx, caller, current, wanted, migration, now, hidden)
             return self._changed(tx, wanted)
 
         return await self._write(update)
@@ -203,22 +206,26 @@ class Catalogue:
 
         def look(rows: Rows) -> "EvolutionReport":
             current = self.schema_in(rows, caller, ref)
-            return self._evolution.report(rows, entries.changed(current, fields, merge=merge), migration)
+            self._access.check_entity(caller, current, "update", fields)
+            hidden = hidden_in(self._access, caller, self.pairs_in(rows))
+            return self._evolution.report(rows, entries.changed(current, fields, merge=merge), migration, hidden)
 
         return await self._database.read(look)
 
-    async def delete_schema(self, caller: Caller, ref: Ref) -> Schema:
+    async def delete_schema(self, caller: Caller, ref: Ref, *, if_version: str | None = None) -> Schema:
         """Remove a schema without objects; Conflict while it has some or others are made of it."""
 
         def delete(tx: Transaction) -> Schema:
             schema = self.schema_in(tx, caller, ref)
             self._access.check_entity(caller, schema, "delete")
+            entries.check_version(schema, if_version)
             refuse_filled(tx, "schema", schema)
             refuse_composed(schema, self._evolution.dependents(tx, schema))
             for register in store.all_registers(tx):
                 if schema.id in register.schemas:
                     rest = tuple(key for key in register.schemas if key != schema.id)
-                    store.update_register(tx, replace(register, schemas=rest))
+                    version = store.next_version(register.version)
+                    store.update_register(tx, replace(register, schemas=rest, version=version))
             synchronise(tx, self._database.dialect, schema.id, None)
             self.meanings.drop(tx, schema.id)
             store.delete_entity(tx, "schema", schema.id)
@@ -254,6 +261,17 @@ class Catalogue:
 
         return await self._database.read(look)
 
+    async def referred(self, caller: Caller, pair: Pair, ref: Ref) -> Pair | None:
+        """What a relation of a pair leads to, as its schema describes it; None where the caller may not know of it."""
+
+        def look(rows: Rows) -> Pair | None:
+            found = target(rows, ref)
+            if found is None or not self._access.sees(caller, found):
+                return None
+            return Pair(pair.register, found, self.definitions.of(rows, found))
+
+        return await self._database.read(look)
+
     # inside a unit of work
 
     def register_in(self, rows: Rows, caller: Caller, ref: Ref) -> Register:
@@ -276,13 +294,17 @@ class Catalogue:
         container, kind = self.register_in(rows, caller, register), self.schema_in(rows, caller, schema)
         return Pair(container, kind, self.definitions.of(rows, kind))
 
-    def pairs_in(self, rows: Rows) -> Callable[[int, int], Pair]:
-        """A way to find the pairs of stored objects within one unit of work, each read once; no question of access."""
+    def pairs_in(self, rows: Rows, before: Schema | None = None) -> Callable[[int, int], Pair]:
+        """A way to find the pairs of stored objects within one unit of work, each read once; no question of access.
+
+        A schema that this unit of work changes is the one it was `before`.
+        """
         known: dict[tuple[int, int], Pair] = {}
 
         def pair_of(register: int, schema: int) -> Pair:
             if (register, schema) not in known:
-                container, kind = store.find_register(rows, register), store.find_schema(rows, schema)
+                container = store.find_register(rows, register)
+                kind = before if before and before.id == schema else store.find_schema(rows, schema)
                 assert container is not None  # noqa: S101  the store keeps objects from losing them
                 assert kind is not None  # noqa: S101  likewise
                 known[register, schema] = Pair(container, kind, self.definitions.of(rows, kind))

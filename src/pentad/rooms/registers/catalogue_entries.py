@@ -4,7 +4,6 @@ Pure. Fields the room does not know are kept as they are, so that nothing a call
 decides (ids, times, owner) are not taken from the caller.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeVar, cast
@@ -13,7 +12,7 @@ import msgspec
 
 from pentad.kernel.errors import InvalidInput, VersionMismatch
 from pentad.kernel.names import did_you_mean
-from pentad.rooms.registers.catalogue_store import Kind, as_uuid, is_slug, slugified
+from pentad.rooms.registers.catalogue_store import Kind, as_uuid, is_slug, next_version, slugified
 from pentad.rooms.registers.definitions.patching import merge_patch
 from pentad.rooms.registers.definitions.problems import rejection
 from pentad.rooms.registers.definitions.storable import text_of
@@ -24,7 +23,6 @@ E = TypeVar("E", Register, Schema)
 _SERVERS_OWN: Final = frozenset({"id", "uuid", "created", "updated", "owner", "organisation", "usage", "@self"})
 _OWN_ATTRIBUTES: Final = frozenset({"title", "version", "slug", "schemas"})
 _FIRST_VERSION: Final = "0.0.1"
-_VERSION: Final = re.compile(r"(\d{1,9}\.\d{1,9}\.)(\d{1,9})")
 _LONGEST_TITLE: Final = 500
 _KINDS: Final[dict[str, tuple[type, str]]] = {
     "description": (str, "a text"),
@@ -122,11 +120,6 @@ def changed(entity: E, fields: Mapping[str, Any], *, merge: bool) -> E:
     if version == entity.version and (body != entity.body or title != entity.title):
         version = next_version(version)
     return replace(entity, title=title, version=version, body=body)
-
-
-def next_version(version: str) -> str:
-    found = _VERSION.fullmatch(version)
-    return f"{found[1]}{int(found[2]) + 1}" if found else version
 
 
 def _wrong(kind: Kind, name: str, rule: str, value: Any) -> InvalidInput:

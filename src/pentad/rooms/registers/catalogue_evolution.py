@@ -5,7 +5,7 @@ is carried over by the steps the caller agreed to, or stops the change. All of i
 Nothing compiled here is remembered: the transaction may still fail.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +14,7 @@ from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.rooms.registers import catalogue_store
 from pentad.rooms.registers.catalogue_definitions import Definitions, target
 from pentad.rooms.registers.definitions.references import composed_reference
-from pentad.rooms.registers.models import Caller, Schema
+from pentad.rooms.registers.models import Caller, Schema, StoredObject
 from pentad.rooms.registers.objects import integrity, store
 from pentad.rooms.registers.objects.drafts import Draft, Held, after, provenance
 from pentad.rooms.registers.objects.indexes import are_missing, plan_of, synchronise
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _TAKING_OVER: Final = 0x50454E545258
 Migration = Sequence[Mapping[str, Any]] | None
+Hidden = Callable[[StoredObject], frozenset[str] | None] | None
+"""What of an object a report must not tell (None: not even that there is one); None where all may be told."""
 
 
 class Evolution:
@@ -55,12 +57,19 @@ class Evolution:
         for schema in catalogue_store.all_schemas(tx):
             synchronise(tx, self._dialect, schema.id, plan_of(self._definitions.try_out(tx, schema)))
 
-    def report(self, rows: Rows, wanted: Schema, migration: Migration) -> "EvolutionReport":
+    def report(self, rows: Rows, wanted: Schema, migration: Migration, hidden: Hidden) -> "EvolutionReport":
         """What a change would mean for the stored objects, after the migration if there is one."""
-        return _preflight(self._definitions.try_out(rows, wanted), _data(rows, wanted.id, _steps(migration)))
+        return _preflight(rows, self._definitions.try_out(rows, wanted), wanted.id, _steps(migration), hidden)
 
     def apply(
-        self, tx: Transaction, caller: Caller, current: Schema, wanted: Schema, migration: Migration, now: float
+        self,
+        tx: Transaction,
+        caller: Caller,
+        current: Schema,
+        wanted: Schema,
+        migration: Migration,
+        now: float,
+        hidden: Hidden,
     ) -> None:
         """Store a changed schema with everything that follows from it."""
         from pentad.rooms.registers.definitions.soundness import refuse_unsound
@@ -71,9 +80,10 @@ class Evolution:
         made_of_old = {user.id: self._definitions.of(tx, user) for user in self.dependents(tx, current)}
         catalogue_store.update_schema(tx, wanted)
         if not new.soft:
-            _refuse_misfits(wanted, _preflight(new, _data(tx, wanted.id, _steps(migration))), migrated=bool(migration))
+            report = _preflight(tx, new, wanted.id, _steps(migration), hidden)
+            _refuse_misfits(wanted, report, migrated=bool(migration))
         for user in self.dependents(tx, wanted):
-            self._follow(tx, caller, user, made_of_old.get(user.id), now)
+            self._follow(tx, caller, user, made_of_old.get(user.id), now, hidden)
         self._carry_over(tx, caller, wanted, (old, new), _steps(migration), now)
         synchronise(tx, self._dialect, wanted.id, plan_of(new))
 
@@ -86,11 +96,13 @@ class Evolution:
             reached |= more
         return [one for one in everyone if one.id in reached and one.id != schema.id]
 
-    def _follow(self, tx: Transaction, caller: Caller, user: Schema, old: "CompiledSchema | None", now: float) -> None:
+    def _follow(
+        self, tx: Transaction, caller: Caller, user: Schema, old: "CompiledSchema | None", now: float, hidden: Hidden
+    ) -> None:
         """A schema made of a changed one is another one too."""
         compiled = self._definitions.try_out(tx, user)
         if not compiled.soft:
-            _refuse_misfits(user, _preflight(compiled, _data(tx, user.id, [])), migrated=False)
+            _refuse_misfits(user, _preflight(tx, compiled, user.id, [], hidden), migrated=False)
         changed = replace(user, changes=user.changes + 1, updated_at=max(now, user.updated_at))
         catalogue_store.update_schema(tx, changed)
         if old is not None:
@@ -148,18 +160,19 @@ def _steps(migration: Migration) -> "list[Step]":
     return read_steps(migration or ())
 
 
-def _preflight(definition: "CompiledSchema", objects: Iterator[dict[str, Any]]) -> "EvolutionReport":
-    from pentad.rooms.registers.definitions.evolution import preflight
-
-    return preflight(definition, objects)
-
-
-def _data(rows: Rows, schema: int, steps: "Sequence[Step]") -> Iterator[dict[str, Any]]:
+def _preflight(
+    rows: Rows, definition: "CompiledSchema", schema: int, steps: "Sequence[Step]", hidden: Hidden
+) -> "EvolutionReport":
+    from pentad.rooms.registers.definitions.evolution import Looked, looked_at
     from pentad.rooms.registers.definitions.migration import migrate
 
-    for portion in store.stream(rows, schema):
-        for held in portion:
-            yield migrate(held.stored.data, steps) if steps else held.stored.data
+    def objects() -> "Iterator[Looked]":
+        for portion in store.stream(rows, schema):
+            for held in portion:
+                data = migrate(held.stored.data, steps) if steps else held.stored.data
+                yield Looked(data) if hidden is None else Looked(data, hidden(held.stored))
+
+    return looked_at(definition, objects())
 
 
 def _refuse_misfits(schema: Schema, report: "EvolutionReport", *, migrated: bool) -> None:

@@ -27,6 +27,7 @@ _LONGEST_SLUG: Final = 80
 _LARGEST_ID: Final = 2**63 - 1
 _GAPS: Final = re.compile(r"[^a-z0-9]+")
 _DIGITS: Final = re.compile(r"[0-9]{1,18}")
+_NUMBERED: Final = re.compile(r"(.*[^0-9])?([0-9]{1,18})", re.DOTALL)
 _SLUG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -102,8 +103,15 @@ def attach(tx: Transaction, register_id: int, schema_id: int) -> bool:
     register = find_register(tx, register_id)
     if register is None or schema_id in register.schemas:
         return False
-    update_register(tx, replace(register, schemas=(*register.schemas, schema_id)))
+    schemas = (*register.schemas, schema_id)
+    update_register(tx, replace(register, schemas=schemas, version=next_version(register.version)))
     return True
+
+
+def next_version(version: str) -> str:
+    """The version after another: its last number goes up. One without a number gets one, or no change would be seen."""
+    found = _NUMBERED.fullmatch(version)
+    return f"{found[1] or ''}{int(found[2]) + 1}" if found else f"{version}.1"
 
 
 def free_slug(rows: Rows, kind: Kind, title: str) -> str:

@@ -1,7 +1,6 @@
 """The actions of the `objects` tool, one method each: from arguments to the JSON the answer is."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
@@ -11,7 +10,6 @@ from pentad.rooms.registers.object_arguments import ObjectsArguments
 from pentad.rooms.registers.objects.reports import Plan
 from pentad.rooms.registers.query.moments import parse_as_of
 from pentad.rooms.registers.query.parse import parse_fields
-from pentad.rooms.registers.query.tree import Found, Query
 from pentad.rooms.registers.sent_back import refuse_metadata
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.showing import outcomes_wire, shown
@@ -81,7 +79,10 @@ class ObjectActions:
             body: Answer = {"results": fitted.rows, **found.told()}
             if found.total is not None:
                 body["total"] = found.total
-            if (cursor := await self._cursor(pair, query, found, len(fitted.rows))) is not None:
+            cursor = found.cursor
+            if fitted.rows_cut and found.behind is not None:
+                cursor = found.behind(len(fitted.rows))
+            if cursor is not None:
                 body["cursor"] = cursor
             if facets:
                 body["facets"] = facets
@@ -91,17 +92,12 @@ class ObjectActions:
 
         return await answer_of(rows, given.max_tokens, build)
 
-    async def _cursor(self, pair: Pair, query: Query, found: Found, shown_rows: int) -> str | None:
-        """Where to go on: after the last row shown, also when the budget cut the page short."""
-        if shown_rows == len(found.rows):
-            return found.cursor
-        shorter = replace(query, limit=shown_rows, count=False, facets=())
-        return (await self._registers.objects.find(self._caller, pair, shorter)).cursor
-
     async def _aggregate(self, pair: Pair) -> Answer:
         given = self._given
+        offset = given.offset if given.cursor is None else _number(given.cursor)
         members: dict[str, Any] = {
             "filter": given.filter, "search": given.search, "as_of": given.as_of, "limit": given.limit,
+            "offset": offset,
         }  # fmt: skip
         raw = {**{name: value for name, value in members.items() if value is not None}, **(given.aggregate or {})}
         wanted = aggregate_of(self._registers.access, self._caller, pair, raw)
@@ -110,7 +106,7 @@ class ObjectActions:
         async def build(fitted: Fitted) -> Answer:
             body: Answer = {"results": fitted.rows}
             if found.more or fitted.rows_cut:
-                body["more"] = True
+                body |= {"more": True, "cursor": str(wanted.offset + len(fitted.rows))}
             return body if found.retrieval is None else {**body, "retrieval": found.retrieval}
 
         return await answer_of(found.groups, given.max_tokens, build)
@@ -194,8 +190,11 @@ class ObjectActions:
         return await self._one(pair, stored)
 
     async def _delete(self, pair: Pair) -> Answer:
-        await self._registers.objects.delete(self._caller, pair, self._given.ref(), if_version=self._given.if_version)
-        return {"deleted": True, "id": self._given.id}
+        given = self._given
+        await self._registers.objects.delete(
+            self._caller, pair, given.ref(), if_version=given.if_version, idempotency_key=given.idempotency_key
+        )
+        return {"deleted": True, "id": given.id}
 
     async def _bulk(self, pair: Pair) -> Answer:
         given = self._given

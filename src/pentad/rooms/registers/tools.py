@@ -79,7 +79,7 @@ async def registers(arguments: RegistersArguments, call: Call[Registers]) -> Too
             )
             return await _one(changed, arguments)
         case "delete":
-            await catalogue.delete_register(caller, arguments.ref())
+            await catalogue.delete_register(caller, arguments.ref(), if_version=arguments.if_version)
             return ToolResult(structured={"deleted": True, "id": arguments.id})
 
 
@@ -111,7 +111,7 @@ async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolRes
             )
             return await _one(changed, arguments)
         case "delete":
-            await catalogue.delete_schema(caller, arguments.ref())
+            await catalogue.delete_schema(caller, arguments.ref(), if_version=arguments.if_version)
             return ToolResult(structured={"deleted": True, "id": arguments.id})
         case "preflight":
             report = await catalogue.preflight(

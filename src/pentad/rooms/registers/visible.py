@@ -1,13 +1,13 @@
 """Queries as a caller may put them: over the properties it may see, and no others."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.definitions.headings import concealed
-from pentad.rooms.registers.models import Caller, Pair
+from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.query.parameters import parse_parameters
 from pentad.rooms.registers.query.parse import parse_query
 from pentad.rooms.registers.query.parse_aggregate import parse_aggregate
@@ -53,3 +53,18 @@ def parameters_of(access: AccessRules, caller: Caller, pair: Pair, pairs: Iterab
 def aggregate_of(access: AccessRules, caller: Caller, pair: Pair, raw: Mapping[str, Any]) -> AggregateQuery:
     """An aggregation from JSON members."""
     return parse_aggregate(visible(access, caller, pair), raw)
+
+
+def hidden_in(
+    access: AccessRules, caller: Caller, pair_of: Callable[[int, int], Pair]
+) -> Callable[[StoredObject], frozenset[str] | None] | None:
+    """What of a stored object the caller may not be told: properties, or (None) all of it. None: nothing is hidden."""
+    if access.is_free(caller):
+        return None
+
+    def hidden(stored: StoredObject) -> frozenset[str] | None:
+        pair = pair_of(stored.register, stored.schema)
+        seen = access.sees_object(caller, pair, stored)
+        return access.hidden(caller, pair, stored.data, stored.owner) if seen else None
+
+    return hidden

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from pentad.kernel.errors import Conflict, InvalidInput
-from pentad.rooms.registers.models import Pair
+from pentad.kernel.errors import Conflict, Forbidden, InvalidInput
+from pentad.kernel.principal import Principal, role_scopes
+from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.query.tree import Query
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.making import pair_of, reference
-from tests.rooms.registers.opening import ADMIN
+from tests.rooms.registers.opening import ADMIN, OTHER, WRITER
 
 pytestmark = pytest.mark.anyio
 
@@ -44,6 +45,33 @@ async def test_a_change_that_objects_do_not_fit_is_refused_with_a_way_out(regist
     assert refused.value.details["report"]["failing"] == 2
     assert (await registers.catalogue.get_schema(ADMIN, "person")).version == "0.0.1"
     assert (await registers.objects.get(ADMIN, pair, uuids[0])).version == 1
+
+
+@pytest.mark.requirement("registers:evolution:told")
+async def test_a_report_tells_nothing_that_its_reader_may_not_read(registers: Registers):
+    secret = {"type": "string", "authorization": {"read": ["admin"]}}
+    pair = await pair_of(registers, "person", {"name": {"type": "string"}, "secret": secret})
+    await registers.organisations.create(ADMIN, "acme", "Acme")
+    await registers.organisations.add_member(ADMIN, "acme", OTHER.principal.id)
+    for caller, name in ((WRITER, "mine"), (OTHER, "theirs")):
+        await registers.objects.create(caller, pair, {"name": name})
+    await registers.objects.create(ADMIN, pair, {"name": "common", "secret": "ruby"})
+    wanted = {"properties": {"name": {"enum": ["miney", "their"]}, "secret": {**secret, "type": "integer"}}}
+    reader = Caller(Principal("user:rea", "rea", role_scopes("reader")))
+    with pytest.raises(Forbidden):
+        await registers.catalogue.preflight(reader, "person", wanted)
+    report = await registers.catalogue.preflight(WRITER, "person", wanted)
+    assert (report.total, report.failing) == (3, 3)
+    with pytest.raises(Conflict, match="3 of 3 objects") as refused:
+        await registers.catalogue.update_schema(WRITER, "person", wanted)
+    for said in (repr(report.as_json()), repr(refused.value.details)):
+        assert "'mine'" in said
+        assert "common" in said
+        assert "theirs" not in said
+        assert "ruby" not in said
+    whole = repr((await registers.catalogue.preflight(ADMIN, "person", wanted)).as_json())
+    assert "theirs" in whole
+    assert "ruby" in whole
 
 
 @pytest.mark.requirement("registers:evolution:migration")

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
-from pentad.rooms.registers.models import Locked, Operation, Pair
-from pentad.rooms.registers.query.tree import Query
+from pentad.rooms.registers.models import Locked, Operation, Pair, StoredObject
+from pentad.rooms.registers.query.tree import AsOf, Query
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.making import pair_of, reference
 from tests.rooms.registers.opening import ADMIN, WRITER
@@ -213,6 +213,27 @@ async def test_inverse_properties_are_filled_on_reading_and_never_stored(registe
     assert f'"{made[0]}"' in found.rows[0][5]
     await registers.objects.delete(ADMIN, books, made[0])
     assert (await registers.objects.get(ADMIN, authors, author.uuid)).data == {"books": made[1:]}
+    changes, _ = await registers.history.feed(ADMIN)
+    then = AsOf(change=changes[0].seq)
+    assert (await registers.objects.get(ADMIN, authors, author.uuid, as_of=then)).data == {}, "of now, not of then"
+
+
+@pytest.mark.requirement("registers:schemas:inversed")
+async def test_inverse_properties_name_nobody_the_reader_may_not_see(registers: Registers):
+    secret = {"read": [{"group": "writer", "match": {"open": True}}], "create": ["admin"]}
+    link = {"type": "string", "$ref": "book", "inversedBy": "author"}
+    authors = await pair_of(registers, "author", {"books": {"type": "array", "items": link}, "one": link})
+    books = await pair_of(
+        registers, "book", {"author": reference("author"), "open": {"type": "boolean"}}, authorization=secret
+    )
+    author = await registers.objects.create(ADMIN, authors, {})
+    rows = [Operation("create", {"author": author.uuid, "open": bool(number % 2)}) for number in range(4)]
+    made = [one.uuid or "" for one in await registers.objects.bulk(ADMIN, books, rows, atomic=True)]
+    seen = sorted(made[1::2])
+    assert (await registers.objects.get(ADMIN, authors, author.uuid)).data["books"] == sorted(made)
+    assert (await registers.objects.get(WRITER, authors, author.uuid)).data == {"books": seen, "one": seen[0]}
+    found = await registers.objects.find(WRITER, authors, Query())
+    assert StoredObject(*found.rows[0]).data == {"books": seen, "one": seen[0]}
 
 
 async def test_restoring_checks_that_what_it_points_at_is_there(registers: Registers):

@@ -58,14 +58,36 @@ class EvolutionReport:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """An object to look at, and the properties of it that nothing is told of; None: not even of the object."""
+
+    data: Mapping[str, Any]
+    hidden: frozenset[str] | None = frozenset()
+
+    def told(self, problems: Sequence[Problem]) -> list[Problem]:
+        """The problems that may be shown with their values."""
+        if self.hidden is None:
+            return []
+        return [one for one in problems if not self.hidden or (one.where and one.where[0] not in self.hidden)]
+
+
 def preflight(
     new: CompiledSchema, objects: Iterable[Mapping[str, Any]], *, renamed: Mapping[str, str] | None = None
 ) -> EvolutionReport:
     """Check every object once. `renamed` holds renames known from elsewhere, such as a comparison of the schemas."""
+    return looked_at(new, (Looked(data) for data in objects), renamed=renamed)
+
+
+def looked_at(
+    new: CompiledSchema, objects: Iterable[Looked], *, renamed: Mapping[str, str] | None = None
+) -> EvolutionReport:
+    """The same for somebody who may not read everything: all is counted, samples and steps come from what it may."""
     report = EvolutionReport()
     explained: list[tuple[Mapping[str, Any], list[Problem]]] = []
     failing: list[Mapping[str, Any]] = []
-    for index, data in enumerate(objects):
+    for index, looked in enumerate(objects):
+        data = looked.data
         report.total += 1
         if new.is_valid(data):
             continue
@@ -73,8 +95,9 @@ def preflight(
         if len(failing) < _TRIED:
             failing.append(data)
         if len(explained) < _EXPLAINED:
-            explained.append((data, new.problems(data)))
-            _note(report, index, explained[-1][1])
+            problems = new.problems(data)
+            explained.append((data, looked.told(problems)))
+            _note(report, index, problems, explained[-1][1])
         else:
             report.counts["(not looked into)"] += 1
     report.migration = _suggested(new, explained, renamed or {})
@@ -83,10 +106,10 @@ def preflight(
     return report
 
 
-def _note(report: EvolutionReport, index: int, problems: Sequence[Problem]) -> None:
+def _note(report: EvolutionReport, index: int, problems: Sequence[Problem], told: Sequence[Problem]) -> None:
     for kind in dict.fromkeys(kind_of(problem) for problem in problems):
         report.counts[kind] += 1
-    for problem in problems:
+    for problem in told:
         found = report.samples.setdefault(kind_of(problem), [])
         if len(found) < SAMPLES:
             found.append(Sample(index, problem))

@@ -4,7 +4,7 @@ Checked inside the transaction that writes. Only references that are new are che
 purpose (NO_ACTION) must not stand in the way of the next change of its object.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from pentad.kernel.errors import InvalidInput
@@ -19,6 +19,7 @@ from pentad.rooms.registers.objects.drafts import Draft, Reference
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled import CompiledSchema
 
+Seen = Callable[[Sequence[str]], Collection[str]]
 _OBJECT_ADDRESS = "openregister://objects/"
 
 
@@ -69,21 +70,27 @@ def broken(rows: Rows, definition: "CompiledSchema", drafts: Sequence[Draft]) ->
 
 
 def inverse_of(
-    rows: Rows, definition: "CompiledSchema", uuids: Sequence[str]
+    rows: Rows, definition: "CompiledSchema", uuids: Sequence[str], seen: Seen | None = None
 ) -> dict[str, dict[str, list[str] | str | None]]:
     """What others say about objects (`inversedBy`): for each uuid, the properties they fill."""
     many = {facts.path[0]: facts.many for facts in definition.references if facts.filled}
     return {
         uuid: {name: here if many[name] else next(iter(here), None) for name, here in members.items()}
-        for uuid, members in pointing_back(rows, definition, uuids).items()
+        for uuid, members in pointing_back(rows, definition, uuids, seen).items()
     }
 
 
-def pointing_back(rows: Rows, definition: "CompiledSchema", uuids: Sequence[str]) -> dict[str, dict[str, list[str]]]:
-    """Who points back at objects, in order, for each of their properties that is filled on reading."""
+def pointing_back(
+    rows: Rows, definition: "CompiledSchema", uuids: Sequence[str], seen: Seen | None = None
+) -> dict[str, dict[str, list[str]]]:
+    """Who points back at objects, in order, for each of their properties that is filled on reading.
+
+    `seen` says which of those that point there are to be told; without it all that live.
+    """
     found: dict[str, dict[str, list[str]]] = {uuid: {} for uuid in uuids}
     pointing = store.references_to(rows, uuids)
-    living = store.living(rows, sorted({source for source, _, _ in pointing}))
+    sources = sorted({source for source, _, _ in pointing})
+    living = store.living(rows, sources) if seen is None else seen(sources)
     for facts in definition.references:
         if not facts.filled or facts.inversed_by is None:
             continue

@@ -75,7 +75,7 @@ class ObjectReader:
             if found is not None and found.is_deleted:
                 found = None
             found = self._allowed(caller, pair, ref, found)
-            return self.filled(rows, pair, [found])[0]
+            return self.filled(rows, caller, pair, [found], as_of)[0]
 
         return await self._database.read(read)
 
@@ -83,16 +83,20 @@ class ObjectReader:
         """An object wherever it lives."""
         return await self._anywhere(caller, uuid, deleted=False)
 
-    async def related(self, caller: Caller, uuids: Sequence[str]) -> dict[str, tuple[Pair, StoredObject]]:
-        """Those of some objects that there are and the caller may see, by uuid."""
+    async def related(
+        self, caller: Caller, uuids: Sequence[str], *, as_of: AsOf | None = None
+    ) -> dict[str, tuple[Pair, StoredObject]]:
+        """Those of some objects that there are, or were, and the caller may see, by uuid."""
 
         def read(rows: Rows) -> dict[str, tuple[Pair, StoredObject]]:
             pair_of = self._catalogue.pairs_in(rows)
             found: dict[str, tuple[Pair, StoredObject]] = {}
             for uuid, held in store.held_by_uuid(rows, uuids).items():
                 pair = pair_of(held.stored.register, held.stored.schema)
-                if not held.stored.is_deleted and self._access.sees_object(caller, pair, held.stored):
-                    found[uuid] = (pair, self.filled(rows, pair, [held.stored])[0])
+                stored = held.stored if as_of is None else chronicle.state_at(rows, held.stored, as_of)
+                if stored is None or stored.is_deleted or not self._access.sees_object(caller, pair, stored):
+                    continue
+                found[uuid] = (pair, self.filled(rows, caller, pair, [stored], as_of)[0])
             return found
 
         return await self._database.read(read)
@@ -130,7 +134,7 @@ class ObjectReader:
             found = run.find(rows, self._database.dialect, scope, asked, self._tallies, meaning)
             if not self._fills(pair):
                 return found
-            objects = self.filled(rows, pair, [StoredObject(*row) for row in found.rows])
+            objects = self.filled(rows, caller, pair, [StoredObject(*row) for row in found.rows], asked.as_of)
             return replace(found, rows=[stored.row for stored in objects])
 
         paths = _paths(query)
@@ -154,8 +158,11 @@ class ObjectReader:
             scope = Scope(rule=Or(tuple(place for _, place in places)))
             found = run.find(rows, self._database.dialect, scope, asked, None, meaning)
             known = {(pair.register.id, pair.schema.id): pair for pair, _ in places}
-            filled = [self.filled(rows, known[row[2], row[3]], [StoredObject(*row)])[0].row for row in found.rows]
-            return replace(found, rows=filled)
+            shown = [
+                self.filled(rows, caller, known[row[2], row[3]], [StoredObject(*row)], asked.as_of)[0].row
+                for row in found.rows
+            ]
+            return replace(found, rows=shown)
 
         by_meaning = not words and query.search is not None and query.as_of is None
         question = None
@@ -219,20 +226,43 @@ class ObjectReader:
                 raise Missing(f"Object {uuid[:80]!r} not found.", "objects")
             pair = self._catalogue.pairs_in(rows)(stored.register, stored.schema)
             self._access.check_object(caller, pair, "read", stored)
-            return pair, stored if deleted else self.filled(rows, pair, [stored])[0]
+            return pair, stored if deleted else self.filled(rows, caller, pair, [stored])[0]
 
         return await self._database.read(read)
 
-    def filled(self, rows: Rows, pair: Pair, objects: Sequence[StoredObject]) -> list[StoredObject]:
-        """Objects with what others say about them and what is computed on reading."""
+    def filled(
+        self, rows: Rows, caller: Caller, pair: Pair, objects: Sequence[StoredObject], as_of: AsOf | None = None
+    ) -> list[StoredObject]:
+        """Objects with what others that the caller may see say about them, and what is computed on reading.
+
+        What others said in the past is not known, and what they say now is not of then: of the past it is left out.
+        """
         if not self._fills(pair):
             return list(objects)
-        inverse = integrity.inverse_of(rows, pair.definition, [stored.uuid for stored in objects])
-        now = self._clock.now()
+        if as_of is None:
+            now = self._clock.now()
+            seen = None if self._access.is_free(caller) else self._seen(rows, caller)
+            inverse = integrity.inverse_of(rows, pair.definition, [stored.uuid for stored in objects], seen)
+        else:
+            now, inverse = min(self._clock.now(), chronicle.time_of(rows, as_of)), {}
         return [
-            _with_data(stored, pair.definition.shown({**stored.data, **inverse[stored.uuid]}, now=now))
+            _with_data(stored, pair.definition.shown({**stored.data, **inverse.get(stored.uuid, {})}, now=now))
             for stored in objects
         ]
+
+    def _seen(self, rows: Rows, caller: Caller) -> integrity.Seen:
+        """Which of some objects live and are the caller's to see."""
+        pair_of = self._catalogue.pairs_in(rows)
+
+        def seen(uuids: Sequence[str]) -> set[str]:
+            found = [held.stored for held in store.held_by_uuid(rows, uuids).values() if not held.stored.is_deleted]
+            return {
+                stored.uuid
+                for stored in found
+                if self._access.sees_object(caller, pair_of(stored.register, stored.schema), stored)
+            }
+
+        return seen
 
     def _fills(self, pair: Pair) -> bool:
         """Whether an object of the pair reads differently from how it is stored."""

@@ -30,7 +30,7 @@ def _statement(parts: Parts, query: AggregateQuery, found: Source) -> Sql:
     order = [f"{names[name]}{' DESC' if descending else ''} NULLS LAST" for name, descending in query.sort]
     order += [f"g{number} NULLS LAST" for number in range(len(query.group_by))]
     tail = f" ORDER BY {', '.join(order)}" if order else ""
-    return select("*", nested(groups, "groups"), having, f"{tail} LIMIT {query.limit + 1}")
+    return select("*", nested(groups, "groups"), having, f"{tail} LIMIT {query.limit + 1} OFFSET {query.offset}")
 
 
 def _groups(parts: Parts, query: AggregateQuery, found: Source) -> Sql:

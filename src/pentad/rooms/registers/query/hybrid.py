@@ -111,19 +111,21 @@ class HybridSearch:
         wanted = query.limit + 1
         hits = self._head[offset : offset + wanted]
         if len(hits) < wanted and self._has_more_words:
-            behind = max(0, offset - len(self._head))
-            hits = [*hits, *self._behind(behind, wanted - len(hits))]
+            start = max(0, offset - len(self._head))
+            hits = [*hits, *self._behind(start, wanted - len(hits))]
         shown = hits[: query.limit]
-        cursor = None
-        if len(hits) > query.limit:
-            way = _BY_BOTH if self._meaning.besides else _BY_WORDS
-            cursor = write_cursor(self._asked.scope, query, (way, offset + query.limit))
+        way = _BY_BOTH if self._meaning.besides else _BY_WORDS
+
+        def behind(count: int) -> str:
+            return write_cursor(self._asked.scope, query, (way, offset + count))
+
         return Found(
             [hit.row for hit in shown],
             None,
-            cursor,
+            behind(query.limit) if len(hits) > query.limit else None,
             relevance=[hit.why.score for hit in shown],
             why=[hit.why for hit in shown],
+            behind=behind,
         )
 
     # who takes part

@@ -31,7 +31,7 @@ _MOST_FACETS: Final = 20
 _MOST_BUCKETS: Final = 200
 _MOST_BOUNDS: Final = 50
 _MOST_FIELDS: Final = 200
-_FURTHEST: Final = 1_000_000_000
+FURTHEST: Final = 1_000_000_000
 _LONGEST_SEARCH: Final = 1_000
 _MEMBERS: Final = (
     *("filter", "search", "sort", "fields", "limit", "offset", "page", "cursor"),
@@ -45,8 +45,8 @@ def parse_query(known: Known, raw: Mapping[str, Any]) -> Query:
     """A query from its JSON members; InvalidInput names the member that is wrong."""
     check_members(raw, _MEMBERS, "query")
     limit = whole(raw.get("limit"), "limit", DEFAULT_LIMIT, LARGEST_LIMIT)
-    offset = whole(raw.get("offset"), "offset", 0, _FURTHEST)
-    page = whole(raw.get("page"), "page", 0, _FURTHEST)
+    offset = whole(raw.get("offset"), "offset", 0, FURTHEST)
+    page = whole(raw.get("page"), "page", 0, FURTHEST)
     cursor = raw.get("cursor")
     if cursor is not None and (not isinstance(cursor, str) or offset or page):
         raise InvalidInput("A cursor is a text, and says by itself where to go on.", hint="Leave out offset and page.")

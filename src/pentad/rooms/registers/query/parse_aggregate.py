@@ -13,6 +13,7 @@ from pentad.kernel.names import did_you_mean
 from pentad.rooms.registers.query.comparisons import operator
 from pentad.rooms.registers.query.filters import parse_filter
 from pentad.rooms.registers.query.parse import (
+    FURTHEST,
     bounded,
     bucket_of,
     check_members,
@@ -34,7 +35,7 @@ from pentad.rooms.registers.query.tree import (
 )
 
 FUNCTIONS: Final[tuple[Function, ...]] = ("count", "sum", "avg", "min", "max", "distinct")
-_MEMBERS: Final = ("metrics", "group_by", "having", "sort", "limit", "filter", "search", "as_of")
+_MEMBERS: Final = ("metrics", "group_by", "having", "sort", "limit", "offset", "filter", "search", "as_of")
 _MOST_METRICS: Final = 20
 _MOST_KEYS: Final = 5
 
@@ -58,6 +59,7 @@ def parse_aggregate(known: Known, raw: Mapping[str, Any]) -> AggregateQuery:
         having=_having(metrics, raw.get("having")),
         sort=_sort(names, raw.get("sort")),
         limit=max(1, whole(raw.get("limit"), "limit", DEFAULT_GROUPS, LARGEST_LIMIT)),
+        offset=whole(raw.get("offset"), "offset", 0, FURTHEST),
         as_of=as_of,
     )
 

@@ -52,7 +52,7 @@ def find(
         total = _shown_to_the_end(query, page)
         if total is None:
             total = _count(rows, found) if tallies is None else tallies.count(rows, parts, scope, query.filter)
-    answer = Found(page.rows, total, page.cursor, counted, page.relevance, query.ignored, page.why)
+    answer = replace(page, total=total, facets=counted, ignored=query.ignored)
     return answer if hybrid is None else hybrid.described(answer)
 
 
@@ -107,10 +107,12 @@ def _sorted(rows: Rows, parts: Parts, scope: Scope, query: Query, found: Source)
         query.limit + 1,
         query.offset,
     )
-    cursor = None
-    if len(listed) > query.limit:
-        cursor = write_cursor(scope, query, position(listed[query.limit - 1], len(keys)))
-    return Found([row[:_WIDTH] for row in listed[: query.limit]], None, cursor)
+
+    def behind(shown: int) -> str:
+        return write_cursor(scope, query, position(listed[shown - 1], len(keys)))
+
+    cursor = behind(query.limit) if len(listed) > query.limit else None
+    return Found([row[:_WIDTH] for row in listed[: query.limit]], None, cursor, behind=behind)
 
 
 def _only_organisation(rows: Rows, parts: Parts, scope: Scope, query: Query, found: Source) -> str | None:
@@ -150,9 +152,14 @@ def _ranked(rows: Rows, scope: Scope, query: Query, found: Source, relevance: st
     tail = f" ORDER BY relevance DESC, objects.id LIMIT {query.limit + 1} OFFSET {max(0, offset)}"
     statement = found.select(f"{COLUMNS}, {relevance} AS relevance", None, tail)
     listed = rows.all(statement.text, *statement.params)
-    cursor = write_cursor(scope, query, (offset + query.limit,)) if len(listed) > query.limit else None
-    shown = listed[: query.limit]
-    return Found([row[:_WIDTH] for row in shown], None, cursor, relevance=[float(row[_WIDTH]) for row in shown])
+
+    def behind(shown: int) -> str:
+        return write_cursor(scope, query, (offset + shown,))
+
+    cursor = behind(query.limit) if len(listed) > query.limit else None
+    hits = listed[: query.limit]
+    relevances = [float(row[_WIDTH]) for row in hits]
+    return Found([row[:_WIDTH] for row in hits], None, cursor, relevance=relevances, behind=behind)
 
 
 def _shown_to_the_end(query: Query, page: Found) -> int | None:

@@ -8,7 +8,7 @@ Every filter is either true or false of an object, never unknown, so `Not` is ex
 * `Like` and the text form of `Contains` take a-z and A-Z as the same letters; nothing else is folded.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -224,6 +224,8 @@ class Found:
     why: list[Why] = field(default_factory=list[Why])
     retrieval: Retrieval | None = None
     lexical_because: str | None = None
+    behind: Callable[[int], str] | None = field(default=None, compare=False, repr=False)
+    """The cursor that goes on behind so many of the rows, for who shows fewer; None where there are none."""
 
     def told(self) -> dict[str, str]:
         """How a hybrid schema was searched, for an answer; nothing where only words were ever asked for."""
@@ -271,6 +273,7 @@ class AggregateQuery:
     having: tuple[Having, ...] = ()
     sort: tuple[tuple[str, bool], ...] = ()
     limit: int = DEFAULT_GROUPS
+    offset: int = 0
     as_of: AsOf | None = None
 
 

@@ -25,6 +25,11 @@ def nothing(status: int = 204) -> Response:
     return Response(b"", status)
 
 
+def unchanged(tag: str) -> Response:
+    """304: the caller has it already."""
+    return Response(b"", 304, {"etag": tag})
+
+
 def refusal(error: PentadError) -> Response:
     """An error: `message` for people, `error` for programs, and what the case adds."""
     problems = error.details.get("problems")

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 import msgspec
 from starlette.requests import Request
 
-from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
+from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, Unauthenticated, VersionMismatch
 from pentad.kernel.json import check_bounds
 from pentad.net.multipart import Form, is_form, read_form
 from pentad.rooms.registers.access import ROOM
@@ -16,13 +16,12 @@ from pentad.rooms.registers.authorization import Right
 from pentad.rooms.registers.callers import caller_of_request
 from pentad.rooms.registers.models import Pair
 from pentad.rooms.registers.query.tree import DEFAULT_LIMIT, LARGEST_LIMIT
-from pentad.rooms.registers.rest.pages import version_in
+from pentad.rooms.registers.rest.pages import Tag, etag, tags_in
 from pentad.rooms.registers.service import Registers
 
 _MOST_KEYS: Final = 2_000_000
 """A bulk request is bounded by its bytes; this only stops bodies that are nothing but keys."""
-_ETAG: Final = re.compile(r'(?:W/)?"([^"]{1,400})"')
-_ETAGS: Final = re.compile(rf"{_ETAG.pattern}(?:\s*,\s*{_ETAG.pattern}){{0,50}}")
+_VERSION: Final = re.compile(r"0|[1-9][0-9]{0,17}")
 _LARGEST_OFFSET: Final = 2**53
 
 
@@ -96,11 +95,25 @@ class Ask:
         return self.request.headers.get("content-type", "")
 
     async def matched(self, current: Callable[[], Awaitable[int | str]]) -> str | None:
-        """The version `If-Match` demands; None when any will do. Of several it is the current one, if that is named."""
-        named = self._matched()
-        if len(named) < 2:
-            return named[0] if named else None
+        """The version `If-Match` demands; None when any will do. Of several it is the current one, if that is named.
+
+        A weak tag is never the same as a version (RFC 9110, 8.8.3.2), and what `If-None-Match` names is not changed.
+        """
+        if self._said("if-none-match") is not None and self.is_known(etag(now := await current())):
+            raise VersionMismatch(
+                "If-None-Match names what is there already.",
+                hint="Leave it out, or change what you have read with If-Match.",
+                details={"current": now},
+            )
+        tags = self._tags("if-match")
+        if tags is None:
+            return None
+        named = [tag.version for tag in tags if not tag.weak and tag.version is not None]
+        if len(named) == 1:
+            return named[0]
         now = str(await current())
+        if not named:
+            raise _unmatched(now, weak=all(tag.weak for tag in tags))
         return now if now in named else named[0]
 
     async def matched_version(self, pair: Pair) -> int | None:
@@ -109,25 +122,31 @@ class Ask:
         async def current() -> int:
             return (await self.registers.objects.get(self.caller, pair, self.path("id"))).version
 
-        for given in self._matched():
-            if not given.isdecimal() or len(given) > 18:
-                raise InvalidInput(f"If-Match names version {given!r}.", hint="An object's version is a whole number.")
         version = await self.matched(current)
+        if version is not None and _VERSION.fullmatch(version) is None:
+            raise _unmatched(str(await current()), weak=False)
         return None if version is None else int(version)
 
-    def _matched(self) -> list[str]:
-        """The versions `If-Match` names; none where it is not there, or names any."""
-        given = self.request.headers.get("if-match")
-        if given is None or given.strip() == "*":
-            return []
-        if _ETAGS.fullmatch(given.strip()) is None:
-            raise InvalidInput(f"If-Match is {given[:80]!r}.", hint='Give ETags as they came, e.g. "3" or "3", "4".')
-        return [version_in(tag) for tag in _ETAG.findall(given)]
+    def is_known(self, tag: str) -> bool:
+        """Whether the caller has this version already (`If-None-Match`, where weak tags are as good as others)."""
+        given = self._said("if-none-match")
+        if given is None:
+            return False
+        return given == "*" or any(one.text == tag for one in tags_in(given) or ())
 
-    def is_known(self, etag: str) -> bool:
-        """Whether the caller has this very version already (`If-None-Match`)."""
-        given = self.request.headers.get("if-none-match", "")
-        return any(one.strip().removeprefix("W/") in (etag, "*") for one in given.split(","))
+    def _tags(self, name: str) -> list[Tag] | None:
+        """The entity tags a header names; None where it is not there, or names any."""
+        given = self._said(name)
+        if given is None or given == "*":
+            return None
+        tags = tags_in(given)
+        if tags is None:
+            raise InvalidInput(f"If-Match is {given[:80]!r}.", hint='Give ETags as they came, e.g. "3" or "3", "4".')
+        return tags
+
+    def _said(self, name: str) -> str | None:
+        """A header; one that stands there several times is one list."""
+        return ", ".join(said).strip() if (said := self.request.headers.getlist(name)) else None
 
     @property
     def idempotency_key(self) -> str | None:
@@ -150,3 +169,12 @@ class Ask:
             raise Forbidden(
                 f"{principal.name!r} may not read in the {ROOM} room.", hint=f"It needs the scope {ROOM}:read."
             )
+
+
+def _unmatched(now: str, *, weak: bool) -> VersionMismatch:
+    if weak:
+        said = "If-Match has only weak ETags, and compares strongly: none of them matches."
+        hint = f"Send the ETag as it came, {etag(now)} and not W/{etag(now)}."
+    else:
+        said, hint = f"It is at version {now}, which If-Match does not name.", "Read it again and repeat the change."
+    return VersionMismatch(said, hint=hint, details={"current": now})

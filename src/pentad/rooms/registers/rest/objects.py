@@ -13,12 +13,12 @@ from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
 from pentad.rooms.registers.models import Pair, StoredObject
 from pentad.rooms.registers.query.moments import parse_as_of
-from pentad.rooms.registers.rest.answers import answer, nothing
+from pentad.rooms.registers.rest.answers import answer, nothing, unchanged
 from pentad.rooms.registers.rest.ask import Ask
 from pentad.rooms.registers.rest.bodies import body_as
 from pentad.rooms.registers.rest.models import LockData, ObjectAnswer, ObjectData, RevertData
 from pentad.rooms.registers.rest.pages import etag
-from pentad.rooms.registers.rest.registers import IF_MATCH
+from pentad.rooms.registers.rest.registers import IF_MATCH, IF_NONE_MATCH
 from pentad.rooms.registers.rest.shaping import EXTEND, UNSET, shaped, shaping_of
 from pentad.rooms.registers.rest.table import RestRoute
 from pentad.rooms.registers.sent_back import refuse_metadata
@@ -32,6 +32,7 @@ _KEY: Final = Parameter("Idempotency-Key", "The same key and body get the same a
 _AS_OF: Final = Parameter("_asOf", "A time (ISO 8601, or seconds), or change:<id>: the object as it was.")
 _FIELDS: Final = Parameter("_fields", "Only these properties, separated by commas.")
 _EMPTY: Final = Parameter("_empty", "true: with all metadata, also what is empty.", "boolean")
+_HOW: Final = (_FIELDS, EXTEND, UNSET, _AS_OF, _EMPTY, IF_NONE_MATCH)
 
 
 def business(pair: Pair, body: dict[str, Any]) -> dict[str, Any]:
@@ -87,12 +88,13 @@ async def get_object(ask: Ask) -> Response:
     moment = ask.text("_asOf")
     as_of = parse_as_of(moment) if moment else None
     stored = await ask.registers.objects.get(ask.caller, pair, ask.path("id"), as_of=as_of)
-    if ask.is_known(etag(stored.version)):
-        return Response(b"", 304, {"etag": etag(stored.version)})
-    shaping = shaping_of(ask, pair)
+    shaping = await shaping_of(ask, pair)
+    depends = shaping.extend or ask.registers.catalogue.definitions.facts(pair.definition).fills
+    if not depends and ask.is_known(etag(stored.version)):  # what others say in it changes without its version
+        return unchanged(etag(stored.version))
     if not shaping:
         return show(ask, pair, stored)
-    [wire] = await shaped(ask, shaping, [_wire(ask, pair, stored)])
+    [wire] = await shaped(ask, pair, shaping, [_wire(ask, pair, stored)], as_of)
     return answer(wire, 200, {"etag": etag(stored.version)})
 
 
@@ -138,7 +140,13 @@ async def patch_object(ask: Ask) -> Response:
 async def delete_object(ask: Ask) -> Response:
     """Delete an object; it can be restored until it is purged."""
     pair = await ask.pair("delete")
-    await ask.registers.objects.delete(ask.caller, pair, ask.path("id"), if_version=await ask.matched_version(pair))
+    await ask.registers.objects.delete(
+        ask.caller,
+        pair,
+        ask.path("id"),
+        if_version=await ask.matched_version(pair),
+        idempotency_key=ask.idempotency_key,
+    )
     return nothing()
 
 
@@ -188,13 +196,11 @@ async def revert_object(ask: Ask) -> Response:
 
 ITEM_ROUTES: Final = (
     RestRoute("POST", PAIR, "objects", create_object, [_KEY], body=ObjectData, answer=ObjectAnswer, status=201),
-    RestRoute(
-        "GET", ITEM, "objects", get_object, [_FIELDS, EXTEND, UNSET, _AS_OF, _EMPTY], answer=ObjectAnswer, public=True
-    ),
+    RestRoute("GET", ITEM, "objects", get_object, _HOW, answer=ObjectAnswer, public=True),
     RestRoute("PUT", ITEM, "objects", replace_object, [IF_MATCH, _KEY], body=ObjectData, answer=ObjectAnswer),
     RestRoute("PATCH", ITEM, "objects", patch_object, [IF_MATCH, _KEY], body=ObjectData, answer=ObjectAnswer),
     RestRoute("POST", ITEM, "objects", patch_object, [IF_MATCH, _KEY], body=ObjectData, answer=ObjectAnswer),
-    RestRoute("DELETE", ITEM, "objects", delete_object, [IF_MATCH], status=204),
+    RestRoute("DELETE", ITEM, "objects", delete_object, [IF_MATCH, _KEY], status=204),
     RestRoute("POST", ITEM + "/lock", "objects", lock_object, body=LockData, answer=ObjectAnswer),
     RestRoute("POST", ITEM + "/unlock", "objects", unlock_object, answer=ObjectAnswer),
     RestRoute("GET", ITEM + "/can-delete", "objects", can_delete_object),

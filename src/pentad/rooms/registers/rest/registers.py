@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from pentad.platform import Parameter
 from pentad.rooms.registers.models import Register, prune
-from pentad.rooms.registers.rest.answers import answer
+from pentad.rooms.registers.rest.answers import answer, unchanged
 from pentad.rooms.registers.rest.ask import Ask
 from pentad.rooms.registers.rest.models import PageAnswer, RegisterAnswer, RegisterData
 from pentad.rooms.registers.rest.oas import register_document
@@ -15,6 +15,7 @@ from pentad.rooms.registers.rest.pages import envelope, etag
 from pentad.rooms.registers.rest.table import PAGING, RestRoute
 
 IF_MATCH: Final = Parameter("If-Match", "The ETag the change is meant for; 412 if it is another now.", place="header")
+IF_NONE_MATCH: Final = Parameter("If-None-Match", "The ETags you have; 304 if one of them is it still.", place="header")
 
 
 def shown(register: Register) -> Response:
@@ -30,7 +31,8 @@ async def list_registers(ask: Ask) -> Response:
 
 async def get_register(ask: Ask) -> Response:
     """Get one register by id, uuid or slug."""
-    return shown(await ask.registers.catalogue.get_register(ask.caller, ask.path("id")))
+    register = await ask.registers.catalogue.get_register(ask.caller, ask.path("id"))
+    return unchanged(tag) if ask.is_known(tag := etag(register.version)) else shown(register)
 
 
 async def create_register(ask: Ask) -> Response:
@@ -63,7 +65,8 @@ async def patch_register(ask: Ask) -> Response:
 
 async def delete_register(ask: Ask) -> Response:
     """Delete a register that has no objects."""
-    await ask.registers.catalogue.delete_register(ask.caller, ask.path("id"))
+    version = await ask.matched(_version(ask))
+    await ask.registers.catalogue.delete_register(ask.caller, ask.path("id"), if_version=version)
     return answer([])
 
 
@@ -86,7 +89,7 @@ async def describe_register(ask: Ask) -> Response:
 
 ROUTES: Final = (
     RestRoute("GET", "/registers", "registers", list_registers, PAGING, answer=PageAnswer),
-    RestRoute("GET", "/registers/{id}", "registers", get_register, answer=RegisterAnswer),
+    RestRoute("GET", "/registers/{id}", "registers", get_register, [IF_NONE_MATCH], answer=RegisterAnswer),
     RestRoute("POST", "/registers", "registers", create_register, body=RegisterData, answer=RegisterAnswer, status=201),
     RestRoute(
         "PUT", "/registers/{id}", "registers", update_register, [IF_MATCH], body=RegisterData, answer=RegisterAnswer
@@ -94,7 +97,7 @@ ROUTES: Final = (
     RestRoute(
         "PATCH", "/registers/{id}", "registers", patch_register, [IF_MATCH], body=RegisterData, answer=RegisterAnswer
     ),
-    RestRoute("DELETE", "/registers/{id}", "registers", delete_register),
+    RestRoute("DELETE", "/registers/{id}", "registers", delete_register, [IF_MATCH]),
     RestRoute("GET", "/registers/{id}/schemas", "registers", schemas_of_register, answer=PageAnswer),
     RestRoute("GET", "/registers/{id}/oas", "registers", describe_register),
 )

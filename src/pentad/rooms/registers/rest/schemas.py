@@ -1,17 +1,18 @@
 """Schemas over REST."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, cast
 
 from starlette.responses import Response
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.models import Schema, prune
-from pentad.rooms.registers.rest.answers import answer
+from pentad.rooms.registers.rest.answers import answer, unchanged
 from pentad.rooms.registers.rest.ask import Ask
 from pentad.rooms.registers.rest.models import PageAnswer, SchemaAnswer, SchemaData
 from pentad.rooms.registers.rest.oas import json_schema
 from pentad.rooms.registers.rest.pages import envelope, etag
-from pentad.rooms.registers.rest.registers import IF_MATCH
+from pentad.rooms.registers.rest.registers import IF_MATCH, IF_NONE_MATCH
 from pentad.rooms.registers.rest.table import PAGING, RestRoute
 
 
@@ -28,7 +29,8 @@ async def list_schemas(ask: Ask) -> Response:
 
 async def get_schema(ask: Ask) -> Response:
     """Get one schema by id, uuid or slug."""
-    return shown(await ask.registers.catalogue.get_schema(ask.caller, ask.path("id")))
+    schema = await ask.registers.catalogue.get_schema(ask.caller, ask.path("id"))
+    return unchanged(tag) if ask.is_known(tag := etag(schema.version)) else shown(schema)
 
 
 async def create_schema(ask: Ask) -> Response:
@@ -61,13 +63,17 @@ async def patch_schema(ask: Ask) -> Response:
     return await _update(ask, merge=True)
 
 
-async def _update(ask: Ask, *, merge: bool) -> Response:
-    async def current() -> str:
+def _version(ask: Ask) -> Callable[[], Awaitable[str]]:
+    async def version() -> str:
         return (await ask.registers.catalogue.get_schema(ask.caller, ask.path("id"))).version
 
+    return version
+
+
+async def _update(ask: Ask, *, merge: bool) -> Response:
     data, migration = _migration(await ask.object())
     changed = await ask.registers.catalogue.update_schema(
-        ask.caller, ask.path("id"), data, if_version=await ask.matched(current), merge=merge, migration=migration
+        ask.caller, ask.path("id"), data, if_version=await ask.matched(_version(ask)), merge=merge, migration=migration
     )
     return shown(changed)
 
@@ -91,7 +97,8 @@ async def preflight_schema(ask: Ask) -> Response:
 
 async def delete_schema(ask: Ask) -> Response:
     """Delete a schema that has no objects."""
-    await ask.registers.catalogue.delete_schema(ask.caller, ask.path("id"))
+    version = await ask.matched(_version(ask))
+    await ask.registers.catalogue.delete_schema(ask.caller, ask.path("id"), if_version=version)
     return answer([])
 
 
@@ -103,11 +110,11 @@ async def download_schema(ask: Ask) -> Response:
 ROUTES: Final = (
     RestRoute("GET", "/schemas", "schemas", list_schemas, PAGING, answer=PageAnswer),
     RestRoute("POST", "/schemas/upload", "schemas", upload_schema, body=SchemaData, answer=SchemaAnswer, status=201),
-    RestRoute("GET", "/schemas/{id}", "schemas", get_schema, answer=SchemaAnswer),
+    RestRoute("GET", "/schemas/{id}", "schemas", get_schema, [IF_NONE_MATCH], answer=SchemaAnswer),
     RestRoute("POST", "/schemas", "schemas", create_schema, body=SchemaData, answer=SchemaAnswer, status=201),
     RestRoute("PUT", "/schemas/{id}", "schemas", update_schema, [IF_MATCH], body=SchemaData, answer=SchemaAnswer),
     RestRoute("PATCH", "/schemas/{id}", "schemas", patch_schema, [IF_MATCH], body=SchemaData, answer=SchemaAnswer),
-    RestRoute("DELETE", "/schemas/{id}", "schemas", delete_schema),
+    RestRoute("DELETE", "/schemas/{id}", "schemas", delete_schema, [IF_MATCH]),
     RestRoute("GET", "/schemas/{id}/download", "schemas", download_schema),
     RestRoute("POST", "/schemas/{id}/preflight", "schemas", preflight_schema, body=SchemaData),
 )

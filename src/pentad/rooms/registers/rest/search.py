@@ -46,7 +46,7 @@ async def page_of(ask: Ask, pair: Pair, query: Query, found: Found, shaping: Sha
         rows = [shown(access, ask.caller, pair, stored, fields=query.fields, prune=prune) for stored in objects]
     _explain(rows, found)
     if shaping:
-        rows = await shaped(ask, shaping, rows)
+        rows = await shaped(ask, pair, shaping, rows, query.as_of)
     total = len(rows) if found.total is None else found.total
     body = {**envelope(rows, total, query.limit, query.offset), "facets": found.facets}
     if found.cursor:
@@ -69,7 +69,7 @@ async def list_objects(ask: Ask) -> Response:
     """List objects: filter, search, sort, choose fields, count values."""
     pair = await ask.pair()
     query = parameters_of(ask.registers.access, ask.caller, pair, ask.request.query_params.multi_items())
-    shaping = shaping_of(ask, pair)
+    shaping = await shaping_of(ask, pair)
     found = await ask.registers.objects.find(ask.caller, pair, query)
     return answer(await page_of(ask, pair, query, found, shaping))
 
