@@ -4,7 +4,9 @@ import json
 
 import pytest
 
+from pentad.kernel.errors import InvalidInput
 from pentad.kernel.schema import pointer
+from pentad.rooms.agents.context.accepting import accepted
 from pentad.rooms.agents.context.findings import WEIGHTS, Report
 from pentad.rooms.agents.context.integrity import items_hash
 from pentad.rooms.agents.context.lint import lint, lint_text
@@ -88,6 +90,21 @@ def test_a_flood_of_issues_is_counted():
     assert len(report.issues) == 200
     assert report.more >= 100
     assert not report.valid
+
+
+def test_a_flood_of_warnings_refuses_nothing_and_hides_no_error():
+    numbers = {"a": {"mediaType": "application/json", "content": [2**53 + n for n in range(1, 1_000)]}}
+    warned = lint({"items": numbers})
+    assert (warned.valid, len(warned.issues), warned.errors) == (True, 200, [])
+    assert accepted({"mcp_context": {"items": numbers}}).items == numbers
+
+    # what is wrong with the seal, the ids or the numbers is found last
+    late = {"items": {**numbers, "b": {"mediaType": "application/json", "content": [10**400]}}}
+    refused = lint(late)
+    assert [issue.code for issue in refused.errors] == ["not-finite"]
+    assert not refused.valid
+    with pytest.raises(InvalidInput, match="larger than anything"):
+        accepted({"mcp_context": late})
 
 
 def test_depth_counts_from_the_content():

@@ -115,8 +115,16 @@ class Issues:
             return
         if len(self.found) >= MOST_ISSUES:
             self.more += 1
-            return
+            if severity == _W or not self._makes_room():
+                return
         self.found.append(Issue(code, pointer(tuple(_short(part) for part in path)), message, severity, hint))
+
+    def _makes_room(self) -> bool:
+        """Give up a warning for an error: what refuses a context is never only counted."""
+        at = next((at for at in reversed(range(len(self.found))) if self.found[at].severity == _W), None)
+        if at is not None:
+            del self.found[at]
+        return at is not None
 
     @property
     def errors(self) -> list[Issue]:
@@ -124,7 +132,7 @@ class Issues:
 
     @property
     def valid(self) -> bool:
-        return not any(issue.severity == "error" for issue in self.found) and not self.more
+        return not any(issue.severity == "error" for issue in self.found)
 
 
 class Report(Struct, frozen=True):
