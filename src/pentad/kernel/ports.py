@@ -112,6 +112,10 @@ class Fetcher(Protocol):
         """`trusted`: the operator wrote this URL into the settings, so its origin is open wherever it is."""
         ...
 
+    async def check(self, url: str, *, trusted: bool = False) -> None:
+        """Refuse an address that would not be fetched now; one whose host is not found now is let pass."""
+        ...
+
     def stream(
         self,
         url: str,

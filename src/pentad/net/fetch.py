@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pentad.net.exchange import Answer, Exchange, Opened, Sent, SocketFactory
 
 MAX_ADDRESSES_TRIED: Final = 4
+_CHECK_SECONDS: Final = 2.0
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _METHOD: Final = re.compile(r"[A-Z]{1,20}\Z")
@@ -94,6 +95,18 @@ class HttpFetcher:
         async with self._within(target, timeout):
             answer, final = await self._follow(target, sent, send, target.origin if trusted else None)
         return Fetched(answer.status, answer.headers, answer.body, final.url)
+
+    async def check(self, url: str, *, trusted: bool = False) -> None:
+        """Judge an address that is to be fetched later, as `fetch` judges it again then: what a name leads to changes.
+
+        A host that cannot be found in a moment is let pass; it may be there when it is needed.
+        """
+        target = parse(url)
+        try:
+            async with asyncio.timeout(_CHECK_SECONDS):
+                await self._checked_addresses(target, is_named=trusted)
+        except (TimeoutError, Unavailable):
+            return
 
     @asynccontextmanager
     async def stream(

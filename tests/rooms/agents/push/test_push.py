@@ -5,6 +5,7 @@ import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from ipaddress import ip_address
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from pentad.rooms.agents.push.store import configs_of
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.model import Event, MessageEvent, PushConfig, StatusEvent, Task
 from tests.receiving import Receiver, receiving
-from tests.rooms.agents.tasks.engines import ADA, TurnedClock, engine, puppet, send
+from tests.rooms.agents.tasks.engines import ADA, TurnedClock, engine, puppet, said, send
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
@@ -157,21 +158,71 @@ async def test_what_was_not_told_before_a_restart_is_told_after_it(stores: Store
         assert [one.json["seq"] for one in told] == [2, 3, 4, 5] == list(range(2, task.seq + 1))
 
 
-async def test_private_addresses_are_refused_unless_the_operator_opens_them(stores: Stores) -> None:
-    async with receiving() as receiver, pushing(stores, private=False) as tasks:
-        task = await send(tasks, "hello", push=to(receiver))
+class Rebound:
+    """Answers with one address after the other, as whoever owns a name can have it."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = [ip_address(one) for one in answers]
+
+    async def resolve(self, host: str) -> list[Any]:
+        return [self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]]
+
+
+@pytest.mark.requirement("agents:push:screened")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://127.0.0.1/hook", "https://10.1.2.3/hook", "https://[::1]/hook", "https://169.254.169.254/latest",
+        "https://[::ffff:10.0.0.1]/hook", "https://0x7f000001/hook", "https://localhost/hook", "http://hooks.example/x",
+        "https://inside.example/hook",
+    ],
+)  # fmt: skip
+async def test_an_address_that_may_not_be_told_is_refused_when_it_is_set(stores: Stores, url: str) -> None:
+    fetcher = HttpFetcher(resolver=Rebound("192.168.7.7"))
+    async with engine(stores, fetcher=fetcher) as tasks:
+        task = await send(tasks, "ask")
+        config = PushConfig(url=url, dialect="1.0")
+        for attempt in (
+            lambda: tasks.push.set(ADA, task.id, config),
+            lambda: send(tasks, "hello", push=config),
+            lambda: send(tasks, "red", task_id=task.id, push=config),
+            lambda: tasks.start(ADA, "puppet", said("hello"), dialect="1.0", push=config),
+        ):
+            with pytest.raises((InvalidInput, Forbidden)):
+                await attempt()
+        assert await tasks.push.list(ADA, task.id) == []
+        assert (await tasks.list(ADA)).total == 1
+        assert (await tasks.get(ADA, task.id)).state == "input-required"
+
+
+async def test_a_name_that_leads_elsewhere_by_then_is_refused_at_delivery(stores: Stores) -> None:
+    fetcher = HttpFetcher(resolver=Rebound("93.184.216.34", "127.0.0.1"))
+    async with engine(stores, fetcher=fetcher) as tasks:
+        assert tasks.deliveries is not None
+        tasks.deliveries.register("1.0", shown)
+        task = await send(tasks, "hello", push=PushConfig(url="https://rebinds.example/hook", dialect="1.0"))
         await _failed(tasks, task.id)
-        assert not receiver.requests
         (found,) = await tasks._keeping.database.read(lambda rows: configs_of(rows, task.id))
-        assert found.attempt == 1
-        assert found.problem
+        assert (found.attempt, found.told) == (1, 1)
+        assert "not on the public internet" in str(found.problem)
+
+
+async def test_a_name_that_is_not_found_when_it_is_set_may_be_there_later(stores: Stores) -> None:
+    class Silent:
+        async def resolve(self, host: str) -> list[Any]:
+            raise OSError
+
+    async with engine(stores, fetcher=HttpFetcher(resolver=Silent())) as tasks:
+        config = PushConfig(url="https://later.example/hook", dialect="1.0")
+        task = await send(tasks, "ask", push=config)
+        assert [one.url for one in await tasks.push.list(ADA, task.id)] == [config.url]
 
 
 async def test_an_agent_of_a_test_suite_opens_private_addresses_for_its_own_tasks_only(stores: Stores) -> None:
     agents = {"puppet": hosted(puppet), "suite": replace(hosted(puppet, "suite"), push_private=True)}
     async with receiving() as receiver, pushing(stores, private=False, agents=agents) as tasks:
-        refused = await send(tasks, "hello", push=to(receiver))
-        await _failed(tasks, refused.id)
+        with pytest.raises(InvalidInput):
+            await send(tasks, "hello", push=to(receiver))
         told = await send(tasks, "hello", agent="suite", push=to(receiver))
         (one,) = await receiver.until(1)
         assert one.headers["webhook-id"] == f"{told.id}.2"
@@ -186,9 +237,11 @@ async def test_configurations_are_kept_shown_listed_replaced_and_deleted(stores:
         assert [config.id for config in await tasks.push.list(ADA, task.id)] == [one.id, "two"]
         assert await tasks.push.get(ADA, task.id) == one
         assert await tasks.push.get(ADA, task.id, "two") == two
-        changed = msgspec.structs.replace(two, token="t")
-        await tasks.push.set(ADA, task.id, changed)
-        assert await tasks.push.get(ADA, task.id, "two") == changed
+        changed = msgspec.structs.replace(two, token="t", scheme="Bearer", credentials="abc")
+        assert await tasks.push.set(ADA, task.id, changed) == changed, "its secrets are shown once"
+        shown = msgspec.structs.replace(changed, token=None, credentials=None)
+        assert await tasks.push.get(ADA, task.id, "two") == shown
+        assert (await tasks.push.list(ADA, task.id))[1] == shown
         await tasks.push.delete(ADA, task.id, one.id)
         for attempt in (tasks.push.get(ADA, task.id, one.id), tasks.push.delete(ADA, task.id, one.id)):
             with pytest.raises(NotFound) as refused:

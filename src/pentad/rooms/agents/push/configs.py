@@ -1,17 +1,18 @@
 """Push configurations: set, shown, listed and deleted by the owner of the task they are about.
 
-An address is checked when it is set (a URL the fetcher could use at all) and again at every delivery, where the fetcher
-decides which hosts may be reached. Tokens and credentials are given back only as their owner set them.
+The fetcher decides which addresses may be reached: when one is set, and again at every delivery, as a name may lead
+elsewhere by then. Tokens and credentials are shown once, to who sets them, and never again.
 """
 
 import re
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 import msgspec
 
-from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound
+from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.ids import opaque_id
-from pentad.kernel.ports import Transaction
+from pentad.kernel.ports import Fetcher, Transaction
 from pentad.kernel.principal import Principal
 from pentad.net.urls import parse as parse_url
 from pentad.rooms.agents.push.store import configs_of, delete_config, insert_config, recount
@@ -45,15 +46,35 @@ def checked(config: PushConfig) -> PushConfig:
 
 
 class PushConfigs:
-    """The configurations of tasks, for their owners."""
+    """The configurations of tasks, for their owners. About tasks of the agents in `private` they may name this machine
+    and its network; that is for tests."""
 
-    def __init__(self, keeping: Keeping) -> None:
+    def __init__(
+        self, keeping: Keeping, fetcher: Fetcher | None = None, private: AbstractSet[str] = frozenset()
+    ) -> None:
         self._keeping = keeping
+        self._fetcher = fetcher
+        self._private = private
+
+    async def admitted(self, config: PushConfig, agent: str) -> PushConfig:
+        """The configuration for a task of that agent, with an id; InvalidInput for an address nobody is told at."""
+        config = checked(config)
+        if self._fetcher is not None:
+            try:
+                await self._fetcher.check(config.url, trusted=agent in self._private)
+            except Forbidden as error:
+                problem = {"path": "/url", "rule": "bad-push-config", "message": error.sentence()}
+                raise InvalidInput(
+                    f"Nothing is told at the address of the push configuration: {error.message}",
+                    hint=error.hint,
+                    details={"reason": "bad-push-config", "problems": [problem]},
+                ) from None
+        return config
 
     async def set(self, caller: Principal, task_id: str, config: PushConfig, *, agent: str | None = None) -> PushConfig:
-        """Tell an address of what happens to the task from now on."""
-        config = checked(config)
-        await self._keeping.owned(caller, task_id, agent)
+        """Tell an address of what happens to the task from now on; what is given back has its secrets."""
+        task = await self._keeping.owned(caller, task_id, agent)
+        config = await self.admitted(config, task.agent)
         now = self._keeping.now()
 
         def work(transaction: Transaction) -> None:
@@ -75,16 +96,17 @@ class PushConfigs:
     async def get(
         self, caller: Principal, task_id: str, config_id: str | None = None, *, agent: str | None = None
     ) -> PushConfig:
-        """One configuration; without an id the first."""
+        """One configuration, without its secrets; without an id the first."""
         for one in await self.list(caller, task_id, agent=agent):
             if config_id is None or one.id == config_id:
                 return one
         raise _unknown(config_id)
 
     async def list(self, caller: Principal, task_id: str, *, agent: str | None = None) -> list[PushConfig]:
+        """All of them, without their secrets."""
         await self._keeping.owned(caller, task_id, agent)
         found = await self._keeping.database.read(lambda rows: configs_of(rows, task_id))
-        return [one.config for one in found]
+        return [msgspec.structs.replace(one.config, token=None, credentials=None) for one in found]
 
     async def delete(self, caller: Principal, task_id: str, config_id: str, *, agent: str | None = None) -> None:
         await self._keeping.owned(caller, task_id, agent)

@@ -12,7 +12,7 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database, Fetcher
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.agents.contract import Hosted
-from pentad.rooms.agents.push.configs import PushConfigs, checked
+from pentad.rooms.agents.push.configs import PushConfigs
 from pentad.rooms.agents.push.deliveries import Deliveries
 from pentad.rooms.agents.tasks.contexts import Contexts, PlainContexts
 from pentad.rooms.agents.tasks.keeping import Keeping
@@ -49,11 +49,9 @@ class Tasks:
         self._sending = Sending(self._keeping, agents, limits)
         self._recovery = Recovery(self._keeping, self._sending, agents, limits)
         self.retention = Retention(self._keeping, limits.keep_days)
-        self.push = PushConfigs(self._keeping)
-        self.deliveries = None if fetcher is None else Deliveries(
-            self._keeping, fetcher, push_key,
-            private=agents.keys() if push_private else {name for name, one in agents.items() if one.push_private},
-        )  # fmt: skip
+        private = agents.keys() if push_private else {name for name, one in agents.items() if one.push_private}
+        self.push = PushConfigs(self._keeping, fetcher, private)
+        self.deliveries = None if fetcher is None else Deliveries(self._keeping, fetcher, push_key, private=private)
         """Sends push notifications, where there is a way out; dialects register their codecs with it."""
 
     async def open(self) -> None:
@@ -86,8 +84,8 @@ class Tasks:
         push: PushConfig | None = None,
     ) -> Task | Message:
         """A new task, or (`task_id`) the next turn of one. `wait` returns where the task rests, else at once."""
-        push = None if push is None else checked(push)
         if task_id is None:
+            push = None if push is None else await self.push.admitted(push, agent)
             return await self._sending.begin(
                 caller, agent, message, dialect=dialect, context_id=context_id, metadata=metadata, push=push, wait=wait
             )
@@ -116,8 +114,8 @@ class Tasks:
 
         `follow(after=task.seq)` gives everything that came and comes since, however fast the agent was.
         """
-        push = None if push is None else checked(push)
         if task_id is None:
+            push = None if push is None else await self.push.admitted(push, agent)
             return await self._sending.begin(
                 caller, agent, message, dialect=dialect, context_id=context_id, metadata=metadata, push=push, wait=None
             )
