@@ -107,6 +107,7 @@ class App:
             self.search,
             self.neighbours,
             site=settings.url(""),
+            public_url=settings.public_url,
             protected=settings.auth == "required",
             health=self.health,
             other_database=lambda url: open_database(url, settings.data, connections=2),

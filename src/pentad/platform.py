@@ -96,6 +96,8 @@ class Platform:
     neighbours: Neighbours = ALONE
     site: str = "http://localhost:8700"
     """The address of this server, as far as the settings know it; a request may know better."""
+    public_url: str | None = None
+    """The same, where the operator named it: an address that leads here from elsewhere too."""
     protected: bool = True
     """Whether callers have to log in."""
     health: Callable[[], Awaitable[Mapping[str, Mapping[str, Any]]]] = _nobody

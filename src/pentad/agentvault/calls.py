@@ -29,6 +29,11 @@ MAX_DEPTH: Final = 128
 MAX_KEYS: Final = 200_000
 _ERROR_BYTES: Final = 64 * KIB
 _SHOWN: Final = 200
+_TOO_LARGE_STATUS: Final = 413
+_TOO_LARGE: Final = (
+    "The message is too large for the agent, and this client has no server the agent could fetch the rest from: keep"
+    " large items of the context where the agent can read them, and send a `ref` to each."
+)
 
 
 class Request:
@@ -92,8 +97,9 @@ def result(url: str, status: int, body: bytes, request_id: str) -> Any:
     """What a JSON-RPC answer says."""
     if not 200 <= status < 300:
         text = body.decode("utf-8", "replace")
+        advice = f" {_TOO_LARGE}" if status == _TOO_LARGE_STATUS else ""
         raise A2ARemoteAgentError(
-            f"{url} answered with HTTP {status}: {text[:_SHOWN]}", status_code=status, response_body=text
+            f"{url} answered with HTTP {status}: {text[:_SHOWN]}{advice}", status_code=status, response_body=text
         )
     answer = parsed(url, body)
     if not isinstance(answer, dict):

@@ -59,8 +59,9 @@ class TaskMethods:
         found: dict[str, str] = {}
         for task_id in task_ids:
             for bound in self._registry.books:
-                if await self._seen(bound.book, bound.room, task_id, peer) is not None:
-                    found[bound.book.address(task_id)] = task_id
+                address = bound.book.address(task_id)
+                if address is not None and await self._seen(bound.book, bound.room, task_id, peer) is not None:
+                    found[address] = task_id
         return found
 
     async def news(self, task_id: str, peer: ModernPeer, tag: Mapping[str, Any]) -> bytes | None:

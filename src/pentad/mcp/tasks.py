@@ -81,6 +81,6 @@ class TaskBook(Protocol):
         """End the task, if it is not over."""
         ...
 
-    def address(self, task_id: str) -> str:
-        """The resource whose changes are the task's."""
+    def address(self, task_id: str) -> str | None:
+        """The resource whose changes are the task's; None for one that can only be asked for."""
         ...

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from pentad.app import open_app
+from pentad.rooms.agents.context.integrity import items_hash
 from pentad.settings.model import Settings
 from tests.behaviour.agents.conftest import Wire
 
@@ -24,8 +25,8 @@ async def wire(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Wire]:
         yield Wire(app)
 
 
-def in_10(metadata: dict[str, Any]) -> dict[str, Any]:
-    return {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}], "metadata": metadata}}
+def in_10(metadata: dict[str, Any], text: str = "x") -> dict[str, Any]:
+    return {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": text}], "metadata": metadata}}
 
 
 @pytest.mark.requirement("agents:context:levels")
@@ -119,3 +120,37 @@ async def test_nothing_is_said_of_a_context_that_lost_nothing(lenient: Wire) -> 
     again = {**task["history"][0]["metadata"], ISSUES: []}
     del again["mcp_context"]
     await lenient.call("SendMessage", in_10(again), ECHO, a2a_version="1.0")
+
+
+EFFECTIVE = "urn:pentad:a2a:mcp-context:v1/effective"
+
+
+@pytest.mark.requirement("agents:context:effective")
+async def test_a_task_is_shown_with_the_hash_of_the_context_it_is_worked_on_with(wire: Wire) -> None:
+    first = {"a": {"content": {"n": 42}, "mediaType": "application/json"}}
+    second = {"b": {"content": "more " * 2_000}}
+    task = (await wire.call("SendMessage", in_10({"mcp_context": {"items": first}}, "ask"), ECHO))["task"]
+    shown = [
+        (await wire.call("GetTask", {"id": task["id"]}, ECHO, a2a_version="1.0"))["metadata"][EFFECTIVE],
+        (await wire.call("tasks/get", {"id": task["id"]}, ECHO))["metadata"][EFFECTIVE],
+        (await wire.call("tasks/get", {"id": task["id"]}, ECHO, a2a_version="0.3"))["metadata"][EFFECTIVE],
+        (await wire.rest("GET", f"{ECHO}/tasks/{task['id']}").json())["metadata"][EFFECTIVE],
+    ]
+    assert shown == [{"sha256": items_hash({"a": {**first["a"], "content": {"n": 42.0}}}), "version": 1}] * 4
+
+    answer = in_10({"mcp_context": {"items": second}}, "fine")
+    answer["message"] |= {"taskId": task["id"], "messageId": "m2"}
+    await wire.call("SendMessage", answer, ECHO)
+
+    after = await wire.call("GetTask", {"id": task["id"]}, ECHO, a2a_version="1.0")
+    assert after["metadata"][EFFECTIVE] == {"sha256": items_hash({**first, **second}), "version": 2}
+
+
+async def test_a_large_context_has_the_same_hash_and_a_task_without_one_is_shown_without(wire: Wire) -> None:
+    items = {"doc": {"content": "word " * 3_000}}
+    large = (await wire.call("SendMessage", in_10({"mcp_context": {"items": items}}), ECHO))["task"]
+    shown = await wire.call("GetTask", {"id": large["id"]}, ECHO)
+    assert shown["metadata"][EFFECTIVE]["sha256"] == items_hash(items)
+
+    plain = (await wire.call("SendMessage", in_10({"other": 1}), ECHO))["task"]
+    assert "metadata" not in await wire.call("GetTask", {"id": plain["id"]}, ECHO)

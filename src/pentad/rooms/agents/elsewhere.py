@@ -1,16 +1,22 @@
 """Agents elsewhere: found in the registry or at the address of a card, and handed tasks like those that run here.
 
 Anybody who may write can register a card, so a card never chooses which key is sent: the operator's `agent_keys` file
-names keys by the host they are for, and only that host gets them.
+names keys by the host they are for, and only that host gets them. Of a host in the operator's `card_keys` file only
+cards count that one of its keys has signed.
 """
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import aclosing, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from pentad.kernel.errors import NotFound, PentadError
+import msgspec
+
+from pentad.kernel.errors import Misconfigured, NotFound, PentadError
+from pentad.kernel.principal import Principal
 from pentad.rooms.agents.client.outgoing import RemoteAgent, fetched_card
 from pentad.rooms.agents.client.peers import chosen
 from pentad.rooms.agents.tasks.model import Event, Message, Task
@@ -21,7 +27,7 @@ if TYPE_CHECKING:
     from pentad.rooms.agents.service import Agents
 
 
-async def remote_agent(agents: "Agents", wanted: str, *, trusted: bool = False) -> RemoteAgent:
+async def remote_agent(agents: "Agents", caller: Principal, wanted: str, *, trusted: bool = False) -> RemoteAgent:
     """An agent by its readable id, its card's id or its card's address; NotFound where there is none.
 
     `trusted`: whoever gave the address is the operator.
@@ -39,6 +45,8 @@ async def remote_agent(agents: "Agents", wanted: str, *, trusted: bool = False) 
         service=service,
         trusted=trusted and url is not None,
         card_url=url,
+        signing_keys=_card_keys(agents.platform.settings.get("card_keys")).get(service),
+        lend=partial(agents.lending.loan, caller),
     )
 
 
@@ -58,6 +66,21 @@ def _keys(file: str | None) -> "KeyManager | None":
     from pentad.agentvault.key_manager import KeyManager
 
     return KeyManager(key_file_path=file, use_env_vars=False)
+
+
+@lru_cache(maxsize=1)
+def _card_keys(file: str | None) -> Mapping[str, Mapping[str, Any]]:
+    """By host, the JSON Web Key Set its cards are signed with."""
+    if file is None:
+        return {}
+    try:
+        found = msgspec.json.decode(Path(file).expanduser().read_bytes(), type=dict[str, dict[str, Any]])
+    except (OSError, msgspec.DecodeError) as error:
+        raise Misconfigured(
+            f"The file of rooms.agents.card_keys cannot be read: {error}.",
+            hint='Write {"host": {"keys": [...]}}: by host a JSON Web Key Set.',
+        ) from error
+    return {host.lower(): keys for host, keys in found.items()}
 
 
 async def hand_out(remote: RemoteAgent, errand: "Errand", seconds: float | None, heard: "Heard") -> Task | Message:

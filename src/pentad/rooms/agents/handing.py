@@ -23,6 +23,7 @@ from pentad.rooms.agents.registry.search import Wanted
 from pentad.rooms.agents.service import Agents
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.model import Event, Message, Part, Task
+from pentad.rooms.agents.tasks.states import RESTING
 
 _NEAREST: Final = 250
 Heard = Callable[[Event], Awaitable[None]]
@@ -84,7 +85,7 @@ async def hand_over(
     """
     name = hosted_name(agents, errand.agent)
     if name is None:
-        remote = await _found(agents, errand.agent, trusted=trusted)
+        remote = await _found(agents, caller, errand.agent, trusted=trusted)
         return Handed(errand.agent, await hand_out(remote, errand, seconds, heard), here=False)
     message = await agents.intake.accept(caller, errand.message())
     begun = await agents.tasks.start(
@@ -96,6 +97,21 @@ async def hand_over(
     if seconds != 0:
         await _followed(agents.tasks, caller, begun, seconds, heard)
     return Handed(name, await agents.tasks.get(caller, begun.id))
+
+
+async def hand_away(agents: Agents, caller: Principal, errand: Errand, *, patience: float) -> Handed:
+    """Give the errand to an agent elsewhere, which keeps the task; what is over within so many seconds is over."""
+    remote = await _found(agents, caller, errand.agent)
+    result = await remote.send(errand.bare_message(), wait=False, context=errand.context)
+    if isinstance(result, Task) and result.state not in RESTING:
+        try:
+            await asyncio.sleep(patience)
+            result = await remote.get(result.id)
+        except asyncio.CancelledError:
+            with suppress(PentadError):
+                await asyncio.shield(remote.cancel(result.id))
+            raise
+    return Handed(errand.agent, result, here=False)
 
 
 async def _followed(tasks: Tasks, caller: Principal, begun: Task, seconds: float | None, heard: Heard) -> None:
@@ -120,8 +136,8 @@ async def given_task(agents: Agents, caller: Principal, task_id: str, agent: str
     """A task as it is now."""
     name = None if agent is None else hosted_name(agents, agent)
     if agent is not None and name is None:
-        return Handed(agent, await (await _found(agents, agent)).get(task_id), here=False)
-    task = await agents.tasks.get(caller, task_id, agent=name)
+        return Handed(agent, await (await _found(agents, caller, agent)).get(task_id), here=False)
+    task = await agents.shown(caller, await agents.tasks.get(caller, task_id, agent=name))
     return Handed(task.agent, task)
 
 
@@ -129,15 +145,15 @@ async def cancelled_task(agents: Agents, caller: Principal, task_id: str, agent:
     """End a task that is not over."""
     name = None if agent is None else hosted_name(agents, agent)
     if agent is not None and name is None:
-        return Handed(agent, await (await _found(agents, agent)).cancel(task_id), here=False)
+        return Handed(agent, await (await _found(agents, caller, agent)).cancel(task_id), here=False)
     task = await agents.tasks.cancel(caller, task_id, agent=name)
     return Handed(task.agent, task)
 
 
-async def _found(agents: Agents, wanted: str, *, trusted: bool = False) -> RemoteAgent:
+async def _found(agents: Agents, caller: Principal, wanted: str, *, trusted: bool = False) -> RemoteAgent:
     """The agent elsewhere that is meant."""
     try:
-        return await remote_agent(agents, wanted, trusted=trusted)
+        return await remote_agent(agents, caller, wanted, trusted=trusted)
     except NotFound:
         if "://" in wanted:
             raise

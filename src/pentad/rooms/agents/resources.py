@@ -57,7 +57,8 @@ async def card(card: str, call: Call[Agents]) -> str:
 @resource("agents://tasks/{task}", name="task", mime_type=_JSON, complete={"task": _task_ids})
 async def task(task: str, call: Call[Agents]) -> str:
     """A task of yours, with its history and artifacts. Followed, it tells of every change."""
-    return _text(whole_task(await call.service.tasks.get(call.principal, task)))
+    agents = call.service
+    return _text(whole_task(await agents.shown(call.principal, await agents.tasks.get(call.principal, task))))
 
 
 @resource("context://{sha256}", name="context content", seconds_fresh=86_400.0)

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 
 def doors(agents: Agents) -> Mapping[str, Door]:
-    """The dialects and cards of the agents, the registry, and the linter of contexts."""
+    """The dialects and cards of the agents, the registry, the linter of contexts, and contents that are lent."""
     from pentad.rooms.agents.endpoint import AgentsDoor
+    from pentad.rooms.agents.lent import doors as lent_doors
     from pentad.rooms.agents.linting import doors as linting_doors
     from pentad.rooms.agents.operations.asked import Asked, Engine
     from pentad.rooms.agents.registry.routes import doors as registry_doors
@@ -31,8 +32,13 @@ def doors(agents: Agents) -> Mapping[str, Door]:
         await agents.list_in_directory(admitted.principal, kept.card)
         return kept
 
-    door = AgentsDoor(Engine(agents.tasks, accept), agents.agents, agents.cards, agents.platform.limits)
-    return {**door.doors(), **registry_doors(agents.registry, register), **linting_doors()}
+    door = AgentsDoor(Engine(agents.tasks, accept, agents.shown), agents.agents, agents.cards, agents.platform.limits)
+    return {
+        **door.doors(),
+        **registry_doors(agents.registry, register),
+        **linting_doors(),
+        **lent_doors(agents.lending),
+    }
 
 
 def pages() -> "Pages[Agents]":

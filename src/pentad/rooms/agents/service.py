@@ -17,13 +17,17 @@ from pentad.rooms.agents.agents.echo import Echo
 from pentad.rooms.agents.agents.loading import load_all
 from pentad.rooms.agents.agents.tool_proxy import ToolProxy, servers_of, text_of
 from pentad.rooms.agents.context.extension import declaration
+from pentad.rooms.agents.context.lending import Lending
 from pentad.rooms.agents.context.merging import Contexts
 from pentad.rooms.agents.context.spill import Contents
+from pentad.rooms.agents.effective import with_effective
 from pentad.rooms.agents.intake import Intake
 from pentad.rooms.agents.push.words import register_words
 from pentad.rooms.agents.registry.service import CardRegistry
 from pentad.rooms.agents.registry.store import Registered
+from pentad.rooms.agents.tasks.away import TasksElsewhere
 from pentad.rooms.agents.tasks.engine import Tasks
+from pentad.rooms.agents.tasks.model import Task
 from pentad.rooms.agents.tasks.opening import open_tasks
 
 if TYPE_CHECKING:
@@ -42,6 +46,8 @@ class Agents:
         self.agents = hosted_agents(platform)
         self.contents = Contents(platform.database, platform.clock)
         self.contexts = Contexts(platform.database, platform.clock)
+        self.lending = Lending(platform.database, platform.clock, platform.public_url)
+        self.elsewhere = TasksElsewhere(platform.database, platform.clock)
         self.intake = Intake(platform, self.contents, self.contexts, lambda: self.tasks)
         self.registry = CardRegistry(platform.database, platform.clock, self.host_cards)
         self._card_secret = card_secret
@@ -62,6 +68,10 @@ class Agents:
                 register_words(self._tasks.deliveries, own_site(self.platform.site))
                 self._tasks.deliveries.sign = self.signature
             yield self
+
+    async def shown(self, caller: Principal, task: Task) -> Task:
+        """A task as its owner is shown it: with the hash of the context it is worked on with."""
+        return await with_effective(self.contexts, caller, task)
 
     @cached_property
     def cards(self) -> "Cards":

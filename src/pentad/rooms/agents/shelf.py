@@ -28,9 +28,14 @@ def marked(context: Mapping[str, Any], whole: Kept) -> dict[str, Any]:
     return {"ref": whole.uri, "sha256": items_hash(context.get("items") or {}), "size": len(whole.body)}
 
 
+def is_mark(found: Any) -> bool:
+    """Whether this stands in place of a context."""
+    return isinstance(found, dict) and cast("dict[str, Any]", found).keys() == _MARK
+
+
 async def put_back(found: Any, contents: Contents, who: Principal) -> dict[str, Any] | None:
     """The context a mark stands for; None for what is no mark."""
-    if not isinstance(found, dict) or cast("dict[str, Any]", found).keys() != _MARK:
+    if not is_mark(found):
         return None
     ref: Any = cast("dict[str, Any]", found)["ref"]
     if not isinstance(ref, str) or not ref.startswith(f"{SCHEME}://"):

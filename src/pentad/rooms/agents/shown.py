@@ -9,6 +9,7 @@ from msgspec import UNSET, to_builtins
 from pydantic import BaseModel, ConfigDict
 
 from pentad.kernel.clock import iso
+from pentad.rooms.agents.effective import effective_hash
 from pentad.rooms.agents.handing import Handed
 from pentad.rooms.agents.registry.store import Registered
 from pentad.rooms.agents.tasks.model import Artifact, ArtifactEvent, Body, Message, Part, StatusEvent, Task
@@ -32,7 +33,11 @@ class ShownArtifact(BaseModel):
 
 
 class ShownTask(BaseModel):
-    """A task. `text` is what the agent said last; `waiting_for` is set when it needs an answer or a login."""
+    """A task. `text`, `data` and `files` are what the agent said last; `waiting_for` is set when it needs an answer or
+    a login.
+
+    `context_sha256` is the hash of the context it is worked on with.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -41,8 +46,11 @@ class ShownTask(BaseModel):
     agent: str
     state: str
     text: str = ""
+    data: list[Any] | None = None
+    files: list[dict[str, Any]] | None = None
     waiting_for: str | None = None
     artifacts: list[ShownArtifact] = []
+    context_sha256: str | None = None
     updated_at: str | None = None
     resource: str | None = None
     cut: str | None = None
@@ -84,7 +92,8 @@ def shown_task(task: Task, agent: str, budget: int = DEFAULT_BUDGET, *, here: bo
     """The task for a reader with so many characters to spare. `here`: it is one of ours, with an address."""
     left = _Budget(budget)
     said = task.status_message or next((one for one in reversed(task.history) if one.role == "agent"), None)
-    text = left.take(_text(said.parts)) if said is not None else ""
+    parts = () if said is None else said.parts
+    text, data = left.take(_text(parts)), _data(parts, left)
     artifacts = [_artifact(one, left) for one in task.artifacts]
     address = TASKS + task.id if here else None
     return ShownTask(
@@ -93,8 +102,11 @@ def shown_task(task: Task, agent: str, budget: int = DEFAULT_BUDGET, *, here: bo
         agent=agent,
         state=task.state,
         text=text,
+        data=data,
+        files=_files(parts),
         waiting_for=_waiting(task),
         artifacts=artifacts,
+        context_sha256=effective_hash(task),
         updated_at=iso(task.updated_at) if task.updated_at else None,
         resource=address,
         cut=_cut(left, address),
@@ -105,8 +117,16 @@ def shown_task(task: Task, agent: str, budget: int = DEFAULT_BUDGET, *, here: bo
 def shown_message(message: Message, agent: str, budget: int = DEFAULT_BUDGET) -> ShownTask:
     """An answer without a task."""
     left = _Budget(budget)
-    text = left.take(_text(message.parts))
-    return ShownTask(context_id=message.context_id, agent=agent, state="completed", text=text, cut=_cut(left, None))
+    text, data = left.take(_text(message.parts)), _data(message.parts, left)
+    return ShownTask(
+        context_id=message.context_id,
+        agent=agent,
+        state="completed",
+        text=text,
+        data=data,
+        files=_files(message.parts),
+        cut=_cut(left, None),
+    )
 
 
 def shown_handed(handed: Handed, budget: int = DEFAULT_BUDGET) -> ShownTask:
@@ -156,8 +176,20 @@ def told(body: Body) -> str:
 
 def _artifact(one: Artifact, left: _Budget) -> ShownArtifact:
     texts = [part.text for part in one.parts if part.text is not UNSET]
+    data = _data(one.parts, left)
+    return ShownArtifact(
+        id=one.id,
+        name=one.name,
+        text=left.take("".join(str(text) for text in texts)) if texts else None,
+        data=data,
+        files=_files(one.parts),
+    )
+
+
+def _data(parts: tuple[Part, ...], left: _Budget) -> list[Any] | None:
+    """The values that fit, each as a whole; None where there are none."""
     data: list[Any] = []
-    for part in one.parts:
+    for part in parts:
         if part.data is UNSET:
             continue
         size = len(str(part.data))
@@ -166,14 +198,11 @@ def _artifact(one: Artifact, left: _Budget) -> ShownArtifact:
             data.append(part.data)
         else:
             left.cut += size
-    files = [_file(part) for part in one.parts if part.raw is not UNSET or part.url is not UNSET]
-    return ShownArtifact(
-        id=one.id,
-        name=one.name,
-        text=left.take("".join(str(text) for text in texts)) if texts else None,
-        data=data or None,
-        files=files or None,
-    )
+    return data or None
+
+
+def _files(parts: tuple[Part, ...]) -> list[dict[str, Any]] | None:
+    return [_file(part) for part in parts if part.raw is not UNSET or part.url is not UNSET] or None
 
 
 def _file(part: Part) -> dict[str, Any]:

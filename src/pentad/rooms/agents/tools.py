@@ -10,9 +10,9 @@ from pentad.kernel.errors import InvalidInput
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declare import tool
-from pentad.rooms.agents.book import asked_budget, put_off
+from pentad.rooms.agents.book import CallerTasks, asked_budget
 from pentad.rooms.agents.client.outgoing import fetched_card
-from pentad.rooms.agents.handing import Errand, cancelled_task, given_task, hand_over, hosted_name
+from pentad.rooms.agents.handing import Errand, cancelled_task, given_task, hand_away, hand_over, hosted_name
 from pentad.rooms.agents.registry.search import Wanted
 from pentad.rooms.agents.service import Agents
 from pentad.rooms.agents.shown import (
@@ -141,17 +141,21 @@ async def send_task(arguments: SendArguments, call: Call[Agents]) -> ShownTask:
     if not _may_be_put_off(arguments, call):
         handed = await hand_over(call.service, call.principal, errand, seconds=seconds, heard=heard)
         return shown_handed(handed, arguments.max_characters)
-    errand = replace(errand, metadata=asked_budget(arguments.max_characters))
-    handed = await hand_over(call.service, call.principal, errand, seconds=min(seconds, _PATIENCE), heard=heard)
-    if (later := put_off(handed, call.client_supports)) is not None:
+    patience = min(seconds, _PATIENCE)
+    if hosted_name(call.service, arguments.agent) is None:
+        handed = await hand_away(call.service, call.principal, errand, patience=patience)
+    else:
+        errand = replace(errand, metadata=asked_budget(arguments.max_characters))
+        handed = await hand_over(call.service, call.principal, errand, seconds=patience, heard=heard)
+    book, budget = CallerTasks(call.service), arguments.max_characters
+    if (later := await book.put_off(call.principal, handed, budget, call.client_supports)) is not None:
         call.defer(later)
     return shown_handed(handed, arguments.max_characters)
 
 
 def _may_be_put_off(arguments: SendArguments, call: Call[Agents]) -> bool:
-    """Whether the client may be given the task in place of the answer: one that begins, and is kept here."""
-    begins = arguments.wait and arguments.task_id is None
-    return begins and call.can_defer and hosted_name(call.service, arguments.agent) is not None
+    """Whether the client may be given the task in place of the answer: one that begins."""
+    return arguments.wait and arguments.task_id is None and call.can_defer
 
 
 def errand_of(arguments: SendArguments) -> Errand:

@@ -1,9 +1,11 @@
 """Agents the tests of the room's surface host."""
 
+import hashlib
 from typing import Any
 
 from pentad.agentvault.server import BaseA2AAgent
 from pentad.rooms.agents.agents.turn import Turn
+from pentad.rooms.agents.context.integrity import content_bytes
 
 
 class Reader(BaseA2AAgent):
@@ -26,3 +28,18 @@ async def painter(turn: Turn) -> str:
     await turn.artifact("palette", data={"colours": ["red", "green"]})
     await turn.artifact("picture", raw="AAAA", media_type="image/png", filename="picture.png")
     return "Done."
+
+
+class Weigher(BaseA2AAgent):
+    """Says of every item its reference, if it has one, and the hash and size of what it holds."""
+
+    name = "weigher"
+    description = "Weighs what it is given."
+
+    async def run(self, turn: Turn) -> Any:
+        assert turn.context is not None
+        told: dict[str, Any] = {}
+        for name, item in turn.context["items"].items():
+            body = content_bytes(await turn.context.content(name))
+            told[name] = {"ref": item.get("ref"), "sha256": hashlib.sha256(body).hexdigest(), "size": len(body)}
+        return told

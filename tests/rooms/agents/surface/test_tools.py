@@ -248,3 +248,14 @@ async def test_the_prompt_prepares_a_task_with_the_agents_there_are(call: Caller
     text = answer["messages"][0]["content"]["text"]
     assert "Draw a tree." in text
     assert "pentad/painter" in text
+
+
+async def test_what_an_agent_answers_in_data_is_told_as_data(call: Caller) -> None:
+    items = {"a": {"mediaType": "application/json", "content": {"n": 9007199254740993}}}
+    task = await call("agents_send_task", agent="reader", text="Read", context={"items": items})
+    assert (task["state"], task["text"], task["data"]) == ("completed", "", [{"a": {"n": 9007199254740993}}])
+
+    large = {"a": {"content": "x" * 600}}
+    cut = await call("agents_send_task", agent="reader", text="Read", context={"items": large}, max_characters=500)
+    assert "data" not in cut
+    assert cut["cut"].endswith(f"Read {cut['resource']} for all of it.")

@@ -7,12 +7,15 @@ import pytest
 from pentad.kernel.errors import Misconfigured, NotFound
 from pentad.kernel.ports import Database
 from pentad.rooms.agents.context.integrity import bytes_hash
-from pentad.rooms.agents.context.spill import Contents, address
+from pentad.rooms.agents.context.lending import Lending
+from pentad.rooms.agents.context.merging import Contexts
+from pentad.rooms.agents.context.spill import Contents, Kept, address
+from pentad.rooms.agents.tasks.away import TasksElsewhere
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.limits import TaskLimits, task_limits
 from pentad.rooms.agents.tasks.model import PushConfig, Task
 from pentad.rooms.agents.tasks.retention import DAY
-from tests.rooms.agents.tasks.engines import ADA, SETS, TurnedClock, engine, said
+from tests.rooms.agents.tasks.engines import ADA, ODA, SETS, TurnedClock, engine, said
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
@@ -74,6 +77,87 @@ async def test_a_content_goes_when_nobody_has_brought_it_for_long(stores: Stores
             await contents.read(ADA, address(bytes_hash(once)))
         assert (await contents.read(ADA, address(bytes_hash(again)))).body == again
         assert await rows(database, "agent_contents") == 1
+
+
+@pytest.mark.requirement("agents:context:retention")
+async def test_the_context_of_a_conversation_goes_with_the_last_of_its_tasks(stores: Stores) -> None:
+    clock, database = TurnedClock(), await stores.open(SETS)
+    contexts = Contexts(database, clock)
+    async with engine(stores, clock=clock, limits=TaskLimits(keep_days=30), database=database) as tasks:
+        over, waiting, begun = await sent(tasks, "hello"), await sent(tasks, "ask"), "not yet a task"
+        for number in range(3):
+            for context in (over.context_id, waiting.context_id):
+                await contexts.take(ADA.id, context, {"a": {"content": f"{context} {number}"}})
+        await contexts.take(ODA.id, waiting.context_id, {"a": {"content": "of somebody else with the same name"}})
+        clock.ahead = 29 * DAY
+        await tasks.retention.sweep()
+        assert await rows(database, "agent_contexts") == 7
+
+        clock.ahead = 31 * DAY
+        await contexts.take(ADA.id, begun, {"a": {"content": "new"}})
+        await tasks.retention.sweep()
+        with pytest.raises(NotFound):
+            await contexts.read(ADA.id, over.context_id)
+        with pytest.raises(NotFound):
+            await contexts.read(ODA.id, waiting.context_id)
+        assert (await contexts.read(ADA.id, waiting.context_id)).number == 3
+        assert (await contexts.read(ADA.id, begun)).number == 1
+        assert await rows(database, "agent_contents") == 4
+
+
+async def test_a_content_stays_for_as_long_as_a_task_that_is_not_over_may_need_it(stores: Stores) -> None:
+    clock, database = TurnedClock(), await stores.open(SETS)
+    contents = Contents(database, clock)
+    needed, before = b"needed", b"long before"
+    async with engine(stores, clock=clock, limits=TaskLimits(keep_days=30), database=database) as tasks:
+        await contents.keep(ADA, {bytes_hash(before): (before, None)})
+        clock.ahead = 5 * DAY
+        await contents.keep(ADA, {bytes_hash(needed): (needed, None)})
+        waiting = await sent(tasks, "ask")
+        clock.ahead = 100 * DAY
+        await tasks.retention.sweep()
+        assert (await contents.read(ADA, address(bytes_hash(needed)))).body == needed
+        with pytest.raises(NotFound):
+            await contents.read(ADA, address(bytes_hash(before)))
+
+        await tasks.cancel(ADA, waiting.id)
+        await tasks.retention.sweep()
+        with pytest.raises(NotFound):
+            await contents.read(ADA, address(bytes_hash(needed)))
+
+
+async def test_a_content_the_conversation_goes_on_with_is_as_good_as_brought_again(stores: Stores) -> None:
+    clock, database = TurnedClock(), await stores.open(SETS)
+    contents, contexts = Contents(database, clock), Contexts(database, clock)
+    body = b"of the first turn"
+    async with engine(stores, clock=clock, limits=TaskLimits(keep_days=30), database=database) as tasks:
+        await contents.keep(ADA, {bytes_hash(body): (body, None)})
+        await contexts.take(ADA.id, "talk", {"doc": {"ref": address(bytes_hash(body))}})
+        clock.ahead = 20 * DAY
+        await contexts.take(ADA.id, "talk", {"note": {"content": "of the second"}})
+        clock.ahead = 40 * DAY
+        await tasks.retention.sweep()
+        assert (await contents.read(ADA, address(bytes_hash(body)))).body == body
+
+
+async def test_what_is_kept_for_a_time_goes_when_that_is_up_whatever_the_operator_says(stores: Stores) -> None:
+    clock, database = TurnedClock(), await stores.open(SETS)
+    lending, away = Lending(database, clock, "https://pentad.example.org"), TasksElsewhere(database, clock)
+    loan = lending.loan(ADA)
+    loan.address(Kept(bytes_hash(b"lent"), b"lent", None))
+    await loan.keep()
+    kept = await away.keep(ADA, "far/agent", "t1", 500)
+    async with engine(stores, clock=clock, database=database) as tasks:
+        await tasks.retention.sweep()
+        assert (await rows(database, "agent_lent_contents"), await rows(database, "agent_contents")) == (1, 1)
+        assert await away.get(ADA, kept.id) == kept
+
+        clock.ahead = 8 * DAY
+        with pytest.raises(NotFound):
+            await away.get(ADA, kept.id)
+        await tasks.retention.sweep()
+        for table in ("agent_lent_contents", "agent_contents", "agent_tasks_elsewhere"):
+            assert await rows(database, table) == 0
 
 
 async def test_everything_stays_unless_a_number_of_days_is_set(stores: Stores) -> None:

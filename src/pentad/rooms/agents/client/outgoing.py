@@ -5,9 +5,9 @@ them, else by asking how the task stands and subscribing anew. A finished task e
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -28,7 +28,7 @@ from pentad.rooms.agents.client.speaking import Heard, Listing, Sending, Speaker
 from pentad.rooms.agents.client.vault import VaultSpeaker
 from pentad.rooms.agents.client.verifying import verify
 from pentad.rooms.agents.context.extension import params_of
-from pentad.rooms.agents.context.preparing import prepared
+from pentad.rooms.agents.context.preparing import Lender, prepared
 from pentad.rooms.agents.tasks.model import Dialect, Event, Message, PushConfig, StatusEvent, Task, TaskPage
 from pentad.rooms.agents.tasks.states import RESTING, TERMINAL, State
 
@@ -45,11 +45,20 @@ _BROKEN: Final = (Unavailable, DeadlineExceeded, Overloaded)
 Item = Task | Message | Event
 
 
+class Loan(Lender, Protocol):
+    """What is lent with one message."""
+
+    async def keep(self) -> None:
+        """Have it where its addresses lead, before they are sent."""
+        ...
+
+
 class RemoteAgent:
     """One agent, by its card.
 
     `keys` are asked for credentials under `service`, else under the ids the card names: give only keys that are meant
     for this agent. `trusted` is for a card, or its address, that the operator wrote: its origin is open wherever it is.
+    `lend` gives the agent addresses for what is too large to travel; without it that is refused.
     """
 
     def __init__(
@@ -64,6 +73,7 @@ class RemoteAgent:
         card_url: str | None = None,
         signing_keys: Mapping[str, Any] | None = None,
         extensions: Sequence[str] = (),
+        lend: Callable[[], Loan] | None = None,
         seconds: float = 30.0,
         idle: float = 45.0,
     ) -> None:
@@ -75,6 +85,7 @@ class RemoteAgent:
         reached = trusted and (card_url is None or _origin(card_url) == _origin(self.interface.url))
         self._line = Line(fetcher, self.name, schemes(card, service), keys, trusted=reached, seconds=seconds, idle=idle)
         self._extensions = tuple(extensions)
+        self._lend = lend
         self._context = params_of(card)
 
     @classmethod
@@ -100,7 +111,7 @@ class RemoteAgent:
         metadata: Mapping[str, Any] | None = None,
     ) -> Task | Message:
         """Start a task or go on with one. `wait`: until it rests; else the task as it is taken."""
-        message, speaker = self._prepared(message, context, on_invalid)
+        message, speaker = await self._prepared(message, context, on_invalid)
         how = Sending(
             wait=wait, history_length=history_length, push=push, metadata=dict(metadata) if metadata else None
         )
@@ -123,7 +134,7 @@ class RemoteAgent:
         metadata: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[Item]:
         """Start a task or go on with one, and hear of it until it rests."""
-        message, speaker = self._prepared(message, context, on_invalid)
+        message, speaker = await self._prepared(message, context, on_invalid)
         how = Sending(push=push, metadata=dict(metadata) if metadata else None)
         stream = speaker.stream(message, how)
         async with aclosing(self._followed(speaker, stream, message.task_id or "", "", fresh=True)) as items:
@@ -189,13 +200,16 @@ class RemoteAgent:
             return VaultSpeaker(self._line, self.interface)
         return A2aSpeaker(self._line, self.interface, tuple(dict.fromkeys((*self._extensions, *extensions))))
 
-    def _prepared(
+    async def _prepared(
         self, message: Message, context: Any, on_invalid: Literal["raise", "drop"]
     ) -> tuple[Message, Speaker]:
         """The message with its context, as far as the agent's card says it takes one."""
         if context is None:
             return message, self._speaker()
-        ready = prepared(context, self._context, on_invalid, target=self.name)
+        loan = None if self._lend is None else self._lend()
+        ready = prepared(context, self._context, on_invalid, target=self.name, lender=loan)
+        if loan is not None:
+            await loan.keep()
         extended = msgspec.structs.replace(
             message,
             metadata=ready.metadata(message.metadata) or None,

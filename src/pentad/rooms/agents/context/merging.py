@@ -22,7 +22,7 @@ from pentad.rooms.agents.context.findings import Level, refusal
 from pentad.rooms.agents.context.integrity import bytes_hash, items_hash
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.rules import EXPIRES, expiry
-from pentad.rooms.agents.context.spill import drop_unused, get_body, put_body
+from pentad.rooms.agents.context.spill import drop_unused, get_body, put_body, touch
 from pentad.rooms.agents.context.walking import exact_json
 
 Items = dict[str, Any]
@@ -170,6 +170,7 @@ class Contexts:
         if shaped is None or not issues.valid:
             raise refusal(issues.errors)
         self._put(tx, owner, context_id, number + 1, after)
+        touch(tx, owner, after, now)
         _trim(tx, owner, context_id, number + 1 - MOST_VERSIONS)
         return Version(number + 1, after, items_hash(after), diff, expired)
 
@@ -196,6 +197,15 @@ class Contexts:
             return Version(number, still, sha256, difference(before[1] if before else {}, items), expired)
 
         return await self._database.read(work)
+
+    async def latest(self, owner: str, context_id: str) -> tuple[int, str] | None:
+        """The number and the hash of the newest version; None where none is kept."""
+        row = await self._database.lookup(
+            "SELECT version, sha256 FROM agent_contexts WHERE owner = ? AND context = ? ORDER BY version DESC LIMIT 1",
+            owner,
+            context_id,
+        )
+        return None if row is None else (int(row[0]), str(row[1]))
 
     async def forget(self, owner: str, context_id: str) -> bool:
         """Remove every version; whether there was one."""
@@ -234,6 +244,19 @@ def _trim(tx: Transaction, owner: str, context_id: str, upto: int) -> None:
     tx.run("DELETE FROM agent_contexts WHERE owner = ? AND context = ? AND version <= ?", owner, context_id, upto)
     for (body,) in gone:
         drop_unused(tx, body)
+
+
+def forget_contexts(tx: Transaction, until: float, most: int) -> int:
+    """Remove the contexts of conversations that have no task any more and no turn since then; how many there were."""
+    gone = tx.all(
+        "SELECT owner, context, max(version) FROM agent_contexts AS c WHERE NOT EXISTS"
+        " (SELECT 1 FROM agent_tasks AS t WHERE t.context = c.context AND t.owner = c.owner)"
+        " GROUP BY owner, context HAVING max(changed_at) < ? LIMIT ?",
+        until, most,
+    )  # fmt: skip
+    for owner, context_id, version in gone:
+        _trim(tx, owner, context_id, version)
+    return len(gone)
 
 
 def _merge_patch(target: Any, patch: Any) -> Any:

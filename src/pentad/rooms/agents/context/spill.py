@@ -20,6 +20,8 @@ from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.walking import exact_json
 
 SCHEME: Final = "context"
+OTHER_REF: Final = "x-ref"
+"""Where an item keeps the reference it had beside a content that was spilled."""
 LARGEST_CONTENT: Final = 16 * MIB
 MOST_KEPT: Final = 1024 * MIB
 """By one owner, all contents together."""
@@ -28,6 +30,12 @@ _FRAME: Final = 1 * KIB
 _DAY: Final = 86_400.0
 _TOUCH: Final = "UPDATE agent_content_owners SET kept_at = ? WHERE owner = ? AND sha256 = ? AND kept_at < ?"
 """A content that is brought again is as good as new; once a day is often enough to say so."""
+_OLD: Final = (
+    "SELECT owner, sha256 FROM agent_content_owners AS o WHERE kept_at < ? AND NOT EXISTS ("
+    "SELECT 1 FROM agent_tasks AS t WHERE t.owner = o.owner"
+    " AND t.state IN ('submitted', 'working', 'input-required', 'auth-required')"
+    " AND o.kept_at >= t.created_at - ? AND o.kept_at <= t.updated_at) LIMIT ?"
+)
 _URI: Final = re.compile(r"context://([0-9a-f]{64})")
 
 
@@ -161,6 +169,8 @@ def referring(item: Mapping[str, Any]) -> tuple[dict[str, Any], Kept]:
     media = item.get("mediaType") or ("text/plain" if isinstance(content, str) else "application/json")
     kept = Kept(bytes_hash(body), body, str(media))
     metadata = {**cast("Mapping[str, Any]", item.get("metadata") or {}), SHA256: kept.sha256, SIZE: len(body)}
+    if isinstance(item.get("ref"), str):
+        metadata[OTHER_REF] = item["ref"]
     rest = {key: value for key, value in item.items() if key not in ("content", "ref", "metadata")}
     return {**rest, "mediaType": kept.media_type, "ref": kept.uri, "metadata": metadata}, kept
 
@@ -184,14 +194,25 @@ def drop_unused(tx: Transaction, sha256: str) -> None:
     tx.run(
         "DELETE FROM agent_contents WHERE sha256 = ?"
         " AND NOT EXISTS (SELECT 1 FROM agent_content_owners AS o WHERE o.sha256 = agent_contents.sha256)"
-        " AND NOT EXISTS (SELECT 1 FROM agent_contexts AS c WHERE c.body = agent_contents.sha256)",
+        " AND NOT EXISTS (SELECT 1 FROM agent_contexts AS c WHERE c.body = agent_contents.sha256)"
+        " AND NOT EXISTS (SELECT 1 FROM agent_lent_contents AS l WHERE l.sha256 = agent_contents.sha256)",
         sha256,
     )
 
 
+def touch(tx: Transaction, owner: str, items: Mapping[str, Any], now: float) -> None:
+    """Note that the contents these items refer to were brought once more."""
+    refs = {str(cast("Mapping[str, Any]", item).get("ref")) for item in items.values()}
+    for found in filter(None, map(_URI.fullmatch, refs)):
+        tx.run(_TOUCH, now, owner, found[1], now - _DAY)
+
+
 def forget_old(tx: Transaction, until: float, most: int) -> int:
-    """Give up contents nobody has brought since then, so many at once; how many there were."""
-    old = tx.all("SELECT owner, sha256 FROM agent_content_owners WHERE kept_at < ? LIMIT ?", until, most)
+    """Give up contents nobody has brought since then, so many at once; how many there were.
+
+    A task that is not over may still need what was brought while it went on.
+    """
+    old = tx.all(_OLD, until, _DAY, most)
     tx.run_many("DELETE FROM agent_content_owners WHERE owner = ? AND sha256 = ?", [(one, key) for one, key in old])
     for _, sha256 in old:
         drop_unused(tx, str(sha256))

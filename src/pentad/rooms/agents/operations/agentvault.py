@@ -61,7 +61,7 @@ class OperationsAgentVault:
     async def get(self, asked: Asked, params: msgspec.Raw) -> Answer:
         wire = typed(v03.TASK, params)
         shown = length(wire.history_length)
-        task = await self._tasks.get(asked.caller, wire.id, agent=asked.agent.name)
+        task = await self._engine.get(asked, wire.id)
         shape = shape_of(asked, task.dialect)
         if shape == "0.3":
             return v03.task(task, shown)

@@ -73,6 +73,10 @@ Accept = Callable[[Asked, Message, Dialect], Awaitable[Message]]
 """Checks what a message brings along before anybody sees it; gives the message as it is to be kept."""
 
 
+Shown = Callable[[Principal, Task], Awaitable[Task]]
+"""A task as its owner is shown it, with what is known of it besides."""
+
+
 class Operation(NamedTuple):
     """What a method does, and the right it takes."""
 
@@ -87,12 +91,22 @@ async def as_it_is(_asked: Asked, message: Message, _dialect: Dialect) -> Messag
     return message
 
 
+async def shown_as_it_is(_caller: Principal, task: Task) -> Task:
+    """Nothing besides."""
+    return task
+
+
 class Engine:
     """What operations need of the room."""
 
-    def __init__(self, tasks: Tasks, accept: Accept = as_it_is) -> None:
+    def __init__(self, tasks: Tasks, accept: Accept = as_it_is, shown: Shown = shown_as_it_is) -> None:
         self.tasks = tasks
         self._accept = accept
+        self._shown = shown
+
+    async def get(self, asked: Asked, task_id: str) -> Task:
+        """A task of the caller's and of the agent asked."""
+        return await self._shown(asked.caller, await self.tasks.get(asked.caller, task_id, agent=asked.agent.name))
 
     async def accept(self, asked: Asked, message: Message, dialect: Dialect) -> Message:
         """The message as it is to be kept; a Fault for content of a type the agent does not take."""

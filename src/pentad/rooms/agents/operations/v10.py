@@ -89,7 +89,7 @@ class Operations10:
         wire = typed(v10.TASK, params)
         asked.under(wire.tenant)
         shown = length(wire.history_length)
-        return v10.task(await self._tasks.get(asked.caller, wire.id, agent=asked.agent.name), shown)
+        return v10.task(await self._engine.get(asked, wire.id), shown)
 
     async def list(self, asked: Asked, params: msgspec.Raw) -> Answer:
         wire = typed(v10.LIST, params)

@@ -1,17 +1,21 @@
 """Lets go of what is old, where the operator says after how many days (`keep_days`); otherwise everything stays.
 
-A task goes when it has been over for that long, with its events and push configurations; a content when nobody has
-brought it for that long. What is not over stays, however old.
+A task goes when it has been over for that long, with its events and push configurations; the context of a conversation
+with the last of its tasks; a content when nobody has brought it for that long and no task that is not over may need it.
+What is not over stays, however old. What was kept for a time only goes when that is up, whatever the operator says.
 """
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Transaction
+from pentad.rooms.agents.context.lending import take_back
+from pentad.rooms.agents.context.merging import forget_contexts
 from pentad.rooms.agents.context.spill import forget_old
+from pentad.rooms.agents.tasks.away import forget_elsewhere
 from pentad.rooms.agents.tasks.keeping import Keeping
 from pentad.rooms.agents.tasks.states import TERMINAL
 
@@ -38,8 +42,7 @@ class Retention:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        if self._days is not None:
-            self._task = asyncio.create_task(self._serve(), name="agents-retention")
+        self._task = asyncio.create_task(self._serve(), name="agents-retention")
 
     async def stop(self) -> None:
         if self._task is not None:
@@ -48,6 +51,8 @@ class Retention:
             self._task = None
 
     async def _serve(self) -> None:
+        if self._days is None:
+            await asyncio.sleep(_EVERY_SECONDS)  # little to do: nothing a process has to begin with
         while True:
             try:
                 await self.sweep()
@@ -59,19 +64,25 @@ class Retention:
 
     async def sweep(self) -> int:
         """Let go of all that is old enough, a few at a time; how many tasks that were."""
+        now, database = self._keeping.clock.now(), self._keeping.database
+        await self._all(lambda transaction: take_back(transaction, now, _AT_ONCE))
+        await self._all(lambda transaction: forget_elsewhere(transaction, now, _AT_ONCE))
         if self._days is None:
             return 0
-        until = self._keeping.clock.now() - self._days * DAY
-        database = self._keeping.database
+        until = now - self._days * DAY
         gone = 0
         while tasks := await database.write(lambda transaction: _let_go(transaction, until)):
             for task_id in tasks:
                 self._keeping.recent.forget(task_id)
             gone += len(tasks)
-        forgotten = _AT_ONCE
-        while forgotten == _AT_ONCE:
-            forgotten = await database.write(lambda transaction: forget_old(transaction, until, _AT_ONCE))
+        await self._all(lambda transaction: forget_contexts(transaction, until, _AT_ONCE))
+        await self._all(lambda transaction: forget_old(transaction, until, _AT_ONCE))
         return gone
+
+    async def _all(self, some: Callable[[Transaction], int]) -> None:
+        """Until fewer went than may go at once."""
+        while await self._keeping.database.write(some) == _AT_ONCE:
+            continue
 
 
 def _let_go(transaction: Transaction, until: float) -> Sequence[str]:
