@@ -140,13 +140,27 @@ def _encoded_value(value: Any, depth: int) -> bytes:
         body = _encoded_object(value, depth - 1)
         return b"\x2a" + _varint(len(body)) + body
     if kind is list:
-        if depth <= 1:
-            raise _too_deep()
-        body = b"".join([length_delimited(b"\x0a", _encoded_value(item, depth - 1)) for item in value])
+        body = _encoded_list(value, depth - 1)
         return b"\x32" + _varint(len(body)) + body
     if value is None:
         return _NULL
     return _TRUE if value else _FALSE
+
+
+def _encoded_list(items: list[Any], depth: int) -> bytes:
+    if depth <= 0:
+        raise _too_deep()
+    parts: list[bytes] = []
+    for item in items:
+        if item.__class__ is str:
+            text = item.encode()
+            size = len(text)
+            value = b"\x1a" + (_SHORT[size] if size < 128 else _varint(size)) + text
+        else:
+            value = _encoded_value(item, depth)
+        size = len(value)
+        parts += (b"\x0a", _SHORT[size] if size < 128 else _varint(size), value)
+    return b"".join(parts)
 
 
 def _length(raw: bytes, at: int, end: int) -> tuple[int, int]:
