@@ -77,7 +77,7 @@ def _card_keys(file: str | None) -> Mapping[str, Mapping[str, Any]]:
         found = msgspec.json.decode(Path(file).expanduser().read_bytes(), type=dict[str, dict[str, Any]])
     except (OSError, msgspec.DecodeError) as error:
         raise Misconfigured(
-            f"The file of rooms.agents.card_keys cannot be read: {error}.",
+            f"The file of rooms.agents.card_keys cannot be read: {getattr(error, 'strerror', None) or error}.",
             hint='Write {"host": {"keys": [...]}}: by host a JSON Web Key Set.',
         ) from error
     return {host.lower(): keys for host, keys in found.items()}
