@@ -98,6 +98,19 @@ async def test_a_whole_answer_is_within_the_budget_whatever_stands_around_the_ro
     assert shown + answer.get("cut", {}).get("rows_left_out", 0) == len(rows)
 
 
+@pytest.mark.requirement("registers:budget:whole")
+async def test_no_more_is_cut_than_does_not_fit() -> None:
+    rows = [{"id": f"{number:036d}", "title": "x" * 87} for number in range(40)]
+    for length in range(0, 400, 3):
+
+        async def build(fitted: Fitted, length: int = length) -> dict[str, Any]:
+            return {"results": fitted.rows, "total": 40, "cursor": "c" * length}
+
+        answer = await answer_of(rows, 300, build)
+        assert "properties_left_out" not in answer["cut"], length
+        assert size_of(answer) <= 1200 < size_of(answer) + 2 * size_of(rows[0]), length
+
+
 @given(lists=st.lists(st.lists(st.text(max_size=60), max_size=12), max_size=3), tokens=st.integers(FEWEST_TOKENS, 300))
 @pytest.mark.requirement("registers:budget:whole")
 def test_an_answer_of_lists_loses_their_ends_and_counts_them(lists: list[list[str]], tokens: int) -> None:

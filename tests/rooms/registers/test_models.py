@@ -3,7 +3,7 @@
 import pytest
 
 from pentad.rooms.registers.definitions.compiled import compile_schema
-from pentad.rooms.registers.models import Register, StoredObject, projected, prune
+from pentad.rooms.registers.models import Register, Schema, StoredObject, projected, prune
 from pentad.rooms.registers.query.metadata import SHOWN
 
 PERSON = compile_schema(
@@ -77,6 +77,10 @@ def test_a_register_shows_every_field_and_can_be_pruned():
     assert (wire["schemas"], wire["usage"]["groups"], wire["_mail"]) == ([3], 1, None)
     assert "_mail" not in prune(wire)
     assert prune({"a": {"b": None}, "c": 0, "d": False, "e": []}) == {"c": 0, "d": False}
+    properties = {"any": {}, "choice": {"enum": ["a", None]}, "none": {"const": None, "default": "", "examples": []}}
+    schema = Schema(1, "u", "s", "T", "0.0.1", {"properties": properties, "configuration": {"x": {}}}, 1, 0.0, 0.0)
+    assert prune(schema.wire())["properties"] == properties, "what was written is shown as it was written"
+    assert prune(schema.wire())["configuration"] == {"x": {}}
 
 
 def test_an_altered_copy_keeps_the_rest():

@@ -17,6 +17,7 @@ CHARACTERS_PER_TOKEN: Final = 4
 FEWEST_TOKENS: Final = 60
 _FRAME: Final = 120
 """Characters that what stands around the rows usually takes: totals, the cursor, the note of what was cut."""
+_A_LITTLE: Final = 16
 _MOST_NAMED: Final = 20
 _KEPT: Final = frozenset({"id", "uuid"})
 _CALLED: Final = frozenset({"slug", "title"})
@@ -109,7 +110,7 @@ async def answer_of(
 
     What stands around the rows is known only when they are: so it is measured, and less taken where it is too much.
     """
-    spent, before = _FRAME, None
+    spent, before, more = _FRAME, None, 0
     while True:
         fitted = fit(rows, max_tokens, spent)
         body = await build(fitted)
@@ -122,8 +123,14 @@ async def answer_of(
             return body
         if spent > max_tokens * CHARACTERS_PER_TOKEN:
             return _terse(body, max_tokens)
-        spent += over if fitted != before else over + size_of(fitted.rows)
+        more = _more_to_cut(fitted, more) if fitted == before else 0
+        spent += over + more
         before = fitted
+
+
+def _more_to_cut(fitted: Fitted, tried: int) -> int:
+    """What is too much by a hair: one row, or of the only one a little, and then a little more."""
+    return size_of(fitted.rows[-1]) if len(fitted.rows) > 1 else max(_A_LITTLE, 2 * tried)
 
 
 async def one_of(row: dict[str, Any], max_tokens: int | None) -> dict[str, Any]:

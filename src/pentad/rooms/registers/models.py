@@ -310,12 +310,18 @@ def projected(data: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def prune(value: Any) -> Any:
-    """The same JSON without members that are null or empty; what is false or zero stays."""
-    if not isinstance(value, dict):
-        return value
-    pruned = {name: prune(member) for name, member in cast("dict[str, Any]", value).items()}
-    return {name: member for name, member in pruned.items() if member is not None and member not in ({}, [], "")}
+def prune(wire: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a register or schema that say something; what is false or zero stays.
+
+    What is inside a field was written like that: `{}` is a property of any kind, and null a value that is allowed.
+    """
+    return {name: value for name, value in wire.items() if not _says_nothing(value)}
+
+
+def _says_nothing(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(member is None for member in cast("dict[str, Any]", value).values())
+    return value is None or value in ([], "")
 
 
 class Operation(msgspec.Struct, frozen=True):
