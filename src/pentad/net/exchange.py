@@ -94,6 +94,7 @@ class Exchange:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=policy.connect_seconds),
             auto_decompress=False,
             trust_env=False,
+            skip_auto_headers=("Content-Type",),
         )
 
     async def send(self, target: Target, addresses: Sequence[Address], sent: Sent, max_bytes: int) -> Answer:
@@ -172,7 +173,6 @@ class Exchange:
             allow_redirects=False,
             proxy=self._policy.proxy,
             server_hostname=target.host if target.scheme == "https" else None,
-            skip_auto_headers=("Content-Type",),
         )
 
     async def _read(self, response: aiohttp.ClientResponse, method: str, max_bytes: int) -> BoundedBody:

@@ -6,6 +6,7 @@ the Host header, the request line) is made from the `Target` read here; the call
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
@@ -85,6 +86,7 @@ def follow(target: Target, location: str) -> Target:
         raise _not_a_url() from None
 
 
+@lru_cache(256)  # a fan-out reads the same host thousands of times
 def canonical_host(text: str) -> tuple[str, Address | None]:
     """The one spelling of a host, and its address where it is a literal, in whatever notation.
 

@@ -160,6 +160,9 @@ class Facts(Mapping[Fact, Any]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def __contains__(self, fact: object) -> bool:
+        return fact in self._values  # said outright: a plan asks this for thousands of facts, again and again
+
     def value(self, fact: Fact, default: Any = None) -> Any:
         """The value, or the default where there is none, for whatever reason."""
         found = self._values.get(fact, default)
@@ -229,6 +232,8 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     ttls: Mapping[str, float] = msgspec.field(default_factory=dict[str, float])
     structure: tuple[str, ...] = ()
     """The names of the facts a plan cannot do without; a dry run fetches these and no others."""
+    leads: tuple[str, ...] | None = None
+    """The names of the facts that a plan may say more after; None stands for all. Others need no new plan."""
     needs_bg: bool = False
     ready: bool = True
     """Whether it can answer with the settings there are; `missing` says what is to be set otherwise."""
@@ -247,6 +252,16 @@ def state_of(problems: Iterable[Problem], *, some_ok: bool = False) -> State:
         return "ok"
     states: set[State] = {_STATES.get(problem.kind, "partial") for problem in found}
     return "partial" if some_ok or len(states) > 1 else states.pop()
+
+
+def without_value(catalogue: Iterable[Metric], wanted: Wanted, facts: Facts) -> list[Sample]:
+    """A sample that says why for each wanted metric whose facts, which have no scope, could not be had."""
+    found: list[Sample] = []
+    for metric in catalogue:
+        troubles = [problem for name in metric.facts if (problem := facts.problem(Fact(name))) is not None]
+        if troubles and wanted.wants(metric.key):
+            found.append(Sample(key=metric.key, value=None, unit=metric.unit, state=state_of(troubles)))
+    return found
 
 
 def labels(**values: str) -> Labels:

@@ -53,3 +53,24 @@ async def test_work_shows_in_the_share_of_the_processor():
         pass
     answer = await measured(keys="cpu")
     assert answer.snapshot.tree["cpu"]["percent"] > 0
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("trouble", "state"), [
+    (psutil.AccessDenied(), "no-permission"), (PermissionError(), "no-permission"),
+    (FileNotFoundError(), "unsupported"),
+])  # fmt: skip
+async def test_what_may_not_be_read_has_no_value_and_a_reason_and_the_rest_is_there(trouble, state, monkeypatch):
+    def refused():
+        raise trouble
+
+    monkeypatch.setattr(psutil, "virtual_memory", refused)
+    answer = await measured()
+    snapshot = answer.snapshot
+    assert (snapshot.coverage.failed, snapshot.coverage.ok) == (1, 8)
+    memory = {sample.key: (sample.value, sample.state) for sample in snapshot.samples if "memory." in sample.key}
+    assert memory == {f"memory.{name}": (None, state) for name in ("total", "available", "used", "percent")}
+    assert "memory" not in snapshot.tree
+    assert snapshot.tree["cpu"]["cores"] == os.cpu_count()
+    (problem,) = snapshot.problems
+    assert (problem.call, "memory.percent" in problem.affects) == ("read memory", True)

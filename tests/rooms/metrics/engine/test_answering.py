@@ -5,13 +5,14 @@ import asyncio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import InvalidInput, NotFound
 from pentad.rooms.metrics.engine.explaining import explained
 from pentad.rooms.metrics.engine.wanted import asked
 from pentad.rooms.metrics.model import Fact
-from tests.rooms.metrics.sources import TurnedClock
+from tests.rooms.metrics.sources import Told, TurnedClock, http_source
 from tests.rooms.metrics.toys import Toy, engine_of, refused
 
 
@@ -148,6 +149,46 @@ async def test_who_gives_up_does_not_take_the_others_answer_along():
     go.set()
     assert (await patient).snapshot.tree["groups"] == 1
     assert set(toy.fetched.values()) == {1}
+
+
+@pytest.mark.anyio
+async def test_who_has_more_time_gets_the_answer_that_came_too_late_for_another():
+    began, never = asyncio.Event(), asyncio.Event()
+
+    async def slow_at_first(_asked):
+        if not began.is_set():
+            began.set()
+            await never.wait()
+        return Told(json=7)
+
+    async with http_source(slow_at_first) as source:
+
+        async def over_http(fact, upstream):
+            return await upstream.get(f"{source.url}/size") if fact.name == "size" else None
+
+        toy = Toy(1, fetching=over_http)
+        engine = engine_of(toy)
+        engine.wires.trusted.add(("http", source.url.removeprefix("http://")))
+        first = asyncio.create_task(engine.answer("toy", question(toy, seconds=0.2)))
+        await began.wait()
+        patient = await engine.answer("toy", question(toy, seconds=30))
+        hasty = await first
+        never.set()
+        await engine.wires.fetcher.close()
+    assert hasty.is_partial
+    assert (patient.is_partial, patient.snapshot.tree["each"]) == (False, [{"id": "g0", "size": 7}])
+
+
+@pytest.mark.anyio
+async def test_a_plan_is_made_again_only_after_facts_that_lead_to_others():
+    class Leading(Toy):
+        def info(self):
+            return structs.replace(super().info(), leads=("groups",))
+
+    toy = Leading(300)
+    answer = await engine_of(toy, limit=4).answer("toy", question(toy))
+    assert len(answer.facts) == 301
+    assert toy.plans <= 3
 
 
 @pytest.mark.anyio

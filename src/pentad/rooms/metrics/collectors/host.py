@@ -10,7 +10,20 @@ from typing import Any, Final
 
 from pentad.rooms.metrics.collectors.contract import Collector, Source, Upstream
 from pentad.rooms.metrics.engine.keys import flat
-from pentad.rooms.metrics.model import Fact, Facts, Info, Metric, Plan, Sample, Snapshot, Wanted
+from pentad.rooms.metrics.model import (
+    Fact,
+    Facts,
+    Failed,
+    Info,
+    Metric,
+    Plan,
+    Problem,
+    ProblemKind,
+    Sample,
+    Snapshot,
+    Wanted,
+    without_value,
+)
 
 PARTS: Final = ("cpu", "load", "memory", "swap", "disks", "io", "network", "processes", "system")
 
@@ -71,9 +84,13 @@ CATALOGUE: Final = (
 
 
 def _read(part: str) -> Any:
-    from pentad.rooms.metrics.collectors.host_readings import READERS
+    from pentad.rooms.metrics.collectors.host_readings import read
 
-    return READERS[part]()
+    return read(part)
+
+
+def _failed(part: str, kind: ProblemKind, message: str) -> Failed:
+    return Failed(Problem(scope="", call=f"read {part}", kind=kind, message=message))
 
 
 class Host:
@@ -95,7 +112,13 @@ class Host:
         return Plan(tuple(fact for fact in facts if fact not in known), calls=0)
 
     async def fetch(self, fact: Fact, upstream: Upstream) -> Any:
-        return await asyncio.to_thread(_read, fact.name.removeprefix("host."))
+        part = fact.name.removeprefix("host.")
+        try:
+            return await asyncio.to_thread(_read, part)
+        except PermissionError:
+            raise _failed(part, "permission", "This process may not read that.") from None
+        except (OSError, RuntimeError, NotImplementedError, AttributeError):
+            raise _failed(part, "unsupported", "This machine does not tell that.") from None
 
     def reduce(self, wanted: Wanted, facts: Facts) -> Snapshot:
         tree = {
@@ -108,6 +131,7 @@ class Host:
             Sample(key=match.path, labels=match.labels, value=match.value, unit=units.get(match.path))
             for match in flat(tree)
         ]
+        samples += without_value(CATALOGUE, wanted, facts)
         return Snapshot(collector=self.id, scope="", as_of=wanted.now, tree=tree, samples=samples)
 
 

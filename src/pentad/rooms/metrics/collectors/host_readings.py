@@ -141,7 +141,7 @@ def _or_none(read: Callable[[], Any]) -> Any:
     """What not every machine has."""
     try:
         return read()
-    except (OSError, RuntimeError, NotImplementedError, AttributeError):
+    except (OSError, RuntimeError, NotImplementedError, AttributeError, psutil.Error):
         return None
 
 
@@ -149,3 +149,11 @@ READERS: Final[dict[str, Callable[[], Any]]] = {
     "cpu": _cpu, "load": _load, "memory": _memory, "swap": _swap, "disks": _disks, "io": _io,
     "network": _network, "processes": _processes, "system": _system,
 }  # fmt: skip
+
+
+def read(part: str) -> Any:
+    """One part; PermissionError where this process may not look."""
+    try:
+        return READERS[part]()
+    except psutil.AccessDenied:
+        raise PermissionError(part) from None

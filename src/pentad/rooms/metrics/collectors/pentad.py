@@ -15,7 +15,7 @@ from pentad.kernel.ports import Rows
 from pentad.platform import Platform
 from pentad.rooms.metrics.collectors.contract import Collector, Source, Upstream
 from pentad.rooms.metrics.engine.keys import flat
-from pentad.rooms.metrics.model import Fact, Facts, Info, Metric, Plan, Sample, Snapshot, Wanted
+from pentad.rooms.metrics.model import Fact, Facts, Info, Metric, Plan, Sample, Snapshot, Wanted, without_value
 
 MOST_ROWS_COUNTED: Final = 1_000_000
 NO_ERROR: Final = frozenset({"ok", "input_required", "cancelled"})
@@ -168,6 +168,7 @@ class Pentad:
             for match in flat(tree)
             if match.path in units
         ]
+        samples += without_value(CATALOGUE, wanted, facts)
         return Snapshot(collector=self.id, scope="", as_of=wanted.now, tree=tree, samples=samples)
 
     def _tables(self, rows: Rows) -> list[dict[str, Any]]:

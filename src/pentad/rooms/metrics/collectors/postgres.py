@@ -26,7 +26,7 @@ from pentad.rooms.metrics.model import (
     Sample,
     Snapshot,
     Wanted,
-    state_of,
+    without_value,
 )
 
 SLOWEST: Final = 10
@@ -187,14 +187,7 @@ class Postgres:
             Sample(key=match.path, labels=match.labels, value=match.value, unit=units.get(match.path))
             for match in flat(tree)
         ]
-        for part in READERS:
-            problem = facts.problem(Fact(f"postgres.{part}"))
-            if problem is not None:
-                samples += [
-                    Sample(key=key, value=None, unit=unit, state=state_of([problem]))
-                    for key, unit in units.items()
-                    if key.startswith(f"{part}.")
-                ]
+        samples += without_value(CATALOGUE, wanted, facts)
         return Snapshot(collector=self.id, scope="", as_of=wanted.now, tree=tree, samples=samples)
 
     async def close(self) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 
 from pentad.kernel.clock import Clock
-from pentad.kernel.errors import PentadError
+from pentad.kernel.errors import DeadlineExceeded, PentadError
 from pentad.kernel.ports import Fetched, Fetcher
 from pentad.rooms.metrics.collectors.contract import Login, Reply
 from pentad.rooms.metrics.engine.gates import Gate, Gates
@@ -199,7 +199,8 @@ class Question:
                     trusted=self._is_trusted(request.url),
                 )
         except TimeoutError:
-            raise request.failed("timeout", "There was no answer before the deadline.") from None
+            # Not the end of it where somebody with more time has come to wait for the same answer meanwhile.
+            raise DeadlineExceeded("There was no answer before the deadline.") from None
 
     async def _before_next(self, request: _Request, attempt: int, answer: Fetched, gate: Gate) -> None:
         """Wait as long as the answer asks for, all requests to this host alike; or back off."""

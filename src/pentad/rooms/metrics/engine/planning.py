@@ -1,6 +1,7 @@
 """From a question to the facts it needs: plan, fetch what is missing, plan again with what came, until nothing is.
 
-A plan is asked for while earlier facts are still under way, so that a slow branch does not hold up the others. When the
+A plan is asked for while earlier facts are still under way, so that a slow branch does not hold up the others; but not
+while there is enough under way to keep the source busy, since a plan of a large tree takes a while itself. When the
 deadline comes, what is not there yet is a problem like any other and the answer is made of the rest.
 """
 
@@ -54,6 +55,7 @@ class Gathering:
         self._is_new = True
         self._next_plan = 0.0
         self._estimate = 0
+        self._told = -1
         self._only = only
         self.left_out: list[Fact] = []
         """What a dry run would have fetched."""
@@ -62,14 +64,14 @@ class Gathering:
 
     async def run(self, progress: Progress | None = None) -> None:
         """Gather until nothing more is needed, or the deadline is there."""
-        told = 0.0
+        next_told = 0.0
         try:
             while True:
                 self._plan_if_useful()
                 self._set_off()
-                if progress is not None and time.monotonic() - told >= PROGRESS_SECONDS:
-                    told = time.monotonic()
-                    await progress(len(self.facts), self.planned(), None)
+                if progress is not None and time.monotonic() >= next_told:
+                    await self._tell(progress)
+                    next_told = time.monotonic() + PROGRESS_SECONDS
                 if self._is_new and self._may_plan():
                     continue
                 if not self._leave and not self._waiting:
@@ -81,7 +83,14 @@ class Gathering:
             for leave in self._leave.values():
                 leave()
         if progress is not None:
-            await progress(len(self.facts), self.planned(), None)
+            await self._tell(progress)
+
+    async def _tell(self, progress: Progress) -> None:
+        """How far it is, if that is further than was told before."""
+        done = len(self.facts)
+        if done > self._told:
+            self._told = done
+            await progress(done, self.planned(), None)
 
     def planned(self) -> int:
         """How many facts this takes, as far as that is known by now."""
@@ -126,7 +135,8 @@ class Gathering:
 
     def _may_plan(self) -> bool:
         """Whether there is room for more work, and the last plan was not too recent for what it cost."""
-        return len(self._waiting) < self._width and (not self._leave or time.monotonic() >= self._next_plan)
+        under_way = len(self._leave) + len(self._waiting)
+        return under_way < self._width and (not self._leave or time.monotonic() >= self._next_plan)
 
     def _set_off(self) -> None:
         """Take what is known from the shelf, and send for the rest as far as there is room."""
@@ -148,7 +158,8 @@ class Gathering:
 
     def _learn(self, fact: Fact, known: Known, *, cached: bool) -> None:
         self.facts.put(fact, known.value, at=known.at, cached=cached, stale=known.stale)
-        self._is_new = True
+        if self._info.leads is None or fact.name in self._info.leads:
+            self._is_new = True
 
     async def _news_in_time(self) -> bool:
         deadline = self._wanted.deadline

@@ -25,6 +25,10 @@ OF_ENVIRONMENTS: Final = (
     "ch.applications", "apm.apis", "ap.policies", "arm.servers", "arm.clusters", "arm.groups", "arm.deployments",
     "apma.analytics", "amq.regions", "osv2.stats",
 )  # fmt: skip
+STRUCTURE: Final = ("hierarchy", "environments")
+LEADS: Final = (*STRUCTURE, "ex.assets", "apm.apis", "arm.deployments", "amq.regions", "amq.destinations")
+"""The facts that name others."""
+
 ENTITLED: Final = {
     "arm.servers": "hybrid", "arm.clusters": "hybrid", "arm.groups": "hybrid", "rtf.fabrics": "runtimeFabric",
     "amq.regions": "mqMessages", "amq.destinations": "mqMessages", "amq.stats": "mqMessages",

@@ -47,6 +47,9 @@ def made(function: Callable[[Any], Any], first: Cell, /) -> Cell: ...
 def made(function: Callable[[Any, Any], Any], first: Cell, second: Cell, /) -> Cell: ...
 def made(function: Callable[..., Any], /, *cells: Cell) -> Cell:
     """A value that needs all of these."""
+    if len(cells) == 1:  # nearly always, and there are very many
+        value, state = cells[0]
+        return Cell(None, state) if value is None else Cell(function(value), "ok" if state == "ok" else "partial")
     if any(cell.value is None for cell in cells):
         return Cell(None, worst([cell for cell in cells if cell.value is None]))
     return Cell(function(*(cell.value for cell in cells)), state_of(cells))
@@ -61,9 +64,10 @@ def summed(cells: Sequence[Cell]) -> Cell:
 
 
 def added(numbers: Iterable[Any]) -> int | float:
-    """A sum in decimal arithmetic: three times 0.1 is 0.3."""
-    total = sum((Decimal(str(number)) for number in numbers), Decimal(0))
-    return plain(total)
+    """A sum in decimal arithmetic where it has to be: three times 0.1 is 0.3."""
+    given = list(numbers)
+    whole: Any = sum(given)
+    return whole if isinstance(whole, int) else plain(sum((Decimal(str(number)) for number in given), Decimal(0)))
 
 
 def plain(number: Decimal) -> int | float:

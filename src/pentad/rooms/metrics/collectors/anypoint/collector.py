@@ -10,7 +10,15 @@ from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.metrics.collectors.anypoint import hosts, tree
-from pentad.rooms.metrics.collectors.anypoint.asking import Read, Scope, known_groups, left_out, needed
+from pentad.rooms.metrics.collectors.anypoint.asking import (
+    LEADS,
+    STRUCTURE,
+    Read,
+    Scope,
+    known_groups,
+    left_out,
+    needed,
+)
 from pentad.rooms.metrics.collectors.anypoint.catalogue import CATALOGUES
 from pentad.rooms.metrics.collectors.anypoint.differences import FAILED, NO_ENVIRONMENTS, differences
 from pentad.rooms.metrics.collectors.anypoint.facts import FETCHERS, RAW, Wire, fetched
@@ -82,7 +90,7 @@ class Anypoint:
         return Info(
             id=part.id, title=part.title, description=part.description, catalogue=self._catalogue, root=part.root,
             settings=SETTINGS, secrets=SECRETS, family=FAMILY, ttl=60.0, ttls=TTLS,
-            structure=("hierarchy", "environments"), needs_bg=not self._logins.own.org,
+            structure=STRUCTURE, leads=LEADS, needs_bg=not self._logins.own.org,
             ready=self._logins.own.complete, missing=f"{NEEDED} {HINT}",
         )  # fmt: skip
 

@@ -19,9 +19,14 @@ EXCHANGE_KEYS: Final = ("exchangeQueues", *EXCHANGES)
 Figures = tuple[Entry, Entry]
 """Of queues, and of exchanges."""
 
+Seen = dict[tuple[str, str], Figures]
+"""The figures of environments and regions that were worked out already; they are in the summary and by region."""
+
 
 def mq(known: Known) -> dict[str, Node]:
-    return {"stats": {"summary": summary(known), "byRegion": _by_region(known)}}
+    seen: Seen = {}
+    by_region = {kind: regions_listed(known, environments, seen=seen) for kind, environments in known.kinds()}
+    return {"stats": {"summary": summary(known, seen=seen), "byRegion": by_region}}
 
 
 def regions_of(known: Known, environment: Environment) -> Cell:
@@ -41,6 +46,15 @@ def destination(item: Any) -> tuple[str, str]:
     if item.get("type") == "exchange":
         return "exchanges", str(item.get("exchangeId"))
     return "queues", str(item.get("queueId"))
+
+
+def _once(known: Known, environment: Environment, region: str, most: int | None, seen: Seen | None) -> Figures:
+    if seen is None:
+        return in_region(known, environment, region, most)
+    place = (environment.id, region)
+    if place not in seen:
+        seen[place] = in_region(known, environment, region, most)
+    return seen[place]
 
 
 def in_region(known: Known, environment: Environment, region: str, most: int | None = None) -> Figures:
@@ -76,11 +90,13 @@ def _points(listed: Cell, stats: Sequence[Cell], name: str) -> Cell:
     )
 
 
-def in_environment(known: Known, environment: Environment, most: int | None = None) -> Figures:
+def in_environment(
+    known: Known, environment: Environment, most: int | None = None, seen: Seen | None = None
+) -> Figures:
     regions = regions_of(known, environment)
     if regions.value is None:
         return dict.fromkeys(QUEUE_KEYS, regions), dict.fromkeys(EXCHANGE_KEYS, regions)
-    return added_up([in_region(known, environment, region, most) for region in regions.value])
+    return added_up([_once(known, environment, region, most, seen) for region in regions.value])
 
 
 def added_up(figures: Sequence[Figures]) -> Figures:
@@ -97,11 +113,11 @@ def lacking(known: Known) -> Figures:
     )
 
 
-def summary(known: Known, most: int | None = None) -> dict[str, Node]:
+def summary(known: Known, most: int | None = None, *, seen: Seen | None = None) -> dict[str, Node]:
     """By kind of environment; over the first so many destinations of each region, if that is asked for."""
     found: dict[str, Node] = {}
     for kind, environments in known.kinds():
-        each = [in_environment(known, environment, most) for environment in environments]
+        each = [in_environment(known, environment, most, seen) for environment in environments]
         queues, exchanges = lacking(known) if known.environments_cell.value is None else added_up(each)
         pairs = list(zip(environments, each, strict=True))
         found[kind] = {
@@ -111,18 +127,16 @@ def summary(known: Known, most: int | None = None) -> dict[str, Node]:
     return found
 
 
-def regions_listed(known: Known, environments: Sequence[Environment], most: int | None = None) -> list[Node]:
+def regions_listed(
+    known: Known, environments: Sequence[Environment], most: int | None = None, *, seen: Seen | None = None
+) -> list[Node]:
     """For every region of these environments their figures together."""
     places: dict[str, list[Figures]] = {}
     for environment in environments:
         for region in regions_of(known, environment).value or ():
-            places.setdefault(region, []).append(in_region(known, environment, region, most))
+            places.setdefault(region, []).append(_once(known, environment, region, most, seen))
     found: list[Node] = []
     for region, figures in places.items():
         queues, exchanges = added_up(figures)
         found.append({"id": region, "queues": queues, "exchanges": exchanges})
     return found
-
-
-def _by_region(known: Known) -> dict[str, Node]:
-    return {kind: regions_listed(known, environments) for kind, environments in known.kinds()}
