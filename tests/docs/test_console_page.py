@@ -24,15 +24,16 @@ def shape(path: str) -> str:
 @pytest.mark.requirement("docs:console")
 def test_the_pages_it_names_are_there() -> None:
     named = {shape(path) for path in re.findall(r"^\| `(/console/[^`]+)`", PAGE, re.MULTILINE)}
-    rooms = find_rooms(("directory", "registers", "avatars"))
+    rooms = find_rooms(("directory", "registers", "avatars", "agents", "metrics"))
     there = {
         shape(f"/console/{room.name}/{page.path}").rstrip("/")
         for room in rooms
         if room.pages is not None
         for page in room.pages().pages
     }
-    assert len(named) == 8
+    assert len(named) == 13
     assert named <= there
+    assert {path for path in there if path.startswith("/console/metrics")} <= named
 
 
 @pytest.mark.requirement("docs:console")

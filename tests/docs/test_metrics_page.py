@@ -11,7 +11,9 @@ from pentad.app import open_app
 from pentad.rooms.metrics.collectors.anypoint.collector import SETTINGS
 from pentad.rooms.metrics.tools import TOOLS
 from pentad.settings.model import Settings
+from tests.docs.conftest import SOURCE
 from tests.docs.touring import MARK, ROOT, StillClock, pretty, tour_named
+from tests.rooms.metrics.sources import Asked, Told, http_source
 
 PAGE = ROOT / "docs" / "metrics.md"
 
@@ -59,3 +61,32 @@ def test_the_page_names_every_tool_and_every_setting_of_the_platform() -> None:
     for name in SETTINGS["properties"]:
         assert f"`{name}`" in text, name
     assert not re.search(r"[ \t]+$", text, re.MULTILINE)
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("docs_src")
+@pytest.mark.requirement("metrics:page")
+async def test_the_collector_of_the_page_works_once_its_package_is_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    code, text = (SOURCE / "shelves.py").read_text(encoding="utf-8"), PAGE.read_text(encoding="utf-8")
+    assert code in text
+    (point,) = re.findall(r"^```toml\n\[project\.entry-points\.\"(.*)\"\]\n(.*\n)```$", text, re.MULTILINE)
+    about = tmp_path / "installed" / "shelves-1.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: shelves\nVersion: 1\n", encoding="utf-8")
+    (about / "entry_points.txt").write_text(f"[{point[0]}]\n{point[1].replace(chr(34), '')}", encoding="utf-8")
+    monkeypatch.syspath_prepend(about.parent)
+
+    async def stock(asked: Asked) -> Told:
+        return Told(json={"items": 171, "places": 200})
+
+    async with http_source(stock) as source:
+        own = {"metrics": {"shelves_url": source.url}}
+        settings = Settings(data=tmp_path, rooms=("metrics",), auth="none", room_tables=own)
+        async with open_app(settings) as app, app.client() as client:
+            asked = {"collector": "warehouse", "metricKey": "full", "shape": "value"}
+            told = (await client.call_tool("getPlatformMetricByKey", asked))["structuredContent"]
+            assert (told["value"], told["unit"], told["calls"]) == (85.5, "%", 1)
+            again = (await client.call_tool("getPlatformMetricByKey", asked))["structuredContent"]
+            assert (again["source"], again["calls"], sum(source.calls.values())) == ("cache", 0, 1)

@@ -93,7 +93,7 @@ def show(collector: str, keys: tuple[str, ...], dry_run: bool, as_json: bool, se
         _show(answer, keys, wanted, as_json or how["raw"] or how["legacy"])
         return _outcome(answer)
 
-    return within(settings, work, everything=collector.casefold() in ("pentad", "self"))
+    return within(settings, work, everything=_is_of_rooms(collector))
 
 
 @metrics.command()
@@ -152,7 +152,7 @@ def history(
 @store_options
 def poll(collector: str, bg: str | None, settings: "Settings") -> None:
     """Collect everything of a COLLECTOR now and record it."""
-    kept = within(settings, lambda room: room.poll(collector, bg), everything=collector.casefold() == "pentad")
+    kept = within(settings, lambda room: room.poll(collector, bg), everything=_is_of_rooms(collector))
     say(f"{kept} samples were kept.")
 
 
@@ -187,7 +187,7 @@ def watch(
             plain=not _draws_blocks(),
         )
 
-    within(settings, work, everything=collector.casefold() == "pentad")
+    within(settings, work, everything=_is_of_rooms(collector))
 
 
 @metrics.command()
@@ -204,7 +204,7 @@ def export(
     told = within(
         settings,
         lambda room: room.export(collector, _wanted(room, collector, keys, how), form),
-        everything=collector.casefold() == "pentad",
+        everything=_is_of_rooms(collector),
     )
     if output is None:
         click.echo(told.body, nl=not told.body.endswith("\n"))
@@ -226,6 +226,13 @@ def within(settings: "Settings", work: "Callable[[Metrics], Coroutine[Any, Any, 
             return await work(room.service)
 
     return asyncio.run(run())
+
+
+def _is_of_rooms(collector: str) -> bool:
+    """Whether the collector is Pentad itself, by any of its names."""
+    from pentad.rooms.metrics.collectors.pentad import Pentad
+
+    return collector.strip().casefold() in (Pentad.id, *Pentad.aliases)
 
 
 def _scoped(how: dict[str, Any]) -> Any:

@@ -46,6 +46,8 @@ def plan_lines(plan: "DryRun") -> Iterator[str]:
         yield f"{count:>7}  {name}"
     rounds = f"{plan.calls} calls in {plan.rounds_at_limit} round trips"
     yield f"{plan.to_fetch} facts to fetch, {plan.known} known; {rounds}."
+    if plan.later:
+        yield f"What these name comes on top: {', '.join(plan.later)}."
 
 
 def line_texts(line: "Line", *, plain: bool) -> Iterator[str]:

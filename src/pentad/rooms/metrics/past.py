@@ -17,6 +17,7 @@ from pentad.rooms.metrics.history.alerts import (
     Alert,
     AlertChange,
     Level,
+    Rule,
     alert_changes,
     check,
     rule_of,
@@ -26,7 +27,7 @@ from pentad.rooms.metrics.history.changes import Change, compared, rates, thinne
 from pentad.rooms.metrics.history.forecast import Forecast, forecast
 from pentad.rooms.metrics.history.sampling import keep, record
 from pentad.rooms.metrics.history.store import Point, Series
-from pentad.rooms.metrics.model import Info, Labels, Metric, Scalar, Snapshot
+from pentad.rooms.metrics.model import Info, Labels, Metric, Scalar, Snapshot, State
 
 MOST_SERIES: Final = 50
 ALERTS: Final = "metrics://alerts"
@@ -45,6 +46,8 @@ class Line(msgspec.Struct, kw_only=True):
     rise: float | None
     words: list[tuple[float, Scalar]]
     forecast: Forecast | None
+    gaps: list[tuple[float, State]] = msgspec.field(default_factory=list[tuple[float, State]])
+    """When there should have been a point and was none, and why."""
 
 
 class Found(msgspec.Struct, kw_only=True):
@@ -101,7 +104,7 @@ class Past:
             raise InvalidInput("The time to look at ends before it begins.", hint="Give an earlier `from`.")
         info = self._catalogue.find(collector).info()
         names = resolved(info, keys)
-        metrics = {metric.key: metric for metric in info.catalogue}
+        metrics = {metric.key: self._judged(info, metric) for metric in info.catalogue}
         now = self._clock.now()
 
         def work(rows: Rows) -> Found:
@@ -143,12 +146,24 @@ class Past:
         found = await self._database.read(lambda rows: standing_alerts(rows, levels=levels))
         metrics = {(owner, metric.key): metric for owner, metric in self._catalogue.metrics()}
         return [
-            msgspec.structs.replace(one, unit="%") if self._is_share(metrics.get((one.collector, one.key))) else one
+            msgspec.structs.replace(one, unit="%")
+            if self._is_share(one.collector, metrics.get((one.collector, one.key)))
+            else one
             for one in found
         ]
 
-    def _is_share(self, metric: Metric | None) -> bool:
-        return metric is not None and (rule := rule_of(metric)) is not None and rule.limit is not None
+    def _rule(self, collector: str, metric: Metric) -> Rule | None:
+        return rule_of(metric, self._thresholds.get(f"{collector}.{metric.key}"))
+
+    def _is_share(self, collector: str, metric: Metric | None) -> bool:
+        return metric is not None and (rule := self._rule(collector, metric)) is not None and rule.limit is not None
+
+    def _judged(self, info: Info, metric: Metric) -> Metric:
+        """The metric with the thresholds that hold here, which may be the operator's."""
+        rule = self._rule(info.id, metric)
+        if rule is None or rule.limit is not None:
+            return metric
+        return msgspec.structs.replace(metric, warn=rule.warn, alarm=rule.alarm)
 
     async def risen_and_fallen(self, since: float, most: int = 100) -> list[AlertChange]:
         """What became an alert or ceased to be one, the newest first."""
@@ -216,6 +231,7 @@ def _line(
         rise=total_rise(found) if counts else None,
         words=[],
         forecast=_foreseen(rows, series, metric, found, now) if foresee and not counts else None,
+        gaps=store.gaps(rows, series.id, begin, end),
     )
 
 

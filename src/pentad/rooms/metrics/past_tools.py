@@ -22,6 +22,7 @@ from pentad.rooms.metrics.shown import as_text
 
 _MOST_CHANGES: Final = 100
 _MOST_DRAWN: Final = 6
+_MOST_GAPS: Final = 100
 _PARENTS: Final = frozenset({"businessGroupId", "environmentType"})
 
 
@@ -103,10 +104,11 @@ def named(series: Series) -> str:
 
 
 def plotted(line: Line) -> list[tuple[float, float | None]]:
-    """A line to be drawn: values, for a counter what it counts each second."""
-    if line.series.kind == "counter":
-        return [(at, value) for at, value in line.rates]
-    return [(point.last_at, point.mean) for point in line.points]
+    """A line to be drawn: values, for a counter what it counts each second; it breaks off where there was none."""
+    counts = line.series.kind == "counter"
+    known = line.rates if counts else [(point.last_at, point.mean) for point in line.points]
+    broken: list[tuple[float, float | None]] = [*known, *((at, None) for at, _ in line.gaps)]
+    return sorted(broken, key=lambda point: point[0])
 
 
 def line_shown(line: Line) -> dict[str, Any]:
@@ -123,6 +125,8 @@ def line_shown(line: Line) -> dict[str, Any]:
         shown["perSecond"] = [{"at": iso(at), "value": _rounded(value)} for at, value in line.rates]
     if line.rise is not None:
         shown["rise"] = _rounded(line.rise)
+    if line.gaps:
+        shown["gaps"] = [{"at": iso(at), "state": state} for at, state in line.gaps[-_MOST_GAPS:]]
     if line.forecast is not None:
         shown["forecast"] = forecast_shown(line.forecast)
     return shown
@@ -163,7 +167,9 @@ def change_shown(change: Change) -> dict[str, Any]:
 def alert_shown(alert: Alert) -> dict[str, Any]:
     """An alert as data."""
     told: dict[str, Any] = msgspec.to_builtins(alert)
-    shown = {**told, "labels": dict(alert.labels), "since": iso(alert.since), "checked": iso(alert.checked)}
+    figures = {name: _rounded(told[name]) for name in ("value", "threshold") if told[name] is not None}
+    times = {"since": iso(alert.since), "checked": iso(alert.checked)}
+    shown = {**told, **figures, **times, "labels": dict(alert.labels)}
     return {name: value for name, value in shown.items() if value not in (None, "", {})}
 
 

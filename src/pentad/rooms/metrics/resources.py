@@ -7,6 +7,7 @@ from pentad.mcp.call import Call
 from pentad.mcp.declare import ResourcePage, resource
 from pentad.rooms.metrics.arguments import Shaped
 from pentad.rooms.metrics.credentials import credentials_of
+from pentad.rooms.metrics.engine.shaping import Shape, shaped
 from pentad.rooms.metrics.past import ALERTS, DEFAULT_SCOPE, address
 from pentad.rooms.metrics.past_tools import alert_shown
 from pentad.rooms.metrics.service import Metrics
@@ -52,12 +53,15 @@ async def alerts(call: Call[Metrics]) -> str:
     complete={"collector": complete_collector, "bg": complete_scope},
 )
 async def figures(collector: str, bg: str, call: Call[Metrics]) -> str:
-    """The figures of a collector for a business group, or `default`. Followed, it tells of every poll."""
+    """The figures of a collector for a business group, or `default`; a summary beyond three groups. Followed, it tells
+    of every poll.
+    """
     metrics = call.service
     (one,) = metrics.chosen([collector])
     given = Shaped(bg=None if bg == DEFAULT_SCOPE else bg)
     answer = await metrics.collect(one, metrics.wanted(one, given, credentials=credentials_of(call)))
-    return as_text(about(answer) | {"metrics": answer.snapshot.tree})
+    found = shaped(answer.snapshot.tree, answer.info, Shape())
+    return as_text(about(answer, found.notes) | {"metrics": found.content})
 
 
 async def listing(call: Call[Any], cursor: str | None) -> ResourcePage:

@@ -81,6 +81,15 @@ async def test_alerts_are_kept_with_since_when_and_their_changes(past):
 
 
 @pytest.mark.anyio
+async def test_an_older_value_that_stands_in_neither_raises_nor_ends_an_alert(past):
+    for number, (busy, state) in enumerate(((97, "ok"), (97, "stale"), (97, "ok"), (10, "stale"))):
+        shot = snapshot(NOON + 60 * number, busy=busy, state=state)
+        await record(past, INFO, shot, lambda tx, shot=shot: check(tx, INFO, shot, {}))
+    (busy,) = await past.read(standing_alerts)
+    assert (busy.level, busy.since) == ("alarm", NOON + 120)
+
+
+@pytest.mark.anyio
 async def test_the_operator_sets_other_thresholds(past):
     given = {"toy.busy": {"warn": "10", "times": 1}}
     changed = []

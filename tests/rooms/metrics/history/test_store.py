@@ -2,10 +2,15 @@
 
 import pytest
 
+from pentad.kernel.clock import iso
+from pentad.rooms.metrics.engine.catalogue import Catalogue
 from pentad.rooms.metrics.history import store
 from pentad.rooms.metrics.history.changes import compared, values_of
 from pentad.rooms.metrics.history.sampling import record
+from pentad.rooms.metrics.past import Past
+from pentad.rooms.metrics.past_tools import line_shown, plotted
 from tests.rooms.metrics.history.samples import INFO, NOON, snapshot
+from tests.rooms.metrics.sources import TurnedClock
 
 END = NOON + 1_000_000
 
@@ -47,6 +52,39 @@ async def test_a_number_that_could_not_be_had_is_a_gap_with_its_reason(past):
     assert await points(past, "used") == [(NOON, 5.0)]
     (last,) = await past.read(lambda rows: store.latest(rows, "toy"))
     assert (last.value, last.state) == (None, "no-permission")
+
+
+@pytest.mark.anyio
+async def test_an_older_value_that_stands_in_is_a_gap_and_a_line_breaks_off_there(past):
+    for at, state in ((0, "ok"), (60, "stale"), (120, "ok")):
+        await record(past, INFO, snapshot(NOON + at, used=5, calls=at, state=state))
+    lines = await Past(past, TurnedClock(NOON + 180), Catalogue([Told()]), {}).lines(
+        "toy", ["used", "calls"], NOON, END
+    )
+    drawn = {line.series.key: plotted(line) for line in lines.lines}
+    assert drawn["used"] == [(NOON, 5.0), (NOON + 60, None), (NOON + 120, 5.0)]
+    assert drawn["calls"] == [(NOON + 60, None), (NOON + 120, 1.0)]
+    assert line_shown(lines.lines[0])["gaps"] == [{"at": iso(NOON + 60), "state": "stale"}]
+
+
+@pytest.mark.anyio
+async def test_a_forecast_is_of_the_threshold_the_operator_set(past):
+    for number in range(10):
+        await record(past, INFO, snapshot(NOON + 3600 * number, busy=number))
+    given = {"toy.busy": {"alarm": 18}}
+    own = Past(past, TurnedClock(NOON + 9 * 3600), Catalogue([Told()]), given)
+    (line,) = (await own.lines("toy", ["busy"], NOON, END, foresee=True)).lines
+    assert line.forecast is not None
+    assert (line.forecast.limit, line.forecast.reached_at) == (18, pytest.approx(NOON + 18 * 3600))
+
+
+class Told:
+    """A collector that is known by what it says of itself alone."""
+
+    id, title, aliases = INFO.id, INFO.title, ()
+
+    def info(self):
+        return INFO
 
 
 @pytest.mark.anyio

@@ -59,6 +59,8 @@ class DryRun(msgspec.Struct, kw_only=True):
     calls_made: int
     rounds_at_limit: int
     """How many round trips that is at least, with as many requests at once as may be under way."""
+    later: list[str]
+    """The names of facts that are asked for once those are there; how many of them is not known before."""
 
 
 class Engine:
@@ -127,15 +129,19 @@ class Engine:
         known = sum(1 for fact in gathering.left_out if self.shelf.good((family, who, fact)) is not None)
         names = Counter(fact.name for fact in (*gathering.facts, *gathering.left_out))
         to_fetch = len(gathering.left_out) - known
-        calls = max(to_fetch, (gathering.estimate or 0) - known) if to_fetch else 0
+        there = known + len(gathering.facts)
+        calls = max(to_fetch, (gathering.estimate or 0) - there) if to_fetch else 0
+        needed = {name for metric in info.catalogue if wanted.wants(metric.key) for name in metric.facts}
+        left = {fact.name for fact in gathering.skipped}
         return DryRun(
             collector=info.id,
             facts=dict(sorted(names.items())),
-            known=known + len(gathering.facts),
+            known=there,
             to_fetch=to_fetch,
             calls=calls,
             calls_made=question.calls,
             rounds_at_limit=math.ceil(calls / self.wires.gates.limit),
+            later=sorted(needed - names.keys() - left),
         )
 
     def _who(self, credentials: Mapping[str, str] | None) -> str:

@@ -1,7 +1,8 @@
 """Thresholds that are passed: an alert rises when a value is bad often enough in a row, and falls with a margin.
 
 Both keep a value that swings around its threshold from ringing at every look. A value that could not be had changes
-nothing: silence is not health. A metric with a limit and no thresholds of its own is judged by its share of the limit.
+nothing, nor does an older one that stands in for it: silence is not health. A metric with a limit and no thresholds of
+its own is judged by its share of the limit.
 """
 
 from collections.abc import Iterable, Mapping
@@ -109,7 +110,7 @@ def check(
         for metric in info.catalogue
         if metric.kept and (rule := rule_of(metric, thresholds.get(f"{info.id}.{metric.key}"))) is not None
     }
-    values = {(sample.key, sample.labels): sample.value for sample in snapshot.samples}
+    values = {(sample.key, sample.labels): sample.value for sample in snapshot.samples if sample.state != "stale"}
     ids = {(one.key, one.labels): one.id for one in store.find_series(transaction, info.id, scope=snapshot.scope)}
     standing = _standings(transaction, info.id, snapshot.scope)
     changed: list[tuple[str, Level, Level]] = []

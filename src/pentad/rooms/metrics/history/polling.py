@@ -1,7 +1,8 @@
 """Collects on a schedule, so that there is a history. Of several processes on one store, one polls.
 
 A lease in the store says who; it runs out by itself when its holder is gone. Nothing is written before the first poll
-is due, a few seconds after the start: a command that is over by then leaves no trace.
+is due, a few seconds after the start: a command that is over by then leaves no trace. Each job has its own turns, so
+that a source which takes minutes holds up no other; looking whether one is due only reads.
 """
 
 import asyncio
@@ -15,12 +16,15 @@ import msgspec
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ids import uuid7
-from pentad.kernel.ports import Database, Transaction
+from pentad.kernel.ports import Database, Rows, Transaction
 
 FIRST_SECONDS: Final = 5.0
-LEASE_SECONDS: Final = 300.0
+LEASE_SECONDS: Final = 420.0
+"""Longer than a poll takes, which ends at its own deadline."""
+
 LOOK_SECONDS: Final = 5.0
 TIDY: Final = "(retention)"
+GAVE_UP: Final = "gave up"
 TIDY_SECONDS: Final = 3_600.0
 
 _log = logging.getLogger(__name__)
@@ -58,6 +62,7 @@ class Poller:
         self._holder = str(uuid7(clock))
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._may_hold = False
 
     def start(self) -> None:
         """Begin to look for what is due."""
@@ -72,25 +77,34 @@ class Poller:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+        if self._may_hold:  # whoever is stopped in the middle of taking or giving back a job may still have it
+            await self._database.write(lambda tx: give_back(tx, self._holder))
 
     async def _run(self) -> None:
         await self._wait(self._first)
-        while not self._stopping.is_set():
+        async with asyncio.TaskGroup() as turns:
             for job in self._jobs:
-                try:
-                    await self.run_if_due(job)
-                except PentadError as error:
-                    _log.warning("The poll of %s waits: %s", job.collector, error.code)
-                except Exception as error:  # noqa: BLE001  one collector that is broken must not end the others' polls
-                    _log.warning("The poll of %s failed: %s", job.collector, type(error).__name__)
+                turns.create_task(self._repeat(job))
+
+    async def _repeat(self, job: Job) -> None:
+        while not self._stopping.is_set():
+            try:
+                await self.run_if_due(job)
+            except PentadError as error:
+                _log.warning("The poll of %s waits: %s", job.collector, error.code)
+            except Exception as error:  # noqa: BLE001  one collector that is broken must not end the others' polls
+                _log.warning("The poll of %s failed: %s", job.collector, type(error).__name__)
             await self._wait(self._look)
 
     async def run_if_due(self, job: Job) -> bool:
         """Run a job if it is due and nobody else does; whether it was run."""
         now = self._clock.now()
+        if not await self._database.read(lambda rows: is_due(rows, job, now)):
+            return False
+        self._may_hold = True
         if not await self._database.write(lambda tx: claim(tx, job, self._holder, now)):
             return False
-        outcome = "gave up"
+        outcome = GAVE_UP
         try:
             await (self._tidy() if job.collector == TIDY else self._poll(job))
             outcome = "ok"
@@ -106,6 +120,14 @@ class Poller:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._stopping.wait()
+
+
+def is_due(rows: Rows, job: Job, now: float) -> bool:
+    """Whether it is worth trying to take a job: it is time, and nobody holds it."""
+    row = rows.one(
+        "SELECT due, holder, held_until FROM metric_polls WHERE collector = ? AND scope = ?", job.collector, job.scope
+    )
+    return row is None or (row[0] <= now and (row[1] is None or row[2] < now))
 
 
 def claim(transaction: Transaction, job: Job, holder: str, now: float) -> bool:
@@ -124,10 +146,16 @@ def claim(transaction: Transaction, job: Job, holder: str, now: float) -> bool:
 
 
 def release(transaction: Transaction, job: Job, holder: str, began: float, ended: float, outcome: str) -> None:
-    """Give a job back. It is due again one interval after it began; what took longer is not made up for."""
-    due = max(began + job.seconds, ended)
+    """Give a job back. It is due again one interval after it began; what took longer is not made up for. What was not
+    brought to its end is due at once, for whoever comes next."""
+    due = began if outcome == GAVE_UP else max(began + job.seconds, ended)
     transaction.run(
         "UPDATE metric_polls SET holder = NULL, held_until = 0, due = ?, polled = ?, outcome = ?"
         " WHERE collector = ? AND scope = ? AND holder = ?",
         due, ended, outcome, job.collector, job.scope, holder,
     )  # fmt: skip
+
+
+def give_back(transaction: Transaction, holder: str) -> None:
+    """Give back whatever is held; it is as due as it was."""
+    transaction.run("UPDATE metric_polls SET holder = NULL, held_until = 0 WHERE holder = ?", holder)

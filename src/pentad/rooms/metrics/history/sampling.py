@@ -1,7 +1,7 @@
 """From a snapshot to rows of the history: what is worth keeping, and under which series.
 
 Numbers are kept each time, words and lists when they changed. A number that could not be had is kept as a gap with its
-reason, so that a chart breaks off there instead of falling to zero.
+reason, so that a chart breaks off there instead of falling to zero; so is an older one that stands in for it.
 """
 
 from collections.abc import Callable, Mapping
@@ -59,9 +59,10 @@ def keep(transaction: Transaction, info: Info, snapshot: Snapshot) -> int:
 
 def _row(series: int, kind: Kind, sample: Sample, at: float, known: Mapping[int, str]) -> Row | None:
     value = sample.value
-    if isinstance(value, (int, float)):
+    is_number = isinstance(value, (int, float))
+    if is_number and sample.state != "stale":
         return series, at, float(value), None, sample.state
-    if value is None:
+    if is_number or value is None:
         return (series, at, None, None, sample.state) if kind in ("gauge", "counter") else None
     text = msgspec.json.encode(value).decode()
     return None if known.get(series) == text else (series, at, None, text, sample.state)

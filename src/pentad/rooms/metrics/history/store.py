@@ -133,6 +133,15 @@ def points(rows: Rows, series: int, begin: float, end: float) -> list[Point]:
     return sorted(found, key=lambda point: point.at)
 
 
+def gaps(rows: Rows, series: int, begin: float, end: float) -> list[tuple[float, State]]:
+    """When a number was looked for and not had, and why."""
+    return rows.all(
+        "SELECT at, state FROM metric_samples WHERE series = ? AND at >= ? AND at < ? AND value IS NULL"
+        " AND text IS NULL ORDER BY at",
+        series, begin, end,
+    )  # fmt: skip
+
+
 def texts(rows: Rows, series: int, begin: float, end: float) -> list[tuple[float, Scalar]]:
     """What a series of words said, at each moment it changed."""
     found = rows.all(
