@@ -1,10 +1,12 @@
 """`python -m benchmarks.metrics.client URL ORG LIMIT [FILE]`: all twelve collectors asked at once, from nothing known.
 
-Prints what it took as JSON. With a file it also writes every request there, for another client to send again.
+Garbage is looked for as seldom as in a server of Pentad's. Prints what it took as JSON. With a file it also writes
+every request there, for another client to send again.
 """
 
 import asyncio
 import base64
+import gc
 import json
 import sys
 import time
@@ -14,6 +16,7 @@ from typing import Any
 
 import uvloop
 
+from pentad.cli.http_server import GARBAGE
 from pentad.kernel.ports import Fetched
 from pentad.net.fetch import HttpFetcher
 from tests.anypoint.asking import APP, engine_for
@@ -41,6 +44,8 @@ async def main(url: str, org: str, limit: int, record: Path | None) -> None:
 
     fetcher = HttpFetcher() if record is None else Recording()
     engine = engine_for({"anypoint_url": url, "anypoint_org": org, **APP}, fetcher, limit)
+    gc.set_threshold(*GARBAGE)
+    gc.freeze()
     start, cpu = time.perf_counter(), time.process_time()
     answers = await asyncio.gather(
         *(

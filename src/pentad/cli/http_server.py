@@ -19,7 +19,7 @@ from pentad.settings.model import Settings
 Prepare = Callable[[App], Awaitable[None]]
 Announce = Callable[[App], None]
 
-_GARBAGE: Final = (20_000, 20, 50)
+GARBAGE: Final = (20_000, 20, 50)
 """When garbage is looked for: a request may well make some ten thousand objects that are all needed until its end."""
 _TURN_SECONDS: Final = 0.0001
 """How long a thread that computes keeps others waiting for the interpreter. The writer asks for it back a dozen times
@@ -41,7 +41,7 @@ async def _run(settings: Settings, listener: socket.socket, prepare: Prepare, an
         await prepare(app)
         async with own_servers(app):
             sys.setswitchinterval(_TURN_SECONDS)
-            gc.set_threshold(*_GARBAGE)
+            gc.set_threshold(*GARBAGE)
             gc.freeze()  # what is there now stays: it need not be looked through again and again
             await serve(
                 http_application(app),
