@@ -276,3 +276,34 @@ async def test_what_goes_wrong_on_the_way_is_said_in_the_stream(error: Exception
     assert (len(told), last["id"], last["error"]["code"]) == (2, 7, code)
     assert said in last["error"]["message"]
     assert "canary" not in told[-1]["data"]
+
+
+SUBSCRIPTIONS = {
+    "1.0": lambda wire, task, seen: wire.ask("SubscribeToTask", {"id": task}, "/agents/echo", last_event_id=seen),
+    "0.3": lambda wire, task, seen: wire.ask("tasks/resubscribe", {"id": task}, "/agents/echo", last_event_id=seen),
+    "agentvault": lambda wire, task, seen: wire.ask(
+        "tasks/sendSubscribe", {"id": task}, "/agents/echo", last_event_id=seen
+    ),
+    "http": lambda wire, task, seen: wire.rest("GET", f"/agents/echo/tasks/{task}:subscribe", last_event_id=seen),
+}
+
+
+@pytest.mark.requirement("agents:streams:resumed-quiet")
+@pytest.mark.parametrize("dialect", SUBSCRIPTIONS)
+async def test_a_stream_that_is_taken_up_where_nothing_is_new_begins_at_once_and_beats(
+    wire: Wire, dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streaming, "HEARTBEAT_SECONDS", 0.05)
+    task = (await wire.call("tasks/send", av("slow"), "/agents/echo"))["id"]
+    async with asyncio.timeout(10):
+        told = wire.ask("SubscribeToTask", {"id": task}, "/agents/echo")
+        seen = frames_of(await anext(told.chunks()))[0]["id"]
+        await told.leave()
+
+        answer = SUBSCRIPTIONS[dialect](wire, task, seen)
+        chunks = answer.chunks()
+        assert (await answer.head()).status == 200
+        assert await anext(chunks) == b": still here\n\n"
+        await wire.call("CancelTask", {"id": task}, "/agents/echo")
+        rest = frames_of(b"".join([chunk async for chunk in chunks]))
+    assert [int(one["id"]) for one in rest] == [int(seen) + 1]

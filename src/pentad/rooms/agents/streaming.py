@@ -33,11 +33,14 @@ class Outlet:
         """All of a stream. What the engine refuses before the first event is raised, as nothing was sent yet."""
         events = stream.events
         try:
-            first = stream.first if stream.first is not None else await anext(events, None)
+            first = stream.first
+            if first is None and not stream.resumed:
+                first = await anext(events, None)
             self._admitted.release()
             await self._begin(headers)
             if first is not None:
                 await self._write(voice.frame(first))
+            if first is not None or stream.resumed:
                 await self._rest(voice, events, rests=stream.rests)
             await self._send({"type": "http.response.body", "body": b""})
         finally:

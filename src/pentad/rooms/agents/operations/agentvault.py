@@ -15,7 +15,7 @@ from pentad.rooms.agents.context.extension import with_issues
 from pentad.rooms.agents.dialects import agentvault, superset, v03
 from pentad.rooms.agents.dialects.agentvault import Writer
 from pentad.rooms.agents.dialects.reading import typed
-from pentad.rooms.agents.operations.asked import Answer, Asked, Engine, Operation, Stream, length
+from pentad.rooms.agents.operations.asked import Answer, Asked, Engine, Operation, length
 from pentad.rooms.agents.tasks.model import Dialect, Message, Task
 
 Shape = Literal["agentvault", "0.3", "both"]
@@ -55,8 +55,7 @@ class OperationsAgentVault:
         """Everything from the beginning, or after an event; also of a task that is over."""
         wire = typed(agentvault.TASK, params)
         task = await self._tasks.get(asked.caller, wire.id, agent=asked.agent.name)
-        events = self._tasks.follow(asked.caller, task.id, after=asked.after or 0, agent=asked.agent.name)
-        return Stream(task.id, task.context_id, "agentvault", events)
+        return self._engine.resumed(asked, task, "agentvault", asked.after or 0)
 
     async def get(self, asked: Asked, params: msgspec.Raw) -> Answer:
         wire = typed(v03.TASK, params)

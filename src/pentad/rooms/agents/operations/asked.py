@@ -59,6 +59,8 @@ class Stream(NamedTuple):
     first: Task | None = None
     rests: bool = False
     """Whether it ends where the task waits for the caller."""
+    resumed: bool = False
+    """Whether it goes on after an event the client has seen: it begins at once then, though there may be nothing new."""
 
 
 class Single(NamedTuple):
@@ -122,8 +124,17 @@ class Engine:
         task = await self.tasks.get(asked.caller, task_id, agent=asked.agent.name)
         if asked.after is None and task.state in TERMINAL:
             raise Fault("unsupported", f"The task is {task.state}: there is nothing to subscribe to. Get it instead.")
-        events = self.tasks.follow(asked.caller, task_id, after=asked.after, agent=asked.agent.name)
-        return Stream(task.id, task.context_id, dialect, events)
+        return self.resumed(asked, task, dialect, asked.after)
+
+    def resumed(self, asked: Asked, task: Task, dialect: Dialect, after: int | None) -> Stream:
+        """The events after one (all, after none); a Fault for one there is none of."""
+        if after is not None and after > task.seq:
+            raise Fault(
+                "invalid-params",
+                f"The task has {task.seq} events; there is no event {after}. Leave it out to begin with the task.",
+            )
+        events = self.tasks.follow(asked.caller, task.id, after=after, agent=asked.agent.name)
+        return Stream(task.id, task.context_id, dialect, events, resumed=after is not None)
 
     def followed(self, asked: Asked, task: Task, dialect: Dialect) -> Stream:
         """A task that was just sent, from its beginning to where it rests."""
