@@ -60,7 +60,7 @@ class Stream(NamedTuple):
     rests: bool = False
     """Whether it ends where the task waits for the caller."""
     resumed: bool = False
-    """Whether it goes on after an event the client has seen: it begins at once then, though there may be nothing new."""
+    """Whether it goes on after an event the client has seen: it begins at once, though there may be nothing new."""
 
 
 class Single(NamedTuple):
