@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from pentad.app import App
 from tests.behaviour.clients import MEMORY, wire_name
-from tests.behaviour.connecting import Connect
+from tests.behaviour.connecting import Connect, front_of
+from tests.behaviour.http_wire import send
 
 pytestmark = pytest.mark.anyio
 
@@ -124,3 +126,50 @@ async def test_every_collector_of_the_platform_answers(connect: Connect, collect
     (group,) = json.loads(result["content"][0]["text"])
     assert group["businessGroupId"] == org
     assert result["structuredContent"]["coverage"]["failed"] == 0
+
+
+EXAMPLES = {
+    "getCapabilities": {},
+    "getAvailableCollectors": {},
+    "getPlatformMetricsByCollector": {"collector": "ch", "bg": "{orgId}"},
+    "getPlatformMetricsByKey": {"collector": "ch", "bg": "{orgId}", "metricKey": "networking"},
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.requirement("metrics:doc:requests")
+async def test_the_documents_requests_are_answered_as_they_stand(lab: App, org: str, name: str) -> None:
+    """One POST to /mcp with nothing but a content type, and no handshake before it."""
+    given = {key: value.replace("{orgId}", org) for key, value in EXAMPLES[name].items()}
+    request = {
+        "jsonrpc": "2.0", "id": "3f0c7d0e-0000-4000-8000-000000000001", "method": "tools/call",
+        "params": {"name": name, "arguments": given},
+    }  # fmt: skip
+    headers = {"content-type": "application/json"}
+    answer = await send(front_of(lab), "POST", "/mcp", headers, json.dumps(request).encode()).head()
+    assert answer.status == 200
+    reply = json.loads(await answer.body())
+    assert (reply["jsonrpc"], reply["id"]) == ("2.0", request["id"])
+    assert reply["result"]["isError"] is False
+    (block,) = reply["result"]["content"]
+    assert block["type"] == "text"
+    assert json.loads(block["text"])
+
+
+@pytest.mark.requirement("metrics:doc:requests")
+async def test_the_comma_too_many_of_an_example_is_no_json(lab: App) -> None:
+    body = b'{"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "getAvailableCollectors"}, "id": "u",}'
+    answer = send(front_of(lab), "POST", "/mcp", {"content-type": "application/json"}, body)
+    assert json.loads(await answer.body())["error"]["code"] == -32700
+
+
+@pytest.mark.requirement("metrics:doc:ids-offered")
+async def test_the_ids_are_offered_with_the_argument(connect: Connect) -> None:
+    client = await connect()
+    ids = (await client.call("getAvailableCollectors", {})).text
+    listed = {tool["name"]: tool for tool in (await client.request("tools/list")).result["tools"]}
+    for name in ("getPlatformMetricsByCollector", "getPlatformMetricByKey", "getMetricHistory", "explainMetric"):
+        collector = listed[name]["inputSchema"]["properties"]["collector"]
+        assert collector["anyOf"][0] == {"enum": json.loads(ids)}
+        assert {"type": "string"} in collector["anyOf"], "other names are taken too"
+        assert "collector" not in listed[name]["inputSchema"].get("required", [])

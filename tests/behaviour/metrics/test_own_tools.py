@@ -168,7 +168,9 @@ async def test_credentials_of_a_request_are_used_and_never_told(
     refused = (await wrong.call("getPlatformMetricsByCollector", given)).result
     await wrong.close()
     assert "SECRET-MUST-NOT-LEAK" not in json.dumps(refused)
-    assert refused["isError"] is True or refused["structuredContent"]["problems"]
+    assert refused["isError"] is True
+    assert refused["structuredContent"]["problems"][0]["kind"] == "permission"
+    assert "The login was refused" in refused["content"][1]["text"]
     right = await connect_http(
         lab,
         wire,

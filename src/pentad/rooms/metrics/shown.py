@@ -43,7 +43,14 @@ ANSWER: Final[dict[str, Any]] = {
 def answered(answer: Answer, figures: Mapping[str, Any], notes: Sequence[str] = ()) -> ToolResult:
     """One collector's answer; `figures` is what of it is shown, by name, its first member as text."""
     structured = about(answer, notes) | dict(figures)
-    return ToolResult(content=blocks(next(iter(figures.values())), said(answer, notes)), structured=structured)
+    blocks_shown = blocks(next(iter(figures.values())), said(answer, notes))
+    return ToolResult(content=blocks_shown, structured=structured, is_error=is_refused(answer))
+
+
+def is_refused(answer: Answer) -> bool:
+    """Whether there is nothing at all, and only because it is not allowed: a login that is wrong, or of no use here."""
+    problems = answer.snapshot.problems
+    return not answer.snapshot.coverage.ok and bool(problems) and all(one.kind == "permission" for one in problems)
 
 
 def blocks(figures: Any, notes: Sequence[str]) -> list[Content]:
@@ -114,7 +121,6 @@ def plan_shown(plan: DryRun) -> dict[str, Any]:
         "calls": plan.calls,
         "callsMade": plan.calls_made,
         "roundTrips": plan.rounds_at_limit,
-        **({"later": plan.later} if plan.later else {}),
     }
 
 

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from pentad.rooms.metrics.engine.answering import Answer
+from pentad.rooms.metrics.engine.keys import select
 from tests.anypoint.asking import APP, USER, Asking, asking
 from tests.anypoint.faults import Fault
 from tests.anypoint.logins import APPS, USERS
@@ -47,6 +48,21 @@ async def test_a_group_whose_environments_are_forbidden_has_no_zeros() -> None:
         answer = await one.ask("osv2")
         assert answer.snapshot.tree[0]["osV2Metrics"]["stats"]["production"]["requestCount"] is None
         assert {sample.state for sample in answer.snapshot.samples} == {"no-permission"}
+
+
+@pytest.mark.requirement("metrics:anypoint:faults")
+async def test_what_is_asked_by_key_keeps_its_state() -> None:
+    world = World()
+    lost = world.environments(world.root)[2]
+    platform = Platform(world, faults=[Fault("applications", status=403, where=lost["id"])])
+    async with asking(platform) as one:
+        answer = await one.ask("ch", "applicationsTotal")
+    (pruned,), matches = select(answer.snapshot.tree, answer.info, ("applicationsTotal",))
+    sandbox = pruned["runtimeManagerMetrics"]["cloudhub"]["applications"]["sandbox"]
+    named = {"environmentName": lost["name"], "environmentType": "Sandbox"}
+    assert sandbox["details"][0] == {**named, "applicationsTotal": None, "state": "no-permission"}
+    assert pruned["states"] == {"applications.sandbox.applicationsTotal": "partial"}
+    assert {match.path.rsplit(".", 1)[-1] for match in matches} == {"applicationsTotal"}, "a state is no figure"
 
 
 @pytest.mark.requirement("metrics:anypoint:faults")

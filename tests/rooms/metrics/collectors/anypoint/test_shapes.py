@@ -42,13 +42,13 @@ def mutations(seed: int, number: int) -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.requirement("metrics:anypoint:shapes")
-@pytest.mark.parametrize("compat", [None, "legacy"])
-async def test_a_strange_answer_takes_nothing_else_along(compat: str | None) -> None:
+@pytest.mark.parametrize("how", [{}, {"compat": "legacy"}, {"raw": True}], ids=["figures", "legacy", "raw"])
+async def test_a_strange_answer_takes_nothing_else_along(how: dict[str, Any]) -> None:
     platform = Platform(Recorded())
-    for name, answer in mutations(seed=7 if compat else 11, number=60):
+    for name, answer in mutations(seed=3, number=40):
         platform.world = Recorded(**{name: answer})
         async with asking(platform) as one:
             one.engine.wires.tries = 1
             for collector in one.engine.catalogue.ids():
-                found = await one.ask(collector, recursive=False, compat=compat)
+                found = await one.ask(collector, recursive=False, **how)
                 assert len(found.snapshot.tree) == 1, (name, answer)

@@ -276,7 +276,6 @@ FETCHERS: Final[Mapping[str, Callable[[Wire], Awaitable[Any]]]] = {
 async def fetched(wire: Wire) -> Any:
     """One fact as it may be kept."""
     answer = await FETCHERS[wire.fact.name](wire)
-    if wire.fact.params:
-        return redacted(answer)
     fields = KEPT.get(wire.fact.name)
-    return answer if fields is None else kept(answer, fields)
+    slim = answer if fields is None else kept(answer, fields)
+    return redacted(answer) if wire.fact.params else slim

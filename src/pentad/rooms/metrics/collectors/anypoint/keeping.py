@@ -13,8 +13,8 @@ _ENTITLED: Final = (
 
 ANYTHING: Final = "anything"
 Fields = Mapping[str, Any]
-"""Which members of an answer are kept: under a name True for a text or number, the fields of what stands there (of one
-object or of several), or ANYTHING."""
+"""Which members of an answer are kept: under a name True for a text or number, the fields of an object that stands
+there, the same in a list for a list of such objects, or ANYTHING."""
 
 KEPT: Final[Mapping[str, Fields]] = {
     "environments": {"id": True, "name": True, "isProduction": True, "type": True},
@@ -31,7 +31,7 @@ KEPT: Final[Mapping[str, Fields]] = {
     "ex.dependencies": {"groupId": True, "assetId": True},
     "apm.apis": {
         "groupId": True, "assetId": True, "totalApis": True,
-        "apis": {"id": True, "productVersion": True, "lastActiveDate": True, "activeContractsCount": True},
+        "apis": [{"id": True, "productVersion": True, "lastActiveDate": True, "activeContractsCount": True}],
     },
     "apm.policies": {"template": {"groupId": True, "assetId": True}},
     "ap.policies": {"assetId": True},
@@ -54,13 +54,13 @@ KEPT: Final[Mapping[str, Fields]] = {
         "application": {"status": True, "vCores": True},
     },
     "rtf.fabrics": {
-        "id": True, "region": True, "nodes": {"role": True, "capacity": {"cpuMillis": True, "memoryMi": True}}
+        "id": True, "region": True, "nodes": [{"role": True, "capacity": {"cpuMillis": True, "memoryMi": True}}]
     },
     "apma.analytics": {"api_id": ANYTHING},
     "amq.regions": {"regionId": True, "regionName": True},
     "amq.destinations": {"type": True, "queueId": True, "exchangeId": True, "fifo": True},
     "amq.stats": {
-        name: {"value": True}
+        name: [{"value": True}]
         for name in (
             "inflightMessages", "messagesSent", "messagesReceived", "messagesAcked", "messagesPublished",
             "messagesDelivered",
@@ -71,7 +71,8 @@ KEPT: Final[Mapping[str, Fields]] = {
 
 
 def kept(value: Any, fields: Fields) -> Any:
-    """Only the members that are named, in lists and below. Raises TypeError where something else stands."""
+    """Only the members that are named, of an object or of each of a list. Raises TypeError where something else
+    stands."""
     if isinstance(value, list):
         return [_members(entry, fields) for entry in cast("list[Any]", value)]
     return _members(value, fields)
@@ -87,8 +88,12 @@ def _members(value: Any, fields: Fields) -> dict[str, Any]:
 def _member(value: Any, fields: Any) -> Any:
     if value is None or fields is ANYTHING:
         return value
+    if isinstance(fields, list):
+        if not isinstance(value, list):
+            raise TypeError("a list was expected")
+        return kept(value, cast("list[Fields]", fields)[0])
     if fields is not True:
-        return kept(value, fields)
+        return _members(value, fields)
     if isinstance(value, (dict, list)):
         raise TypeError("a text or a number was expected")
     return value

@@ -46,7 +46,9 @@ def refuse_unknown_environments(found: Sequence[Environment], words: Sequence[st
 
 def refuse_unknown_regions(found: Iterable[str], words: Sequence[str]) -> None:
     """Every word has to name a region that was seen, as far as any was."""
-    seen = {region.casefold(): region for region in found}
+    seen: dict[str, str] = {}
+    for region in found:
+        seen.setdefault(region.casefold(), region)
     for word in words:
         if seen and word.casefold() not in seen:
             names = ", ".join(sorted(seen.values()))
