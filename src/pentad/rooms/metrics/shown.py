@@ -121,6 +121,7 @@ def plan_shown(plan: DryRun) -> dict[str, Any]:
         "calls": plan.calls,
         "callsMade": plan.calls_made,
         "roundTrips": plan.rounds_at_limit,
+        **({"later": plan.later} if plan.later else {}),
     }
 
 
