@@ -15,6 +15,7 @@ HELLO: Final = "Hello from TCK"
 _FILE: Final = {"filename": "output.txt", "media_type": "text/plain"}
 _BYTES: Final = base64.b64encode(b"Generated file content").decode("ascii")
 _ALIVE_SECONDS: Final = 4.5
+_DELAY_SECONDS: Final = 1.5
 
 Act = Callable[[Turn], Awaitable[Any]]
 
@@ -52,6 +53,10 @@ async def input_required(turn: Turn) -> Any:
     return turn.ask("What else?")
 
 
+async def auth_required(turn: Turn) -> Any:
+    return turn.need_login("Who are you?")
+
+
 async def reject(turn: Turn) -> Any:
     turn.reject("rejected")
 
@@ -84,6 +89,12 @@ async def stay_alive(turn: Turn) -> Any:
     await asyncio.sleep(_ALIVE_SECONDS)
 
 
+async def complete_late(turn: Turn) -> Any:
+    await turn.working()
+    await asyncio.sleep(_DELAY_SECONDS)
+    return HELLO
+
+
 # The longer of two beginnings comes first.
 ACTS: Final[Mapping[str, Act]] = {
     "tck-complete-task": complete,
@@ -93,6 +104,8 @@ ACTS: Final[Mapping[str, Act]] = {
     "tck-artifact-data": artifact_data,
     "tck-message-response": message_response,
     "tck-input-required": input_required,
+    "tck-auth-required": auth_required,
+    "tck-delayed-complete": complete_late,
     "tck-reject-task": reject,
     "tck-stream-001": streamed("Stream hello from TCK"),
     "tck-stream-002": stream_nothing,

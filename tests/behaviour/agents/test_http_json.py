@@ -61,10 +61,10 @@ async def test_push_configs_are_resources_of_the_task(wire: Wire) -> None:
 
 async def test_where_everybody_is_let_in_there_is_no_extended_card(wire: Wire) -> None:
     refused = wire.rest("GET", f"{BASE}/extendedAgentCard")
-    assert (await refused.json())["error"]["details"][0]["reason"] == "EXTENDED_AGENT_CARD_NOT_CONFIGURED"
+    assert (await refused.json())["error"]["details"][0]["reason"] == "UNSUPPORTED_OPERATION"
     assert refused.status == 400
-    for method in ("GetExtendedAgentCard", "agent/getAuthenticatedExtendedCard"):
-        assert (await wire.refused(method, {}))["code"] == -32007
+    for method, code in (("GetExtendedAgentCard", -32004), ("agent/getAuthenticatedExtendedCard", -32007)):
+        assert (await wire.refused(method, {}))["code"] == code
 
 
 async def test_a_tenant_stands_before_the_path(wire: Wire) -> None:

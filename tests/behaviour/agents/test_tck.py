@@ -85,6 +85,22 @@ def test_a_task_that_waits_is_continued_in_its_context_alone(a2a: Binding) -> No
     assert state(begun(a2a, "tck-reject-task")) == "TASK_STATE_REJECTED"
 
 
+@pytest.mark.requirement("agents:tck:1.0")
+def test_a_task_that_needs_a_login_says_so_and_is_not_over(a2a: Binding) -> None:
+    task = begun(a2a, "tck-auth-required")
+    assert state(task) == state(a2a.ask("get", id=task["id"])) == "TASK_STATE_AUTH_REQUIRED"
+    assert state(begun(a2a, "tck-complete-task", taskId=task["id"])) == "TASK_STATE_COMPLETED"
+
+
+@pytest.mark.requirement("agents:tck:1.0")
+def test_a_send_waits_for_the_end_unless_it_is_to_return_at_once(a2a: Binding) -> None:
+    late = message("tck-delayed-complete")
+    early = a2a.ask("send", message=late, configuration={"returnImmediately": True})["task"]
+    assert state(early) in ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING")
+    waited = a2a.ask("send", message=late, configuration={"returnImmediately": False})["task"]
+    assert state(waited) == "TASK_STATE_COMPLETED"
+
+
 def test_a_task_that_waits_is_canceled(a2a: Binding) -> None:
     task = begun(a2a, "tck-input-required")
     assert state(a2a.ask("cancel", id=task["id"])) == "TASK_STATE_CANCELED"

@@ -10,7 +10,7 @@ from pentad.kernel.errors import NotFound
 from pentad.rooms.agents.cards import Cards
 from pentad.rooms.agents.context.extension import with_issues
 from pentad.rooms.agents.dialects import v10
-from pentad.rooms.agents.dialects.errors import Violation
+from pentad.rooms.agents.dialects.errors import Fault, Violation
 from pentad.rooms.agents.dialects.reading import typed, wrong
 from pentad.rooms.agents.operations.asked import Answer, Asked, Engine, Operation, Single, length
 from pentad.rooms.agents.tasks.model import Message, PushConfig
@@ -156,6 +156,8 @@ class Operations10:
 
     async def card(self, asked: Asked, params: msgspec.Raw) -> Answer:
         asked.under(typed(v10.TENANT, params).tenant)
+        if not self._cards.has_extended:  # 1.0 keeps its own code for a card that is promised and not there
+            raise Fault("unsupported", "There is no extended card: everybody is let in here, and knows it all.")
         return self._cards.extended(asked.agent, asked.site, asked.caller)
 
 
