@@ -54,8 +54,10 @@ class Door:
         assert "error_message" not in answer, answer
         return answer["cid"]
 
-    async def completed(self, ref: Object, name: str, typed: str) -> list[str]:
-        asked = {"ref": ref, "argument": {"name": name, "value": typed}}
+    async def completed(self, ref: Object, name: str, typed: str, **others: str) -> list[str]:
+        asked: Object = {"ref": ref, "argument": {"name": name, "value": typed}}
+        if others:
+            asked["context"] = {"arguments": others}
         return (await self.client.request("completion/complete", asked)).result["completion"]["values"]
 
 

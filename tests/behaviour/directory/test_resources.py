@@ -31,6 +31,21 @@ async def test_the_taxonomies_are_read_by_address(door: Door) -> None:
     assert "not found" in refused.error["message"]
 
 
+@pytest.mark.requirement("dir:resources:oasf")
+async def test_classes_are_completed_level_by_level(door: Door) -> None:
+    skills = {"type": "ref/resource", "uri": "oasf://{version}/skills/{+parent}"}
+    domains = {"type": "ref/resource", "uri": "oasf://{version}/domains/{+parent}"}
+    assert await door.completed(skills, "parent", "natural", version="1.0.0") == ["natural_language_processing"]
+    below = await door.completed(skills, "parent", "natural_language_processing/natural", version="1.0.0")
+    assert below == [
+        "natural_language_processing/natural_language_generation",
+        "natural_language_processing/natural_language_understanding",
+    ]
+    assert "technology" in await door.completed(domains, "parent", "tech")
+    for typed, version in (("nothing/here", "1.0.0"), ("natural", "9.9.9")):
+        assert await door.completed(skills, "parent", typed, version=version) == []
+
+
 @pytest.mark.requirement("dir:resources:records")
 async def test_records_are_read_by_cid_and_by_name(door: Door) -> None:
     name = unique("read")

@@ -11,7 +11,7 @@ import msgspec
 from pentad.kernel.errors import InvalidInput
 from pentad.mcp.call import Call
 from pentad.mcp.declare import ResourcePage, resource
-from pentad.rooms.directory.completions import complete_cid, complete_version
+from pentad.rooms.directory.completions import complete_cid, complete_domain, complete_skill, complete_version
 from pentad.rooms.directory.oasf.source import Family
 from pentad.rooms.directory.service import Directory
 
@@ -61,7 +61,7 @@ async def skills(version: str, call: Call[Directory]) -> str:
 
 @resource(
     "oasf://{version}/skills/{+parent}", name="OASF sub-skills", mime_type=_JSON, seconds_fresh=_DAY,
-    complete={"version": complete_version},
+    complete={"version": complete_version, "parent": complete_skill},
 )  # fmt: skip
 async def sub_skills(version: str, parent: str, call: Call[Directory]) -> str:
     """The skills directly below one, by its short or full name."""
@@ -79,7 +79,7 @@ async def domains(version: str, call: Call[Directory]) -> str:
 
 @resource(
     "oasf://{version}/domains/{+parent}", name="OASF sub-domains", mime_type=_JSON, seconds_fresh=_DAY,
-    complete={"version": complete_version},
+    complete={"version": complete_version, "parent": complete_domain},
 )  # fmt: skip
 async def sub_domains(version: str, parent: str, call: Call[Directory]) -> str:
     """The domains directly below one, by its short or full name."""
