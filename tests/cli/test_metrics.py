@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from pentad.cli.metrics_watch import Gauge
+from pentad.rooms.metrics.model import Metric, Sample
 from tests.cli.processes import run
 
 
@@ -102,3 +104,12 @@ def test_figures_are_exported_to_stdout_or_a_file(home: Path) -> None:
     assert "records were written" in written.stderr
     assert "# TYPE pentad_host_memory_total_bytes gauge" in (home / "host.prom").read_text(encoding="utf-8")
     assert metrics(home, "export", "host", "--format", "xls").returncode == 2
+
+
+@pytest.mark.requirement("metrics:cli:history")
+def test_a_counter_that_is_looked_at_too_often_does_not_seem_to_stand_still() -> None:
+    counter = Metric(key="sent", description="", kind="counter")
+    gauge = Gauge(counter, Sample(key="sent", value=0))
+    for at, value in ((10.0, 100), (10.0, 100), (12.0, 300), (12.0, 300), (14.0, 20), (15.0, None), (16.0, 60)):
+        gauge.take(at, value)
+    assert list(gauge.points) == [(12.0, 100.0), (14.0, 10.0), (15.0, None), (16.0, 20.0)]

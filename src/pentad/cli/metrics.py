@@ -142,6 +142,8 @@ def history(
     for line in found.lines:
         for text in line_texts(line, plain=not _draws_blocks()):
             print_text(text)
+    if found.left_out:
+        say(f"{found.left_out} more lines are not drawn; name a narrower key, or --bg.")
     if not found.lines:
         say("Nothing was recorded yet. `pentad metrics poll COLLECTOR` records, and so does a server that runs.")
 

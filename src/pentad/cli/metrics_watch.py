@@ -32,16 +32,21 @@ class Gauge:
         self.unit = sample.unit
         self.points: deque[tuple[float, float | None]] = deque(maxlen=_KEPT)
         self._before: tuple[float, float] | None = None
+        self._last = -1.0
 
     def take(self, at: float, value: Any) -> None:
-        """One more reading; what is no number is a gap."""
+        """One more reading; what is no number is a gap. The same reading again is none: what looks more often than the
+        source is asked would see a counter stand still."""
+        if at <= self._last:
+            return
+        self._last = at
         if not isinstance(value, int | float):
             self.points.append((at, None))
             return
         if not self.counts:
             self.points.append((at, float(value)))
             return
-        if self._before is not None and at > self._before[0]:
+        if self._before is not None:
             risen = value - self._before[1] if value >= self._before[1] else value
             self.points.append((at, risen / (at - self._before[0])))
         self._before = (at, float(value))
@@ -82,7 +87,7 @@ def _take(gauges: dict[Name, Gauge], answer: "Answer", keys: Sequence[str]) -> N
         name = (sample.key, sample.labels)
         if name not in gauges:
             gauges[name] = Gauge(metrics.get(sample.key), sample)
-        gauges[name].take(answer.snapshot.as_of, sample.value)
+        gauges[name].take(sample.as_of, sample.value)
 
 
 def _line(answer: "Answer", keys: Sequence[str]) -> str:

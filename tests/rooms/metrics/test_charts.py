@@ -34,6 +34,13 @@ def test_a_chart_for_terminals_has_its_scale_and_its_times():
     assert ascii_chart("x", [(0, None)]) == "x\n  (no values yet)"
 
 
+@pytest.mark.parametrize(("value", "scale"), [(5.0, ("5 B", "0 B")), (0.0, ("1 B", "0 B")), (-3.0, ("0 B", "-3 B"))])
+def test_a_value_that_does_not_change_is_drawn_beside_zero(value, scale):
+    lines = ascii_chart("x", [(1_700_000_000, value), (1_700_000_030, value)], height=3, unit="By").splitlines()
+    assert (lines[1].split(" |")[0].strip(), lines[3].split(" |")[0].strip()) == scale
+    assert lines[-1].split() == ["2023-11-14", "22:13:20", "2023-11-14", "22:13:50"]
+
+
 @given(VALUES)
 def test_a_chart_for_terminals_never_falls_over(values):
     points = [(1_700_000_000.0 + number, value) for number, value in enumerate(values)]

@@ -17,6 +17,8 @@ BLOCKS: Final = "▁▂▃▄▅▆▇█"
 PLAIN_BLOCKS: Final = "_.-~=+*#"
 COLOURS: Final = ("#2563eb", "#dc2626", "#059669", "#d97706", "#7c3aed", "#0891b2", "#be185d", "#4d7c0f")
 _LEFT, _TOP, _RIGHT, _BOTTOM = 64, 30, 12, 26
+_MINUTES: Final = 600
+"""Below so many seconds the time axis has seconds."""
 
 
 def readable(value: float, unit: str | None = None) -> str:
@@ -55,8 +57,8 @@ def ascii_chart(
     if not known:
         return f"{title}\n  (no values yet)"
     low, high = min(known), max(known)
-    if high == low:
-        low, high = low - 0.5, high + 0.5
+    if high == low:  # nothing to compare with but zero
+        low, high = min(low, 0.0), max(high, 0.0) or (1.0 if low == 0 else 0.0)
     full, part = ("#", "#") if plain else ("█", None)
     labels = [readable(high, unit), readable(low, unit)]
     margin = max(len(label) for label in labels)
@@ -65,7 +67,7 @@ def ascii_chart(
         label = labels[0] if level == height - 1 else labels[1] if level == 0 else ""
         cells = "".join(_cell(value, low, high, level, height, full, part) for value in columns)
         lines.append(f"{label:>{margin}} |{cells}".rstrip())
-    begin, end = iso(points[0][0])[:16].replace("T", " "), iso(points[-1][0])[:16].replace("T", " ")
+    begin, end = _ends(points[0][0], points[-1][0])
     lines.append(f"{'':>{margin}} +{'-' * len(columns)}")
     lines.append(f"{'':>{margin}}  {begin}{end:>{max(len(columns) - len(begin), len(end) + 1)}}")
     return "\n".join(lines)
@@ -126,8 +128,8 @@ class _Frame:
             label = escape(readable(self.low + share * (self.high - self.low), unit))
             yield f'<path d="M{_LEFT},{y:.1f}H{self.width - _RIGHT}" stroke="#ccc" stroke-width="0.5"/>'
             yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{label}</text>'
-        for at, anchor, x in ((self.begin, "start", _LEFT), (self.end, "end", self.width - _RIGHT)):
-            text = iso(at)[:16].replace("T", " ")
+        begin, end = _ends(self.begin, self.end)
+        for text, anchor, x in ((begin, "start", _LEFT), (end, "end", self.width - _RIGHT)):
             yield f'<text x="{x}" y="{self.height - 8}" text-anchor="{anchor}">{text}</text>'
 
     def line(self, name: str, points: Points, colour: str) -> Iterator[str]:
@@ -137,6 +139,12 @@ class _Frame:
                 f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5" stroke-linecap="round">'
                 f"<title>{escape(name)}</title></polyline>"
             )
+
+
+def _ends(begin: float, end: float) -> tuple[str, str]:
+    """Both ends of the time that is drawn, as fine as it takes to tell them apart."""
+    letters = 16 if end - begin >= _MINUTES else 19
+    return iso(begin)[:letters].replace("T", " "), iso(end)[:letters].replace("T", " ")
 
 
 def _columns(points: Points, width: int) -> list[float | None]:

@@ -95,6 +95,8 @@ async def one_metric(metrics: Metrics, visit: Visit) -> Sheet:
     ]
     if not found.lines:
         blocks.append(Note("Nothing was recorded yet."))
+    if found.left_out:
+        blocks.append(Note(f"{found.left_out:,} more lines are not drawn."))
     blocks += [
         Section(named(line.series), [Facts([(when(at), _text(value)) for at, value in line.words])])
         for line in found.lines
@@ -184,7 +186,7 @@ def _about(metric: Metric) -> list[tuple[str, str]]:
 
 def _alerting(collector: str, alerts: Sequence[Alert]) -> list[tuple[str, str]]:
     mine = sum(alert.collector == collector for alert in alerts)
-    return [("alerts", str(mine))] if mine else []
+    return [("alerts" if mine > 1 else "alert", str(mine))] if mine else []
 
 
 def _alerts(alerts: Sequence[Alert]) -> Table:
