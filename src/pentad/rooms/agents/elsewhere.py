@@ -6,19 +6,16 @@ cards count that one of its keys has signed.
 """
 
 import asyncio
-from collections.abc import Mapping
 from contextlib import aclosing, suppress
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-import msgspec
-
-from pentad.kernel.errors import Misconfigured, NotFound, PentadError
+from pentad.kernel.errors import NotFound, PentadError
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.client.outgoing import RemoteAgent, fetched_card
 from pentad.rooms.agents.client.peers import chosen
+from pentad.rooms.agents.known_keys import card_keys
 from pentad.rooms.agents.tasks.model import Event, Message, Task
 
 if TYPE_CHECKING:
@@ -45,7 +42,8 @@ async def remote_agent(agents: "Agents", caller: Principal, wanted: str, *, trus
         service=service,
         trusted=trusted and url is not None,
         card_url=url,
-        signing_keys=_card_keys(agents.platform.settings.get("card_keys")).get(service),
+        signing_keys=card_keys(agents.platform.settings.get("card_keys")).get(service),
+        context_key=agents.context_key,
         lend=partial(agents.lending.loan, caller),
     )
 
@@ -66,21 +64,6 @@ def _keys(file: str | None) -> "KeyManager | None":
     from pentad.agentvault.key_manager import KeyManager
 
     return KeyManager(key_file_path=file, use_env_vars=False)
-
-
-@lru_cache(maxsize=1)
-def _card_keys(file: str | None) -> Mapping[str, Mapping[str, Any]]:
-    """By host, the JSON Web Key Set its cards are signed with."""
-    if file is None:
-        return {}
-    try:
-        found = msgspec.json.decode(Path(file).expanduser().read_bytes(), type=dict[str, dict[str, Any]])
-    except (OSError, msgspec.DecodeError) as error:
-        raise Misconfigured(
-            f"The file of rooms.agents.card_keys cannot be read: {getattr(error, 'strerror', None) or error}.",
-            hint='Write {"host": {"keys": [...]}}: by host a JSON Web Key Set.',
-        ) from error
-    return {host.lower(): keys for host, keys in found.items()}
 
 
 async def hand_out(remote: RemoteAgent, errand: "Errand", seconds: float | None, heard: "Heard") -> Task | Message:

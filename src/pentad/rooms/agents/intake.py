@@ -23,6 +23,7 @@ from pentad.rooms.agents.context.merging import Contexts, Items, after_turn
 from pentad.rooms.agents.context.refs import Resolver
 from pentad.rooms.agents.context.spill import Contents
 from pentad.rooms.agents.handed import HandedContext, artifact_bytes
+from pentad.rooms.agents.known_keys import context_keys
 from pentad.rooms.agents.shelf import marked, put_back, shelved
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.model import Message
@@ -39,6 +40,7 @@ class Intake:
         self.limits: ContextLimits = DEFAULT_LIMITS
         self.level: Level = _level(platform.settings.get("context_level", "standard"))
         self.resolver = Resolver(platform.neighbours, contents, platform.fetcher, artifact_bytes(tasks))
+        self._keys = context_keys(platform.settings.get("context_keys"))
         self._contents = contents
         self._contexts = contexts
         self._tasks = tasks
@@ -58,7 +60,7 @@ class Intake:
     async def _accepted(
         self, caller: Principal, message: Message, metadata: Mapping[str, Any], level: Level
     ) -> Message:
-        context = accepted(metadata, level, _wide(self.limits), now=self._clock.now())
+        context = accepted(metadata, level, _wide(self.limits), now=self._clock.now(), keys=self._keys)
         if context is None:
             return message
         items, _ = await self._contents.spilled(caller, context.items, self.limits)

@@ -28,10 +28,11 @@ from pentad.rooms.agents.registry.store import Registered
 from pentad.rooms.agents.tasks.away import TasksElsewhere
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.model import Task
-from pentad.rooms.agents.tasks.opening import open_tasks
+from pentad.rooms.agents.tasks.opening import is_on, open_tasks
 
 if TYPE_CHECKING:
     from pentad.rooms.agents.cards import Cards
+    from pentad.rooms.agents.context.integrity import Key
 
 _CARD_SECRET: Final = "agent-cards"  # noqa: S105  the name of a secret, not one
 _IMPORT_TOOL: Final = "agntcy_oasf_import_record"
@@ -86,6 +87,12 @@ class Agents:
             provider=self.platform.settings.get("provider"),
             extensions=(declaration(self.intake.limits),),
         )
+
+    @cached_property
+    def context_key(self) -> "Key | None":
+        """Signs the contexts that agents elsewhere are sent, where the operator wants that: the key of the cards."""
+        signer = self.cards.signer if is_on(self.platform.settings.get("sign_contexts", False)) else None
+        return None if signer is None else signer.key()
 
     def signature(self, payload: bytes) -> str:
         """A detached JWS by the key that signs the cards."""

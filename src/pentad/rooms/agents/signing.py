@@ -8,7 +8,7 @@ card's bytes, and its ETag, are the same from every process.
 import base64
 import hashlib
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 from cryptography.hazmat.primitives import hashes
@@ -16,6 +16,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 from pentad.kernel.jcs import canonical
+
+if TYPE_CHECKING:
+    from joserfc.jwk import ECKey
 
 SECRET: Final = "agent-cards"  # noqa: S105  the name of a secret, not one
 _SIZE: Final = 32
@@ -54,6 +57,13 @@ class CardSigner:
     def keys(self) -> dict[str, Any]:
         """The public key, as a JSON Web Key Set."""
         return {"keys": [{**self._public, "kid": self.kid, "use": "sig", "alg": "ES256"}]}
+
+    def key(self) -> "ECKey":
+        """The private key, for who signs something else than a card with it."""
+        from joserfc.jwk import ECKey
+
+        number = self._key.private_numbers().private_value
+        return ECKey.import_key({**self._public, "d": _b64(_bytes(number)), "kid": self.kid})
 
     def signed(self, card: Mapping[str, Any], keys_url: str) -> dict[str, Any]:
         """The card with its signatures."""

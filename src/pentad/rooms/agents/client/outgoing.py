@@ -35,6 +35,7 @@ from pentad.rooms.agents.tasks.states import RESTING, TERMINAL, State
 if TYPE_CHECKING:
     from pentad.agentvault.key_manager import KeyManager
     from pentad.kernel.ports import Fetcher
+    from pentad.rooms.agents.context.integrity import Key
 
 WELL_KNOWN: Final = "/.well-known/agent-card.json"
 MAX_CARD_BYTES: Final = 1024 * 1024
@@ -58,7 +59,8 @@ class RemoteAgent:
 
     `keys` are asked for credentials under `service`, else under the ids the card names: give only keys that are meant
     for this agent. `trusted` is for a card, or its address, that the operator wrote: its origin is open wherever it is.
-    `lend` gives the agent addresses for what is too large to travel; without it that is refused.
+    `lend` gives the agent addresses for what is too large to travel; without it that is refused. `context_key` signs
+    the contexts it is sent.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class RemoteAgent:
         signing_keys: Mapping[str, Any] | None = None,
         extensions: Sequence[str] = (),
         lend: Callable[[], Loan] | None = None,
+        context_key: "Key | None" = None,
         seconds: float = 30.0,
         idle: float = 45.0,
     ) -> None:
@@ -86,6 +89,7 @@ class RemoteAgent:
         self._line = Line(fetcher, self.name, schemes(card, service), keys, trusted=reached, seconds=seconds, idle=idle)
         self._extensions = tuple(extensions)
         self._lend = lend
+        self._context_key = context_key
         self._context = params_of(card)
 
     @classmethod
@@ -207,7 +211,8 @@ class RemoteAgent:
         if context is None:
             return message, self._speaker()
         loan = None if self._lend is None else self._lend()
-        ready = prepared(context, self._context, on_invalid, target=self.name, lender=loan)
+        key = self._context_key
+        ready = prepared(context, self._context, on_invalid, target=self.name, key=key, lender=loan)
         if loan is not None:
             await loan.keep()
         extended = msgspec.structs.replace(

@@ -15,7 +15,7 @@ from pentad.kernel.cleaning import Masked
 from pentad.rooms.agents.context.checks import checked
 from pentad.rooms.agents.context.extension import URI, carried
 from pentad.rooms.agents.context.findings import Issue, Issues, Level, refusal
-from pentad.rooms.agents.context.integrity import SHA256, sealed
+from pentad.rooms.agents.context.integrity import SHA256, check_seal, sealed
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.redaction import Policy, redacted
 from pentad.rooms.agents.context.spill import LARGEST_CONTENT, Kept, spilling
@@ -89,7 +89,10 @@ def prepared(
         shaped, issues = checked(context, level, _wide(agreed))
     if shaped is None or not issues.valid:
         return _refused(issues, on_invalid, extended, lending)
-    clean = redacted(cast("dict[str, Any]", shaped.get("items", {})), target, policy or Policy())
+    items, seal_given = cast("dict[str, Any]", shaped.get("items", {})), shaped.get("integrity")
+    if seal_given is not None:
+        check_seal(items, seal_given)
+    clean = redacted(items, target, policy or Policy())
     sent: dict[str, Any] = {"items": clean.items}
     if "turn" in shaped:
         sent["turn"] = shaped["turn"]
@@ -100,6 +103,8 @@ def prepared(
             return _refused(left, on_invalid, extended, None)
     if seal or key is not None:
         sent["integrity"] = sealed(sent["items"], key, _algorithm(key))
+    elif seal_given is not None and sent["items"] == items:  # or what was sealed is not what is sent
+        sent["integrity"] = seal_given
     return Prepared(sent, extended, issues.found, clean.report)
 
 

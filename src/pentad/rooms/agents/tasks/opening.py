@@ -24,7 +24,7 @@ async def open_tasks(
     tasks = Tasks(
         platform.database, platform.clock, agents, task_limits(platform.settings),
         contexts=contexts, fetcher=platform.fetcher, push_key=keys[0],
-        push_private=_is_on(platform.settings.get("push_private", False)),
+        push_private=is_on(platform.settings.get("push_private", False)),
     )  # fmt: skip
     await tasks.open()
     try:
@@ -33,5 +33,6 @@ async def open_tasks(
         await tasks.close()
 
 
-def _is_on(value: Any) -> bool:
+def is_on(value: Any) -> bool:
+    """Whether a setting says yes, as the environment writes it too."""
     return value is True or str(value).lower() in _YES
