@@ -76,6 +76,28 @@ def test_other_ways_to_write_lists_are_read() -> None:
     assert asked("_asOf=1970-01-02").as_of == asked("_asOf=86400").as_of
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "_order=-price&_order[status]=asc",
+        '_order=["-price"]&_order[status]=asc',
+        '_order[price]=desc&_order={"status":"asc"}',
+        "_order[price]=desc&_order=status",
+    ],
+)
+def test_an_order_may_come_in_parts_of_every_form(text: str) -> None:
+    assert asked(text).sort == (Sort(("price",), "number", True), Sort(("status",), "text"))
+
+
+def test_what_is_asked_in_parts_is_asked_as_a_whole() -> None:
+    terms = (Terms("status", ("status",), "text", 2), Terms("price", ("price",), "number"))
+    assert asked('_facets={"status":{"size":2}}&_facets=price').facets == terms
+    assert asked('_fields=["status"]&_fields=price, open').fields == ("status", "price", "open")
+    both = asked('_filter={"status":"x"}&_filter={"price":5}').filter
+    assert both == And((Compare(("status",), "eq", "x"), Compare(("price",), "eq", 5)))
+    assert asked("_order=-_created").sort == asked("_order[@self.created]=desc").sort
+
+
 def test_what_steers_nothing_is_named() -> None:
     assert asked("_extend=all&_rbac=false&status=x&_fuzzy=false").ignored == ("_rbac", "_fuzzy")
 
@@ -92,6 +114,9 @@ def test_what_steers_nothing_is_named() -> None:
         ("_limit=many", "limit must be a whole number"),
         ("_filter={x", "_filter is not valid JSON"),
         ("_order[price]=up", "must be asc or desc"),
+        ("_order=[1]", "_order must be names"),
+        ("_fields={}&_fields=status", "_fields must be names"),
+        ('_facets=["status",{}]', "_facets must be names"),
         ("&".join(["status=x"] * 501), "more than 500 parameters"),
     ],
 )
@@ -107,7 +132,9 @@ NAMES = st.sampled_from(
         "price[gte]",
         "_limit",
         "_order[price]",
+        "_order",
         "_facets",
+        "_fields",
         "@self[created]",
         "_filter",
         "a[b][",
@@ -118,7 +145,14 @@ NAMES = st.sampled_from(
 
 
 @settings(deadline=None)
-@given(pairs=st.lists(st.tuples(NAMES, st.text(max_size=6)), max_size=5))
+@given(
+    pairs=st.lists(
+        st.tuples(
+            NAMES, st.sampled_from(("[]", "{}", '["status"]', "[{}]", '{"price":{}}', "price")) | st.text(max_size=6)
+        ),
+        max_size=5,
+    )
+)
 def test_any_parameters_are_a_query_or_are_refused(pairs: list[tuple[str, str]]) -> None:
     with contextlib.suppress(PentadError):
         parse_parameters(KNOWN, pairs)

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.query.comparisons import Operator, operator
@@ -81,7 +81,7 @@ def _spelled_out(known: Known, name: str) -> str:
 
 
 def _steer(steering: dict[str, Any], name: str, value: str) -> bool:
-    """Take in one steering parameter; False when it steers nothing."""
+    """Take in one steering parameter; False when it steers nothing. Lists may come in parts, each in its own form."""
     plain = name.partition("[")[0]
     if plain in _STEERING:
         steering[_STEERING[plain]] = value
@@ -90,17 +90,35 @@ def _steer(steering: dict[str, Any], name: str, value: str) -> bool:
     if member is None:
         return False
     inner: list[str] = _BRACKETS.findall(name)
-    if member == "sort" and inner and inner[0]:
-        steering.setdefault(member, {})[_sorted_by(inner)] = value
-    elif value.lstrip().startswith(("{", "[")):
-        steering[member] = _json(name, value)
-    elif member == "filter":  # a list of names: what OpenRegister's clients use it for
-        steering.setdefault("fields", []).extend(value.split(","))
-    elif member == "sort":
-        steering[member] = value
-    else:
-        steering.setdefault(member, []).extend(one for one in value.split(",") if one)
+    given = _json(name, value) if value.lstrip().startswith(("{", "[")) else None
+    if member == "sort":
+        order = {_sorted_by(inner): value} if inner and inner[0] else _order(name, value if given is None else given)
+        steering.setdefault("sort", {}).update(order)
+    elif member == "facets":
+        facets = given if isinstance(given, dict) else dict.fromkeys(_names(name, value if given is None else given))
+        steering.setdefault("facets", {}).update(cast("dict[str, Any]", facets))
+    elif member == "filter" and given is not None:
+        steering["filter"] = {"$and": [steering["filter"], given]} if "filter" in steering else given
+    else:  # `_filter` with names is what OpenRegister's clients choose fields with
+        steering.setdefault("fields", []).extend(_names(name, value if given is None else given))
     return True
+
+
+def _names(parameter: str, given: Any) -> list[str]:
+    """Names with commas between them, or in a JSON list."""
+    if isinstance(given, str):
+        return [one.strip() for one in given.split(",") if one.strip()]
+    if not isinstance(given, list) or not all(isinstance(one, str) for one in cast("list[Any]", given)):
+        raise InvalidInput(f"{parameter} must be names.", hint="Write them with commas between them.")
+    return cast("list[str]", given)
+
+
+def _order(parameter: str, given: Any) -> dict[str, Any]:
+    """An order by name: `-price,name` in one text or a JSON list, or a JSON object with the way of each."""
+    if isinstance(given, dict):
+        return cast("dict[str, Any]", given)
+    names = _names(parameter, given)
+    return {_sorted_by([one.removeprefix("-")]): "desc" if one.startswith("-") else "asc" for one in names}
 
 
 def _refuse_meaningful(name: str, value: str) -> None:
