@@ -95,8 +95,7 @@ def _steer(steering: dict[str, Any], name: str, value: str) -> bool:
         order = {_sorted_by(inner): value} if inner and inner[0] else _order(name, value if given is None else given)
         steering.setdefault("sort", {}).update(order)
     elif member == "facets":
-        facets = given if isinstance(given, dict) else dict.fromkeys(_names(name, value if given is None else given))
-        steering.setdefault("facets", {}).update(cast("dict[str, Any]", facets))
+        steering.setdefault("facets", {}).update(_facets(name, value if given is None else given))
     elif member == "filter" and given is not None:
         steering["filter"] = {"$and": [steering["filter"], given]} if "filter" in steering else given
     else:  # `_filter` with names is what OpenRegister's clients choose fields with
@@ -111,6 +110,12 @@ def _names(parameter: str, given: Any) -> list[str]:
     if not isinstance(given, list) or not all(isinstance(one, str) for one in cast("list[Any]", given)):
         raise InvalidInput(f"{parameter} must be names.", hint="Write them with commas between them.")
     return cast("list[str]", given)
+
+
+def _facets(parameter: str, given: Any) -> dict[str, Any]:
+    if isinstance(given, dict):
+        return cast("dict[str, Any]", given)
+    return dict.fromkeys(_names(parameter, given))
 
 
 def _order(parameter: str, given: Any) -> dict[str, Any]:
