@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pentad.mcp.registry import Guard
     from pentad.mcp.sse import Receive, Send
     from pentad.mcp.tasks import TaskBook
+    from pentad.mcp.variants import Variants
     from pentad.mcp.within import Progress
 
 Scope = MutableMapping[str, Any]
@@ -194,6 +195,8 @@ class Room(Generic[S]):
     """A further server of the room's own beside HTTP, open for as long as the process serves."""
     any_origin: Sequence[str] = ()
     """Path prefixes that pages of every origin may call, as long as credentials are required at all."""
+    variants: "Callable[[S], Variants] | None" = None
+    """Older ways of calling the room that its settings turn on."""
     identity: tuple[str, str] | None = None
     """The server's name and version where this room is served alone, if a document promises them."""
     health: Callable[[S], Awaitable[Mapping[str, Any]]] | None = None

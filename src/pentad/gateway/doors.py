@@ -23,9 +23,9 @@ class Doors:
         return None
 
 
-def doors_of(rooms: Sequence[OpenRoom], record: Record) -> Doors:
-    """The doors of all rooms, their calls noted in the audit trail."""
-    found: dict[str, Door] = {}
+def doors_of(rooms: Sequence[OpenRoom], record: Record, own: Mapping[str, Door]) -> Doors:
+    """The doors of all rooms, their calls noted in the audit trail, and the gateway's own, which note theirs."""
+    found: dict[str, Door] = dict(own)
     for opened in rooms:
         if opened.room.doors is None:
             continue

@@ -1,13 +1,17 @@
 """The HTTP application of an open Pentad: its endpoints, its routes and the guards in front of both."""
 
+from collections.abc import Mapping
+
 from pentad.app import App, Era
 from pentad.gateway.doors import doors_of
 from pentad.gateway.front import Front
 from pentad.gateway.guards import HostGuard
+from pentad.gateway.old_sse import OldSse
 from pentad.gateway.parts import Parts
 from pentad.gateway.routes import ordinary_routes
 from pentad.mcp.exchange import Endpoint
 from pentad.mcp.http import McpEndpoint
+from pentad.platform import Door
 
 
 def http_application(app: App) -> Front:
@@ -31,11 +35,17 @@ def http_application(app: App) -> Front:
         limits=limits,
         metadata_url=settings.url("/.well-known/oauth-protected-resource"),
         parts=Parts(app.rooms, lambda path, part: _endpoint(app, path, app.one_part(part))),
-        doors=doors_of(app.rooms, app.record),
+        doors=doors_of(app.rooms, app.record, _old_doors(app, endpoints["/mcp"])),
         public_url=settings.public_url,
         stopping=app.stopping,
         any_origin=[prefix for opened in app.rooms for prefix in opened.room.any_origin],
     )
+
+
+def _old_doors(app: App, endpoint: Endpoint) -> Mapping[str, Door]:
+    """The doors of the transport before streamable HTTP, where a room's settings ask for it."""
+    variants = [opened.room.variants(opened.service) for opened in app.rooms if opened.room.variants is not None]
+    return OldSse(endpoint).doors() if any(one.sse for one in variants) else {}
 
 
 def _endpoint(app: App, path: str, era: Era) -> McpEndpoint:

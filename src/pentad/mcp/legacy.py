@@ -28,6 +28,7 @@ from pentad.mcp.messages import (
 from pentad.mcp.peers import LegacyPeer
 from pentad.mcp.revisions import Revision, negotiate
 from pentad.mcp.sessions import Session
+from pentad.mcp.variants import PlainMethod
 from pentad.mcp.wire_errors import INVALID_PARAMS, INVALID_REQUEST, ProtocolError
 
 
@@ -51,6 +52,8 @@ class LegacyEra:
         dispatcher.add(Method("logging/setLevel", SetLevelParams, self._set_level))
         dispatcher.add(Method("resources/subscribe", ResourceParams, self._subscribe, "uri"))
         dispatcher.add(Method("resources/unsubscribe", ResourceParams, self._unsubscribe, "uri"))
+        call = dispatcher.methods["tools/call"].handle
+        self._plain = {name: PlainMethod(name, call) for name in self.registry.plain}
 
     def initialize(self, raw: msgspec.Raw) -> Handshake:
         """Agree upon a revision and say what the server can do."""
@@ -75,7 +78,8 @@ class LegacyEra:
         """Answer one request with a complete JSON-RPC message. Raises ProtocolError."""
         if envelope.method is UNSET:
             raise ProtocolError(INVALID_REQUEST, "A request needs a method.")
-        method = self._dispatcher.method(envelope.method, peer.revision.methods)
+        plain = self._plain.get(envelope.method)
+        method = plain or self._dispatcher.method(envelope.method, peer.revision.methods)
         params = method.decode(envelope.params)
         peer.request_id = request_id
         try:

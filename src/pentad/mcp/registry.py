@@ -5,7 +5,7 @@ import binascii
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 import msgspec.structs
@@ -21,6 +21,9 @@ from pentad.mcp.results import Encoder, Shape, encoder_of
 from pentad.mcp.revisions import REVISIONS, Revision
 from pentad.mcp.tasks import TASKS, TaskBook
 from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError
+
+if TYPE_CHECKING:
+    from pentad.mcp.variants import Variants
 
 _LISTS: Final = {
     "tools/list": "tools",
@@ -52,6 +55,8 @@ class Offering(Protocol):
     def guards(self) -> Mapping[str, Guard]: ...
     @property
     def tasks(self) -> Callable[[Any], TaskBook] | None: ...
+    @property
+    def variants(self) -> Callable[[Any], "Variants"] | None: ...
 
 
 class Opened(Protocol):
@@ -130,6 +135,8 @@ class Registry:
         self.templates: list[BoundResource] = []
         self.listings: list[BoundListing] = []
         self.books: list[BoundBook] = []
+        self.plain: list[str] = []
+        """Tools, by any of their names, that may be called as methods of their own."""
         for opened in rooms:
             self._add(opened)
         self.shapes = {name: Shape(revision, info.as_json()) for name, revision in REVISIONS.items()}
@@ -152,6 +159,8 @@ class Registry:
                 self.templates.append(bound_resource)
         if room.listing is not None:
             self.listings.append(BoundListing(room.listing, room.name, service))
+        if room.variants is not None:
+            self.plain += room.variants(service).methods
         if room.tasks is not None:
             self.books.append(BoundBook(room.tasks(service), room.name))
         elif putting_off := [tool.name for tool in room.tools if tool.task is not None]:

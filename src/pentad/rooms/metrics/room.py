@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from pentad.mcp.variants import Variants
 from pentad.platform import Room
+from pentad.rooms.metrics.collectors.settings import switch
 from pentad.rooms.metrics.prompts import PROMPTS
 from pentad.rooms.metrics.resources import RESOURCES, listing
 from pentad.rooms.metrics.service import Metrics, open_metrics
@@ -31,6 +33,13 @@ async def health(metrics: Metrics) -> Mapping[str, Any]:
     return {"collectors": len(infos), "ready": sum(info.ready for info in infos)}
 
 
+def variants(metrics: Metrics) -> Variants:
+    """What the toolkit's document and code also do, where the operator wants it."""
+    settings = metrics.platform.settings
+    names = tuple(name for tool in TOOLS for name in (tool.name, *tool.aliases))
+    return Variants(names if switch(settings, "plain_methods") else (), switch(settings, "sse"))
+
+
 ROOM = Room(
     name="metrics",
     title="Metrics",
@@ -46,6 +55,7 @@ ROOM = Room(
     listing=listing,
     schema="pentad.rooms.metrics.schema",
     pages=pages,
+    variants=variants,
     health=health,
     demo=fill,
 )

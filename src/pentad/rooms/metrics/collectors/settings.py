@@ -31,6 +31,15 @@ def text(settings: Mapping[str, Any], name: str) -> str | None:
     return given or None
 
 
+def switch(settings: Mapping[str, Any], name: str) -> bool:
+    """Whether it is turned on; by default it is not."""
+    given = settings.get(name, False)
+    known = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
+    if (read := known.get(str(given).strip().casefold())) is None:
+        raise Misconfigured(f"rooms.metrics.{name} is neither true nor false.", hint="It is false by default.")
+    return read
+
+
 def number(settings: Mapping[str, Any], name: str, default: float, *, least: float = 0.0) -> float:
     """A number, at least so large."""
     given = settings.get(name, default)

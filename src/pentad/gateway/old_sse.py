@@ -1,0 +1,166 @@
+"""The transport of 2024-11-05: a GET opens a stream that names an address, messages are POSTed there, and every answer
+comes over the stream.
+
+It is a bridge to the endpoint of today, which does all the rest: each message becomes an exchange of its own, with the
+headers it came with, and what the exchange answers goes to the stream. A stream is of one process, and of one client.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from pentad.kernel.errors import NotFound, Overloaded
+from pentad.mcp.exchange import Endpoint, HttpExchange
+from pentad.mcp.sse import HEADERS, Disconnect, Message, Receive, Send, frame
+from pentad.mcp.supervision import absorb_cancellation
+from pentad.platform import Admitted, Door, Scope
+
+STREAM: Final = "/sse"
+MESSAGES: Final = "/message"
+MOST_STREAMS: Final = 1_000
+_WAITING: Final = 100
+_KEEP_ALIVE_SECONDS: Final = 15.0
+_SESSION: Final = b"mcp-session-id"
+
+
+class _Stream:
+    """One client: who it is, what it is to be sent, and the work that is under way for it."""
+
+    def __init__(self, principal: str) -> None:
+        self.principal = principal
+        self.out: asyncio.Queue[bytes] = asyncio.Queue(_WAITING)
+        self.closed = asyncio.Event()
+        self.session: bytes | None = None
+        self.work: set[asyncio.Task[None]] = set()
+
+    def begin(self, work: Any) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self.work.add(task)
+        task.add_done_callback(self.work.discard)
+        return task
+
+    async def until_closed(self) -> Message:
+        await self.closed.wait()
+        return {"type": "http.disconnect"}
+
+    async def close(self) -> None:
+        self.closed.set()
+        for task in list(self.work):
+            task.cancel()
+        await asyncio.gather(*self.work, return_exceptions=True)
+
+
+class _Answer:
+    """What an exchange answers, on its way to a stream."""
+
+    def __init__(self, stream: _Stream) -> None:
+        self._stream = stream
+        self._is_stream = False
+        self._body = b""
+        self.session: bytes | None = None
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = dict(message["headers"])
+            self._is_stream = headers.get(b"content-type") == b"text/event-stream"
+            self.session = headers.get(_SESSION)
+            return
+        body: bytes = message.get("body", b"")
+        if self._is_stream:
+            await self._put(body)
+            return
+        self._body += body
+        if not message.get("more_body", False) and self._body:
+            await self._put(frame(self._body))
+
+    async def _put(self, data: bytes) -> None:
+        if data:
+            await self._stream.out.put(data)
+
+
+class OldSse:
+    """All streams of this process, in front of one endpoint."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._streams: dict[str, _Stream] = {}
+
+    def doors(self) -> dict[str, Door]:
+        return {STREAM: Door(self._serve), MESSAGES: Door(self._serve)}
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        admitted: Admitted = scope["state"]["admitted"]
+        place = scope["path"].rstrip("/")
+        if (scope["method"], place) == ("GET", STREAM):
+            await self._open(admitted, receive, send)
+        elif (scope["method"], place) == ("POST", MESSAGES):
+            await self._take(admitted, scope["query_string"], send)
+        else:
+            allowed = b"GET" if place == STREAM else b"POST"
+            await send({"type": "http.response.start", "status": 405, "headers": [(b"allow", allowed)]})
+            await send({"type": "http.response.body", "body": b""})
+
+    async def _open(self, admitted: Admitted, receive: Receive, send: Send) -> None:
+        if len(self._streams) >= MOST_STREAMS:
+            raise Overloaded("There are as many streams as this server allows.", hint="Try again later.")
+        name, stream = secrets.token_urlsafe(24), _Stream(admitted.principal.id)
+        self._streams[name] = stream
+        disconnect = Disconnect(receive, admitted.stopping)
+        disconnect.watch()
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+            data = b"event: endpoint\ndata: %b?sessionId=%b\n\n" % (MESSAGES.encode(), name.encode())
+            while True:
+                await send({"type": "http.response.body", "body": data, "more_body": True})
+                data = await _next(stream)
+        except asyncio.CancelledError:
+            if not disconnect.gone:
+                raise
+            absorb_cancellation()
+        finally:
+            disconnect.end()
+            del self._streams[name]
+            await stream.close()
+            await self._end(stream, admitted)
+
+    async def _take(self, admitted: Admitted, query: bytes, send: Send) -> None:
+        names = parse_qs(query.decode("latin-1")).get("sessionId", [""])
+        stream = self._streams.get(names[0])
+        if stream is None or stream.principal != admitted.principal.id:
+            raise NotFound("There is no such stream.", hint=f"Open one with GET {STREAM}.")
+        await send({"type": "http.response.start", "status": 202, "headers": [(b"content-length", b"8")]})
+        await send({"type": "http.response.body", "body": b"Accepted"})
+        await asyncio.wait({stream.begin(self._forward(stream, admitted))})
+
+    async def _forward(self, stream: _Stream, admitted: Admitted) -> None:
+        answer = _Answer(stream)
+        await self._endpoint.post(_exchange(stream, admitted, answer, admitted.body))
+        if answer.session is not None and stream.session is None:
+            stream.session = answer.session
+            stream.begin(self._endpoint.get(_exchange(stream, admitted, _Answer(stream))))
+
+    async def _end(self, stream: _Stream, admitted: Admitted) -> None:
+        if stream.session is not None:
+            await self._endpoint.delete(_exchange(stream, admitted, _Answer(_Stream(""))))
+
+
+async def _next(stream: _Stream) -> bytes:
+    """What is to be sent next; a sign of life when there is nothing for a while."""
+    try:
+        async with asyncio.timeout(_KEEP_ALIVE_SECONDS):
+            return await stream.out.get()
+    except TimeoutError:
+        return b":\n\n"
+
+
+def _exchange(stream: _Stream, admitted: Admitted, answer: _Answer, body: bytes = b"") -> HttpExchange:
+    async def recognise(_headers: Mapping[bytes, bytes]) -> Any:
+        return await admitted.principal_now()
+
+    own = {**admitted.headers, b"accept": b"application/json, text/event-stream"}
+    headers = own if stream.session is None else {**own, _SESSION: stream.session}
+    return HttpExchange(
+        headers, frozenset(), admitted.principal, stream.until_closed, answer.send, body, recognise=recognise
+    )
