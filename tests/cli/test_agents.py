@@ -59,6 +59,8 @@ def test_input_and_context_come_from_files_and_a_failed_task_is_an_exit_code(hom
     (home / "bad.json").write_text(json.dumps({"items": {"a": 5}}))
     called = json.loads(agents(home, "send", "tool-proxy", "--input", "call.json", "--json").stdout)
     assert called["artifacts"][0]["data"][0]["structuredContent"]["total"] == 2
+    echoed = agents(home, "send", "echo", "--input", "call.json")
+    assert json.loads(echoed.stdout) == {"tool_name": "agents_list", "arguments": {"limit": 1}}
     rejected = agents(home, "send", "tool-proxy", "hello")
     assert (rejected.returncode, "target_mcp_server_id" in rejected.stdout) == (1, True)
     bad = agents(home, "send", "echo", "hello", "--context", "bad.json")

@@ -25,19 +25,23 @@ def task_rows(tasks: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 
 def task_lines(task: Mapping[str, Any]) -> Iterator[str]:
     """What the agent said, its artifacts, and where to read what was cut."""
-    if task["text"]:
-        yield task["text"]
+    yield from _held(task)
     for one in task.get("artifacts", ()):
         yield f"--- {one.get('name') or one['id']}"
-        if one.get("text"):
-            yield one["text"]
-        for value in one.get("data") or ():
-            yield _json(value)
-        for file in one.get("files") or ():
-            named = file.get("filename") or file.get("media_type") or "file"
-            yield f"[{named} {file.get('url') or str(file.get('bytes', 0)) + ' bytes'}]"
+        yield from _held(one)
     if task.get("cut"):
         yield f"[{task['cut']}]"
+
+
+def _held(shown: Mapping[str, Any]) -> Iterator[str]:
+    """Texts, values and files: of an artifact, or of what the agent said."""
+    if shown.get("text"):
+        yield shown["text"]
+    for value in shown.get("data") or ():
+        yield _json(value)
+    for file in shown.get("files") or ():
+        named = file.get("filename") or file.get("media_type") or "file"
+        yield f"[{named} {file.get('url') or str(file.get('bytes', 0)) + ' bytes'}]"
 
 
 def _short(text: str) -> str:
