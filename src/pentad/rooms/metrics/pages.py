@@ -157,7 +157,7 @@ async def _charts(metrics: Metrics, info: Info) -> list[Block]:
 
 def _chart(key: str, lines: Sequence[Line]) -> Chart:
     counts = lines[0].series.kind == "counter"
-    unit = (lines[0].series.unit or "") + ("/s" if counts else "")
+    unit = (lines[0].series.unit or "").replace("By", "B") + ("/s" if counts else "")
     return Chart(key, [Drawn(named(line.series), plotted(line)) for line in lines if plotted(line)], unit)
 
 

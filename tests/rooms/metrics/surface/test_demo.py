@@ -109,6 +109,8 @@ async def test_the_console_shows_collectors_figures_and_lines(app: App) -> None:
     host = await browser.get("/console/metrics/host")
     assert "memory.percent" in host.page.text
     assert "/console/metrics/host/memory.percent" in host.page.values("a", "href")
+    assert " GB" in host.page.text
+    assert "GBy" not in host.page.text
     found = await browser.get("/console/metrics/host?q=swap")
     assert "swap.total" in found.page.text
     assert "memory.percent" not in found.page.texts

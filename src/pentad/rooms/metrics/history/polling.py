@@ -94,7 +94,7 @@ class Poller:
                 _log.warning("The poll of %s waits: %s", job.collector, error.code)
             except Exception as error:  # noqa: BLE001  one collector that is broken must not end the others' polls
                 _log.warning("The poll of %s failed: %s", job.collector, type(error).__name__)
-            await self._wait(self._look)
+            await self._wait(min(self._look, job.seconds))
 
     async def run_if_due(self, job: Job) -> bool:
         """Run a job if it is due and nobody else does; whether it was run."""

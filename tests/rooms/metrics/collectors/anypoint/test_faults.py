@@ -12,7 +12,7 @@ from tests.anypoint.asking import APP, USER, Asking, asking
 from tests.anypoint.faults import Fault
 from tests.anypoint.logins import APPS, USERS
 from tests.anypoint.server import Behaviour, Platform
-from tests.anypoint.world import CANARY, World
+from tests.anypoint.world import CANARY, Size, World
 
 pytestmark = pytest.mark.anyio
 SECRETS = (CANARY, "CANARY", *APPS.values(), *USERS.values())
@@ -82,6 +82,27 @@ async def test_an_expired_token_is_refreshed_once() -> None:
         answer = await one.ask("ch")
         assert platform.journal.counts["login-app"] == 2
         assert answer.snapshot.coverage.failed == 0
+
+
+@pytest.mark.requirement("metrics:anypoint:faults")
+async def test_requests_that_are_refused_whatever_token_they_have_are_one_refresh_and_no_more() -> None:
+    platform = Platform(World(Size(groups=3)), faults=[Fault("applications", status=401)])
+    async with asking(platform) as one:
+        answer = await one.ask("ch")
+        assert (platform.journal.counts["login-app"], answer.snapshot.coverage.failed) == (2, 12)
+        assert all(problem.kind == "permission" for problem in answer.snapshot.problems)
+
+
+@pytest.mark.requirement("metrics:anypoint:faults")
+async def test_a_login_that_is_refused_is_not_tried_once_for_each_request() -> None:
+    platform = Platform(World(Size(groups=3)))
+    async with asking(platform) as one:
+        await one.ask("core", "environments.total")
+        platform.logins.apps.clear()
+        platform.logins.expire()
+        answer = await one.ask("ch")
+        assert platform.journal.counts["login-app"] == 2
+        assert answer.snapshot.coverage.failed == answer.snapshot.coverage.planned - answer.snapshot.coverage.cached
 
 
 @pytest.mark.requirement("metrics:anypoint:faults")

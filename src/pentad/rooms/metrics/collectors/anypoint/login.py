@@ -20,6 +20,9 @@ USER_TOKEN_SECONDS: Final = 3300.0
 """How long a user's token is used; the platform does not say how long it lives."""
 
 SPARE_SECONDS: Final = 30.0
+RENEWAL_SECONDS: Final = 60.0
+REFUSED_SECONDS: Final = 30.0
+FAILED_SECONDS: Final = 2.0
 MOST_LOGINS: Final = 1_000
 NEEDED: Final = "Anypoint username and password OR connected app clientId and clientSecret must be provided."
 HINT: Final = (
@@ -85,6 +88,10 @@ class Login:
         self._base = base
         self._token = ""
         self._until = 0.0
+        self._is_doubted = False
+        self._renew_after = 0.0
+        self._failure: Problem | None = None
+        self._try_after = 0.0
         self._turn = asyncio.Lock()
 
     @property
@@ -94,14 +101,32 @@ class Login:
     async def headers(self, upstream: Upstream) -> Mapping[str, str]:
         async with self._turn:
             now = upstream.clock.monotonic()
-            if not self._token or now >= self._until:
-                self._token, seconds = await self._fetched(upstream)
-                self._until = now + max(seconds - SPARE_SECONDS, seconds / 2)
+            renews = self._is_doubted and now >= self._renew_after
+            self._is_doubted = False
+            if renews or not self._token or now >= self._until:
+                if renews:
+                    self._renew_after = now + RENEWAL_SECONDS
+                await self._log_in(upstream, now)
             return {"authorization": f"Bearer {self._token}"}
 
     def refused(self, headers: Mapping[str, str]) -> None:
+        """The token is renewed, but not once for each of many requests that are refused whatever token they have."""
         if headers.get("authorization") == f"Bearer {self._token}":
-            self._token = ""
+            self._is_doubted = True
+
+    async def _log_in(self, upstream: Upstream, now: float) -> None:
+        """What was refused is not tried again for a while: a thousand wrong logins lock an account."""
+        if self._failure is not None and now < self._try_after:
+            raise Failed(self._failure)
+        try:
+            self._token, seconds = await self._fetched(upstream)
+        except Failed as failed:
+            self._token, self._failure = "", failed.problem
+            pause = REFUSED_SECONDS if failed.problem.kind == "permission" else FAILED_SECONDS
+            self._try_after = upstream.clock.monotonic() + pause
+            raise
+        self._failure = None
+        self._until = now + max(seconds - SPARE_SECONDS, seconds / 2)
 
     async def _fetched(self, upstream: Upstream) -> tuple[str, float]:
         mine = self._credentials
