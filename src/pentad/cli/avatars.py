@@ -2,9 +2,8 @@
 
 import asyncio
 import json
-import sys
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -14,6 +13,7 @@ import click
 from pentad.cli.avatars_shown import answer_lines, card_lines, report_lines
 from pentad.cli.options import json_option, store_options
 from pentad.cli.output import ExitCode, print_json, print_table, print_text, say
+from pentad.cli.progress import shown_progress
 
 if TYPE_CHECKING:
     from pentad.app import App
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pentad.settings.model import Settings
 
 T = TypeVar("T")
-Told = Callable[[str, int, int], None]
 
 _MOST_OTHERS: Final = 6
 avatar_option: Final = click.option("--avatar", metavar="ID", help="Which avatar; needed only where there are several.")
@@ -176,7 +175,7 @@ async def _ingest(
 ) -> "IngestReport":
     async with _opened(settings) as app:
         room: Avatars = app.rooms[0].service
-        with _progress() as told:
+        with shown_progress() as told:
             if avatar is None:
                 return await room.ingest(paths[0], options, told)
             return await room.add(avatar, paths, options, told)
@@ -194,7 +193,7 @@ async def _evaluated(room: "Avatars", avatar_id: str | None) -> "ScoreCard":
 
     avatar = await room.open(avatar_id)
     ids = [one.id for one in await room.list() if one.id != avatar.id]
-    with _progress() as told:
+    with shown_progress() as told:
         return await examine(avatar, await room.open_all(ids[:_MOST_OTHERS]), room.likeness, told)
 
 
@@ -234,18 +233,3 @@ async def _opened(settings: "Settings") -> "AsyncGenerator[App]":
 
     async with open_app(replace(settings, rooms=("avatars",))) as app:
         yield app
-
-
-@contextmanager
-def _progress() -> Generator[Told]:
-    """One line on a terminal's stderr that goes away when it is done; nothing where nobody looks."""
-    if not sys.stderr.isatty():
-        yield lambda phase, done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        line = bar.add_task("reading", total=None)
-        yield lambda phase, done, total: bar.update(line, description=phase, completed=done, total=total)

@@ -1,8 +1,6 @@
 """`pentad directory` for files: validate and push records, bring other formats in, write records in other formats."""
 
-import sys
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +9,7 @@ import click
 from pentad.cli.directory_room import indented, out_option, read, record_given, tell, with_schemas, within, write
 from pentad.cli.options import json_option, store_options
 from pentad.cli.output import ExitCode, print_error, print_json, print_text, say, warn
+from pentad.cli.progress import shown_progress
 from pentad.kernel.errors import InvalidInput, PentadError
 
 if TYPE_CHECKING:
@@ -137,10 +136,10 @@ def import_sources(
     async def work(directory: "Directory") -> "list[Outcome]":
         from pentad.kernel.principal import LOCAL
 
-        with _shown_progress() as shown:
+        with shown_progress() as shown:
 
             async def progress(done: int, outcome: "Outcome") -> None:
-                shown(done, outcome.source)
+                shown(outcome.source, done, None)
 
             return await directory.importer.import_many(LOCAL, _sources(paths, form), options, progress)
 
@@ -242,18 +241,3 @@ def migrate(
     for problem in moved.problems:
         print_error(problem)
     return ExitCode.OK if moved.valid else ExitCode.FAILED
-
-
-@contextmanager
-def _shown_progress() -> Generator[Callable[[int, str], None]]:
-    """One line on a terminal's stderr that goes away when it is done; nothing where nobody looks."""
-    if not sys.stderr.isatty():
-        yield lambda done, what: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.completed} {task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        line = bar.add_task("sources", total=None)
-        yield lambda done, what: bar.update(line, description=what, completed=done)

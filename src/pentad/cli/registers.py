@@ -4,8 +4,8 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -14,11 +14,11 @@ import click
 
 from pentad.cli.options import json_option, store_options
 from pentad.cli.output import ExitCode, print_json, print_table, say
+from pentad.cli.progress import shown_progress
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.models import Caller
     from pentad.rooms.registers.service import Registers
-    from pentad.rooms.registers.transfer.imports import Progress
     from pentad.rooms.registers.transfer.report import ImportReport
     from pentad.settings.model import Settings
 
@@ -157,7 +157,7 @@ async def _import(
     kind = format_named(name)
     async with _open(settings) as (room, caller):
         pair = await room.catalogue.pair(caller, register, schema, "create")
-        with _shown_progress() as progress:
+        with shown_progress() as progress:
             return await room.transfer.import_file(caller, pair, source, kind, ImportOptions(**options), progress)
 
 
@@ -187,21 +187,6 @@ async def _open(settings: "Settings") -> "AsyncGenerator[tuple[Registers, Caller
             yield app.rooms[0].service, Caller(LOCAL, agent="pentad registers")
         except Missing as error:
             raise NotFound(error.message, hint=error.hint_on_the_command_line, details=error.details) from None
-
-
-@contextmanager
-def _shown_progress() -> "Generator[Progress]":
-    """One line on a terminal's stderr that goes away when it is done; nothing where nobody looks."""
-    if not sys.stderr.isatty():
-        yield lambda phase, done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        line = bar.add_task("reading", total=None)
-        yield lambda phase, done, total: bar.update(line, description=phase, completed=done, total=total)
 
 
 def _tell(report: "ImportReport") -> None:
