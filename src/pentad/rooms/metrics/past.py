@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 import msgspec.structs
 
-from pentad.kernel.clock import Clock
+from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import InvalidInput, NotFound
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.mcp.changes import resource_updated
@@ -134,10 +134,9 @@ class Past:
             [one for one in all_of_it if _is_of(one.series, scope)] for all_of_it in await self._database.read(work)
         )
         if not old:
-            raise NotFound(
-                f"Nothing is known of {info.id!r} from so long ago.",
-                hint="getMetricHistory shows since when there is something; polling keeps it.",
-            )
+            first = await self._database.read(lambda rows: store.first(rows, info.id))
+            since = "Polling keeps it." if first is None else f"The first that was recorded is of {iso(first)}."
+            raise NotFound(f"Nothing is known of {info.id!r} from so long ago.", hint=since)
         found = compared(values_of(old), values_of(new))
         return [change for change in found if names is None or change.key in names]
 

@@ -6,7 +6,7 @@ It adds nothing to an answer and takes nothing from it; what is shown of it is `
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Final
 
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Platform
@@ -20,12 +20,13 @@ from pentad.rooms.metrics.engine.keys import resolved
 from pentad.rooms.metrics.engine.planning import Progress
 from pentad.rooms.metrics.engine.remembering import remembered
 from pentad.rooms.metrics.engine.wanted import asked
-from pentad.rooms.metrics.history.polling import Job, Poller
+from pentad.rooms.metrics.history.polling import Poller
 from pentad.rooms.metrics.history.retention import Retention, tidy
 from pentad.rooms.metrics.loaders.formats import Told, Words, told
 from pentad.rooms.metrics.loaders.sending import Destinations
 from pentad.rooms.metrics.model import Info, Metric, Wanted
 from pentad.rooms.metrics.past import MOST_SERIES, Found, Line, Past
+from pentad.rooms.metrics.schedule import jobs_of, judged
 
 SECONDS: Final = 25.0
 """For how long an answer is gathered unless the caller says otherwise: a little less than a tool may take."""
@@ -153,21 +154,6 @@ class Metrics:
         return await self.destinations.send(destination, answer.snapshot, answer.info, legacy=legacy), answer
 
 
-def jobs_of(infos: Iterable[Info], settings: Mapping[str, Any]) -> list[Job]:
-    """What is polled how often: each collector as it says itself, or as `poll` of the settings says; 0 is never.
-
-    A scope stands behind a slash, as in `"ch/Root/Sub" = 3600`.
-    """
-    given = table(settings, "poll")
-    ready = {info.id: info for info in infos if info.ready}
-    jobs = {(info.id, ""): info.poll_seconds for info in ready.values() if info.poll_seconds and info.id not in given}
-    for name in given:
-        collector, _, scope = name.partition("/")
-        if collector in ready:
-            jobs[collector, scope] = number(given, name, 0.0)
-    return [Job(collector, scope, seconds) for (collector, scope), seconds in jobs.items() if seconds > 0]
-
-
 @asynccontextmanager
 async def open_metrics(platform: Platform) -> AsyncGenerator[Metrics]:
     """The room with every collector the settings allow."""
@@ -176,14 +162,14 @@ async def open_metrics(platform: Platform) -> AsyncGenerator[Metrics]:
     catalogue = Catalogue(find_collectors(source))
     limit = int(number(settings, "concurrency", LIMIT, least=1))
     engine = Engine(catalogue, platform.fetcher, platform.clock, limit=limit, trusted=source.trusted)
-    past = Past(platform.database, platform.clock, catalogue, table(settings, "thresholds"))
+    past = Past(platform.database, platform.clock, catalogue, judged(catalogue, table(settings, "thresholds")))
     destinations = Destinations(table(settings, "loaders"), platform.fetcher)
     metrics = Metrics(platform, engine, destinations, past)
     retention = Retention(*(number(settings, name, default, least=1) for name, default in RETENTION.items()))
     poller = Poller(
         platform.database,
         platform.clock,
-        jobs_of(metrics.infos(), settings),
+        jobs_of(metrics.infos(), table(settings, "poll")),
         lambda job: metrics.poll(job.collector, job.scope or None),
         lambda: tidy(platform.database, retention, platform.clock.now()),
     )

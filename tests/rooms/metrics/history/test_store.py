@@ -3,6 +3,7 @@
 import pytest
 
 from pentad.kernel.clock import iso
+from pentad.kernel.errors import NotFound
 from pentad.rooms.metrics.engine.catalogue import Catalogue
 from pentad.rooms.metrics.history import store
 from pentad.rooms.metrics.history.changes import compared, values_of
@@ -76,6 +77,15 @@ async def test_a_forecast_is_of_the_threshold_the_operator_set(past):
     (line,) = (await own.lines("toy", ["busy"], NOON, END, foresee=True)).lines
     assert line.forecast is not None
     assert (line.forecast.limit, line.forecast.reached_at) == (18, pytest.approx(NOON + 18 * 3600))
+
+
+@pytest.mark.anyio
+async def test_a_comparison_with_a_moment_before_everything_says_when_it_began(past):
+    await record(past, INFO, snapshot(NOON, used=5))
+    own = Past(past, TurnedClock(NOON + 60), Catalogue([Told()]), {})
+    with pytest.raises(NotFound) as refused:
+        await own.changes("toy", NOON - 60, NOON + 60)
+    assert iso(NOON) in (refused.value.hint or "")
 
 
 class Told:

@@ -22,7 +22,7 @@ SHARE_WARN: Final = 85.0
 SHARE_ALARM: Final = 95.0
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True):
+class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """From where on a value is bad. `is_floor`: small values are. `margin` is a share of the threshold."""
 
     warn: float | None = None
@@ -78,7 +78,7 @@ def rule_of(metric: Metric, given: Mapping[str, Any] | None = None) -> Rule | No
     if given is not None:
         try:
             known = msgspec.convert({**msgspec.structs.asdict(known), **given}, Rule, strict=False)
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, TypeError) as error:
             raise Misconfigured(
                 f"rooms.metrics.thresholds of {metric.key} is wrong: {error}.",
                 hint="It may have warn, alarm, is_floor, limit, times and margin.",

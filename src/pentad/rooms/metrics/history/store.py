@@ -117,6 +117,18 @@ def scopes(rows: Rows, collector: str) -> list[str]:
     return [scope for (scope,) in found]
 
 
+def first(rows: Rows, collector: str) -> float | None:
+    """The first moment anything is known of a collector."""
+    moments = [
+        rows.value(
+            f"SELECT min(m.at) FROM {table} m JOIN metric_series d ON d.id = m.series WHERE d.collector = ?",  # noqa: S608
+            collector,
+        )
+        for table in ("metric_samples", "metric_rollups")
+    ]
+    return min((at for at in moments if at is not None), default=None)
+
+
 def points(rows: Rows, series: int, begin: float, end: float) -> list[Point]:
     """Everything known of a series from `begin` to before `end`, oldest first, from whatever is left of it."""
     rolled = rows.all(
