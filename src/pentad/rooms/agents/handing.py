@@ -5,13 +5,14 @@ cancels the task.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from msgspec.structs import replace
 
+from pentad.kernel.cleaning import Masked
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.kernel.ids import uuid7
 from pentad.kernel.names import did_you_mean
@@ -58,6 +59,8 @@ class Handed:
     agent: str
     result: Task | Message
     here: bool = True
+    masked: Sequence[Masked] = ()
+    """The secrets that were masked before it went elsewhere; of a task here its messages say so."""
 
     @property
     def task(self) -> Task:
@@ -86,7 +89,8 @@ async def hand_over(
     name = hosted_name(agents, errand.agent)
     if name is None:
         remote = await _found(agents, caller, errand.agent, trusted=trusted)
-        return Handed(errand.agent, await hand_out(remote, errand, seconds, heard), here=False)
+        result = await hand_out(remote, errand, seconds, heard)
+        return Handed(errand.agent, result, here=False, masked=remote.masked)
     message = await agents.intake.accept(caller, errand.message())
     begun = await agents.tasks.start(
         caller, name, message, dialect="mcp", task_id=errand.task_id, context_id=errand.context_id,
@@ -111,7 +115,7 @@ async def hand_away(agents: Agents, caller: Principal, errand: Errand, *, patien
             with suppress(PentadError):
                 await asyncio.shield(remote.cancel(result.id))
             raise
-    return Handed(errand.agent, result, here=False)
+    return Handed(errand.agent, result, here=False, masked=remote.masked)
 
 
 async def _followed(tasks: Tasks, caller: Principal, begun: Task, seconds: float | None, heard: Heard) -> None:

@@ -10,13 +10,13 @@ from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
-from pentad.kernel.cleaning import clean_value
+from pentad.kernel.cleaning import Masked, clean_value
 from pentad.kernel.errors import Misconfigured, NotFound, PentadError
 from pentad.kernel.principal import Principal
 from pentad.kernel.schema import pointer
 from pentad.platform import Platform
 from pentad.rooms.agents.context.accepting import accepted
-from pentad.rooms.agents.context.extension import ISSUES_KEY, PLAIN_KEY, URI
+from pentad.rooms.agents.context.extension import ISSUES_KEY, MASKED_KEY, PLAIN_KEY, URI, masked_json
 from pentad.rooms.agents.context.findings import LEVELS, Issue, Level
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.merging import Contexts, Items, after_turn
@@ -64,7 +64,7 @@ class Intake:
         if context is None:
             return message
         items, _ = await self._contents.spilled(caller, context.items, self.limits)
-        kept = _kept(metadata, items)
+        kept, beside = _kept(metadata, items)
         if (whole := shelved(kept)) is not None:
             await self._contents.keep(caller, {whole.sha256: (whole.body, whole.media_type)})
         conversation = await self._conversation(caller, message)
@@ -74,6 +74,8 @@ class Intake:
         told = _put(metadata, kept)
         if level == "lenient" and context.warnings:
             told[ISSUES_KEY] = _told(context.warnings)
+        if masked := (*context.masked, *beside):
+            told[MASKED_KEY] = masked_json(masked)
         return replace(message, metadata=told)
 
     def of(self, message: Message, caller: Principal) -> HandedContext | None:
@@ -138,15 +140,16 @@ class Intake:
         return items
 
 
-def _kept(metadata: Mapping[str, Any], items: Mapping[str, Any]) -> dict[str, Any]:
-    """The context as it is kept: its items, and whatever else it has, without secrets."""
+def _kept(metadata: Mapping[str, Any], items: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[Masked]]:
+    """The context as it is kept: its items, and whatever else it has, without secrets; and what was masked of that."""
     given: dict[str, Any] = next(metadata[key] for key in _KEYS if key in metadata)
     beside: dict[str, Any] = {key: value for key, value in given.items() if key != "items"}
+    masked: Sequence[Masked] = ()
     if beside:
-        beside, _ = clean_value(beside)
+        beside, masked = clean_value(beside)
     if "integrity" in beside and items != given.get("items"):
         del beside["integrity"]  # what was sealed is not what is kept
-    return {"items": dict(items), **beside} if "items" in given or items else beside
+    return ({"items": dict(items), **beside} if "items" in given or items else beside), masked
 
 
 def _put(metadata: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,12 +3,14 @@
 Texts are cut at the budget and say so; the whole is always at the task's own address.
 """
 
+from contextlib import suppress
 from typing import Any, Final
 
-from msgspec import UNSET, to_builtins
+from msgspec import UNSET, ValidationError, convert, to_builtins
 from pydantic import BaseModel, ConfigDict
 
 from pentad.kernel.clock import iso
+from pentad.rooms.agents.context.extension import MASKED_KEY, masked_json
 from pentad.rooms.agents.effective import effective_hash
 from pentad.rooms.agents.handing import Handed
 from pentad.rooms.agents.registry.store import Registered
@@ -36,7 +38,8 @@ class ShownTask(BaseModel):
     """A task. `text`, `data` and `files` are what the agent said last; `waiting_for` is set when it needs an answer or
     a login.
 
-    `context_sha256` is the hash of the context it is worked on with.
+    `context_sha256` is the hash of the context it is worked on with; `masked` are the secrets that were taken out of
+    what was sent last.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -51,6 +54,7 @@ class ShownTask(BaseModel):
     waiting_for: str | None = None
     artifacts: list[ShownArtifact] = []
     context_sha256: str | None = None
+    masked: list[dict[str, str]] | None = None
     updated_at: str | None = None
     resource: str | None = None
     cut: str | None = None
@@ -107,6 +111,7 @@ def shown_task(task: Task, agent: str, budget: int = DEFAULT_BUDGET, *, here: bo
         waiting_for=_waiting(task),
         artifacts=artifacts,
         context_sha256=effective_hash(task),
+        masked=_masked(task) if here else None,
         updated_at=iso(task.updated_at) if task.updated_at else None,
         resource=address,
         cut=_cut(left, address),
@@ -132,8 +137,10 @@ def shown_message(message: Message, agent: str, budget: int = DEFAULT_BUDGET) ->
 def shown_handed(handed: Handed, budget: int = DEFAULT_BUDGET) -> ShownTask:
     """What came of an errand."""
     if isinstance(handed.result, Message):
-        return shown_message(handed.result, handed.agent, budget)
-    return shown_task(handed.result, handed.agent, budget, here=handed.here)
+        shown = shown_message(handed.result, handed.agent, budget)
+    else:
+        shown = shown_task(handed.result, handed.agent, budget, here=handed.here)
+    return shown.model_copy(update={"masked": masked_json(handed.masked)}) if handed.masked else shown
 
 
 def shown_agent(card: Registered) -> ShownAgent:
@@ -216,6 +223,15 @@ def _file(part: Part) -> dict[str, Any]:
 
 def _text(parts: tuple[Part, ...]) -> str:
     return "\n".join(part.text for part in parts if part.text is not UNSET)
+
+
+def _masked(task: Task) -> list[dict[str, str]] | None:
+    """What was masked in the user's last message."""
+    said = next((one for one in reversed(task.history) if one.role == "user"), None)
+    told = None if said is None else (said.metadata or {}).get(MASKED_KEY)
+    with suppress(ValidationError):  # a caller may write there what it likes
+        return convert(told, list[dict[str, str]])
+    return None
 
 
 def _waiting(task: Task) -> str | None:

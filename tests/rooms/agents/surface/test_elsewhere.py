@@ -44,6 +44,9 @@ async def test_a_task_is_handed_to_an_agent_by_the_address_of_its_card(call: Cal
 
     assert (task["state"], task["text"]) == ("completed", "Over the sea")
     assert "resource" not in task, "it is not ours"
+    secret = {"items": {"a": {"content": "ghp_" + "a1B2c3D4e5F6" * 3}}}
+    masked = await call("agents_send_task", agent=place, text="Over the sea", context=secret)
+    assert masked["masked"] == [{"pointer": "/items/a/content", "what": "github-token"}]
     again = await call("agents_get_task", task_id=task["task_id"], agent=place)
     assert again["text"] == "Over the sea"
 

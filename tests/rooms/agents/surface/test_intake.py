@@ -213,3 +213,39 @@ async def test_notifications_are_signed_with_the_key_of_the_cards(agents: Agents
     payload = base64.urlsafe_b64encode(b"t.1.7.{}").rstrip(b"=").decode("ascii")
     found = jws.deserialize_compact(f"{head}.{payload}.{tail}", keys)
     assert found.headers()["jku"].endswith("/.well-known/jwks.json")
+
+
+MASKED = "urn:pentad:a2a:mcp-context:v1/masked"
+
+
+@pytest.mark.requirement("agents:context:masked-told")
+async def test_who_sends_a_secret_is_told_where_it_was_masked_and_never_what_it_was(
+    agents: Agents, call: Caller
+) -> None:
+    items = {"login": {"mediaType": "application/json", "content": {"note": ["use", SECRET], "password": "x" * 9}}}
+    told = [
+        {"pointer": "/items/login/content/note/1", "what": "github-token"},
+        {"pointer": "/items/login/content/password", "what": "key-name"},
+    ]
+    beside = {"pointer": "/hint", "what": "github-token"}
+    cases: list[tuple[dict[str, Any], Level, list[dict[str, str]]]] = [
+        ({"items": items}, "standard", told),
+        ({"items": items, "hint": f"not {SECRET}"}, "lenient", [*told, beside]),
+    ]
+    for context, level, report in cases:
+        message = await agents.intake.accept(LOCAL, said(context), level)
+        assert message.metadata is not None
+        assert message.metadata[MASKED] == report
+        assert SECRET not in json.dumps(message.metadata)
+    task = await call("agents_send_task", agent="reader", text="Read", context={"items": items})
+    assert task["masked"] == told
+    shown = await call.read(task["resource"])
+    assert shown["metadata"][MASKED] == told
+
+
+async def test_a_report_somebody_made_up_is_not_shown(agents: Agents, call: Caller) -> None:
+    made_up = Message(id="m", role="user", parts=(Part(text="hi"),), metadata={MASKED: 5, f"{MASKED[:-7]}/other": 1})
+    accepted = await agents.intake.accept(LOCAL, made_up)
+    task = await agents.tasks.send(LOCAL, "echo", accepted, dialect="1.0")
+    assert isinstance(task, Task)
+    assert "masked" not in await call("agents_get_task", task_id=task.id)

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from pentad.kernel.cleaning import Masked
 from pentad.kernel.errors import (
     Conflict,
     DeadlineExceeded,
@@ -90,6 +91,8 @@ class RemoteAgent:
         self._extensions = tuple(extensions)
         self._lend = lend
         self._context_key = context_key
+        self.masked: Sequence[Masked] = ()
+        """What was masked in the context that was sent last."""
         self._context = params_of(card)
 
     @classmethod
@@ -213,6 +216,7 @@ class RemoteAgent:
         loan = None if self._lend is None else self._lend()
         key = self._context_key
         ready = prepared(context, self._context, on_invalid, target=self.name, key=key, lender=loan)
+        self.masked = ready.masked
         if loan is not None:
             await loan.keep()
         extended = msgspec.structs.replace(

@@ -5,9 +5,10 @@ There is one canonical source: if the two differ in more than the spelling of nu
 could say which of the two was meant.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
+from pentad.kernel.cleaning import Masked
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.jcs import canonical
 from pentad.kernel.schema import pointer
@@ -20,6 +21,8 @@ URI: Final = f"{BASE}:{VERSION}"
 PLAIN_KEY: Final = "mcp_context"
 ISSUES_KEY: Final = f"{URI}/issues"
 """Where the metadata of a message, and of the task it begins, says what a lenient reading lost or changed."""
+MASKED_KEY: Final = f"{URI}/masked"
+"""Where it says which secrets were masked: their places and the detectors that found them."""
 
 
 def declaration(limits: ContextLimits = DEFAULT_LIMITS, *, required: bool = False) -> dict[str, Any]:
@@ -65,7 +68,7 @@ def sent_context(metadata: Any) -> tuple[str, Any] | None:
         return URI, given[URI]
     if PLAIN_KEY in given:
         return PLAIN_KEY, given[PLAIN_KEY]
-    known = (key for key in given if isinstance(key, str) and key != ISSUES_KEY)  # pyright: ignore[reportUnnecessaryIsInstance]  metadata is anybody's
+    known = (key for key in given if isinstance(key, str) and not key.startswith(f"{URI}/"))  # pyright: ignore[reportUnnecessaryIsInstance]  metadata is anybody's
     other = next((key for key in known if key.startswith(f"{BASE}:")), None)
     if other is not None:
         raise _refused(other, "unsupported-version", "This version of the extension is not known.", f"Use {URI}.")
@@ -74,9 +77,15 @@ def sent_context(metadata: Any) -> tuple[str, Any] | None:
 
 def with_issues(metadata: Mapping[str, Any] | None, message: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """The metadata of a task, with what was said about the context of the message that begins it."""
-    if not message or ISSUES_KEY not in message:
+    told = {key: message[key] for key in (ISSUES_KEY, MASKED_KEY) if key in message} if message else {}
+    if not told:
         return None if metadata is None else dict(metadata)
-    return {**(metadata or {}), ISSUES_KEY: message[ISSUES_KEY]}
+    return {**(metadata or {}), **told}
+
+
+def masked_json(report: Sequence[Masked]) -> list[dict[str, str]]:
+    """What was masked, for who sent it; a name can be a secret, and is masked in the report as well."""
+    return [{"pointer": one.path, "what": one.what} for one in report]
 
 
 def _same(one: Any, other: Any) -> bool:
