@@ -60,7 +60,8 @@ def test_every_way_to_name_one_metric_means_it(key):
 @pytest.mark.parametrize(("key", "meant"), [
     ("networking", KEYS[:2]), ("cloudhub", KEYS), ("runtimeManagerMetrics", KEYS), ("vcoresUsed", (KEYS[2], KEYS[4])),
     ("applications.*.vcoresUsed", (KEYS[2], KEYS[4])), ("production", KEYS[2:4]), ("**", KEYS),
-    ("production.vcoresUsed", KEYS[2:3]), ("production.details.vcoresUsed", KEYS[2:3]),
+    ("production.vcoresUsed", KEYS[2:3]), ("production.details.vcoresUsed", KEYS[2:3]), ("vcores*", (KEYS[2], KEYS[4])),
+    ("production.v*", KEYS[2:3]), ("*.details.vcoresUsed", (KEYS[2], KEYS[4])), ("*", KEYS),
 ])  # fmt: skip
 def test_a_part_or_a_pattern_means_all_below_it(key, meant):
     assert resolved(CLOUDHUB, [key]) == tuple(meant)
@@ -80,6 +81,27 @@ def test_a_bare_name_is_found_at_any_depth_and_keeps_the_labels():
     assert details[1] == {"environmentName": "Ops", "environmentType": "Production", "vcoresUsed": 2}
     assert dict(matches[2].labels)["environmentName"] == "Ops"
     assert "networking" not in tree[0]["runtimeManagerMetrics"]["cloudhub"]
+
+
+def test_a_bare_name_is_found_at_the_root_and_below():
+    info = Info(
+        id="ex", title="", description="", root=("exchangeMetrics",),
+        catalogue=tuple(Metric(key=key, description="") for key in ("fragments", "reuse.fragments", "total")),
+    )  # fmt: skip
+    assert resolved(info, ["fragments"]) == ("fragments", "reuse.fragments")
+    assert resolved(info, ["exchangeMetrics.fragments"]) == ("fragments",)
+
+
+@pytest.mark.parametrize("key", ["production.details.vcoresUsed", "DETAILS.vcoresUsed", "**.details.vcores*"])
+def test_who_writes_details_means_the_entries_of_environments_alone(key):
+    _, matches = select(TREE[0], CLOUDHUB, [key])
+    assert [dict(match.labels)["environmentName"] for match in matches] == ["Prod", "Ops"]
+
+
+@pytest.mark.parametrize("key", ["*", "**"])
+def test_a_wildcard_means_figures_and_not_what_stands_beside_them(key):
+    _, matches = select({"date": "today", **TREE[0], "errors": []}, CLOUDHUB, [key])
+    assert [match.path for match in matches] == ["runtimeManagerMetrics"]
 
 
 def test_a_dotted_path_means_its_place_alone():
@@ -132,5 +154,10 @@ def test_every_leaf_is_found_by_its_own_path_and_by_no_other_value(tree):
     for leaf in leaves:
         assert leaf.path in resolved(info, [leaf.path])
         pruned, matches = select(tree, info, [leaf.path])
-        assert [(match.path, match.value) for match in matches] == [(leaf.path, leaf.value)]
-        assert flat(pruned) == [leaf]
+        found = [(match.path, match.value) for match in matches]
+        if "." in leaf.path:
+            assert found == [(leaf.path, leaf.value)]
+            assert flat(pruned) == [leaf]
+        else:
+            assert (leaf.path, leaf.value) in found
+            assert all(path.rsplit(".", 1)[-1] == leaf.path for path, _ in found), "a bare name, at any depth"

@@ -1,8 +1,9 @@
 """What a `metricKey` means, against a catalogue before anything is fetched and against the tree afterwards.
 
 In this order: a dotted path, from the collector's root or from further out; a name, or names, at any depth; wildcards,
-`*` for one step and `**` for any number. A key that means nothing is refused with the nearest ones. Steps through lists
-are not part of a path, and what names an entry of a list (its environment, its region) stays beside the value.
+`*` for one step and `**` for any number, from the root or else at any depth. A key that means nothing is refused with
+the nearest ones. Steps through lists are not part of a path, and what names an entry of a list (its environment, its
+region) stays beside the value; who writes `details` means those entries alone.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -48,8 +49,14 @@ def resolved(info: Info, keys: Sequence[str]) -> tuple[str, ...]:
 def select(tree: Any, info: Info, keys: Sequence[str]) -> tuple[Any, list[Match]]:
     """The tree with nothing but what the keys mean, and the same as a list. Without a match the tree is None."""
     matches: list[Match] = []
-    pruned = _pruned(tree, (), (), readings(info, keys), matches)
-    return pruned, matches
+    first = info.root[:1]
+    tests = readings(info, keys)
+
+    def is_meant(path: Steps) -> bool:
+        # What stands beside the root, such as a date, is no figure, whatever a wildcard fits.
+        return path[: len(first)] == first and any(test(path) for test in tests)
+
+    return _pruned(tree, (), (), is_meant, matches), matches
 
 
 def readings(info: Info, keys: Sequence[str]) -> list[Reading]:
@@ -64,38 +71,44 @@ def flat(tree: Any) -> list[Match]:
 
 def _meant(info: Info, key: str) -> list[str]:
     """Keys of the catalogue by the first reading of `key` that finds any."""
-    steps = _steps(key)
-    whole = [(metric.key, (*info.root, *metric.key.split("."))) for metric in info.catalogue]
-    for reads in _readings(info, steps):
-        found = [name for name, path in whole if any(reads(path[:end]) for end in range(1, len(path) + 1))]
-        if found:
-            return found
-    return []
+    return _settled(info, _steps(key))[1]
 
 
 def _test(info: Info, key: str) -> Reading:
     """The reading of a key that the catalogue settles on, as a test of a path of the tree."""
     steps = _steps(key)
-    whole = [(*info.root, *metric.key.split(".")) for metric in info.catalogue]
-    possible = list(_readings(info, steps))
-    for reads in possible:
-        if any(reads(path[:end]) for path in whole for end in range(1, len(path) + 1)):
-            return reads
-    return possible[-1]
+    return list(_readings(info, steps))[_settled(info, steps)[0]]
+
+
+def _settled(info: Info, steps: Steps) -> tuple[int, list[str]]:
+    """Which reading finds keys of the catalogue, and which keys; the last if none does. A catalogue has no details."""
+    bare = tuple(step for step in steps if step.casefold() not in _PASSED_OVER)
+    whole = [(metric.key, (*info.root, *metric.key.split("."))) for metric in info.catalogue]
+    for place, reads in enumerate(_readings(info, bare) if bare else ()):
+        found = [name for name, path in whole if any(reads(path[:end]) for end in range(1, len(path) + 1))]
+        if found:
+            return place, found
+    return -1, []
 
 
 def _readings(info: Info, steps: Steps) -> Iterator[Reading]:
     folded = tuple(step.casefold() for step in steps)
     if any("*" in step for step in steps):
         yield lambda path: any(_fits(folded, _fold(path[start:])) for start in range(len(info.root) + 1))
+        yield lambda path: _fits(("**", *folded), _fold(path))
         return
-    bare = tuple(step for step in folded if step not in _PASSED_OVER)
-    yield lambda path: _at_root(info, steps, path)
-    yield lambda path: _at_root(info, folded, _fold(path))
+    if not _is_bare_name(info, tuple(step for step in folded if step not in _PASSED_OVER)):
+        yield lambda path: _at_root(info, steps, path)
+        yield lambda path: _at_root(info, folded, _fold(path))
     yield lambda path: path[-len(steps) :] == steps
     yield lambda path: _fold(path)[-len(folded) :] == folded
-    if bare and bare != folded:
-        yield lambda path: tuple(step for step in _fold(path) if step not in _PASSED_OVER)[-len(bare) :] == bare
+
+
+def _is_bare_name(info: Info, folded: Steps) -> bool:
+    """Whether it is one step that may be meant at any depth; a part of the tree that begins at the root is not."""
+    return len(folded) == 1 and not any(
+        folded[0] in _fold((*info.root, *metric.key.split(".")[:-1][:1])) for metric in info.catalogue
+    )
 
 
 def _at_root(info: Info, steps: Steps, path: Steps) -> bool:
@@ -139,7 +152,8 @@ def _same(pattern: str, name: str) -> bool:
 def _steps(key: str) -> Steps:
     if len(key) > LONGEST_KEY:
         raise InvalidInput(f"A key is {len(key)} characters long.", hint=f"At most {LONGEST_KEY} are read.")
-    steps = tuple(step for step in key.strip().split(".") if step)
+    given = (step for step in key.strip().split(".") if step)
+    steps = tuple(step.casefold() if step.casefold() in _PASSED_OVER else step for step in given)
     if not steps:
         raise InvalidInput("A metric key is empty.", hint="listMetricKeys names those there are.")
     return steps
@@ -159,9 +173,9 @@ def _unknown(info: Info, key: str) -> InvalidInput:
     )
 
 
-def _pruned(node: Any, path: Steps, labels: Labels, tests: Sequence[Reading], matches: list[Match]) -> Any:
+def _pruned(node: Any, path: Steps, labels: Labels, is_meant: Reading, matches: list[Match]) -> Any:
     if isinstance(node, list):
-        kept = [_pruned(entry, path, labels, tests, matches) for entry in cast("list[Any]", node)]
+        kept = [_pruned(entry, path, labels, is_meant, matches) for entry in cast("list[Any]", node)]
         return [entry for entry in kept if entry is not None] or None
     if not isinstance(node, dict):
         return None
@@ -173,10 +187,10 @@ def _pruned(node: Any, path: Steps, labels: Labels, tests: Sequence[Reading], ma
         if name in beside:
             continue
         here = (*path, name)
-        if any(test(here) for test in tests):
+        if is_meant(here):
             kept_here[name] = value
             matches.append(Match(".".join(here), inner, value))
-        elif (below := _pruned(value, here, inner, tests, matches)) is not None:
+        elif (below := _pruned(value, here, inner, is_meant, matches)) is not None:
             kept_here[name] = below
     if not kept_here:
         return None
