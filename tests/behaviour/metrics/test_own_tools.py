@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from pentad.app import App
 from pentad.rooms.metrics.service import Metrics
@@ -28,6 +29,34 @@ async def said(connect: Connect, tool: str, **given: Any) -> dict[str, Any]:
     result = (await client.call(tool, given)).result
     assert result["isError"] is False, result
     return result["structuredContent"]
+
+
+@pytest.mark.requirement("metrics:schemas")
+async def test_every_tool_says_what_its_answers_hold_and_keeps_to_it(connect: Connect, lab: App, org: str) -> None:
+    await service(lab).poll("host")
+    times = ("developAPIHistoricTime", "developAPICurrentTime", "maintainAPIHistoricTime", "maintainAPICurrentTime")
+    host = {"collector": "host", "metricKey": "memory"}
+    calls: dict[str, dict[str, Any]] = {
+        "getCapabilities": {}, "getAvailableCollectors": {}, "listAlerts": {"since": "1h"}, "explainMetric": host,
+        "getPlatformMetricsByCollector": {"collector": "ch", "bg": org}, "getPlatformMetricByKey": host,
+        "listMetricKeys": {"limit": 3}, "getMetricHistory": host,
+        "compareMetrics": {"collector": "host", "since": "now"},
+        "getPlatformBenefits": {**dict.fromkeys(times, 2), "developerDayRate": 5, "bg": org},
+        "exportMetrics": {"collector": "host", "format": "csv"}, "getSdlcMetrics": {},
+        "loadMetrics": {"collector": "host", "to": "nowhere"},
+    }  # fmt: skip
+    client = await connect()
+    listed = {tool["name"]: tool for tool in (await client.request("tools/list")).result["tools"]}
+    assert listed.keys() == calls.keys()
+    for name, given in calls.items():
+        schema = listed[name]["outputSchema"]
+        Draft202012Validator.check_schema(schema)
+        result = (await client.call(name, given)).result
+        if name in ("getSdlcMetrics", "loadMetrics"):
+            assert result["isError"] is True, "not set up here"
+        else:
+            Draft202012Validator(schema).validate(result["structuredContent"])
+        assert listed[name]["annotations"]["readOnlyHint"] is (name != "loadMetrics")
 
 
 @pytest.mark.requirement("metrics:keys")

@@ -17,6 +17,7 @@ from pentad.rooms.metrics.history.forecast import Forecast
 from pentad.rooms.metrics.history.store import Point, Series
 from pentad.rooms.metrics.moments import moment, span
 from pentad.rooms.metrics.past import Line
+from pentad.rooms.metrics.schemas import ALERTS, COMPARED, HISTORY
 from pentad.rooms.metrics.service import Metrics
 from pentad.rooms.metrics.shown import as_text
 
@@ -26,7 +27,7 @@ _MOST_GAPS: Final = 100
 _PARENTS: Final = frozenset({"businessGroupId", "environmentType"})
 
 
-@tool("getMetricHistory", title="History of a metric", read_only=True)
+@tool("getMetricHistory", title="History of a metric", read_only=True, output_schema=HISTORY)
 async def get_metric_history(arguments: HistoryAsked, call: Call[Metrics]) -> ToolResult:
     """What was recorded of metrics between two moments: points, for counters rates, and when a limit is reached."""
     metrics, now = call.service, call.service.now()
@@ -57,7 +58,7 @@ async def get_metric_history(arguments: HistoryAsked, call: Call[Metrics]) -> To
     return ToolResult(content=blocks, structured=shown)
 
 
-@tool("compareMetrics", title="What changed", read_only=True)
+@tool("compareMetrics", title="What changed", read_only=True, output_schema=COMPARED)
 async def compare_metrics(arguments: Compared, call: Call[Metrics]) -> ToolResult:
     """What differs between two moments of the history: values with their difference, what is new, what is gone."""
     now = call.service.now()
@@ -74,7 +75,7 @@ async def compare_metrics(arguments: Compared, call: Call[Metrics]) -> ToolResul
     return ToolResult(structured=shown)
 
 
-@tool("listAlerts", title="Alerts", read_only=True)
+@tool("listAlerts", title="Alerts", read_only=True, output_schema=ALERTS)
 async def list_alerts(arguments: AlertsAsked, call: Call[Metrics]) -> ToolResult:
     """Metrics beyond their thresholds, the worst first; with `since` also what rose and fell."""
     metrics = call.service

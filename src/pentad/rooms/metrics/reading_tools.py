@@ -31,6 +31,7 @@ from pentad.rooms.metrics.engine.shaping import About, Shape, shaped
 from pentad.rooms.metrics.engine.shaping import Shaped as Fitting
 from pentad.rooms.metrics.loaders.rows import organisations
 from pentad.rooms.metrics.model import Wanted
+from pentad.rooms.metrics.schemas import CAPABILITIES, COLLECTORS, EXPLAINED, EXPORTED, KEYS, LOADED
 from pentad.rooms.metrics.service import Metrics
 from pentad.rooms.metrics.shown import (
     ANSWER,
@@ -47,7 +48,13 @@ from pentad.rooms.metrics.shown import (
 _SECONDS: Final = 620.0
 
 
-@tool("getCapabilities", title="What can be measured here", read_only=True, aliases=("getAgentCapabilities",))
+@tool(
+    "getCapabilities",
+    title="What can be measured here",
+    read_only=True,
+    aliases=("getAgentCapabilities",),
+    output_schema=CAPABILITIES,
+)
 async def get_capabilities(call: Call[Metrics]) -> ToolResult:
     """A machine-readable summary of the metrics tools: names, descriptions, input schemas, collectors, common
     questions. Light; read it first when planning.
@@ -57,7 +64,7 @@ async def get_capabilities(call: Call[Metrics]) -> ToolResult:
     return ToolResult(structured=manifest(TOOLS, call.service.infos()))
 
 
-@tool("getAvailableCollectors", title="Collectors", read_only=True)
+@tool("getAvailableCollectors", title="Collectors", read_only=True, output_schema=COLLECTORS)
 async def get_available_collectors(call: Call[Metrics]) -> ToolResult:
     """The ids of all collectors that metrics can be asked of. Light and cacheable."""
     ids = call.service.catalogue.ids()
@@ -125,7 +132,7 @@ async def get_platform_metric_by_key(arguments: ByKey, call: Call[Metrics]) -> T
     return _shown(answer, arguments, Shape(form=arguments.shape, keys=keys), wanted.keys or ())
 
 
-@tool("listMetricKeys", title="Metric keys", read_only=True)
+@tool("listMetricKeys", title="Metric keys", read_only=True, output_schema=KEYS)
 async def list_metric_keys(arguments: KeyQuery, call: Call[Metrics]) -> ToolResult:
     """What can be asked for by key: metrics with unit, description, formula and thresholds, found by words."""
     named = listed(arguments.collector) or listed(arguments.collector_id)
@@ -137,7 +144,14 @@ async def list_metric_keys(arguments: KeyQuery, call: Call[Metrics]) -> ToolResu
     return ToolResult(structured=shown)
 
 
-@tool("explainMetric", title="Where a figure comes from", read_only=True, open_world=True, seconds=_SECONDS)
+@tool(
+    "explainMetric",
+    title="Where a figure comes from",
+    read_only=True,
+    open_world=True,
+    seconds=_SECONDS,
+    output_schema=EXPLAINED,
+)
 async def explain_metric(arguments: Explained, call: Call[Metrics]) -> ToolResult:
     """A metric's formula, its values, the facts they were made of, when those were fetched, and what is missing."""
     (one,) = call.service.chosen([arguments.one_collector()])
@@ -146,7 +160,14 @@ async def explain_metric(arguments: Explained, call: Call[Metrics]) -> ToolResul
     return answered(answer, {"explained": explained(answer, wanted.keys or ())})
 
 
-@tool("exportMetrics", title="Export metrics", read_only=True, open_world=True, seconds=_SECONDS)
+@tool(
+    "exportMetrics",
+    title="Export metrics",
+    read_only=True,
+    open_world=True,
+    seconds=_SECONDS,
+    output_schema=EXPORTED,
+)
 async def export_metrics(arguments: Exported, call: Call[Metrics]) -> ToolResult:
     """Figures in another system's words: csv, json, ndjson, prometheus, otlp, splunk, elastic, webhook."""
     (one,) = call.service.chosen([arguments.one_collector()])
@@ -156,7 +177,14 @@ async def export_metrics(arguments: Exported, call: Call[Metrics]) -> ToolResult
     return ToolResult(content=[Text(text=told.body)], structured=shown)
 
 
-@tool("loadMetrics", title="Send metrics", destructive=False, open_world=True, seconds=_SECONDS)
+@tool(
+    "loadMetrics",
+    title="Send metrics",
+    destructive=False,
+    open_world=True,
+    seconds=_SECONDS,
+    output_schema=LOADED,
+)
 async def load_metrics(arguments: Loaded, call: Call[Metrics]) -> ToolResult:
     """Sends figures to a destination the operator set up: Splunk, Elasticsearch, a webhook, an OTLP collector."""
     (one,) = call.service.chosen([arguments.one_collector()])
