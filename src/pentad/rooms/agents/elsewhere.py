@@ -8,20 +8,25 @@ cards count that one of its keys has signed.
 import asyncio
 from contextlib import aclosing, suppress
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
-from pentad.kernel.errors import NotFound, PentadError
+from pentad.kernel.errors import DeadlineExceeded, NotFound, PentadError
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.client.outgoing import RemoteAgent, fetched_card
 from pentad.rooms.agents.client.peers import chosen
 from pentad.rooms.agents.known_keys import card_keys
 from pentad.rooms.agents.tasks.model import Event, Message, Task
+from pentad.rooms.agents.tasks.states import RESTING
 
 if TYPE_CHECKING:
     from pentad.agentvault.key_manager import KeyManager
     from pentad.rooms.agents.handing import Errand, Heard
     from pentad.rooms.agents.service import Agents
+
+
+_FIRST_PAUSE: Final = 0.1
+_LONGEST_PAUSE: Final = 2.0
 
 
 async def remote_agent(agents: "Agents", caller: Principal, wanted: str, *, trusted: bool = False) -> RemoteAgent:
@@ -68,12 +73,14 @@ def _keys(file: str | None) -> "KeyManager | None":
 
 async def hand_out(remote: RemoteAgent, errand: "Errand", seconds: float | None, heard: "Heard") -> Task | Message:
     """Give the errand to an agent elsewhere and wait, as `hand_over` does."""
-    message = errand.bare_message()
     if seconds == 0 or not _streams(remote):
-        return await remote.send(message, wait=seconds != 0, context=errand.context)
+        return await hand_in(remote, errand, seconds)
     task_id = errand.task_id
     try:
-        async with asyncio.timeout(seconds), aclosing(remote.stream(message, context=errand.context)) as items:
+        async with (
+            asyncio.timeout(seconds),
+            aclosing(remote.stream(errand.bare_message(), context=errand.context)) as items,
+        ):
             async for item in items:
                 if isinstance(item, Message):
                     return item
@@ -83,15 +90,41 @@ async def hand_out(remote: RemoteAgent, errand: "Errand", seconds: float | None,
                     task_id = item.id
     except TimeoutError:
         if task_id is None:
-            raise
+            raise DeadlineExceeded(
+                f"{remote.name} has not said within {seconds:g} s that it takes the task.",
+                hint="Give it more seconds; it may have taken the task all the same.",
+            ) from None
     except asyncio.CancelledError:
-        if task_id is not None:
-            with suppress(PentadError):
-                await asyncio.shield(remote.cancel(task_id))
+        await _cancelled(remote, task_id)
         raise
     if task_id is None:
         raise NotFound(f"{remote.name} took the task but named none.")
     return await remote.get(task_id)
+
+
+async def hand_in(remote: RemoteAgent, errand: "Errand", seconds: float | None) -> Task | Message:
+    """Give the errand to an agent elsewhere and ask from time to time how it stands; no request takes as long as it."""
+    result = await remote.send(errand.bare_message(), wait=False, context=errand.context)
+    if seconds == 0 or isinstance(result, Message) or result.state in RESTING:
+        return result
+    pause = _FIRST_PAUSE
+    try:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while result.state not in RESTING:
+                    await asyncio.sleep(pause)
+                    pause = min(pause * 1.5, _LONGEST_PAUSE)
+                    result = await remote.get(result.id)
+    except asyncio.CancelledError:
+        await _cancelled(remote, result.id)
+        raise
+    return result
+
+
+async def _cancelled(remote: RemoteAgent, task_id: str | None) -> None:
+    if task_id is not None:
+        with suppress(PentadError):
+            await asyncio.shield(remote.cancel(task_id))
 
 
 def _streams(remote: RemoteAgent) -> bool:

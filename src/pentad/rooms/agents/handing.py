@@ -19,12 +19,11 @@ from pentad.kernel.names import did_you_mean
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.client.outgoing import RemoteAgent
 from pentad.rooms.agents.context.extension import PLAIN_KEY, with_issues
-from pentad.rooms.agents.elsewhere import hand_out, remote_agent
+from pentad.rooms.agents.elsewhere import hand_in, hand_out, remote_agent
 from pentad.rooms.agents.registry.search import Wanted
 from pentad.rooms.agents.service import Agents
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.model import Event, Message, Part, Task
-from pentad.rooms.agents.tasks.states import RESTING
 
 _NEAREST: Final = 250
 Heard = Callable[[Event], Awaitable[None]]
@@ -106,16 +105,7 @@ async def hand_over(
 async def hand_away(agents: Agents, caller: Principal, errand: Errand, *, patience: float) -> Handed:
     """Give the errand to an agent elsewhere, which keeps the task; what is over within so many seconds is over."""
     remote = await _found(agents, caller, errand.agent)
-    result = await remote.send(errand.bare_message(), wait=False, context=errand.context)
-    if isinstance(result, Task) and result.state not in RESTING:
-        try:
-            await asyncio.sleep(patience)
-            result = await remote.get(result.id)
-        except asyncio.CancelledError:
-            with suppress(PentadError):
-                await asyncio.shield(remote.cancel(result.id))
-            raise
-    return Handed(errand.agent, result, here=False, masked=remote.masked)
+    return Handed(errand.agent, await hand_in(remote, errand, patience), here=False, masked=remote.masked)
 
 
 async def _followed(tasks: Tasks, caller: Principal, begun: Task, seconds: float | None, heard: Heard) -> None:

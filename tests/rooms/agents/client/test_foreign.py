@@ -11,6 +11,7 @@ from aiohttp import web
 
 from pentad.kernel.errors import (
     Conflict,
+    DeadlineExceeded,
     Forbidden,
     InvalidInput,
     LimitExceeded,
@@ -23,6 +24,8 @@ from pentad.net.fetch import HttpFetcher
 from pentad.rooms.agents.client import outgoing, vault
 from pentad.rooms.agents.client.outgoing import RemoteAgent
 from pentad.rooms.agents.dialects.errors import ERROR_INFO
+from pentad.rooms.agents.elsewhere import hand_out
+from pentad.rooms.agents.handing import Errand
 from pentad.rooms.agents.tasks.model import Dialect, Event, Message, Part, PushConfig, StatusEvent, Task
 from tests.net.test_fetch import answering
 from tests.rooms.agents.client.serving import said
@@ -412,3 +415,62 @@ async def test_a_tenant_is_in_the_params_or_in_the_path():
             )
             assert (await agent.get("t/1")).state == "completed"
     assert seen == [("/a2a", "a b"), ("/a2a/a b/tasks/t/1", None)]
+
+
+async def unheard(_event: Event) -> None:
+    """Nobody listens."""
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("agents:elsewhere:patience")
+async def test_an_agent_that_does_not_stream_is_asked_until_the_task_rests_or_the_time_is_up():
+    left = [TASK, TASK, DONE]
+
+    def answer(method: str, params: Any, request: web.Request) -> Any:
+        if method == "SendMessage":
+            assert params["configuration"]["returnImmediately"] is True, "no request takes as long as the task"
+            return {"result": {"task": TASK}}
+        return {"result": left.pop(0) if left else TASK}
+
+    errand = Errand("peer", (Part(text="x"),))
+    async with peer(answer) as slow:
+        done = await hand_out(slow.agent, errand, 30.0, unheard)
+        assert isinstance(done, Task)
+        assert (done.state, slow.asked) == ("completed", ["SendMessage", *["GetTask"] * 3])
+        waiting = await hand_out(slow.agent, errand, 0.2, unheard)
+        assert isinstance(waiting, Task)
+        assert waiting.state == "working"
+
+
+@pytest.mark.anyio
+async def test_who_stops_waiting_for_an_agent_that_does_not_stream_cancels_the_task():
+    asked = asyncio.Event()
+
+    def answer(method: str, params: Any, request: web.Request) -> Any:
+        if method == "GetTask":
+            asked.set()
+        return {"result": {"task": TASK} if method == "SendMessage" else TASK}
+
+    async with peer(answer) as slow:
+        waiting = asyncio.create_task(hand_out(slow.agent, Errand("peer", (Part(text="x"),)), None, unheard))
+        async with asyncio.timeout(10):
+            await asked.wait()
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+        assert slow.asked[-1] == "CancelTask"
+
+
+@pytest.mark.anyio
+async def test_a_stream_that_does_not_begin_in_time_is_a_deadline_and_no_crash():
+    release = asyncio.Event()
+
+    async def answer_late(request: web.Request) -> web.StreamResponse:
+        await release.wait()
+        return await streamed(request, frame({"task": TASK}, 1))
+
+    async with peer(lambda method, params, request: answer_late(request)) as silent:
+        silent.agent.card["capabilities"] = {"streaming": True}
+        with pytest.raises(DeadlineExceeded, match="takes the task"):
+            await hand_out(silent.agent, Errand("peer", (Part(text="x"),)), 0.1, unheard)
+        release.set()

@@ -219,9 +219,7 @@ MASKED = "urn:pentad:a2a:mcp-context:v1/masked"
 
 
 @pytest.mark.requirement("agents:context:masked-told")
-async def test_who_sends_a_secret_is_told_where_it_was_masked_and_never_what_it_was(
-    agents: Agents, call: Caller
-) -> None:
+async def test_who_sends_a_secret_is_told_where_it_was_and_not_what_it_was(agents: Agents, call: Caller) -> None:
     items = {"login": {"mediaType": "application/json", "content": {"note": ["use", SECRET], "password": "x" * 9}}}
     told = [
         {"pointer": "/items/login/content/note/1", "what": "github-token"},
