@@ -9,17 +9,26 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 
-class Job:
-    """A piece of work on its way through a thread, and what became of it."""
+class Work:
+    """A piece of work, and what became of it."""
 
-    __slots__ = ("failure", "future", "loop", "value", "work")
+    __slots__ = ("failure", "value", "work")
 
     def __init__(self, work: Callable[..., Any]) -> None:
         self.work = work
-        self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[Any] = self.loop.create_future()
         self.value: Any = None
         self.failure: BaseException | None = None
+
+
+class Job(Work):
+    """A piece of work on its way through a thread."""
+
+    __slots__ = ("future", "loop")
+
+    def __init__(self, work: Callable[..., Any]) -> None:
+        super().__init__(work)
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Any] = self.loop.create_future()
 
     @property
     def abandoned(self) -> bool:
@@ -32,23 +41,11 @@ def wake(jobs: Iterable[Job]) -> None:
     by_loop: dict[asyncio.AbstractEventLoop, list[Job]] = {}
     for job in jobs:
         by_loop.setdefault(job.loop, []).append(job)
-    here = _running_loop()
     for loop, finished in by_loop.items():
-        if loop is here:
-            _settle(finished)
-            continue
         try:
             loop.call_soon_threadsafe(_settle, finished)
         except RuntimeError:  # the loop is closed: nobody is left to tell
             continue
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    """The event loop this thread runs; a thread of the store's has none."""
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _settle(jobs: list[Job]) -> None:

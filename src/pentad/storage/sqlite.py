@@ -77,7 +77,12 @@ class SqliteDatabase:
         return await self._readers.run(lambda: self._read(work))
 
     async def write(self, work: Callable[[Transaction], T], *, brief: bool = False) -> T:
-        return await self._writer.submit(work, brief=brief)
+        done = self._writer.commit_here(work) if brief else None
+        if done is None:
+            return await self._writer.submit(work)
+        if done.failure is not None:
+            raise done.failure
+        return done.value
 
     async def lookup(self, sql: str, *params: Value) -> Row | None:
         if self._closed:

@@ -12,7 +12,7 @@ committed by the thread that brings it, while nobody else writes; when two of th
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -22,7 +22,7 @@ import apsw
 
 from pentad.kernel.errors import Overloaded, Unavailable
 from pentad.kernel.ports import Transaction
-from pentad.storage.handoff import Job, wake
+from pentad.storage.handoff import Job, Work, wake
 from pentad.storage.listeners import Signal
 from pentad.storage.refusals import dangling
 from pentad.storage.sqlite_errors import translated
@@ -43,10 +43,15 @@ _MOST_IN_A_ROW = 1_000
 
 class _Unit(Job):
     __slots__ = ("signals",)
+    signals: tuple[Signal, ...]
 
-    def __init__(self, work: Callable[[Transaction], Any]) -> None:
-        super().__init__(work)
-        self.signals: tuple[Signal, ...] = ()
+
+class _BriefUnit(Work):
+    __slots__ = ("signals",)
+    signals: tuple[Signal, ...]
+
+
+_Units = Sequence[_Unit] | Sequence[_BriefUnit]
 
 
 class Writer:
@@ -82,17 +87,40 @@ class Writer:
         """Units of work in the queue."""
         return self._units.qsize()
 
-    def submit(self, work: Callable[[Transaction], Any], *, brief: bool = False) -> asyncio.Future[Any]:
+    def submit(self, work: Callable[[Transaction], Any]) -> asyncio.Future[Any]:
         """Queue a unit of work; the future is done when it is durable, or has failed without a trace."""
         if self._closed:
             raise closed()
         if self._units.qsize() >= self._backlog:
             raise Overloaded("The store has more to write than it can keep up with.", hint="Try again in a moment.")
-        unit = _Unit(work)
-        if not (brief and self._quick >= _QUICK_ENOUGH and self._commit_here(unit)):
-            self._newest = unit
-            self._units.put(unit)
+        unit = self._newest = _Unit(work)
+        self._units.put(unit)
         return unit.future
+
+    def commit_here(self, work: Callable[[Transaction], Any]) -> Work | None:
+        """Commit a brief unit of work on the calling thread, well or not.
+
+        None, with nothing done, where commits are not quick or somebody is before it.
+        """
+        if self._quick < _QUICK_ENOUGH or self._closed:
+            return None
+        self._in_a_row += 1
+        if self._in_a_row > _MOST_IN_A_ROW:
+            self._in_a_row = 0
+            return None
+        if self._newest is not None and not self._newest.future.done():
+            return None
+        if not self._using.acquire(blocking=False):
+            return None
+        try:
+            if not self._begin_at_once():
+                return None
+            unit = _BriefUnit(work)
+            if self._run_all((unit,)) and self._commit((unit,)):
+                self._tell((unit,))
+            return unit
+        finally:
+            self._using.release()
 
     def close(self) -> None:
         """Write what is queued, then end the thread and close the connection. Blocks."""
@@ -130,37 +158,22 @@ class Writer:
         if not units or not self._begin(units):
             return []
         if self._run_all(units):
-            self._commit(units)
+            self._finish(units)
             return []
         if len(units) == 1:
             wake(units)
             return []
         return self._commit_the_good(units)
 
-    def _commit_here(self, unit: _Unit) -> bool:
-        """Commit a unit on the calling thread; False, with nothing done, where somebody is before it."""
-        self._in_a_row += 1
-        if self._in_a_row > _MOST_IN_A_ROW:
-            self._in_a_row = 0
-            return False
-        if self._newest is not None and not self._newest.future.done():
-            return False
-        if not self._using.acquire(blocking=False):
-            return False
+    def _begin_at_once(self) -> bool:
+        """Whether the store could be had without waiting."""
+        self._connection.set_busy_timeout(0)
         try:
-            self._connection.set_busy_timeout(0)
-            try:
-                self._connection.execute("BEGIN IMMEDIATE")
-            except apsw.Error:  # another process is writing, or something is wrong: the thread has the time to find out
-                return False
-            finally:
-                self._connection.set_busy_timeout(self._busy_ms)
-            if self._run_all([unit]):
-                self._commit([unit])
-            else:
-                wake([unit])
+            self._connection.execute("BEGIN IMMEDIATE")
+        except apsw.Error:  # another process is writing, or something is wrong: the thread has the time to find out
+            return False
         finally:
-            self._using.release()
+            self._connection.set_busy_timeout(self._busy_ms)
         return True
 
     def _begin(self, units: list[_Unit]) -> bool:
@@ -171,7 +184,7 @@ class Writer:
             return False
         return True
 
-    def _run_all(self, units: list[_Unit]) -> bool:
+    def _run_all(self, units: _Units) -> bool:
         """Whether all went well; if not, nothing is left of any of them."""
         for unit in units:
             self._run(unit)
@@ -194,10 +207,10 @@ class Writer:
             if not self._connection.in_transaction:  # SQLite gave up the whole transaction, not only this unit
                 _fail(done, unit.failure)
                 return units[position:]
-        self._commit(done)
+        self._finish(done)
         return []
 
-    def _run(self, unit: _Unit, begin: str | None = None, end: str | None = None) -> None:
+    def _run(self, unit: _Unit | _BriefUnit, begin: str | None = None, end: str | None = None) -> None:
         """Run one unit, noting how it ends; undoing a failed one is left to the caller."""
         transaction = SqliteTransaction(self._connection, self._origin)
         unit.signals = ()
@@ -215,21 +228,31 @@ class Writer:
         except BaseException as error:  # noqa: BLE001  it belongs to the caller; the writer has to live on
             unit.failure = translated(error) if isinstance(error, Exception) else error
 
-    def _commit(self, done: list[_Unit]) -> None:
+    def _finish(self, done: list[_Unit]) -> None:
+        """Commit, and let everybody know."""
+        is_durable = self._commit(done)
+        wake(done)
+        if is_durable:
+            self._tell(done)
+
+    def _tell(self, done: _Units) -> None:
+        if signals := [signal for unit in done for signal in unit.signals]:
+            self._committed(signals)
+
+    def _commit(self, done: _Units) -> bool:
+        """Whether it is durable now; if not, nothing is left of any of them."""
         started = time.perf_counter()
         try:
             self._connection.execute("COMMIT")
         except apsw.Error as error:
             self._undo("ROLLBACK")
-            _fail(done, error)
-            return
+            _blame(done, error)
+            return False
         if time.perf_counter() - started < _QUICK_SECONDS:
             self._quick = min(self._quick + 1, _QUICK_MOST)
         else:
             self._quick = max(self._quick - _SLOW_COSTS, 0)
-        wake(done)
-        if signals := [signal for unit in done for signal in unit.signals]:
-            self._committed(signals)
+        return True
 
     def _undo(self, *statements: str) -> None:
         if not self._connection.in_transaction:
@@ -254,11 +277,16 @@ class Writer:
 
 
 def _fail(units: list[_Unit], cause: BaseException | None) -> None:
-    """Tell everyone that nothing of theirs was kept; who failed by himself hears his own reason."""
+    """Tell everyone that nothing of theirs was kept."""
+    _blame(units, cause)
+    wake(units)
+
+
+def _blame(units: _Units, cause: BaseException | None) -> None:
+    """Note why nothing was kept; who failed by himself hears his own reason."""
     reason = translated(cause) if isinstance(cause, Exception) else None
     if not isinstance(reason, Unavailable):
         reason = Unavailable("The store could not save the change.", hint="Nothing was changed; try again.")
     for unit in units:
         if unit.failure is None:
             unit.failure = reason
-    wake(units)
