@@ -1,9 +1,12 @@
 """Sends, turns, cancellations and lists, on both stores."""
 
 import asyncio
+import gc
 import logging
+import weakref
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 
@@ -38,6 +41,23 @@ async def test_an_agent_that_answers_at_once_costs_one_transaction(stores: Store
         assert "".join(part.text for part in task.artifacts[0].parts).split() == [str(n) for n in range(20)]
         assert [message.text for message in task.history] == ["chunks 20", "done"]
         assert await tasks.get(ADA, task.id) == task
+
+
+async def test_a_run_that_ends_at_once_is_gone_without_the_garbage_collector(stores: Stores) -> None:
+    seen: list[weakref.ref[Any]] = []
+
+    async def watched(turn: Turn) -> str:
+        seen.append(weakref.ref(turn._run))
+        return "so"
+
+    async with engine(stores, {"watched": hosted(watched)}) as tasks:
+        gc.disable()
+        try:
+            for _ in range(3):
+                await tasks.send(ADA, "watched", said("now"), dialect="1.0")
+            assert [one() for one in seen[:2]] == [None, None]  # a store may know its last unit of work for a while
+        finally:
+            gc.enable()
 
 
 async def test_every_way_to_end_a_turn_ends_the_task_so(stores: Stores, caplog: pytest.LogCaptureFixture) -> None:

@@ -7,7 +7,7 @@ member for is kept in `_meta["pentad/item"]`. So a block comes back as the same 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from pentad.rooms.agents.context.kinds import BLOCKS, inferred, is_base64, is_binary, kind_of
+from pentad.rooms.agents.context.kinds import BLOCKS, inferred, is_base64, is_binary, kind_of, media_of
 from pentad.rooms.agents.context.walking import exact_json
 
 BLOCK_KEY: Final = "x-block"
@@ -90,7 +90,7 @@ def block_of_item(item: Item) -> Block:
         return dict(cast("dict[str, Any]", content))
     if not isinstance(content, str):
         return {"type": "text", "text": exact_json(content).decode("utf-8", "replace")}
-    shown = inferred(item)
+    shown = inferred(item, media_of(item))
     if shown in ("image", "audio") and is_base64(content):
         return {"type": shown, "data": content, "mimeType": item["mediaType"]}
     if is_binary(media) and is_base64(content):

@@ -30,7 +30,9 @@ def checked(
         # Members of our own are no part of AgentVault's shape and stay at the levels that know them.
         source = given["items"].get(name)
         if isinstance(source, dict):
-            item |= {key: source[key] for key in EXTRA_MEMBERS if key in source}
+            for key in EXTRA_MEMBERS:
+                if key in source:
+                    item[key] = source[key]
     if not given.get("items"):
         issues.add("empty-context", (), "The context has no items.", "Leave it out.")
     texts = _within(items, limits, issues)
@@ -58,9 +60,9 @@ def _check_item(
     rules.check_name(name, path, issues)
     if not partial:
         rules.check_members(item, path, issues)
-    rules.check_media_type(item, path, issues)
-    rules.check_ref(item, path, issues, limits)
-    rules.check_kinds(item, path, issues)
+    rules.check_type(item, path, issues)
+    if "ref" in item:
+        rules.check_ref(item, path, issues, limits)
     try:
         rules.check_extras(item, path, issues, now)
     except PentadError as error:  # what has no canonical form has no hash either
@@ -69,12 +71,15 @@ def _check_item(
 
 def _within(items: dict[str, dict[str, Any]], limits: ContextLimits, issues: Issues) -> list[bytes] | None:
     """The items as JSON, None if they are too many or too deep; the depth of a content counts from the content."""
+    whole = _shallow(items, limits.depth) if len(items) <= limits.items else None
+    if whole is not None and len(whole) <= min(limits.item_bytes, limits.total_bytes):
+        return [whole]
     if len(items) > limits.items:
         message = f"The context has {len(items)} items; the most are {limits.items}."
         issues.add("too-many-items", ("items",), message, "Send fewer, or several in one.")
     texts: list[bytes] = []
     for name, item in items.items():
-        if (text := _shallow(item, limits.depth)) is None:
+        if (text := _deep(item, limits.depth)) is None:
             message = f"The item is nested deeper than {limits.depth} levels."
             issues.add("too-deep", ("items", name), message, "Flatten it.")
         else:
@@ -94,15 +99,21 @@ def _within(items: dict[str, dict[str, Any]], limits: ContextLimits, issues: Iss
     return texts if len(items) <= limits.items else None
 
 
-def _shallow(item: dict[str, Any], depth: int) -> bytes | None:
-    """The item as JSON, None if its content or metadata is deeper. Few brackets cannot be deep, wherever they are."""
+def _deep(item: dict[str, Any], depth: int) -> bytes | None:
+    """The item as JSON, None if its content or metadata is deeper."""
+    text = _shallow(item, depth)
+    if text is None and all(depth_of(item.get(member)) <= depth for member in ("content", "metadata")):
+        return exact_json(item)
+    return text
+
+
+def _shallow(value: dict[str, Any], depth: int) -> bytes | None:
+    """A value as JSON if it has few brackets, which cannot be deep, wherever they are."""
     try:
-        text = exact_json(item)
+        text = exact_json(value)
     except RecursionError:
         return None
-    if text.count(b"{") + text.count(b"[") <= depth:
-        return text
-    return text if all(depth_of(item.get(member)) <= depth for member in ("content", "metadata")) else None
+    return text if text.count(b"{") + text.count(b"[") <= depth else None
 
 
 def _check_numbers(items: dict[str, dict[str, Any]], issues: Issues) -> None:

@@ -19,6 +19,8 @@ KINDS: Final = (
     "memory", "history", "instruction", "mcp_server",
 )  # fmt: skip
 BLOCKS: Final = ("text", "image", "audio", "resource", "resource_link")
+USUAL_TYPES: Final = ("application/json", "text/plain", "text/markdown")
+"""Media types that need no looking at."""
 _TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_./-]{1,128}")
 _HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _ROLES: Final = ("user", "assistant")
@@ -35,15 +37,23 @@ def said_kind(item: Mapping[str, Any]) -> Any:
     return item.get("kind") if within is None else within
 
 
+def media_of(item: Mapping[str, Any]) -> str:
+    """The media type of an item in lower case, without parameters; empty where it has none."""
+    media = item.get("mediaType")
+    if media in USUAL_TYPES:
+        return media
+    return str(media).partition(";")[0].strip().lower() if media else ""
+
+
 def kind_of(item: Mapping[str, Any]) -> str:
     """The kind of an item: what it says, else what it looks like."""
     said = said_kind(item)
-    return said if isinstance(said, str) and said in KINDS else inferred(item)
+    return said if isinstance(said, str) and said in KINDS else inferred(item, media_of(item))
 
 
-def inferred(item: Mapping[str, Any]) -> str:
+def inferred(item: Mapping[str, Any], media: str) -> str:
     """What an item that says nothing looks like."""
-    content, media = item.get("content"), str(item.get("mediaType") or "").partition(";")[0].strip().lower()
+    content = item.get("content")
     if content is None and item.get("ref") is not None:
         return "resource_link"
     if media.startswith(("image/", "audio/")):
@@ -94,14 +104,15 @@ def is_base64(text: str) -> bool:
     return True
 
 
-def check_kind(item: Mapping[str, Any], path: Path, issues: Issues) -> None:
-    """Whether the item is what it says or looks like."""
-    kind, content = kind_of(item), item.get("content")
+def check_kind(item: Mapping[str, Any], kind: str, path: Path, issues: Issues) -> None:
+    """Whether the item is of the kind it says or looks like."""
+    content = item.get("content")
     if content is None:
         return
-    media = str(item.get("mediaType") or "")
-    if kind in ("image", "audio") and media and not media.lower().startswith(f"{kind}/"):
-        issues.add("kind-mismatch", (*path, "mediaType"), f"{media[:80]!r} is not the type of {_an(kind)}.")
+    if kind in ("image", "audio"):
+        media = str(item.get("mediaType") or "")
+        if media and not media.lower().startswith(f"{kind}/"):
+            issues.add("kind-mismatch", (*path, "mediaType"), f"{media[:80]!r} is not the type of {_an(kind)}.")
     if (rule := _RULES.get(kind)) is not None:
         rule(content, (*path, "content"), issues)
 

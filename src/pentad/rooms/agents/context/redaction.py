@@ -47,7 +47,10 @@ class Policy:
     rules: tuple[Rule, ...] = ()
 
     def of(self, target: str) -> Rule:
-        return next((rule for rule in self.rules if fnmatchcase(target, rule.target)), _DEFAULT)
+        for rule in self.rules:
+            if rule.target == "*" or fnmatchcase(target, rule.target):
+                return rule
+        return _DEFAULT
 
 
 _DEFAULT: Final = Rule()
@@ -121,6 +124,8 @@ def _item_rule(item: Any, target: str, rule: Rule) -> tuple[str, Action]:
     if not (type(metadata) is dict or isinstance(metadata, Mapping)):
         return "", "allow"
     said = cast("Mapping[str, Any]", metadata)
+    if "x-sensitivity" not in said and "x-audience" not in said:
+        return "", "allow"
     found: list[tuple[str, Action]] = [("", "allow")]
     if (sensitivity := said.get("x-sensitivity")) is not None:
         # A word nobody knows is taken for the most sensitive there is.

@@ -9,8 +9,25 @@ from urllib.parse import urlsplit
 
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.agents.context.findings import Issues, Path
-from pentad.rooms.agents.context.integrity import SHA256, SIZE, chain_problems, content_bytes, content_hash
-from pentad.rooms.agents.context.kinds import KINDS, check_kind, is_base64, is_binary, is_json_type, said_kind
+from pentad.rooms.agents.context.integrity import (
+    PROVENANCE,
+    SHA256,
+    SIZE,
+    chain_problems,
+    content_bytes,
+    content_hash,
+)
+from pentad.rooms.agents.context.kinds import (
+    KINDS,
+    USUAL_TYPES,
+    check_kind,
+    inferred,
+    is_base64,
+    is_binary,
+    is_json_type,
+    media_of,
+    said_kind,
+)
 from pentad.rooms.agents.context.limits import (
     LONGEST_NAME,
     LONGEST_REF,
@@ -27,6 +44,9 @@ SENSITIVITY: Final = "x-sensitivity"
 AUDIENCE: Final = "x-audience"
 TRUNCATED: Final = "x-truncated"
 
+_EXTRAS: Final = frozenset({PRIORITY, EXPIRES, SENSITIVITY, AUDIENCE, SHA256, SIZE, PROVENANCE})
+"""What is looked at of `metadata`, beside the kind."""
+
 _NAME: Final = re.compile(NAME_PATTERN)
 _MEDIA_TYPE: Final = re.compile(
     r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}"
@@ -41,40 +61,50 @@ ItemRule = Callable[[Mapping[str, Any], Path, Issues], None]
 
 def check_name(name: str, path: Path, issues: Issues) -> None:
     """What an item may be called."""
+    if _NAME.fullmatch(name):
+        return
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         issues.add("bad-name", path, f"A name has 1 to {LONGEST_NAME} printable characters.")
-    elif not _NAME.fullmatch(name):
+    else:
         issues.add("unusual-name", path, "Some readers know only letters, digits and _ . : - in names.")
 
 
 def check_members(item: Mapping[str, Any], path: Path, issues: Issues) -> None:
     """Content or reference, and nothing that is there without saying anything."""
-    has_content, ref = "content" in item, item.get("ref")
-    metadata = _metadata(item)
+    has_content, content, ref = "content" in item, item.get("content"), item.get("ref")
+    if content is not None and ref is None and None not in item.values():
+        return
     for member in MEMBERS:
         if member != "content" and member in item and item[member] is None:
             issues.add("null-member", (*path, member), f"`{member}` is null.", "Leave it out.")
-    is_null = has_content and item["content"] is None and not is_json_type(_media(item))
+    is_null = has_content and content is None and not is_json_type(media_of(item))
     if (not has_content or is_null) and ref is None:
         issues.add("empty-item", path, "The item has neither `content` nor `ref`.", "Give it one of them.")
-    elif has_content and item["content"] is not None and ref is not None and not metadata.get(TRUNCATED):
+    elif content is not None and ref is not None and not _metadata(item).get(TRUNCATED):
         hint = "Keep one, or say in `metadata` that the content is x-truncated."
         issues.add("content-and-ref", path, "The item has both `content` and `ref`; readers differ in what wins.", hint)
 
 
-def check_media_type(item: Mapping[str, Any], path: Path, issues: Issues) -> None:
-    """A media type, and content that is of it."""
-    media = item.get("mediaType")
-    if media is None:
-        if item.get("content") is not None:
+def check_type(item: Mapping[str, Any], path: Path, issues: Issues) -> None:
+    """A media type and a kind there are, and content that is of both."""
+    said, media, content = said_kind(item), media_of(item), item.get("content")
+    written = item.get("mediaType")
+    if written is None:
+        if content is not None:
             issues.add("no-media-type", path, "The item does not say what type its content is.", "Add `mediaType`.")
-        return
-    if not isinstance(media, str) or not _MEDIA_TYPE.fullmatch(media):
+    elif written not in USUAL_TYPES and not (isinstance(written, str) and _MEDIA_TYPE.fullmatch(written)):
         hint = "Write it like text/plain or application/json."
         issues.add("bad-media-type", (*path, "mediaType"), "This is not a media type.", hint)
+    elif content is not None:
+        _check_content(content, media, (*path, "content"), said, issues)
+    if isinstance(said, str) and said in KINDS:
+        check_kind(item, said, path, issues)
         return
-    if (content := item.get("content")) is not None:
-        _check_content(content, _media(item), (*path, "content"), said_kind(item), issues)
+    if said is not None:
+        meant = did_you_mean(said, KINDS) if isinstance(said, str) else None
+        where = (*path, "metadata", "kind") if "kind" in _metadata(item) else (*path, "kind")
+        issues.add("unknown-kind", where, "There is no such kind of item.", meant or f"Kinds are {', '.join(KINDS)}.")
+    check_kind(item, inferred(item, media), path, issues)
 
 
 def _check_content(content: Any, media: str, path: Path, kind: Any, issues: Issues) -> None:
@@ -133,20 +163,10 @@ def _check_address(ref: str, scheme: str, where: Path, issues: Issues) -> None:
         issues.add("ref-credentials", where, "The reference carries a login.", hint)
 
 
-def check_kinds(item: Mapping[str, Any], path: Path, issues: Issues) -> None:
-    """A kind there is, and content that is of it."""
-    said = said_kind(item)
-    if said is not None and (not isinstance(said, str) or said not in KINDS):
-        meant = did_you_mean(said, KINDS) if isinstance(said, str) else None
-        where = (*path, "metadata", "kind") if "kind" in _metadata(item) else (*path, "kind")
-        issues.add("unknown-kind", where, "There is no such kind of item.", meant or f"Kinds are {', '.join(KINDS)}.")
-    check_kind(item, path, issues)
-
-
 def check_extras(item: Mapping[str, Any], path: Path, issues: Issues, now: float | None) -> None:
     """What `metadata` says for Pentad: priority, sensitivity, audience, hashes, expiry, provenance."""
     extras, where = _metadata(item), (*path, "metadata")
-    if not extras:
+    if extras.keys().isdisjoint(_EXTRAS):
         return
     priority = extras.get(PRIORITY, 0)
     if isinstance(priority, bool) or not isinstance(priority, int | float) or not 0 <= priority <= 1:
@@ -202,7 +222,3 @@ def expiry(value: Any) -> float | None:
 def _metadata(item: Mapping[str, Any]) -> Mapping[str, Any]:
     metadata = item.get("metadata")
     return cast("Mapping[str, Any]", metadata) if type(metadata) is dict or isinstance(metadata, Mapping) else {}
-
-
-def _media(item: Mapping[str, Any]) -> str:
-    return str(item.get("mediaType") or "").partition(";")[0].strip().lower()

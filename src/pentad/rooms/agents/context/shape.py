@@ -31,6 +31,7 @@ _MEANT: Final = {name: meant for meant, names in _OTHER_NAMES.items() for name i
 _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 _MISSING: Final = object()
 _TEXTS: Final = ("id", "mediaType", "ref")
+_TYPES: Final[dict[str, type]] = {"id": str, "mediaType": str, "content": object, "ref": str, "metadata": dict}
 
 
 def formatted(value: Any) -> dict[str, Any] | None:
@@ -58,7 +59,11 @@ def shape(value: Any, issues: Issues) -> dict[str, Any] | None:
         issues.add("items-not-object", ("items",), message, _ROOT_HINT)
         return None
     shaped: dict[str, Any] = {}
+    is_plain = _is_plain(items)
     for key, item in cast("Mapping[Any, Any]", items).items():
+        if is_plain and (made := _as_it_is(item)) is not None:
+            shaped[key] = made
+            continue
         name = _key(key, ("items",), issues)
         if name is not None and (made := _item(item, ("items", name), issues)) is not None:
             shaped[name] = made
@@ -92,6 +97,21 @@ def misnamed(key: str) -> str:
     if (meant := _MEANT.get(key)) is not None:
         return f"Did you mean `{meant}`?"
     return did_you_mean(key, MEMBERS) or f"Members are {', '.join(MEMBERS)}; put your own into `metadata`."
+
+
+def _as_it_is(item: Any) -> dict[str, Any] | None:
+    """A plain item with nothing to say about: known members only, each of its type."""
+    if type(item) is not dict:
+        return None
+    given = cast("dict[str, Any]", item)
+    shaped: dict[str, Any] = {}
+    for member, kind in _TYPES.items():
+        if member in given:
+            value = given[member]
+            if value is not None and not isinstance(value, kind):
+                return None
+            shaped[member] = value
+    return shaped if len(shaped) == len(given) else None
 
 
 def _item(item: Any, path: Path, issues: Issues) -> dict[str, Any] | None:

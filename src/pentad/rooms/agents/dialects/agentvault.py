@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from pentad.kernel.clock import iso
-from pentad.kernel.ids import uuid7
+from pentad.kernel.ids import uuid7_text
 from pentad.rooms.agents.dialects.errors import Violation
 from pentad.rooms.agents.dialects.reading import typed, wrong
 from pentad.rooms.agents.tasks.model import (
@@ -108,7 +108,7 @@ def message_of(wire: MessageIn, at: str = "message.") -> Message:
     if problems:
         raise wrong(problems)
     role = "user" if wire.role == "user" else "agent"
-    return Message(id=str(uuid7()), role=role, parts=tuple(parts), metadata=metadata)
+    return Message(id=uuid7_text(), role=role, parts=tuple(parts), metadata=metadata)
 
 
 def _part_of(wire: PartIn, at: str, problems: list[Violation]) -> Part:

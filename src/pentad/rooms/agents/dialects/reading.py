@@ -41,6 +41,7 @@ class Envelope(msgspec.Struct):
 _envelope: Final = msgspec.json.Decoder(Envelope).decode
 _text: Final = msgspec.json.Decoder(str).decode
 _anything: Final = msgspec.json.Decoder(Any).decode
+_written: Final = msgspec.json.Encoder().encode
 
 
 class Call(msgspec.Struct):
@@ -55,6 +56,8 @@ def bounded(body: bytes, limits: Limits) -> None:
     """Refuse what is nested too deeply, has too many members or one of them twice, or is no text at all."""
     try:
         check_bounds(body, depth=limits.json_depth, keys=limits.json_keys)
+        if _is_as_we_write(body):
+            return
         str(body, "utf-8")
     except LimitExceeded as error:
         raise Fault("invalid-request", error.sentence()) from None
@@ -63,6 +66,14 @@ def bounded(body: bytes, limits: Limits) -> None:
     names = [text for text, colon in _STRINGS.findall(body) if colon]
     if b"\\" in body or (len(set(names)) != len(names) and _members(body) != len(names)):
         _refuse_repeated(body)
+
+
+def _is_as_we_write(body: bytes) -> bool:
+    """Whether it is to the letter what its value is written as: then it is UTF-8, and names no member twice."""
+    try:
+        return _written(_anything(body)) == body
+    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError):
+        return False
 
 
 def _members(body: bytes) -> int:

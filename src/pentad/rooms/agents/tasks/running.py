@@ -84,7 +84,13 @@ class Run:
         self._arrived = asyncio.Event()
         self._flushing: asyncio.Task[None] | None = None
         self._looking: set[asyncio.Task[None]] = set()
-        self.turn = Turn(self, message, caller, resumed=resumed)
+        self._message = message
+        self._resumed = resumed
+
+    @property
+    def turn(self) -> Turn:
+        """What the agent is given. Not kept: two that hold one another are left to the garbage collector."""
+        return Turn(self, self._message, self.caller, resumed=self._resumed)
 
     async def first_step(self) -> None:
         """Begin, and let the agent go as far as it can without waiting; whoever gives up meanwhile stops it."""
@@ -177,7 +183,7 @@ class Run:
     async def _answered(self, question: Body) -> Message:
         if self._answers:
             return self._answers.popleft()
-        is_open = self.turn.resumed and self.state in INTERRUPTED  # the run that was cut short has asked it already
+        is_open = self._resumed and self.state in INTERRUPTED  # the run that was cut short has asked it already
         if is_open and self._inbox:
             self.emit(StatusEvent("working"))
             return self._inbox.popleft()

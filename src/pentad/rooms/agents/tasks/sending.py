@@ -97,7 +97,7 @@ class Sending:
         if run.reply is not None:
             return msgspec.structs.replace(run.reply, task_id=None)
         if run.done:
-            made, events = await self._at_once(run, task, first, push, is_followed=wait is None)
+            made, events = await self._at_once(run, task, first, push, wait=wait)
         else:
             with keeping.hub.following(task_id) as follower:
                 made, events = await self._under_way(run, task, first, push)
@@ -148,16 +148,18 @@ class Sending:
         return await hosted.cancel(task.id)
 
     async def _at_once(
-        self, run: Run, task: Task, first: Encoded, push: PushConfig | None, *, is_followed: bool
+        self, run: Run, task: Task, first: Encoded, push: PushConfig | None, *, wait: bool | None
     ) -> tuple[Task, list[Event]]:
         bodies = [first, *run.outbox]
         events = await self._create(task, bodies, push, None)
         size = log.bytes_of(bodies)
         made = folded(task, events)
-        self._keeping.recent.put(made, size)
-        if is_followed:
+        is_over = run.state in TERMINAL
+        if not (wait and is_over):  # who waited has it, and nothing more will come of it
+            self._keeping.recent.put(made, size)
+        if wait is None:
             self._keeping.hub.publish(task.id, events, size)
-        if run.state not in TERMINAL:
+        if not is_over:
             self._allowances.opened(task.owner)
         if push is not None:
             self._keeping.push_due()
