@@ -47,7 +47,7 @@ class NamedRef:
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """What came of a push; `new` is False when the very same record was there already."""
+    """What came of a push; `new` is False when the very same record was there already, None where that is not known."""
 
     cid: str
-    new: bool
+    new: bool | None

@@ -176,7 +176,10 @@ async def push_record(arguments: RecordArguments, call: Call[Directory]) -> Tool
         pushed = await directory.node.push(call.principal, data)
     except PentadError as error:
         return told(PushedRecord(error_message=failure("Failed to push record to server", error)))
-    return told(PushedRecord(cid=pushed.cid, server_address=directory.node.address, new=pushed.new))
+    answer = PushedRecord(cid=pushed.cid, server_address=directory.node.address)
+    if pushed.new is not None:
+        answer.new = pushed.new
+    return told(answer)
 
 
 @tool(

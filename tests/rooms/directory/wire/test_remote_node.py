@@ -51,6 +51,7 @@ async def test_a_record_goes_there_and_comes_back(node: RemoteNode, site: Site) 
     data = agent(annotations={"html": "<b>&", "zero": "-0"})
     pushed = await node.push(LOCAL, data)
     assert node.address == site.address
+    assert pushed.new is None, "the other side does not tell"
     record = await node.pull(pushed.cid)
     assert (record.cid, record.data) == (pushed.cid, data)
     other = await node.push(LOCAL, agent())

@@ -228,7 +228,7 @@ class Syncs:
                 known = await self._records.known(part)
                 absent = [cid for cid in part if cid not in known]
                 fetched = [await self._checked(record, absent) for record in await remote.pull_many(absent)]
-                count += sum(pushed.new for pushed in await self._records.push_many(who, fetched))
+                count += sum(bool(pushed.new) for pushed in await self._records.push_many(who, fetched))
             return count
         finally:
             await remote.close()

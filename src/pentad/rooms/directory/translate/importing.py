@@ -149,7 +149,7 @@ class Importer:
         if made.errors or options.dry_run:
             return made
         pushed = await self._target.push(who, made.record)
-        status: Status = "imported" if pushed.new else "already there"
+        status: Status = "already there" if pushed.new is False else "imported"
         return replace(made, cid=pushed.cid, status=status)
 
     async def import_many(

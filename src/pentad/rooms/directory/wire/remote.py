@@ -72,7 +72,7 @@ class RemoteNode:
         """Push a record; whether it was new the other side does not tell."""
         record = length_delimited(b"\x0a", encoded_struct(data))
         answers = [one async for one in self._client.exchanged(_STORE + "Push", [record])]
-        return Pushed(core_pb2.RecordRef.FromString(answers[0]).cid, True)
+        return Pushed(core_pb2.RecordRef.FromString(answers[0]).cid, None)
 
     async def pull(self, cid: str) -> Record:
         async for record in self._pulled([cid]):
