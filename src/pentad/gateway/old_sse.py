@@ -119,6 +119,7 @@ class OldSse:
             if not disconnect.gone:
                 raise
             absorb_cancellation()
+            await send({"type": "http.response.body", "body": b""})
         finally:
             disconnect.end()
             del self._streams[name]

@@ -173,6 +173,16 @@ async def test_a_stream_that_is_over_takes_nothing_and_is_forgotten(make_app: Ap
     assert (await send(front, "GET", "/message?sessionId=x").head()).status == 405
 
 
+@pytest.mark.requirement("metrics:doc:sse")
+async def test_a_server_that_ends_ends_its_streams(make_app: AppMaker) -> None:
+    app = await opened(make_app, sse=True)
+    client = OldClient(front_of(app))
+    await client.start()
+    app.stopping.set()
+    with pytest.raises(StopAsyncIteration):
+        await client.hear()
+
+
 @pytest.mark.parametrize("wrong", ["maybe", 2, []])
 async def test_a_switch_is_true_or_false(make_app: AppMaker, wrong: object) -> None:
     with pytest.raises(Exception, match="neither true nor false"):
