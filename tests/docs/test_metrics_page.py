@@ -65,7 +65,7 @@ def test_the_page_names_every_tool_and_every_setting_of_the_platform() -> None:
 
 @pytest.mark.anyio
 @pytest.mark.usefixtures("docs_src")
-@pytest.mark.requirement("metrics:page")
+@pytest.mark.requirement("metrics:page", "metrics:collectors:own")
 async def test_the_collector_of_the_page_works_once_its_package_is_installed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

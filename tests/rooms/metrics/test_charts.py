@@ -12,6 +12,7 @@ from pentad.rooms.metrics.charts import ascii_chart, readable, sparkline, svg_ch
 VALUES = st.lists(st.none() | st.floats(-1e9, 1e9), min_size=1, max_size=200)
 
 
+@pytest.mark.requirement("metrics:charts")
 def test_a_sparkline_goes_from_the_least_to_the_greatest_and_leaves_gaps():
     assert sparkline([(0, 0), (1, None), (2, 7)]) == "▁ █"
     assert sparkline([(0, 0), (1, 7)], plain=True) == "_#"
@@ -23,6 +24,7 @@ def test_a_sparkline_is_as_wide_as_it_may_be(values, width):
     assert len(sparkline(list(enumerate(values)), width)) == min(len(values), width)
 
 
+@pytest.mark.requirement("metrics:charts")
 def test_a_chart_for_terminals_has_its_scale_and_its_times():
     points = [(1_700_000_000 + 60 * number, float(number)) for number in range(40)]
     lines = ascii_chart("cpu", points, width=40, height=4, unit="%").splitlines()

@@ -17,6 +17,7 @@ def info(name, *, ready=True, seconds=None):
 INFOS = (info("host", seconds=60.0), info("pentad", seconds=60.0), info("ch"), info("amq", ready=False, seconds=60.0))
 
 
+@pytest.mark.requirement("metrics:polling")
 def test_each_collector_is_polled_as_it_says_itself_or_as_the_operator_says():
     assert jobs_of(INFOS, {}) == [Job("host", "", 60.0), Job("pentad", "", 60.0)]
     given = {"pentad": 0, "ch": "3600", "ch/Root/Sub": 86_400}

@@ -26,6 +26,7 @@ def broken(source):
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:collectors:own")
 async def test_own_and_foreign_collectors_are_found_and_a_broken_one_is_left_out(tmp_path, monkeypatch, caplog):
     points = EntryPoints(
         EntryPoint(name, f"{__name__}:{attribute}", "pentad.collectors")

@@ -17,6 +17,7 @@ async def measured(**more):
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:collectors:built-in")
 async def test_real_figures_come_without_any_settings():
     answer = await measured()
     tree = answer.snapshot.tree
@@ -60,6 +61,7 @@ async def test_work_shows_in_the_share_of_the_processor():
     (psutil.AccessDenied(), "no-permission"), (PermissionError(), "no-permission"),
     (FileNotFoundError(), "unsupported"),
 ])  # fmt: skip
+@pytest.mark.requirement("metrics:engine:states")
 async def test_what_may_not_be_read_has_no_value_and_a_reason_and_the_rest_is_there(trouble, state, monkeypatch):
     def refused():
         raise trouble

@@ -13,6 +13,7 @@ from tests.stores import Stores
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:collectors:built-in")
 async def test_calls_errors_store_rooms_and_process_are_measured_on_both_stores(stores: Stores):
     async with opened(stores.data, collectors, database=stores.url) as room:
         async with room.app.client() as client:

@@ -38,6 +38,7 @@ async def prometheus_like(asked):
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:collectors:built-in")
 async def test_named_queries_are_numbers_or_lists_by_label(tmp_path):
     async with http_source(prometheus_like) as source:
         settings = {
@@ -91,6 +92,7 @@ async def test_a_collector_without_its_settings_says_what_to_set(tmp_path):
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:collectors:built-in")
 async def test_figures_are_taken_out_of_json_and_the_rest_of_it_is_not_kept(tmp_path):
     async def shop(asked):
         if asked.path == "/down":
@@ -136,6 +138,7 @@ def test_a_place_without_a_figure_is_missing(place):
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:collectors:built-in")
 async def test_a_postgresql_is_measured_as_our_own_or_as_another(postgres_server: PostgresServer, tmp_path):
     with postgres_server.empty_database() as url:
         async with opened(tmp_path / "own", postgres.collectors, database=url) as room:

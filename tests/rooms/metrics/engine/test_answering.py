@@ -21,6 +21,7 @@ def question(toy, clock=None, **more):
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:engine:demand")
 async def test_twenty_identical_questions_at_once_fetch_each_fact_once():
     toy = Toy(5)
     engine = engine_of(toy)
@@ -31,6 +32,7 @@ async def test_twenty_identical_questions_at_once_fetch_each_fact_once():
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:engine:demand")
 async def test_a_second_identical_question_fetches_nothing():
     toy = Toy(5)
     engine = engine_of(toy)
@@ -52,6 +54,7 @@ async def test_a_fact_is_fetched_anew_once_its_time_is_over_and_not_before():
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:engine:demand")
 async def test_one_key_fetches_only_its_facts():
     toy = Toy(5)
     await engine_of(toy).answer("toy", question(toy, keys="groups"))
@@ -83,6 +86,7 @@ async def test_no_question_has_more_facts_under_way_than_twice_the_limit(limit):
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:engine:states")
 async def test_a_failed_fact_keeps_its_siblings_and_is_never_a_zero():
     async def broken(fact, upstream):
         if fact.scope == ("g1",):
@@ -112,6 +116,7 @@ async def test_an_answer_of_another_shape_is_a_problem_and_not_a_crash():
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:engine:deadline")
 async def test_the_deadline_returns_what_is_there_and_says_what_is_not():
     never = asyncio.Event()
 
@@ -152,6 +157,7 @@ async def test_who_gives_up_does_not_take_the_others_answer_along():
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:engine:deadline")
 async def test_who_has_more_time_gets_the_answer_that_came_too_late_for_another():
     began, never = asyncio.Event(), asyncio.Event()
 
@@ -231,6 +237,7 @@ async def test_who_asks_while_a_fetch_is_being_ended_gets_a_new_one():
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:engine:states")
 async def test_an_older_value_stands_in_for_a_source_that_fails_and_is_called_stale():
     broken = False
 

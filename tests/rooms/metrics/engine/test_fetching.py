@@ -72,6 +72,7 @@ async def test_json_and_forms_are_posted_as_what_they_are():
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:engine:limits")
 async def test_never_more_requests_under_way_than_the_limit():
     async def slow(asked):
         await asyncio.sleep(0.005)
@@ -121,6 +122,7 @@ async def test_what_never_passes_ends_after_four_tries(told, kind):
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:engine:limits")
 async def test_a_host_that_names_its_reset_is_left_alone_by_everybody_until_then():
     until = []
 

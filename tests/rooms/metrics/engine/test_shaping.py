@@ -18,6 +18,7 @@ def groups(number):
     ]
 
 
+@pytest.mark.requirement("metrics:engine:fits")
 def test_up_to_three_groups_have_their_details_and_more_a_summary_that_says_so():
     assert shaped(groups(3), INFO, Shape()).content == groups(3)
     short = shaped(groups(4), INFO, Shape())
@@ -61,6 +62,7 @@ def test_too_few_tokens_are_refused():
 
 
 @given(st.integers(0, 60), st.integers(200, 3_000))
+@pytest.mark.requirement("metrics:engine:fits")
 def test_an_answer_stays_within_its_tokens_and_admits_what_is_missing(number, most):
     found = shaped(groups(number), INFO, Shape(details=True, max_tokens=most))
     assert tokens(found.content) <= most

@@ -23,6 +23,7 @@ def test_an_exact_line_is_found_exactly(slope, level, count):
 
 
 @given(st.floats(0.1, 1e3), st.floats(0, 1e4), st.floats(1, 2_000))
+@pytest.mark.requirement("metrics:history:forecast")
 def test_the_moment_an_exact_line_meets_its_limit_is_found(slope, level, days):
     assume(days < FARTHEST_DAYS - 1)
     said = forecast(line(slope, level, 20), level + slope * days, NOW)

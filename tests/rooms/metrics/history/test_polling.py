@@ -24,6 +24,7 @@ def poller(database, clock, polled, **more):
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:polling")
 async def test_of_two_processes_one_polls_and_again_when_it_is_due(stores):
     clock, polled = TurnedClock(), []
     one = poller(await stores.open(SETS), clock, polled)
@@ -101,6 +102,7 @@ async def test_a_process_that_ends_at_once_leaves_no_trace(past):
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:polling")
 async def test_a_source_that_takes_long_holds_up_no_other(past):
     never, often = asyncio.Event(), asyncio.Event()
     polled = []

@@ -111,6 +111,7 @@ def test_a_counter_counts_the_same_however_it_is_bucketed(steps, width):
     assert total_rise(bucketed(points, width)) == pytest.approx(readings[-1] - readings[0])
 
 
+@pytest.mark.requirement("metrics:history:gaps")
 def test_a_counter_that_was_set_back_counts_from_zero_again():
     points = [sampled(at, value) for at, value in ((0.0, 100.0), (10.0, 150.0), (20.0, 30.0), (30.0, 40.0))]
     assert rates(points) == [(10.0, 5.0), (20.0, 3.0), (30.0, 1.0)]

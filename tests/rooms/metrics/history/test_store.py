@@ -56,6 +56,7 @@ async def test_a_number_that_could_not_be_had_is_a_gap_with_its_reason(past):
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:history:gaps")
 async def test_an_older_value_that_stands_in_is_a_gap_and_a_line_breaks_off_there(past):
     for at, state in ((0, "ok"), (60, "stale"), (120, "ok")):
         await record(past, INFO, snapshot(NOON + at, used=5, calls=at, state=state))
@@ -69,6 +70,7 @@ async def test_an_older_value_that_stands_in_is_a_gap_and_a_line_breaks_off_ther
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("metrics:history:forecast")
 async def test_a_forecast_is_of_the_threshold_the_operator_set(past):
     for number in range(10):
         await record(past, INFO, snapshot(NOON + 3600 * number, busy=number))
