@@ -201,6 +201,14 @@ async def test_an_http_error_keeps_its_status_and_body():
 
 
 @pytest.mark.anyio
+async def test_a_message_that_is_too_large_for_the_agent_is_refused_with_what_to_do():
+    error = await raised(lambda _: web.Response(status=413, text="no"))
+    assert isinstance(error, A2ARemoteAgentError)
+    assert error.status_code == 413
+    assert "send a `ref`" in str(error)
+
+
+@pytest.mark.anyio
 async def test_an_agent_that_does_not_answer_in_time_is_given_up():
     async def never(request: web.Request) -> web.Response:
         await asyncio.sleep(5)
