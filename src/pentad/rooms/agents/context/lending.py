@@ -25,6 +25,7 @@ MOST_LENT: Final = 256 * MIB
 """By one owner at a time."""
 _TOKEN: Final = re.compile(r"[a-z2-7]{52}")
 """Letters in which no detector of secrets sees one: a receiver that masks secrets keeps the address."""
+_LENT: Final = re.compile(re.escape(PATH) + r"/[a-z2-7]{52}")
 _RANDOMNESS: Final = SystemRandomness()
 _INSERT: Final = (
     "INSERT INTO agent_lent_contents (token, owner, sha256, media_type, size, expires_at) VALUES (?, ?, ?, ?, ?, ?)"
@@ -124,6 +125,11 @@ def take_back(tx: Transaction, now: float, most: int) -> int:
     for _, sha256 in over:
         drop_unused(tx, str(sha256))
     return len(over)
+
+
+def without_token(url: str) -> str:
+    """An address for messages and logs: who reads it there could read the content."""
+    return _LENT.sub(rf"{PATH}/...", url)
 
 
 def _digest(token: str) -> str:

@@ -21,6 +21,7 @@ from pentad.kernel.ports import Fetcher
 from pentad.kernel.principal import Principal
 from pentad.mcp.content import Contents as ResourceContents
 from pentad.rooms.agents.context.integrity import SHA256, SIZE, bytes_hash
+from pentad.rooms.agents.context.lending import without_token
 from pentad.rooms.agents.context.limits import OWN_SCHEMES, REF_SCHEMES, REFUSED_SCHEMES
 from pentad.rooms.agents.context.spill import Contents
 from pentad.rooms.agents.context.walking import exact_json
@@ -238,7 +239,8 @@ async def _fetched(fetcher: Fetcher, url: str, most: int) -> tuple[bytes, str | 
 
 
 def _shown(ref: str) -> str:
-    return clean_text(ref[:200])
+    """A reference for messages: without secrets, and the address of a lent content is one."""
+    return clean_text(without_token(ref)[:200])
 
 
 def _refused(scheme: str, why: str) -> InvalidInput:
