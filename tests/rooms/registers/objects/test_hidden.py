@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from pentad.kernel.errors import Conflict, Forbidden, InvalidInput
+from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
 from pentad.rooms.registers.models import Operation, Pair
+from pentad.rooms.registers.query.tree import AsOf
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.making import pair_of
 from tests.rooms.registers.opening import ADMIN, WRITER
@@ -123,3 +124,30 @@ def _unpacked(content: bytes, kind: str) -> bytes:
         return content
     with zipfile.ZipFile(io.BytesIO(content)) as packed:
         return b"".join(packed.read(name) for name in packed.namelist())
+
+
+@pytest.mark.requirement("registers:access:past")
+async def test_the_past_of_what_may_be_read_now_is_read_with_the_rights_of_then(registers: Registers):
+    shared = {"group": "writer", "match": {"status": {"$in": ["open", "shared"]}}}
+    is_open = {"group": "writer", "match": {"status": "open"}}
+    pair = await pair_of(
+        registers,
+        "case",
+        {"status": {"type": "string"}, "fee": {"type": "integer", "authorization": {"read": [is_open]}}},
+        authorization={"read": [shared], "create": ["admin"]},
+    )
+    made = await registers.objects.create(ADMIN, pair, {"status": "draft", "fee": 1})
+    for data in ({"status": "shared", "fee": 2}, {"status": "open", "fee": 3}):
+        await registers.objects.replace(ADMIN, pair, made.uuid, data)
+    with pytest.raises(NotFound, match="has no version 1"):
+        await registers.history.diff(WRITER, pair, made.uuid, 1)
+    told = await registers.history.diff(WRITER, pair, made.uuid, 2)
+    assert told["patch"] == [{"op": "replace", "path": "/status", "value": "open"}]
+    assert len((await registers.history.diff(ADMIN, pair, made.uuid, 1))["patch"]) == 2
+    with pytest.raises(NotFound):
+        await registers.objects.get(WRITER, pair, made.uuid, as_of=AsOf(at=made.updated_at))
+    with pytest.raises(NotFound):
+        await registers.history.revert(WRITER, pair, made.uuid, version=1)
+    with pytest.raises(NotFound):
+        await registers.history.revert(WRITER, pair, made.uuid, at=made.updated_at)
+    assert (await registers.history.revert(ADMIN, pair, made.uuid, version=1)).data == {"status": "draft", "fee": 1}

@@ -85,9 +85,10 @@ class History:
 
         def read(rows: Rows) -> dict[str, Any]:
             current = self._held(rows, caller, pair, ref).stored
-            old = self._version(rows, current, a)
-            new = self._version(rows, current, current.version if b is None else b)
-            hidden = self._access.hidden(caller, pair, current.data, current.owner)
+            old = self._version(rows, caller, pair, current, a)
+            new = self._version(rows, caller, pair, current, current.version if b is None else b)
+            states = (current, old, new)
+            hidden = {name for one in states for name in self._access.hidden(caller, pair, one.data, one.owner)}
             found = [one for one in differences(old.data, new.data) if not (one.path and one.path[0] in hidden)]
             return {
                 "uuid": current.uuid,
@@ -133,10 +134,10 @@ class History:
                 held = self._held(tx, caller, pair, ref)
                 check_version(held.stored, if_version)
                 if version is not None:
-                    past = self._version(tx, held.stored, version)
+                    past = self._version(tx, caller, pair, held.stored, version)
                 else:
                     past = chronicle.state_at(tx, held.stored, point)
-                if past is None:
+                if past is None or not self._access.sees_object(caller, pair, past):
                     raise NotFound(f"Object {held.stored.uuid} did not exist then.", hint="Look at its history.")
                 return self.put_back(tx, task, held, past)
 
@@ -182,13 +183,15 @@ class History:
                 return str(uuid)
         return self._held(rows, caller, pair, ref).stored.uuid
 
-    def _version(self, rows: Rows, current: StoredObject, version: int) -> StoredObject:
+    def _version(self, rows: Rows, caller: Caller, pair: Pair, current: StoredObject, version: int) -> StoredObject:
+        """A version of an object; one that was not the caller's to see is not there, whatever the object is now."""
         found = chronicle.state_at_version(rows, current, version) if version < 2**62 else None
-        if found is None:
-            if version == current.version or 0 < version < current.version:
+        if found is None or not self._access.sees_object(caller, pair, found):
+            if found is None and (version == current.version or 0 < version < current.version):
                 raise Conflict(f"Version {version} of {current.uuid} is a deletion.", hint="Choose the one before.")
             raise NotFound(
-                f"Object {current.uuid} has no version {version}.", hint=f"It has versions 1 to {current.version}."
+                f"Object {current.uuid} has no version {version}.",
+                hint=f"It has versions 1 to {current.version}, as far as you may read them.",
             )
         return found
 
