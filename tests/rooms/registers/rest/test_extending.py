@@ -6,7 +6,7 @@ import pytest
 
 from tests.rooms.registers.site import Object, Site
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("registers:rest:extending")]
+pytestmark = pytest.mark.anyio
 
 TEXT: Object = {"type": "string"}
 
@@ -50,6 +50,7 @@ async def shop(site: Site) -> tuple[dict[str, str], dict[str, str]]:
     return paths, ids
 
 
+@pytest.mark.requirement("registers:rest:extending")
 async def test_a_dotted_name_is_followed_step_by_step(fresh_site: Site) -> None:
     site = fresh_site
     paths, ids = await shop(site)
@@ -70,6 +71,7 @@ async def test_a_dotted_name_is_followed_step_by_step(fresh_site: Site) -> None:
     assert both["maker"]["home"]["name"] == both["maker"]["hidden"]["name"] == "Netherlands"
 
 
+@pytest.mark.requirement("registers:rest:extending")
 async def test_each_step_is_taken_with_the_readers_own_rights(fresh_site: Site) -> None:
     site = fresh_site
     paths, ids = await shop(site)
@@ -132,6 +134,7 @@ async def test_circles_come_to_an_end(fresh_site: Site) -> None:
     assert (again["boss"]["id"], again["boss"]["boss"]) == (a, a)
 
 
+@pytest.mark.requirement("registers:rest:extending")
 async def test_how_far_and_how_much_is_bounded(fresh_site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site = fresh_site
     path, [a, *_] = await people(site)
