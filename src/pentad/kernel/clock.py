@@ -49,4 +49,4 @@ class SystemRandomness:
 @lru_cache(8_192)  # things made or changed together are shown together
 def iso(seconds: float) -> str:
     """RFC 3339 in UTC with milliseconds, the one way Pentad writes a time."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return f"{datetime.fromtimestamp(seconds, UTC).isoformat(timespec='milliseconds')[:-6]}Z"

@@ -18,10 +18,12 @@ CHANNEL_BYTES = 200
 def checked(params: Sequence[Value]) -> Sequence[Value]:
     """The same parameters, or InvalidInput for one that cannot be stored alike in both dialects."""
     for value in params:
+        if value is None:
+            continue
         if isinstance(value, str):
             if "\0" in value:
                 raise InvalidInput("A text holds a NUL character.", hint="Remove U+0000 from it; it cannot be stored.")
-        elif isinstance(value, int):
+        elif type(value) is not float and isinstance(value, int):
             if not _LOWEST <= value <= _HIGHEST:
                 raise InvalidInput("A number does not fit into 64 bits.", hint="Store it as text.")
         elif isinstance(value, float) and value != value:  # only NaN differs from itself

@@ -27,10 +27,10 @@ from pentad.rooms.agents.dialects import negotiation, reading, rest
 from pentad.rooms.agents.dialects.custom import CustomMethod
 from pentad.rooms.agents.dialects.errors import Fault, fault_of, rest_error, rpc_error
 from pentad.rooms.agents.dialects.sse import A2aVoice, AgentVaultVoice, Told, Voice
-from pentad.rooms.agents.exchange import A2A_JSON, JSON, Reply, check_rights, check_type, check_version, site
+from pentad.rooms.agents.exchange import A2A_JSON, JSON, Reply, check_rights, check_type, check_version
 from pentad.rooms.agents.files import file_of
 from pentad.rooms.agents.operations.agentvault import OperationsAgentVault, told_in, writer
-from pentad.rooms.agents.operations.asked import Answer, Asked, Engine, Mount, Operation, Single, Stream
+from pentad.rooms.agents.operations.asked import Answer, Asked, Engine, Mount, Operation, Single, Stream, site
 from pentad.rooms.agents.operations.v03 import Operations03
 from pentad.rooms.agents.operations.v10 import Operations10
 from pentad.rooms.agents.streaming import Outlet
@@ -69,7 +69,7 @@ class AgentsDoor:
             **self._v10,
         }
         self._custom: dict[tuple[str, str], CustomMethod] = {}
-        self._offered: dict[str, dict[str, bool]] = {}
+        self._offered: dict[str, tuple[dict[str, bool], bool]] = {}
 
     def doors(self) -> dict[str, Door]:
         """The paths this answers at."""
@@ -116,7 +116,7 @@ class AgentsDoor:
     def _asked(self, place: Place, admitted: Admitted) -> Asked:
         seen = admitted.headers.get(b"last-event-id", b"").strip()
         after = int(seen) if _EVENT_ID.fullmatch(seen) else None
-        return Asked(admitted.principal, place.agent, site(admitted), self._agents, place.mount, None, after)
+        return Asked(admitted.principal, place.agent, admitted, self._agents, place.mount, None, after)
 
     async def _card(self, place: Place, reply: Reply, method: str) -> None:
         if method not in ("GET", "HEAD"):
@@ -137,12 +137,16 @@ class AgentsDoor:
 
     def _granted(self, agent: Hosted, admitted: Admitted, operation: Operation) -> list[tuple[bytes, bytes]]:
         """The header that says which extensions are active; a Fault for a required one that a send does without."""
-        offered = self._offered.get(agent.name)
-        if offered is None:
-            offered = self._offered[agent.name] = required_extensions(self._cards.extensions_of(agent))
-        if operation.dialect == "agentvault" or not offered:
+        if operation.dialect == "agentvault":
             return []
+        known = self._offered.get(agent.name)
+        if known is None:
+            extensions = required_extensions(self._cards.extensions_of(agent))
+            known = self._offered[agent.name] = extensions, any(extensions.values())
+        offered, is_demanding = known
         asked = negotiation.extensions(admitted.headers)
+        if not asked and not is_demanding:
+            return []
         demanded = offered if operation.action == "write" else dict.fromkeys(offered, False)
         active = negotiation.granted(asked, demanded)
         return [(negotiation.EXTENSIONS_HEADER, ", ".join(active).encode("latin-1"))] if active else []

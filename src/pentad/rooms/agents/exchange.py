@@ -1,6 +1,5 @@
 """One HTTP exchange with an agent: how it is answered, and what is checked before an operation runs."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -15,7 +14,6 @@ from pentad.rooms.agents.operations.asked import Asked, Operation
 
 JSON: Final = (b"content-type", b"application/json")
 A2A_JSON: Final = (b"content-type", b"application/a2a+json")
-_LOOPBACK: Final = re.compile(r"(?:127(?:\.\d+){3}|\[::1\])(?=:|$)")
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -37,13 +35,6 @@ class Reply:
         start = [(b"content-length", b"%d" % len(body)), *headers]
         await self.send({"type": "http.response.start", "status": status, "headers": start})
         await self.send({"type": "http.response.body", "body": body})
-
-
-def site(admitted: Admitted) -> str:
-    """The address of this server as its client has to know it."""
-    if admitted.public_url is not None:
-        return admitted.public_url.rstrip("/")
-    return "http://" + _LOOPBACK.sub("localhost", admitted.headers.get(b"host", b"localhost").decode("latin-1").strip())
 
 
 def check_type(headers: Mapping[bytes, bytes]) -> None:

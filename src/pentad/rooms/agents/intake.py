@@ -24,7 +24,7 @@ from pentad.rooms.agents.context.refs import Resolver
 from pentad.rooms.agents.context.spill import Contents
 from pentad.rooms.agents.handed import HandedContext, artifact_bytes
 from pentad.rooms.agents.known_keys import context_keys
-from pentad.rooms.agents.shelf import marked, put_back, shelved
+from pentad.rooms.agents.shelf import is_small, marked, put_back, shelved
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.model import Message
 from pentad.rooms.agents.tasks.states import TERMINAL
@@ -38,6 +38,7 @@ class Intake:
 
     def __init__(self, platform: Platform, contents: Contents, contexts: Contexts, tasks: Callable[[], Tasks]) -> None:
         self.limits: ContextLimits = DEFAULT_LIMITS
+        self._coming: ContextLimits = _wide(self.limits)
         self.level: Level = _level(platform.settings.get("context_level", "standard"))
         self.resolver = Resolver(platform.neighbours, contents, platform.fetcher, artifact_bytes(tasks))
         self._keys = context_keys(platform.settings.get("context_keys"))
@@ -49,7 +50,7 @@ class Intake:
     async def accept(self, caller: Principal, message: Message, level: Level | None = None) -> Message:
         """The message as it is to be handed on; InvalidInput with every problem of the context it brings."""
         metadata = message.metadata
-        if not metadata or not any(key in metadata for key in _KEYS):
+        if not metadata or not (PLAIN_KEY in metadata or URI in metadata):
             return message
         try:
             return await self._accepted(caller, message, metadata, level or self.level)
@@ -60,14 +61,18 @@ class Intake:
     async def _accepted(
         self, caller: Principal, message: Message, metadata: Mapping[str, Any], level: Level
     ) -> Message:
-        context = accepted(metadata, level, _wide(self.limits), now=self._clock.now(), keys=self._keys)
+        context = accepted(metadata, level, self._coming, now=self._clock.now(), keys=self._keys)
         if context is None:
             return message
-        items, _ = await self._contents.spilled(caller, context.items, self.limits)
+        items = context.items
         kept, beside = _kept(metadata, items)
-        if (whole := shelved(kept)) is not None:
-            await self._contents.keep(caller, {whole.sha256: (whole.body, whole.media_type)})
-        conversation = await self._conversation(caller, message)
+        if not is_small(kept):
+            items, _ = await self._contents.spilled(caller, items, self.limits)
+            kept, beside = _kept(metadata, items)
+            if (whole := shelved(kept)) is not None:
+                await self._contents.keep(caller, {whole.sha256: (whole.body, whole.media_type)})
+        begins = message.task_id is None and message.context_id is None
+        conversation = None if begins else await self._conversation(caller, message)
         if conversation is not None:
             first = await self._first(caller, conversation)
             await self._contexts.take(caller.id, conversation, items, context.turn, level=level, first=first)

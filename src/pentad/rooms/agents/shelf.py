@@ -15,6 +15,11 @@ SMALL: Final = 4 * 1024
 _MARK: Final = frozenset({"ref", "sha256", "size"})
 
 
+def is_small(context: Mapping[str, Any]) -> bool:
+    """Whether a context stands in the history as it came."""
+    return len(exact_json(context)) <= SMALL
+
+
 def shelved(context: Any) -> Kept | None:
     """What has to be kept of a context; None for one that is small."""
     if not isinstance(context, dict):

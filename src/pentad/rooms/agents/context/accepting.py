@@ -71,9 +71,9 @@ def accepted(
         # The lenient level leaves out members its sender has sealed.
         check_seal(given.get("items", {}) if level == "lenient" else items, given.get("integrity", {}), keys)
     clean = redacted(items, target, policy)
-    warnings = tuple(issue for issue in issues.found if issue.severity == "warning")
+    warnings = tuple([issue for issue in issues.found if issue.severity == "warning"])
     turn = given.get("turn")
-    said = cast("Mapping[str, Any]", turn) if isinstance(turn, Mapping) else None
+    said = cast("Mapping[str, Any]", turn) if turn is not None and isinstance(turn, Mapping) else None
     return Context(clean.items, said, warnings, tuple(clean.report))
 
 

@@ -54,7 +54,7 @@ def sent_context(metadata: Any) -> tuple[str, Any] | None:
 
     InvalidInput when the two places disagree, or when only a version of the extension is there that we do not know.
     """
-    if not isinstance(metadata, Mapping):
+    if not (type(metadata) is dict or isinstance(metadata, Mapping)):
         return None
     given = cast("Mapping[str, Any]", metadata)
     if URI in given:

@@ -1,12 +1,14 @@
 """One request to one agent, what it is answered with, and what every dialect's operations have in common."""
 
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from pentad.kernel.principal import Action, Principal
+from pentad.platform import Admitted
 from pentad.rooms.agents.agents.contract import Hosted
 from pentad.rooms.agents.cards import input_modes, takes
 from pentad.rooms.agents.dialects.errors import Fault, Violation
@@ -15,8 +17,16 @@ from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.model import Dialect, Event, Json, Message, Task
 from pentad.rooms.agents.tasks.states import TERMINAL
 
+_LOOPBACK: Final = re.compile(r"(?:127(?:\.\d+){3}|\[::1\])(?=:|$)")
 Mount = Literal["", "av", "a2a"]
 """Below which path a request came in: one that says which dialect it is in, or the address all of them share."""
+
+
+def site(admitted: Admitted) -> str:
+    """The address of this server as its client has to know it."""
+    if admitted.public_url is not None:
+        return admitted.public_url.rstrip("/")
+    return "http://" + _LOOPBACK.sub("localhost", admitted.headers.get(b"host", b"localhost").decode("latin-1").strip())
 
 
 @dataclass(slots=True)
@@ -25,14 +35,18 @@ class Asked:
 
     caller: Principal
     agent: Hosted
-    site: str
-    """The address of this server as the client knows it."""
+    admitted: Admitted
     hosted: Mapping[str, Hosted]
     mount: Mount = ""
     version: str | None = None
     """The version the client named."""
     after: int | None = None
     """The event it saw last (`Last-Event-ID`)."""
+
+    @property
+    def site(self) -> str:
+        """The address of this server as the client knows it."""
+        return site(self.admitted)
 
     @property
     def url(self) -> str:
