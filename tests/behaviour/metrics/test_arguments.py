@@ -87,6 +87,38 @@ async def test_an_unknown_environment_is_refused_with_those_there_are(connect: C
     assert "Nowhere" in said
 
 
+@pytest.mark.requirement("metrics:arguments:unknown")
+@pytest.mark.parametrize(
+    ("collector", "given"),
+    [
+        ("host", {"environment": "Live"}), ("host", {"filters": {"region": "x"}}), ("pentad", {"bg": "Root"}),
+        ("host", {"raw": True}), ("host", {"compat": "legacy"}), ("dc", {"environment": "Live"}),
+        ("core", {"region": "eu-west-1"}),
+    ],
+)  # fmt: skip
+async def test_what_means_nothing_to_a_collector_is_refused(
+    connect: Connect, collector: str, given: dict[str, object]
+) -> None:
+    said = await refused(connect, "getPlatformMetricsByCollector", collector=collector, **given)
+    assert f"The collector '{collector}' does not know" in said
+
+
+@pytest.mark.requirement("metrics:doc:one-collector")
+async def test_all_collectors_by_a_group_are_those_that_know_groups(connect: Connect, org: str) -> None:
+    client = await connect()
+    for more, some in (({}, "dc"), ({"environment": "Live"}, "ch"), ({"region": "us-east-1"}, "amq")):
+        given = {"collector": "all", "allow_all": True, "bg": org, "max_tokens": 2000, **more}
+        result = (await client.call("getPlatformMetricsByCollector", given)).result
+        assert result["isError"] is False, result
+        answers = {one["collector"]: one for one in result["structuredContent"]["answers"]}
+        assert "metrics" in answers[some]
+        assert "host" not in answers
+        assert ("dc" in answers) is (not more)
+        assert len(result["content"][0]["text"]) < 4 * 2000, "all together"
+    assert "no region 'us-east-1'" in answers["ch"]["error"], "one that refuses is said; the others answer"
+    assert "- ch: " in result["content"][1]["text"]
+
+
 @pytest.mark.requirement("metrics:arguments:default-group")
 async def test_the_group_of_the_settings_is_asked_when_none_is_named(connect: Connect, org: str) -> None:
     client = await connect()

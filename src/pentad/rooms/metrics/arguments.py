@@ -126,6 +126,14 @@ class ByCollector(Shaped):
     raw: Annotated[bool, Field(description="The source's own answers instead of figures, secrets taken out.")] = False
     allow_all: Annotated[bool, Field(description="Whether the collector may be `all`; that can take long.")] = False
 
+    def asked_by(self) -> frozenset[str]:
+        """What only some collectors can answer by."""
+        given = {
+            "bg": self.bg, "environment": self.environments(), "region": self.regions(), "raw": self.raw,
+            "compat": self.compat,
+        }  # fmt: skip
+        return frozenset(name for name, value in given.items() if value)
+
 
 class ByKey(Shaped):
     """What getPlatformMetricByKey takes."""

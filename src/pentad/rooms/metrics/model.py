@@ -234,6 +234,9 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     """The names of the facts a plan cannot do without; a dry run fetches these and no others."""
     leads: tuple[str, ...] | None = None
     """The names of the facts that a plan may say more after; None stands for all. Others need no new plan."""
+    takes: frozenset[str] | None = None
+    """Which of `bg`, `environment`, `region`, `raw` and `compat` mean something to it; others are refused. None leaves
+    that to the collector."""
     needs_bg: bool = False
     ready: bool = True
     """Whether it can answer with the settings there are; `missing` says what is to be set otherwise."""

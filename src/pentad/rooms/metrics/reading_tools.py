@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec.structs
 
-from pentad.kernel.errors import InvalidInput
+from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.mcp.call import Call
 from pentad.mcp.content import Text
 from pentad.mcp.declare import ToolResult, tool
@@ -27,7 +27,7 @@ from pentad.rooms.metrics.credentials import credentials_of
 from pentad.rooms.metrics.engine.answering import Answer
 from pentad.rooms.metrics.engine.explaining import explained
 from pentad.rooms.metrics.engine.keys import Match
-from pentad.rooms.metrics.engine.shaping import About, Shape, shaped
+from pentad.rooms.metrics.engine.shaping import FEWEST_TOKENS, About, Shape, shaped
 from pentad.rooms.metrics.engine.shaping import Shaped as Fitting
 from pentad.rooms.metrics.loaders.rows import organisations
 from pentad.rooms.metrics.model import Wanted
@@ -85,7 +85,7 @@ async def get_platform_metrics_by_collector(arguments: ByCollector, call: Call[M
     Values that could not be had are null with the reason in `problems`, never zero.
     """
     metrics = call.service
-    ids = metrics.chosen(arguments.collectors(), allow_all=arguments.allow_all)
+    ids = metrics.chosen(arguments.collectors(), allow_all=arguments.allow_all, taking=arguments.asked_by())
     if arguments.raw and arguments.compat is not None:
         raise InvalidInput(
             "Raw answers are the platform's own: there are no legacy ones.", hint="Leave one of them out."
@@ -98,12 +98,10 @@ async def get_platform_metrics_by_collector(arguments: ByCollector, call: Call[M
     if len(questions) == 1:
         (one, wanted) = questions[0]
         return _shown(await metrics.collect(one, wanted, call.progress), arguments, shape)
+    if not questions:
+        raise InvalidInput("No collector here can answer by all of that.", hint="Leave a filter out.")
     answers = await metrics.collect_all(questions, call.progress)
-    shown = [(answer, _fitting(answer, arguments, shape)) for answer in answers]
-    notes = [*arguments.overruled(), *(note for answer, found in shown for note in said(answer, found.notes))]
-    trees = {answer.snapshot.collector: found.content for answer, found in shown}
-    told = [about(answer, found.notes) | {"metrics": found.content} for answer, found in shown]
-    return ToolResult(content=blocks(trees, notes), structured={"answers": told})
+    return _together([(one, answer) for (one, _), answer in zip(questions, answers, strict=True)], arguments, shape)
 
 
 @tool(
@@ -208,6 +206,23 @@ async def _plans(metrics: Metrics, questions: Sequence[tuple[str, Wanted]]) -> T
     return ToolResult(structured={"plan": plans[0]} if len(plans) == 1 else {"plan": {"collectors": plans}})
 
 
+def _together(answers: Sequence[tuple[str, Answer | PentadError]], arguments: Shaped, shape: Shape) -> ToolResult:
+    """Several collectors' answers, each with its share of the tokens; what one refuses is said."""
+    refused = {one: answer for one, answer in answers if isinstance(answer, PentadError)}
+    if len(refused) == len(answers):
+        raise next(iter(refused.values()))
+    notes = [*arguments.overruled(), *(f"- {one}: {error.sentence()}" for one, error in refused.items())]
+    trees: dict[str, Any] = {}
+    told: list[dict[str, Any]] = [{"collector": one, "error": error.sentence()} for one, error in refused.items()]
+    for one, answer in answers:
+        if not isinstance(answer, PentadError):
+            found = _fitting(answer, arguments, shape, len(answers) - len(refused))
+            trees[one] = found.content
+            notes += said(answer, found.notes)
+            told.append(about(answer, found.notes) | {"metrics": found.content})
+    return ToolResult(content=blocks(trees, notes), structured={"answers": told})
+
+
 def _shown(answer: Answer, arguments: Shaped, shape: Shape, keys: Sequence[str] = ()) -> ToolResult:
     """The figures in their shape; with the unit of all of these keys, where they have one."""
     found = _fitting(answer, arguments, shape)
@@ -238,8 +253,8 @@ def _about(answer: Answer) -> About:
     return about
 
 
-def _fitting(answer: Answer, arguments: Shaped, shape: Shape) -> Fitting:
-    """What of the answer is shown; a part of a summary is said to be one."""
+def _fitting(answer: Answer, arguments: Shaped, shape: Shape, answers: int = 1) -> Fitting:
+    """What of the answer is shown, where it is one of so many; a part of a summary is said to be one."""
     return shaped(
         answer.snapshot.tree,
         answer.info,
@@ -248,7 +263,7 @@ def _fitting(answer: Answer, arguments: Shaped, shape: Shape) -> Fitting:
             details=arguments.details,
             limit=arguments.limit,
             offset=arguments.offset,
-            max_tokens=arguments.max_tokens,
+            max_tokens=max(FEWEST_TOKENS, arguments.max_tokens // answers),
         ),
         _about(answer) if shape.form == "flat" else None,
     )

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
-from pentad.kernel.errors import InvalidInput
+from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.platform import Platform
 from pentad.rooms.metrics.arguments import Scoped
 from pentad.rooms.metrics.collectors.contract import Source
@@ -58,15 +58,18 @@ class Metrics:
         """The same of one collector, by any of its names."""
         return self.catalogue.find(collector).info()
 
-    def chosen(self, names: Sequence[str], *, allow_all: bool = False) -> list[str]:
-        """The ids of the collectors meant; `all` are those that are set up, and have to be allowed."""
+    def chosen(
+        self, names: Sequence[str], *, allow_all: bool = False, taking: frozenset[str] = frozenset()
+    ) -> list[str]:
+        """The ids of the collectors meant; `all` are those that are set up and take what is asked by, and have to be
+        allowed."""
         if any(name.casefold() == ALL for name in names):
             if not allow_all:
                 raise InvalidInput(
                     "All collectors at once can take long.",
                     hint=f"Name one of {', '.join(self.catalogue.ids())}, or set allow_all.",
                 )
-            return [info.id for info in self.infos() if info.ready]
+            return [info.id for info in self.infos() if info.ready and (info.takes is None or taking <= info.takes)]
         return list(dict.fromkeys(self.info(name).id for name in names))
 
     def keys(self, query: str, collectors: Iterable[str] = ()) -> list[tuple[str, Metric]]:
@@ -106,17 +109,20 @@ class Metrics:
 
     async def collect_all(
         self, questions: Sequence[tuple[str, Wanted]], progress: Progress | None = None
-    ) -> list[Answer]:
-        """Several collectors at once; progress is that of all of them together."""
+    ) -> list[Answer | PentadError]:
+        """Several collectors at once, or what each of them refuses; progress is that of all of them together."""
         told = [(0.0, 0.0)] * len(questions)
 
-        async def one(place: int, name: str, wanted: Wanted) -> Answer:
+        async def one(place: int, name: str, wanted: Wanted) -> Answer | PentadError:
             async def tell(done: float, planned: float | None, message: str | None) -> None:
                 told[place] = (done, planned or 0.0)
                 if progress is not None and done:
                     await progress(sum(done for done, _ in told), sum(planned for _, planned in told), message)
 
-            return await self.collect(name, wanted, tell)
+            try:
+                return await self.collect(name, wanted, tell)
+            except PentadError as error:
+                return error
 
         return list(await asyncio.gather(*(one(place, *question) for place, question in enumerate(questions))))
 

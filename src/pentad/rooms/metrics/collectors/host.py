@@ -103,7 +103,7 @@ class Host:
     def info(self) -> Info:
         return Info(
             id=self.id, title=self.title, description="Processor, load, memory, disks, network and processes.",
-            catalogue=CATALOGUE, ttl=1.0, poll_seconds=60.0,
+            takes=frozenset(), catalogue=CATALOGUE, ttl=1.0, poll_seconds=60.0,
         )  # fmt: skip
 
     def plan(self, wanted: Wanted, known: Facts) -> Plan:

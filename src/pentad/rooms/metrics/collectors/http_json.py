@@ -94,6 +94,7 @@ class HttpJson:
         self._sources = dict(sources)
         self._info = Info(
             id=self.id,
+            takes=frozenset(),
             title=self.title,
             description="Figures out of JSON answers, by address and place.",
             catalogue=tuple(

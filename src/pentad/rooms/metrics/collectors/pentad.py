@@ -129,7 +129,8 @@ class Pentad:
     def info(self) -> Info:
         return Info(
             id=self.id, title=self.title, description="Own calls, latencies and errors; store, search and rooms.",
-            catalogue=CATALOGUE, ttl=2.0, ttls={"pentad.tables": 60.0, "pentad.rooms": 15.0}, poll_seconds=60.0,
+            takes=frozenset(), catalogue=CATALOGUE, ttl=2.0, ttls={"pentad.tables": 60.0, "pentad.rooms": 15.0},
+            poll_seconds=60.0,
         )  # fmt: skip
 
     def plan(self, wanted: Wanted, known: Facts) -> Plan:

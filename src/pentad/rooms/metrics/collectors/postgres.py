@@ -151,6 +151,7 @@ class Postgres:
         ready = self._url is not None or self._platform.database.dialect == "postgres"
         return Info(
             id=self.id,
+            takes=frozenset(),
             title=self.title,
             description="Connections, transactions, cache, replication and slow statements.",
             catalogue=CATALOGUE,

@@ -50,6 +50,7 @@ class Prometheus:
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
         self._info = Info(
             id=self.id,
+            takes=frozenset(),
             title=self.title,
             description="Named PromQL queries of a Prometheus server.",
             catalogue=tuple(

@@ -6,6 +6,7 @@ deadline comes, what is not there yet is a problem like any other and the answer
 """
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -135,8 +136,10 @@ class Gathering:
 
     def _may_plan(self) -> bool:
         """Whether there is room for more work, and the last plan was not too recent for what it cost."""
-        under_way = len(self._leave) + len(self._waiting)
-        return under_way < self._width and (not self._leave or time.monotonic() >= self._next_plan)
+        return self._has_room() and (not self._leave or time.monotonic() >= self._next_plan)
+
+    def _has_room(self) -> bool:
+        return len(self._leave) + len(self._waiting) < self._width
 
     def _set_off(self) -> None:
         """Take what is known from the shelf, and send for the rest as far as there is room."""
@@ -162,15 +165,18 @@ class Gathering:
             self._is_new = True
 
     async def _news_in_time(self) -> bool:
+        """Wait for a fact, or until a plan may be made of those that are there; False at the deadline."""
         deadline = self._wanted.deadline
-        left = None if deadline is None else deadline - self._question.clock.monotonic()
-        if left is not None and left <= 0:
+        left = math.inf if deadline is None else deadline - self._question.clock.monotonic()
+        if left <= 0:
             return False
+        pause = self._next_plan - time.monotonic() if self._is_new and self._has_room() else math.inf
+        wait = min(left, max(0.0, pause))
         try:
-            async with asyncio.timeout(left):
+            async with asyncio.timeout(None if wait == math.inf else wait):
                 await self._news.wait()
         except TimeoutError:
-            return False
+            return pause < left
         self._news.clear()
         return True
 

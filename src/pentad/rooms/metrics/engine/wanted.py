@@ -25,12 +25,14 @@ def asked(
     credentials: Mapping[str, str] | None = None,
     seconds: float | None = None,
 ) -> Wanted:
-    """The question. Keys that mean nothing are refused here, before anything is fetched."""
+    """The question. What means nothing to the collector is refused here, before anything is fetched."""
     if seconds is not None and not 0 < seconds <= LONGEST_SECONDS:
         raise InvalidInput(
             f"The time for an answer is {seconds:g} s.", hint=f"0 to {LONGEST_SECONDS:g} s may be given."
         )
     given = joined(keys) if keys is not None else ()
+    scope = {"bg": bg, "environment": environments, "region": regions, "raw": raw, "compat": compat}
+    refuse_what_it_does_not_take(info, [name for name, value in scope.items() if value])
     return Wanted(
         keys=resolved(info, given) if given else None,
         bg=(bg or "").strip() or None,
@@ -43,3 +45,13 @@ def asked(
         deadline=None if seconds is None else clock.monotonic() + seconds,
         now=clock.now(),
     )
+
+
+def refuse_what_it_does_not_take(info: Info, given: Iterable[str]) -> None:
+    """An argument that is passed over would give the answer to another question."""
+    for name in given:
+        if info.takes is not None and name not in info.takes:
+            raise InvalidInput(
+                f"The collector {info.id!r} does not know {name!r}, so it cannot answer by it.",
+                hint=f"Leave {name} out.",
+            )

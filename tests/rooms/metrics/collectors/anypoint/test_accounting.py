@@ -70,6 +70,15 @@ async def test_no_more_is_under_way_than_the_limit() -> None:
 
 
 @pytest.mark.requirement("metrics:anypoint:accounting")
+async def test_what_is_known_already_leads_on_while_something_else_is_slow() -> None:
+    platform = Platform(World(), faults=[Fault("usage", "slow", seconds=30)])
+    async with asking(platform) as one:
+        await one.ask("core", "environments.total")
+        await one.ask("ch", seconds=1)
+        assert platform.journal.counts["applications"] == 4, "environments that were known are asked at once"
+
+
+@pytest.mark.requirement("metrics:anypoint:accounting")
 async def test_a_dry_run_fetches_only_what_the_plan_needs() -> None:
     platform = Platform(World())
     async with asking(platform) as one:

@@ -26,13 +26,9 @@ from pentad.rooms.metrics.collectors.anypoint.keeping import TTLS
 from pentad.rooms.metrics.collectors.anypoint.known import SECURITY, Known
 from pentad.rooms.metrics.collectors.anypoint.legacy import is_passed_over, legacy
 from pentad.rooms.metrics.collectors.anypoint.login import HINT, NEEDED, Logins, from_settings
-from pentad.rooms.metrics.collectors.anypoint.parts import PARTS, Part
+from pentad.rooms.metrics.collectors.anypoint.parts import PARTS, Part, takes
 from pentad.rooms.metrics.collectors.anypoint.raw import raw
-from pentad.rooms.metrics.collectors.anypoint.selecting import (
-    refuse_unknown_environments,
-    refuse_unknown_regions,
-    refuse_what_cannot_be_filtered,
-)
+from pentad.rooms.metrics.collectors.anypoint.selecting import refuse_unknown_environments, refuse_unknown_regions
 from pentad.rooms.metrics.collectors.anypoint.whole import Drawing, errors, head, rooted
 from pentad.rooms.metrics.collectors.contract import Collector, Source, Upstream
 from pentad.rooms.metrics.model import Difference, Fact, Facts, Info, Metric, Plan, Sample, Snapshot, Wanted
@@ -89,13 +85,13 @@ class Anypoint:
         part = self._part
         return Info(
             id=part.id, title=part.title, description=part.description, catalogue=self._catalogue, root=part.root,
+            takes=takes(part),
             settings=SETTINGS, secrets=SECRETS, family=FAMILY, ttl=60.0, ttls=TTLS,
             structure=STRUCTURE, leads=LEADS, needs_bg=not self._logins.own.org,
             ready=self._logins.own.complete, missing=f"{NEEDED} {HINT}",
         )  # fmt: skip
 
     def plan(self, wanted: Wanted, known: Facts) -> Plan:
-        refuse_what_cannot_be_filtered(self._part, wanted)
         scope, (top, bg) = self._scoped(wanted), self._start(wanted)
         hierarchy = Fact("hierarchy", (top,), scope.params)
         if hierarchy not in known:

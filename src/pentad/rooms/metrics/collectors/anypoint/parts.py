@@ -33,6 +33,12 @@ class Part:
     has_regions: bool = False
 
 
+def takes(part: Part) -> frozenset[str]:
+    """What a question to it may be narrowed by: its figures are by environment and by region, or they are not."""
+    by = [("environment", part.has_environments), ("region", part.has_regions)]
+    return frozenset({"bg", "raw", "compat", *(name for name, has in by if has)})
+
+
 def _fabric(known: Known) -> dict[str, Node]:
     return {"capacity": capacity(known), "applications": fabric_applications(known)}
 

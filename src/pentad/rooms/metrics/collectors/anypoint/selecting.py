@@ -3,22 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.metrics.collectors.anypoint.parts import Part
 from pentad.rooms.metrics.collectors.anypoint.tree import Environment
-from pentad.rooms.metrics.model import Wanted
-
-
-def refuse_what_cannot_be_filtered(part: Part, wanted: Wanted) -> None:
-    """A filter by something a collector does not have would give an answer to another question."""
-    for words, has, what in (
-        (wanted.environments, part.has_environments, "environment"),
-        (wanted.regions, part.has_regions, "region"),
-    ):
-        if words and not has:
-            raise InvalidInput(
-                f"The figures of {part.id!r} are not by {what}, so they cannot be filtered by it.",
-                hint=f"Leave the {what} out.",
-            )
 
 
 def selected(found: Iterable[Environment], words: Sequence[str]) -> list[Environment]:

@@ -89,6 +89,7 @@ class Sdlc:
         self._systems = systems
         self._info = Info(
             id=self.id, title=self.title, description="Repositories, pages, jobs, tasks and dashboards.",
+            takes=frozenset({"raw"}),
             catalogue=tuple(
                 Metric(key=f"{PARTS[system][0]}.{key}", description=about, facts=(f"sdlc.{system}.{fact}",))
                 for system in PARTS
