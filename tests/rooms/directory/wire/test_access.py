@@ -13,12 +13,13 @@ from pentad.kernel.errors import Misconfigured
 from pentad.kernel.limits import Limits
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.platform import Doorway
+from pentad.rooms.directory.wire.client import LOST_STATUS
 from pentad.rooms.directory.wire.protos import search_pb2
 from pentad.rooms.directory.wire.security import everybody_is_welcome, server_credentials
 from pentad.settings.model import Settings
 from tests.rooms.directory.records.parts import agent
 from tests.rooms.directory.wire.certificates import Authority
-from tests.rooms.directory.wire.site import ROOM, Site, Wire, free_port, open_site, record_of
+from tests.rooms.directory.wire.site import METHODS, ROOM, Site, Wire, free_port, open_site, record_of
 
 pytestmark = pytest.mark.anyio
 COUNT = "SearchService/CountRecords"
@@ -38,6 +39,26 @@ async def test_without_valid_credentials_nothing_is_answered(guarded: Site, head
     stranger = Wire(guarded.wire.channel, [("authorization", header)] if header else [])
     for name, request in ((COUNT, EVERYTHING), ("StoreService/Push", record_of(agent()))):
         assert (await stranger.refused(name, request)).code is StatusCode.UNAUTHENTICATED
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+async def test_a_request_that_is_none_is_refused_after_who_sent_it(guarded: Site, name: str) -> None:
+    method = METHODS[name]
+    if not method.input_type.fields:
+        return  # nothing in it can be wrong
+    path = f"/{method.containing_service.full_name}/{method.name}"
+    shape = f"{'stream' if method.client_streaming else 'unary'}_{'stream' if method.server_streaming else 'unary'}"
+    for wire, code in (
+        (guarded.as_role("writer"), "INVALID_ARGUMENT"),
+        (Wire(guarded.wire.channel), "UNAUTHENTICATED"),
+    ):
+        broken = b"\x0a\x05abc"
+        call = getattr(guarded.wire.channel, shape)(path)(
+            iter([broken]) if method.client_streaming else broken, metadata=wire.metadata, timeout=20
+        )
+        said = await call.details() or ""
+        assert (await call.code()).name == code or said == LOST_STATUS, said
+        assert "Unexpected" not in said
 
 
 async def test_an_api_key_or_a_password_lets_in(guarded: Site) -> None:

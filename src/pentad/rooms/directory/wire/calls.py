@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import grpc
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 from grpc.aio import AbortError, ServicerContext
 
-from pentad.kernel.errors import Forbidden, PentadError, Unauthenticated
+from pentad.kernel.errors import Forbidden, InvalidInput, PentadError, Unauthenticated
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.mcp.dispatcher import Record
 from pentad.platform import Doorway
@@ -106,14 +106,13 @@ def handlers(entrance: Entrance, service: str, methods: Service) -> grpc.Generic
 def _handler(entrance: Entrance, name: str, method: Method) -> "grpc.RpcMethodHandler[Any, Any]":
     async def one(request: Any, context: "ServicerContext[Any, Any]") -> Any:
         async with entrance.admitted(name, method, context) as call:
-            return await method.run(call, request)
+            return await method.run(call, _read(method, request))
 
     async def many(request: Any, context: "ServicerContext[Any, Any]") -> AsyncIterator[Any]:
         async with entrance.admitted(name, method, context) as call:
-            async for answer in method.run(call, request):
+            async for answer in method.run(call, _read(method, request)):
                 yield answer
 
-    read = None if method.request is None else method.request.FromString
     write = None if method.answers_bytes else _serialized
     makers: Mapping[Shape, Callable[..., grpc.RpcMethodHandler[Any, Any]]] = {
         "one-one": grpc.unary_unary_rpc_method_handler,
@@ -121,7 +120,26 @@ def _handler(entrance: Entrance, name: str, method: Method) -> "grpc.RpcMethodHa
         "many-one": grpc.stream_unary_rpc_method_handler,
         "many-many": grpc.stream_stream_rpc_method_handler,
     }
-    return makers[method.shape](many if method.shape.endswith("many") else one, read, write)
+    return makers[method.shape](many if method.shape.endswith("many") else one, None, write)
+
+
+def _read(method: Method, request: Any) -> Any:
+    """The request as a message, or the stream of them. Read here and not by gRPC: first comes who is asking."""
+    if method.request is None:
+        return request
+    return _message(method.request, request) if method.shape.startswith("one") else _messages(method.request, request)
+
+
+async def _messages(kind: type[Message], stream: AsyncIterator[bytes]) -> AsyncIterator[Message]:
+    async for raw in stream:
+        yield _message(kind, raw)
+
+
+def _message(kind: type[Message], raw: bytes) -> Message:
+    try:
+        return kind.FromString(raw)
+    except (DecodeError, ValueError):
+        raise InvalidInput(f"the request is not a {kind.DESCRIPTOR.full_name}") from None
 
 
 def _serialized(message: Message) -> bytes:
