@@ -132,6 +132,10 @@ async def test_benefits_are_computed_from_the_platforms_figures(connect: Connect
     rows = (await said(connect, "getPlatformBenefits", **given, as_rows=True))["rows"]
     assert [row["name"] for row in rows][:2] == ["Developers Productivity", "Savings from API Reuse"]
     assert rows[-1]["value"] == group["totalSavings"]
+    assert list(rows[0]) == ["name", "value", "businessGroup", "date", "group", "environmentType"]
+    assert (rows[0]["group"], rows[0]["environmentType"]) == ("Platform Benefits", "NA")
+    shown = await said(connect, "exportMetrics", collector="benefits", bg=org, format="json")
+    assert shown["records"] == 2, "what has no promised name is told by its key"
 
 
 @pytest.mark.requirement("metrics:sdlc")

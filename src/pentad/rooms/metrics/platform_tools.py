@@ -1,6 +1,7 @@
 """Two further parts of the Metrics Toolkit as tools: what the platform is worth, and how software is delivered."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -42,7 +43,8 @@ async def get_platform_benefits(arguments: Benefits, call: Call[Metrics]) -> Too
     )
     found = [with_benefits(entry, given) for entry in answer.snapshot.tree]
     if arguments.as_rows:
-        return answered(answer, {"rows": msgspec.to_builtins(benefit_rows(found, metrics.now()))})
+        rows: list[dict[str, Any]] = msgspec.to_builtins(benefit_rows(found, metrics.now()))
+        return answered(answer, {"rows": [_without(row, "environmentName") for row in rows]})
     return answered(answer, {"metrics": found})
 
 
@@ -59,3 +61,7 @@ async def get_sdlc_metrics(arguments: Delivery, call: Call[Metrics]) -> ToolResu
     metrics = call.service
     answer = await metrics.collect("sdlc", metrics.wanted("sdlc", Scoped(), raw=arguments.raw), call.progress)
     return answered(answer, {"metrics": answer.snapshot.tree})
+
+
+def _without(row: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key != name}

@@ -115,6 +115,7 @@ def test_rows_of_other_collectors_are_keys_with_their_labels() -> None:
         ("memory.used", "This machine", "NA"),
         ("disks.used[id=/]", "This machine", "NA"),
     ]
+    assert "cpu.percent" not in {row.name for row in rows}, "a value that could not be had has no row"
 
 
 def test_benefits_have_rows_of_their_own() -> None:

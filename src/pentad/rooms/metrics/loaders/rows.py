@@ -31,14 +31,12 @@ class Row(msgspec.Struct, frozen=True, rename="camel"):
 
 def rows_of(snapshot: Snapshot, title: str, *, legacy: bool = False) -> list[Row]:
     """All figures of an answer, in their order; for `legacy` the rows an organisation had in the toolkit."""
-    groups = organisations(snapshot.tree)
-    if not groups:
-        return [_plain(snapshot, title, sample.key, sample.labels, sample.value) for sample in snapshot.samples]
     found: list[Row] = []
-    for tree in groups:
+    for tree in organisations(snapshot.tree):
         date = str(tree.get("date") or iso(snapshot.as_of))
         found += _organisation(tree, str(tree["businessGroup"]), date, "ours" if legacy else "legacy")
-    return found
+    known = [one for one in snapshot.samples if one.value is not None]
+    return found or [_plain(snapshot, title, one.key, one.labels, one.value) for one in known]
 
 
 def organisations(tree: Any) -> list[Tree]:
