@@ -1,11 +1,13 @@
 """HTTP+JSON of A2A 1.0: the same operations by method and path, errors as AIP-193 has them."""
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
 from tests.behaviour.agents.conftest import Wire, frames_of
+from tests.behaviour.agents.hall import Steps
 from tests.behaviour.agents.test_jsonrpc import av, v10
 
 pytestmark = pytest.mark.anyio
@@ -137,3 +139,27 @@ async def test_a_webhook_of_the_profile_is_a_push_config(wire: Wire) -> None:
     under = {"taskId": made["id"], "tenant": "echo"}
     assert (await wire.call("ListTaskPushNotificationConfigs", under, "/a2a"))["configs"] == [config]
     await wire.call("CancelTask", made, "/agents/echo")
+
+
+@pytest.mark.requirement("agents:tasks:listed-by-status")
+async def test_lists_are_in_the_order_of_the_status_timestamps(wire: Wire) -> None:
+    made = []
+    for name in ("early", "late"):
+        Steps.more[name] = asyncio.Queue()
+        sent = v10("m", name, contextId="ordered")
+        sent["configuration"] = {"returnImmediately": True}
+        made.append((await ok(wire, "POST", "/agents/steps/message:send", sent))["task"]["id"])
+        await asyncio.sleep(0.005)  # timestamps have milliseconds
+    Steps.more["early"].put_nowait("a chunk, which is no status")
+    path = f"/agents/steps/tasks/{made[0]}"
+    async with asyncio.timeout(10):
+        while "artifacts" not in await ok(wire, "GET", path):
+            await asyncio.sleep(0.01)
+    tasks = (await ok(wire, "GET", "/agents/steps/tasks?contextId=ordered"))["tasks"]
+    times = [one["status"]["timestamp"] for one in tasks]
+    assert [one["id"] for one in tasks] == made[::-1]
+    assert times == sorted(times, reverse=True)
+    after = f"/agents/steps/tasks?contextId=ordered&statusTimestampAfter={times[0]}"
+    assert [one["id"] for one in (await ok(wire, "GET", after))["tasks"]] == made[1:]
+    for name in ("early", "late"):
+        Steps.more[name].put_nowait(None)

@@ -34,7 +34,7 @@ _OLD: Final = (
     "SELECT owner, sha256 FROM agent_content_owners AS o WHERE kept_at < ? AND NOT EXISTS ("
     "SELECT 1 FROM agent_tasks AS t WHERE t.owner = o.owner"
     " AND t.state IN ('submitted', 'working', 'input-required', 'auth-required')"
-    " AND o.kept_at >= t.created_at - ? AND o.kept_at <= t.updated_at) LIMIT ?"
+    " AND o.kept_at >= t.created_at - ?) LIMIT ?"
 )
 _URI: Final = re.compile(r"context://([0-9a-f]{64})")
 

@@ -1,4 +1,4 @@
-"""An owner's tasks page by page: the one that changed last first, and a cursor that says where to go on."""
+"""An owner's tasks page by page: the one whose state was told last first, and a cursor that says where to go on."""
 
 import base64
 import binascii

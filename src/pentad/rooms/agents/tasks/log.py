@@ -35,7 +35,7 @@ _INSERT_TASK: Final = (
     " VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _INSERT_EVENT: Final = "INSERT INTO agent_events (task, seq, at, body) VALUES (?, ?, ?, ?)"
-_GROW: Final = "UPDATE agent_tasks SET seq = seq + ?, messages = messages + ?, bytes = bytes + ?, updated_at = ?"
+_GROW: Final = "UPDATE agent_tasks SET seq = seq + ?, messages = messages + ?, bytes = bytes + ?"
 COUNT_OPEN: Final = f"SELECT count(*) FROM agent_tasks WHERE owner = ? AND {_OPEN}"  # noqa: S608  a constant
 COUNT_ALL: Final = "SELECT count(*) FROM agent_tasks WHERE owner = ?"
 _GREW: Final = " RETURNING seq, state, pushes, messages, bytes, holder"
@@ -146,10 +146,10 @@ def append(
     """Add events; None if the task is over, or (with `holder`) held by somebody else. `lease` belongs to `take`."""
     state, messages, size = _sums(bodies)
     sql = _GROW
-    params: list[Value] = [len(bodies), messages, size, at]
-    if state is not None:
-        sql += ", state = ?"
-        params.append(state)
+    params: list[Value] = [len(bodies), messages, size]
+    if state is not None:  # lists are in the order of states: a chunk of an artifact moves no task in them
+        sql += ", state = ?, updated_at = ?"
+        params += [state, at]
     if claim == "release":
         sql += ", holder = NULL, leased_until = 0"
     elif claim == "take" and lease is not None:
