@@ -91,6 +91,8 @@ def test_a_record_is_pushed_and_pulled(tmp_path: Path) -> None:
     assert "record validation failed" in refused
     assert directory(tmp_path, "delete", cid) == ""
     assert "no record found" in directory(tmp_path, "resolve", NAME, code=3)
+    again = pushed(tmp_path)
+    assert json.loads(directory(tmp_path, "delete", again, "--json")) == {"cid": cid, "deleted": True}
 
 
 @pytest.mark.requirement("dir:cli:search")
@@ -139,6 +141,9 @@ def test_records_are_exported_migrated_and_compared(tmp_path: Path) -> None:
     card = saved(tmp_path, "card.json", CARD)
     directory(tmp_path, "import", card)
     assert json.loads(directory(tmp_path, "export", "Route planner", "--to", "a2a")) == CARD
+    whole = json.loads(directory(tmp_path, "export", "Route planner", "--to", "a2a", "--json"))
+    assert (whole["format"], json.loads(whole["exported_data"])) == ("a2a", CARD)
+    assert {"path": "skills", "reason": "a card has no place for it"} in whole["losses"]
     assert "A2A module not found" in directory(tmp_path, "export", "-", "--to", "a2a", stdin=_bare(), code=1)
     assert "Unsupported target format" in directory(tmp_path, "export", card, "--to", "a3a", code=2)
     old = saved(tmp_path, "old.json", sample("0.7.0"))

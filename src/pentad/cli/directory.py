@@ -219,13 +219,18 @@ def verify(reference: str, key: str | None, by_name: bool, as_json: bool, settin
 
 @directory.command()
 @click.argument("reference")
+@json_option
 @store_options
-def delete(reference: str, settings: "Settings") -> None:
+def delete(reference: str, as_json: bool, settings: "Settings") -> None:
     """Delete one record with its signatures, for good."""
     from pentad.kernel.principal import LOCAL
     from pentad.rooms.directory.referring import ref_meant
 
-    async def work(room: "Directory") -> None:
-        await room.records.delete(LOCAL, (await ref_meant(room, reference)).cid)
+    async def work(room: "Directory") -> str:
+        found = await ref_meant(room, reference)
+        await room.records.delete(LOCAL, found.cid)
+        return found.cid
 
-    within(settings, work)
+    cid = within(settings, work)
+    if as_json:
+        print_json({"cid": cid, "deleted": True})

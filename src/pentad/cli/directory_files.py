@@ -182,11 +182,13 @@ async def _sources(paths: tuple[str, ...], form: str | None) -> AsyncGenerator[A
 @click.command()
 @click.argument("record")
 @click.option("--to", "form", required=True, metavar="FORMAT", help="a2a, ghcopilot, agentskills, mcp, claude, ...")
+@json_option
 @out_option
 @store_options
-def export(record: str, form: str, out: Path | None, settings: "Settings") -> None:
+def export(record: str, form: str, as_json: bool, out: Path | None, settings: "Settings") -> None:
     """Write RECORD (a file, -, a CID or name:version) in another format; what that has no place for is told."""
     from pentad.rooms.directory.translate.formats import export_format, export_record
+    from pentad.rooms.directory.translate.losses import losses_json
 
     try:
         wanted = export_format(form)
@@ -197,6 +199,10 @@ def export(record: str, form: str, out: Path | None, settings: "Settings") -> No
         return export_record(wanted, await record_given(directory, record))
 
     text, losses = within(settings, work)
+    if as_json:
+        told = {"format": wanted, "exported_data": text, "losses": losses_json(losses)}
+        write(indented(told), out)
+        return
     write(text, out)
     for loss in losses:
         warn(loss.line())
