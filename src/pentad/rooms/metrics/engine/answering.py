@@ -174,12 +174,9 @@ def _all_problems(info: Info, said: Iterable[Problem], facts: Facts) -> list[Pro
 
 def _dated(info: Info, snapshot: Snapshot, facts: Facts) -> list[Sample]:
     """Samples with the moment of their oldest fact, whether it was known already, and whether it is past its time."""
-    metrics = {metric.key: metric for metric in info.catalogue}
-    by_name: dict[str, list[Fact]] = {}
-    for fact in facts:
-        by_name.setdefault(fact.name, []).append(fact)
+    ages = _ages(facts)
     stale = {fact.name for fact in facts.stale()}
-    traits = {key: _traits(metric, by_name, facts, stale) for key, metric in metrics.items()}
+    traits = {metric.key: _traits(metric, ages, stale) for metric in info.catalogue}
     dated: list[Sample] = []
     for sample in snapshot.samples:
         at, cached, is_stale = traits.get(sample.key, (0.0, False, False))
@@ -194,11 +191,17 @@ def _dated(info: Info, snapshot: Snapshot, facts: Facts) -> list[Sample]:
     return dated
 
 
-def _traits(
-    metric: Metric, by_name: Mapping[str, list[Fact]], facts: Facts, stale: set[str]
-) -> tuple[float, bool, bool]:
-    needed = [fact for name in metric.facts for fact in by_name.get(name, ())]
+def _ages(facts: Facts) -> dict[str, tuple[float, bool]]:
+    """By name when the oldest of those facts was fetched, and whether all of them were known already."""
+    found: dict[str, tuple[float, bool]] = {}
+    for fact in facts:
+        at, cached = found.get(fact.name, (math.inf, True))
+        found[fact.name] = (min(at, facts.at(fact)), cached and facts.was_cached(fact))
+    return found
+
+
+def _traits(metric: Metric, ages: Mapping[str, tuple[float, bool]], stale: set[str]) -> tuple[float, bool, bool]:
+    needed = [ages[name] for name in metric.facts if name in ages]
     if not needed:
         return 0.0, False, False
-    at = min(facts.at(fact) for fact in needed)
-    return at, all(facts.was_cached(fact) for fact in needed), not stale.isdisjoint(metric.facts)
+    return min(at for at, _ in needed), all(cached for _, cached in needed), not stale.isdisjoint(metric.facts)

@@ -89,23 +89,28 @@ def _known(scope: Scope, wanted: Wanted, facts: Facts, group: Group, top: Group,
             read.once(answer, lambda said: tree.environments(said, scope.ignored_environments)), wanted.environments
         )
         cell = Cell(())
-    skipped: dict[str, State] = dict.fromkeys(scope.unsupported, "unsupported")
-    for name, entitlement in ENTITLED.items():
-        shared = entitlement in SHARED
-        if _is_denied(group, entitlement) and (not shared or (top.is_top and _is_denied(top, entitlement))):
-            skipped[name] = "not-entitled"
     return Known(
         group=group,
         facts=facts,
         now=wanted.now,
         environments=tuple(chosen),
         environments_cell=cell,
-        skipped=skipped,
+        skipped=read.once(group, lambda group: _skipped(scope, group, top)),
         regions=tuple(region.casefold() for region in wanted.regions),
         params=scope.params,
         filtered=bool(wanted.environments or wanted.regions),
         security=scope.security,
     )
+
+
+def _skipped(scope: Scope, group: Group, top: Group) -> dict[str, State]:
+    """The names of facts that are not asked for in a group, and what that makes of figures."""
+    skipped: dict[str, State] = dict.fromkeys(scope.unsupported, "unsupported")
+    for name, entitlement in ENTITLED.items():
+        shared = entitlement in SHARED
+        if _is_denied(group, entitlement) and (not shared or (top.is_top and _is_denied(top, entitlement))):
+            skipped[name] = "not-entitled"
+    return skipped
 
 
 def _is_denied(group: Group, entitlement: str) -> bool:
