@@ -200,7 +200,7 @@ def export(record: str, form: str, as_json: bool, out: Path | None, settings: "S
 
     text, losses = within(settings, work)
     if as_json:
-        told = {"format": wanted, "exported_data": text, "losses": losses_json(losses)}
+        told = {"format": wanted.name, "exported_data": text, "losses": losses_json(losses)}
         write(indented(told), out)
         return
     write(text, out)
