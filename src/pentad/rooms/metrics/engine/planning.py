@@ -165,15 +165,16 @@ class Gathering:
             self._is_new = True
 
     async def _news_in_time(self) -> bool:
-        """Wait for a fact, or until a plan may be made of those that are there; False at the deadline."""
+        """Wait for the next fact, or for the moment to plan with what is known; False when the deadline comes first."""
         deadline = self._wanted.deadline
         left = math.inf if deadline is None else deadline - self._question.clock.monotonic()
         if left <= 0:
             return False
-        pause = self._next_plan - time.monotonic() if self._is_new and self._has_room() else math.inf
-        wait = min(left, max(0.0, pause))
+        has_room = len(self._leave) + len(self._waiting) < self._width
+        pause = max(self._next_plan - time.monotonic(), 0.0) if self._is_new and has_room else math.inf
+        soonest = min(left, pause)
         try:
-            async with asyncio.timeout(None if wait == math.inf else wait):
+            async with asyncio.timeout(None if soonest == math.inf else soonest):
                 await self._news.wait()
         except TimeoutError:
             return pause < left

@@ -135,7 +135,8 @@ async def test_a_rate_limit_is_kept_to() -> None:
 async def test_the_deadline_gives_what_is_there() -> None:
     platform = Platform(World(), faults=[Fault("usage", "slow", seconds=30)])
     async with asking(platform) as one:
-        answer = await one.ask("ch", seconds=1)
+        await one.ask("ch", "applications")  # so that all but what is slow is there, however busy this machine is
+        answer = await one.ask("ch", seconds=0.5)
         assert answer.is_partial
         network = answer.snapshot.tree[0]["runtimeManagerMetrics"]["cloudhub"]["networking"]
         assert (network["vpcsUsed"], network["vpcsTotal"]) == (None, 8)
