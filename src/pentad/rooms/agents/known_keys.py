@@ -44,7 +44,8 @@ def context_keys(file: str | None) -> "Sequence[Key]":
 def _read(file: str, setting: str, form: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(Path(file).expanduser().read_bytes(), type=dict[str, Any])
-    except (OSError, msgspec.DecodeError) as error:
-        raise Misconfigured(
-            f"The file of rooms.agents.{setting} cannot be read: {error}.", hint=f"Write {form}."
-        ) from error
+    except OSError as error:  # which names the path, and a caller may read this
+        why = error.strerror or "it cannot be opened"
+    except msgspec.DecodeError as error:
+        why = str(error)
+    raise Misconfigured(f"The file of rooms.agents.{setting} cannot be read: {why}.", hint=f"Write {form}.")

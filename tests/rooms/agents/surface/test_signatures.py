@@ -14,6 +14,7 @@ from pentad.net.addresses import networks
 from pentad.net.policy import FetchPolicy
 from pentad.rooms.agents.context.integrity import check_seal, sealed
 from pentad.rooms.agents.context.preparing import prepared
+from pentad.rooms.agents.known_keys import card_keys, context_keys
 from pentad.rooms.agents.tasks.model import Message, Part
 from pentad.settings.model import Settings
 from tests.rooms.agents.surface.conftest import Caller, Other
@@ -81,6 +82,14 @@ async def test_a_file_without_keys_is_a_mistake_of_the_settings(tmp_path: Path, 
     with pytest.raises(Misconfigured, match="context_keys"):
         async with open_app(settings(tmp_path, context_keys=str(file))):
             pass
+
+
+@pytest.mark.parametrize("read", [card_keys, context_keys])
+def test_a_file_that_is_not_there_is_named_by_its_setting_and_not_by_its_path(read: Any, tmp_path: Path) -> None:
+    with pytest.raises(Misconfigured) as refused:
+        read(str(tmp_path / "none.json"))
+    assert f"rooms.agents.{read.__name__}" in refused.value.sentence()
+    assert str(tmp_path) not in refused.value.sentence()
 
 
 def test_a_seal_is_passed_on_as_long_as_it_holds() -> None:
