@@ -17,7 +17,7 @@ from pentad.rooms.registers.rest.models import (
     PlanData,
     UuidsData,
 )
-from pentad.rooms.registers.rest.objects import business, named_uuid
+from pentad.rooms.registers.rest.objects import KEY, business, named_uuid
 from pentad.rooms.registers.rest.table import RestRoute
 from pentad.rooms.registers.sent_back import without_metadata
 from pentad.rooms.registers.showing import outcomes_wire
@@ -108,9 +108,9 @@ async def undo_plan(ask: Ask) -> Response:
 
 
 ROUTES: Final = (
-    RestRoute("POST", _PATH, "bulk", bulk, body=BulkData, answer=OutcomesAnswer),
-    RestRoute("POST", _PATH + "/save", "bulk", save, body=ObjectsData, answer=OutcomesAnswer),
-    RestRoute("POST", _PATH + "/delete", "bulk", delete, body=UuidsData, answer=OutcomesAnswer),
+    RestRoute("POST", _PATH, "bulk", bulk, [KEY], body=BulkData, answer=OutcomesAnswer),
+    RestRoute("POST", _PATH + "/save", "bulk", save, [KEY], body=ObjectsData, answer=OutcomesAnswer),
+    RestRoute("POST", _PATH + "/delete", "bulk", delete, [KEY], body=UuidsData, answer=OutcomesAnswer),
     RestRoute("POST", _PATH + "/validate", "bulk", validate, body=ObjectsData),
     RestRoute("POST", "/plans", "bulk", make_plan, body=PlanData, status=201),
     RestRoute("GET", "/plans/{id}", "bulk", get_plan),

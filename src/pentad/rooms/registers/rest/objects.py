@@ -28,7 +28,7 @@ PAIR: Final = "/objects/{register}/{schema}"
 ITEM: Final = PAIR + "/{id}"
 _METADATA: Final = frozenset({"id", "uuid", "register", "schema"})
 _JSON_PATCH: Final = "application/json-patch+json"
-_KEY: Final = Parameter("Idempotency-Key", "The same key and body get the same answer, done once.", place="header")
+KEY: Final = Parameter("Idempotency-Key", "The same key and body get the same answer, done once.", place="header")
 _AS_OF: Final = Parameter("_asOf", "A time (ISO 8601, or seconds), or change:<id>: the object as it was.")
 _FIELDS: Final = Parameter("_fields", "Only these properties, separated by commas.")
 _EMPTY: Final = Parameter("_empty", "true: with all metadata, also what is empty.", "boolean")
@@ -195,12 +195,12 @@ async def revert_object(ask: Ask) -> Response:
 
 
 ITEM_ROUTES: Final = (
-    RestRoute("POST", PAIR, "objects", create_object, [_KEY], body=ObjectData, answer=ObjectAnswer, status=201),
+    RestRoute("POST", PAIR, "objects", create_object, [KEY], body=ObjectData, answer=ObjectAnswer, status=201),
     RestRoute("GET", ITEM, "objects", get_object, _HOW, answer=ObjectAnswer, public=True),
-    RestRoute("PUT", ITEM, "objects", replace_object, [IF_MATCH, _KEY], body=ObjectData, answer=ObjectAnswer),
-    RestRoute("PATCH", ITEM, "objects", patch_object, [IF_MATCH, _KEY], body=ObjectData, answer=ObjectAnswer),
-    RestRoute("POST", ITEM, "objects", patch_object, [IF_MATCH, _KEY], body=ObjectData, answer=ObjectAnswer),
-    RestRoute("DELETE", ITEM, "objects", delete_object, [IF_MATCH, _KEY], status=204),
+    RestRoute("PUT", ITEM, "objects", replace_object, [IF_MATCH, KEY], body=ObjectData, answer=ObjectAnswer),
+    RestRoute("PATCH", ITEM, "objects", patch_object, [IF_MATCH, KEY], body=ObjectData, answer=ObjectAnswer),
+    RestRoute("POST", ITEM, "objects", patch_object, [IF_MATCH, KEY], body=ObjectData, answer=ObjectAnswer),
+    RestRoute("DELETE", ITEM, "objects", delete_object, [IF_MATCH, KEY], status=204),
     RestRoute("POST", ITEM + "/lock", "objects", lock_object, body=LockData, answer=ObjectAnswer),
     RestRoute("POST", ITEM + "/unlock", "objects", unlock_object, answer=ObjectAnswer),
     RestRoute("GET", ITEM + "/can-delete", "objects", can_delete_object),
