@@ -36,13 +36,14 @@ class Shared:
         if self.database.dialect == "sqlite":
             indexes = tx.all("SELECT name FROM sqlite_schema WHERE type = 'index' AND name GLOB '[ou]x_*'")
             tx.run("INSERT INTO object_text (object_text) VALUES ('delete-all')")
-            for table in TABLES:
-                if table != "object_text":
-                    tx.run(f"DELETE FROM {table}")
             tx.run("DELETE FROM sqlite_sequence")
         else:
             indexes = tx.all("SELECT indexname::text FROM pg_indexes WHERE indexname ~ '^[ou]x_'")
-            tx.run(f"TRUNCATE {', '.join(TABLES)} RESTART IDENTITY CASCADE")
+            for (name,) in tx.all("SELECT sequencename::text FROM pg_sequences WHERE sequencename !~ '^search'"):
+                tx.run(f"ALTER SEQUENCE {name} RESTART")
+        for table in TABLES:
+            if table != "object_text" or self.database.dialect == "postgres":
+                tx.run(f"DELETE FROM {table}")
         for (name,) in indexes:
             tx.run(f"DROP INDEX {name}")
         tx.run("UPDATE search_collections SET name = NULL")
