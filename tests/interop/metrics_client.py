@@ -1,0 +1,32 @@
+"""The official SDK's client of the old transport, with the metrics room. Runs inside the SDK's own environment.
+
+    python metrics_client.py http://localhost:8700/sse
+
+Prints one JSON object: what it saw. It asserts nothing: the tests do.
+"""
+
+import json
+import sys
+
+import anyio
+from mcp.client.session import ClientSession
+from mcp.client.sse import sse_client
+
+
+async def look(url: str) -> dict[str, object]:
+    async with sse_client(url) as (read, write), ClientSession(read, write) as session:
+        begun = await session.initialize()
+        tools = await session.list_tools()
+        asked = {"collectorId": "host", "metricKey": "memory.total"}
+        figures = await session.call_tool("getPlatformMetricsByKey", asked)
+        refused = await session.call_tool("getPlatformMetricsByCollector", {"collector": "hsot"})
+        return {
+            "server": begun.server_info.name,
+            "tools": [tool.name for tool in tools.tools],
+            "figures": json.loads(figures.content[0].text),
+            "refused": refused.content[0].text,
+        }
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(anyio.run(look, sys.argv[1])))
