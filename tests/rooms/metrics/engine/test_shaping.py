@@ -28,6 +28,18 @@ def test_up_to_three_groups_have_their_details_and_more_a_summary_that_says_so()
     assert shaped(groups(4), INFO, Shape(details=True)).content == groups(4)
 
 
+@pytest.mark.requirement("metrics:engine:fits")
+def test_what_is_asked_by_key_is_a_summary_too_unless_the_key_names_the_details():
+    short = shaped(groups(4), INFO, Shape(keys=("a",)))
+    assert short.content[1] == {"businessGroup": "g1", "a": 1}
+    assert "4 groups" in short.notes[0]
+    assert "details" in shaped(groups(3), INFO, Shape(keys=("a",))).content[1]
+    assert "details" in shaped(groups(4), INFO, Shape(keys=("a",), details=True)).content[1]
+    alone = shaped(groups(4), INFO, Shape(keys=("details.a",)))
+    assert alone.content[1]["details"][0] == {"environmentName": "e", "a": 1}
+    assert not alone.notes
+
+
 def test_fields_leave_everything_else_out():
     assert shaped(groups(1), INFO, Shape(fields=("b.c",))).content == [{"businessGroup": "g0", "b": {"c": 2}}]
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from pentad.app import App, open_app
+from pentad.kernel.ports import Rows
 from pentad.rooms.metrics.demo import FORTNIGHT
 from pentad.rooms.metrics.demo_organisation import DAY, ORG
 from pentad.rooms.metrics.room import fill
@@ -37,12 +38,15 @@ def metrics(app: App) -> Metrics:
 
 
 async def samples(app: App, collector: str) -> int:
-    return await app.database.read(
-        lambda rows: rows.value(
-            "SELECT count(*) FROM metric_samples m JOIN metric_series d ON d.id = m.series WHERE d.collector = ?",
-            collector,
-        )
-    )
+    """Everything that was recorded, as it came or rolled up: a server tidies up while it runs."""
+
+    def work(rows: Rows) -> int:
+        of = "JOIN metric_series d ON d.id = m.series WHERE d.collector = ?"
+        raw = f"SELECT count(*) FROM metric_samples m {of} AND (m.value IS NOT NULL OR m.text IS NOT NULL)"
+        rolled = f"SELECT coalesce(sum(m.samples), 0) FROM metric_rollups m {of}"
+        return int(rows.value(raw, collector)) + int(rows.value(rolled, collector))
+
+    return await app.database.read(work)
 
 
 @pytest.mark.requirement("metrics:demo")

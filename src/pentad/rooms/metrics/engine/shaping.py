@@ -60,13 +60,15 @@ def shaped(tree: Any, info: Info, shape: Shape, about: About | None = None) -> S
     if shape.fields:
         tree, matches = _chosen(tree, info, shape.fields)
     groups = _groups(tree)
-    is_summary = shape.details is False or (shape.details is None and groups > SUMMARY_BEYOND and not shape.keys)
+    is_summary = shape.details is False or (
+        shape.details is None and groups > SUMMARY_BEYOND and not _names_details((*shape.keys, *shape.fields))
+    )
     if is_summary:
         short = without(tree, DETAILS)
-        is_summary = short != tree
+        is_summary = short != tree and (shape.details is False or bool(flat(short)))
         if is_summary and shape.details is None:
             notes.append(f"A summary of {groups} groups, without details; ask with details, or for one group.")
-        tree = short
+        tree = short if is_summary else tree
     if shape.form == "value":
         return _value(tree, matches, notes)
     content: Any = [row(match, about) for match in flat(tree)] if shape.form == "flat" else tree
@@ -75,6 +77,12 @@ def shaped(tree: Any, info: Info, shape: Shape, about: About | None = None) -> S
     return Shaped(
         content=fitting, matches=matches, notes=notes, left_out=left_out + cut, is_summary=is_summary or is_shorter
     )  # fmt: skip
+
+
+def _names_details(keys: Sequence[str]) -> bool:
+    """Whether somebody asks for just what a summary leaves out."""
+    left_out = {name.casefold() for name in DETAILS}
+    return any(step.casefold() in left_out for key in keys for step in key.split("."))
 
 
 def row(match: Match, about: About | None = None) -> dict[str, Any]:
