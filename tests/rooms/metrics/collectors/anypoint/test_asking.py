@@ -1,6 +1,7 @@
 """Whose figures: groups by id, name and path, environments and regions, logins from settings and from headers."""
 
 import base64
+import copy
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from pentad.rooms.metrics.collectors.anypoint.hosts import places
 from pentad.rooms.metrics.collectors.anypoint.redaction import redacted
 from tests.anypoint.asking import asking
 from tests.anypoint.logins import APPS, USERS
-from tests.anypoint.recorded import Recorded
+from tests.anypoint.recorded import ANSWERS, Recorded
 from tests.anypoint.server import Platform
 from tests.anypoint.world import Size, World
 
@@ -35,6 +36,22 @@ async def test_a_group_is_found_by_id_name_and_path() -> None:
     assert await names(world, bg="果樹園") == ["果樹園"]
     with pytest.raises(InvalidInput, match="no business group"):
         await names(world, bg="Brass")
+
+
+@pytest.mark.requirement("metrics:anypoint:asking")
+async def test_a_name_that_several_groups_have_is_refused_with_their_paths() -> None:
+    tree = copy.deepcopy(ANSWERS["hierarchy"])
+    (below,) = tree["subOrganizations"]
+    twin = {**below, "id": "a0000000-0000-4000-8000-000000000003", "subOrganizations": []}
+    tree["subOrganizations"] = [{**below, "name": "East", "subOrganizations": [{**twin, "name": "Sales"}]}]
+    tree["subOrganizations"] += [{**twin, "id": "a0000000-0000-4000-8000-000000000004", "name": "Sales"}]
+    world = Recorded(hierarchy=tree)
+    with pytest.raises(InvalidInput, match="Several business groups") as refused:
+        await names(world, bg="Sales")
+    assert "Lumen Orchards/East/Sales, Lumen Orchards/Sales" in str(refused.value.hint)
+    assert await names(world, bg="lumen orchards/east/sales") == ["Sales"]
+    assert await names(world, bg="East") == ["East", "Sales"]
+    assert await names(world, bg="East", recursive=False) == ["East"]
 
 
 @pytest.mark.requirement("metrics:anypoint:asking")

@@ -1,12 +1,13 @@
 """`compat: legacy` gives the original's numbers and roots, mistakes included."""
 
+import copy
 from typing import Any
 
 import pytest
 
 from tests.anypoint.asking import asking
 from tests.anypoint.faults import Fault
-from tests.anypoint.recorded import Recorded
+from tests.anypoint.recorded import ANSWERS, Recorded
 from tests.anypoint.server import Platform
 
 pytestmark = pytest.mark.anyio
@@ -24,6 +25,16 @@ async def test_nothing_of_the_network_is_used_and_all_is_available() -> None:
     network = (await legacy("ch"))["runtimeManagerMetrics"]["cloudhub"]["networking"]
     for name, total in (("vpcs", 3), ("vpns", 2), ("dlbs", 2), ("staticIPs", 10)):
         assert [network[f"{name}{part}"] for part in ("Total", "Used", "Available")] == [total, None, total]
+
+
+@pytest.mark.requirement("metrics:legacy:numbers")
+async def test_a_network_nothing_is_said_of_is_null_and_none_is_available() -> None:
+    tree = copy.deepcopy(ANSWERS["hierarchy"])
+    del tree["entitlements"]["vpns"]
+    async with asking(Platform(Recorded(hierarchy=tree))) as one:
+        (entry,) = (await one.ask("ch", compat="legacy", recursive=False)).snapshot.tree
+    network = entry["runtimeManagerMetrics"]["cloudhub"]["networking"]
+    assert [network[f"vpns{part}"] for part in ("Total", "Used", "Available")] == [None, None, 0]
 
 
 @pytest.mark.requirement("metrics:legacy:numbers")

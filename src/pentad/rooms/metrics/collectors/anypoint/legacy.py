@@ -71,8 +71,10 @@ def _cloudhub(known: Known) -> dict[str, Node]:
     found = cloudhub(known)
     network: dict[str, Any] = found["networking"]
     for name in ("vpcs", "vpns", "dlbs", "staticIPs"):
+        total: Cell = network[f"{name}Total"]
         network[f"{name}Used"] = None
-        network[f"{name}Available"] = network[f"{name}Total"]
+        network[f"{name}Available"] = total
+        network[f"{name}Total"] = total.value  # null where nothing is said of it, and then 0 are available
     return found
 
 
