@@ -151,3 +151,25 @@ async def test_the_past_of_what_may_be_read_now_is_read_with_the_rights_of_then(
     with pytest.raises(NotFound):
         await registers.history.revert(WRITER, pair, made.uuid, at=made.updated_at)
     assert (await registers.history.revert(ADMIN, pair, made.uuid, version=1)).data == {"status": "draft", "fee": 1}
+
+
+@pytest.mark.requirement("registers:history:feed")
+async def test_the_feed_passes_over_what_may_not_be_seen(registers: Registers, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("pentad.rooms.registers.objects.history._PORTION", 5)
+    seen = {"group": "writer", "match": {"open": True}}
+    pair = await pair_of(
+        registers, "case", {"open": {"type": "boolean"}}, authorization={"read": [seen], "create": ["admin"]}
+    )
+    rows = [Operation("create", {"open": number % 12 == 11}) for number in range(48)]
+    made = [one.uuid for one in await registers.objects.bulk(ADMIN, pair, rows, atomic=True)]
+    told: list[str] = []
+    cursor: str | None = None
+    for expected in (1, 1, 1, 1, 0):
+        changes, cursor = await registers.history.feed(WRITER, cursor, schema=pair.schema.id, limit=1)
+        assert len(changes) == expected
+        told += [change.uuid for change in changes]
+    assert told == made[11::12]
+    every, cursor = await registers.history.feed(WRITER, schema=pair.schema.id, limit=3)
+    rest, _ = await registers.history.feed(WRITER, cursor, schema=pair.schema.id, limit=3)
+    assert [change.uuid for change in (*every, *rest)] == told
+    assert await registers.history.feed(WRITER, schema=pair.schema.id, limit=0) == ([], "c0-0")

@@ -213,6 +213,8 @@ async def test_an_object_goes_back_and_shows_its_differences(site: Site) -> None
     await site.send("PUT", item, {"name": "two", "level": 5})
     compared = (await site.send("GET", item + "/diff?from=1")).json
     assert {step["path"] for step in compared["patch"]} == {"/name", "/level"}
+    part = (await site.send("GET", f"{item}/history?_limit=1")).json
+    assert (len(part["results"]), part["total"]) == (1, 2)
     stale = await site.send("POST", item + "/revert", {"version": 1}, headers={"if-match": '"1"'})
     assert (stale.status, stale.json["error"]) == (412, "version_mismatch")
     back = await site.send("POST", item + "/revert", {"version": 1}, headers={"if-match": '"2"'})

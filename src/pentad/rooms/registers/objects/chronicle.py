@@ -33,6 +33,11 @@ def changes_of(rows: Rows, dialect: Dialect, uuid: str, *, limit: int, before: i
     return [_change(row) for row in rows.all(sql, uuid, 2**62 if before is None else before, limit)]
 
 
+def count(rows: Rows, uuid: str) -> int:
+    """How much happened to an object."""
+    return int(rows.value("SELECT count(*) FROM object_changes WHERE uuid = ?", uuid))
+
+
 def all_changes_of(rows: Rows, dialect: Dialect, uuid: str) -> list[tuple[Change, bool]]:
     """Everything that happened to an object, oldest first, each with whether it found the object deleted."""
     found = rows.all(f"{_select(dialect)} WHERE uuid = ? ORDER BY seq", uuid)

@@ -5,7 +5,7 @@ Going back is a change like any other: a new version with exactly the old data, 
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
 from pentad.kernel.ports import Database, Rows, Transaction
@@ -24,6 +24,9 @@ from pentad.rooms.registers.objects.verification import Verification, verified
 from pentad.rooms.registers.objects.write import check_current
 from pentad.rooms.registers.query.moments import moment
 from pentad.rooms.registers.query.tree import AsOf
+
+_PORTION: Final = 200
+_MOST_LOOKED_AT: Final = 20_000
 
 
 class History:
@@ -47,6 +50,10 @@ class History:
 
         return await self._database.read(read)
 
+    async def count(self, caller: Caller, pair: Pair, ref: int | str) -> int:
+        """How often an object has changed."""
+        return await self._database.read(lambda rows: chronicle.count(rows, self._uuid(rows, caller, pair, ref)))
+
     async def entry(self, caller: Caller, seq: int) -> Change:
         """One change by its number."""
 
@@ -66,13 +73,25 @@ class History:
         schema: int | None = None,
         limit: int = 100,
     ) -> tuple[list[Change], str]:
-        """What happened to objects the caller may see, oldest first, and where to go on."""
+        """What happened to objects the caller may see, oldest first, and where to go on.
+
+        There is more while the limit is reached: what may not be seen is passed over, not counted.
+        """
+        at_once = limit if is_admin(caller.principal) or not limit else max(limit, _PORTION)
 
         def read(rows: Rows) -> tuple[list[Change], str]:
-            changes, following = chronicle.feed(
-                rows, self._database.dialect, cursor, register=register, schema=schema, limit=limit
-            )
-            return self._visible(rows, caller, changes), following
+            seen: list[Change] = []
+            at, looked_at = cursor, 0
+            while True:
+                portion, at = chronicle.feed(
+                    rows, self._database.dialect, at, register=register, schema=schema, limit=at_once
+                )
+                seen += self._visible(rows, caller, portion)
+                looked_at += len(portion)
+                if len(seen) > limit:
+                    return seen[:limit], seen[limit - 1].cursor
+                if len(seen) == limit or len(portion) < at_once or looked_at >= _MOST_LOOKED_AT:
+                    return seen, at
 
         return await self._database.read(read)
 

@@ -50,7 +50,8 @@ async def history(ask: Ask) -> Response:
     limit, _ = ask.window()
     before = ask.integer("_before", 0, 2**53) or None
     changes = await ask.registers.history.of(ask.caller, pair, ask.path("id"), limit, before)
-    return answer({"results": [audit_row(change) for change in changes], "total": len(changes), "limit": limit})
+    total = await ask.registers.history.count(ask.caller, pair, ask.path("id"))
+    return answer({"results": [audit_row(change) for change in changes], "total": total, "limit": limit})
 
 
 async def compare(ask: Ask) -> Response:
