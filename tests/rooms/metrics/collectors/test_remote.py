@@ -32,6 +32,8 @@ async def prometheus_like(asked):
         return vector(
             {"metric": {"job": "a"}, "value": [0, "1.5"]}, {"metric": {"job": "b", "x": "y"}, "value": [0, "+Inf"]}
         )
+    if "nothing" in asked.query:
+        return vector()
     if "many" in asked.query:
         return vector(*({"metric": {"n": str(n)}, "value": [0, "1"]} for n in range(501)))
     return vector({"metric": {}, "value": [0, "7"]})
@@ -43,16 +45,27 @@ async def test_named_queries_are_numbers_or_lists_by_label(tmp_path):
     async with http_source(prometheus_like) as source:
         settings = {
             "prometheus_url": source.url + "/",
-            "prometheus_queries": {"web.up": "sum(up)", "web.load": "sum by (job)", "bad": "broken", "wide": "many"},
+            "prometheus_queries": {
+                "web.up": "sum(up)",
+                "web.load": "sum by (job)",
+                "bad": "broken",
+                "wide": "many",
+                "gone": "nothing",
+            },
             "prometheus_token": CANARY,
         }
         async with opened(tmp_path, prometheus.collectors, settings=settings) as room:
             answer = await room.answer("prom")
             assert answer.snapshot.tree == {
-                "web": {"up": 7.0, "load": [{"id": "job=a", "value": 1.5}, {"id": "job=b, x=y", "value": None}]}
+                "web": {"up": 7.0, "load": [{"id": "job=a", "value": 1.5}, {"id": "job=b, x=y", "value": None}]},
+                "gone": None,
             }
-            states = {sample.key: sample.state for sample in answer.snapshot.samples}
-            assert states == {"web.up": "ok", "web.load": "ok", "bad": "partial", "wide": "partial"}
+            states = [(sample.key, sample.value, sample.state) for sample in answer.snapshot.samples]
+            assert states == [
+                ("web.up", 7.0, "ok"), ("web.load", 1.5, "ok"), ("web.load", None, "unsupported"),
+                ("bad", None, "partial"), ("wide", None, "partial"), ("gone", None, "unsupported"),
+            ]  # fmt: skip
+            assert [one.call for one in answer.snapshot.problems if one.affects == ("gone",)] == ["query gone"]
             assert answer.snapshot.coverage.failed == 2
             assert CANARY not in repr(answer.snapshot)
             assert {asked.headers["authorization"] for asked in source.asked} == {f"Bearer {CANARY}"}

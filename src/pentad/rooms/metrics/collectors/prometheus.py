@@ -101,17 +101,22 @@ class Prometheus:
     def reduce(self, wanted: Wanted, facts: Facts) -> Snapshot:
         tree: dict[str, Any] = {}
         samples: list[Sample] = []
+        problems: list[Problem] = []
         for name in self._queries:
             fact = Fact(f"prometheus.{name}")
             if (problem := facts.problem(fact)) is not None:
                 samples.append(Sample(key=name, value=None, state=state_of([problem])))
             elif fact in facts:
                 _place(tree, name, _shown(facts[fact]))
-                labelled = [(label, value) for label, value in facts[fact]]
-                samples += [
-                    Sample(key=name, labels=(("id", label),) if label else (), value=value) for label, value in labelled
-                ]
-        return Snapshot(collector=self.id, scope="", as_of=wanted.now, tree=tree, samples=samples)
+                samples += [_sample(name, label, value) for label, value in facts[fact] or [("", None)]]
+                if not facts[fact]:
+                    said = "The query gives no series."
+                    problems.append(
+                        Problem(scope="", call=f"query {name}", kind="unsupported", message=said, affects=(name,))
+                    )
+        return Snapshot(
+            collector=self.id, scope="", as_of=wanted.now, tree=tree, samples=samples, problems=problems
+        )  # fmt: skip
 
 
 def _result(body: Any, name: str) -> list[dict[str, Any]]:
@@ -129,6 +134,12 @@ def _result(body: Any, name: str) -> list[dict[str, Any]]:
             )
         )
     return series
+
+
+def _sample(key: str, label: str, value: float | None) -> Sample:
+    """What is no number at its source, or not there at all, has no value."""
+    labels = (("id", label),) if label else ()
+    return Sample(key=key, labels=labels, value=value, state="ok" if value is not None else "unsupported")
 
 
 def _named(series: Mapping[str, Any]) -> str:
