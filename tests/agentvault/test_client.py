@@ -109,6 +109,25 @@ async def test_a_message_to_a_task_names_it_and_carries_context_too():
 
 
 @pytest.mark.anyio
+async def test_what_is_asked_about_a_task_can_bring_context_too():
+    context = {"items": {"a": {"mediaType": "text/plain", "content": "x"}}}
+    async with agent(result(TASK)) as server, AgentVaultClient() as client:
+        await client.get_task_status(server.card(), "t", KEYS, mcp_context=context)
+        asked = server.received
+    async with agent(result({"success": True})) as server, AgentVaultClient() as client:
+        await client.terminate_task(server.card(), "t", KEYS, mcp_context=MCPContext.model_validate(context))
+        asked += server.received
+    async with agent(events()) as server, AgentVaultClient() as client:
+        assert [one async for one in client.receive_messages(server.card(), "t", KEYS, mcp_context=context)] == []
+        asked += server.received
+        with pytest.raises(A2AMessageError, match="not valid"):
+            await client.get_task_status(server.card(), "t", KEYS, mcp_context={"items": 5})
+        assert len(server.received) == 1
+    assert [one.json["method"] for one in asked] == ["tasks/get", "tasks/cancel", "tasks/sendSubscribe"]
+    assert all(one.json["params"] == {"id": "t", "metadata": {"mcp_context": context}} for one in asked)
+
+
+@pytest.mark.anyio
 async def test_a_message_taken_for_another_task_is_not_called_sent():
     async with agent(result({"id": "other"})) as server, AgentVaultClient() as client:
         with pytest.raises(A2AMessageError, match="other"):

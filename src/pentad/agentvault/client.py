@@ -121,21 +121,38 @@ class AgentVaultClient:
             raise A2AMessageError(f"The message to task {task_id!r} was taken for task {taken!r}.")
         return True
 
-    async def get_task_status(self, agent_card: AgentCard, task_id: str, key_manager: "KeyManager") -> Task:
+    async def get_task_status(
+        self,
+        agent_card: AgentCard,
+        task_id: str,
+        key_manager: "KeyManager",
+        mcp_context: dict[str, Any] | MCPContext | None = None,
+    ) -> Task:
         """The task as it stands."""
-        answer = await self._call(agent_card, key_manager, "req-get-", "tasks/get", {"id": _task_id(task_id)})
-        return _as(Task, answer)
+        params = self._about(task_id, mcp_context)
+        return _as(Task, await self._call(agent_card, key_manager, "req-get-", "tasks/get", params))
 
-    async def terminate_task(self, agent_card: AgentCard, task_id: str, key_manager: "KeyManager") -> bool:
+    async def terminate_task(
+        self,
+        agent_card: AgentCard,
+        task_id: str,
+        key_manager: "KeyManager",
+        mcp_context: dict[str, Any] | MCPContext | None = None,
+    ) -> bool:
         """Cancel a task; whether it was cancelled."""
-        answer = await self._call(agent_card, key_manager, "req-cancel-", "tasks/cancel", {"id": _task_id(task_id)})
+        params = self._about(task_id, mcp_context)
+        answer = await self._call(agent_card, key_manager, "req-cancel-", "tasks/cancel", params)
         return _as(TaskCancelResult, answer).success
 
     async def receive_messages(
-        self, agent_card: AgentCard, task_id: str, key_manager: "KeyManager"
+        self,
+        agent_card: AgentCard,
+        task_id: str,
+        key_manager: "KeyManager",
+        mcp_context: dict[str, Any] | MCPContext | None = None,
     ) -> AsyncGenerator[A2AEvent]:
         """The events of a task, until the agent ends the stream."""
-        request = Request("req-sub-", "tasks/sendSubscribe", {"id": _task_id(task_id)})
+        request = Request("req-sub-", "tasks/sendSubscribe", self._about(task_id, mcp_context))
         headers = await self._login(agent_card, key_manager)
         stream = subscribe(
             self._fetcher, str(agent_card.url), request, headers, seconds=self._seconds, trusted=self._own is not None
@@ -178,6 +195,13 @@ class AgentVaultClient:
             body = message.model_dump(mode="json", by_alias=True, exclude_none=True)
         except (ValueError, RecursionError) as error:
             raise A2AMessageError(f"The message cannot be written as JSON: {reason(error)}") from error
+        return self._bringing(body, context)
+
+    def _about(self, task_id: str, context: dict[str, Any] | MCPContext | None) -> dict[str, Any]:
+        """A request about a task, which brings a context in its own metadata."""
+        return self._bringing({"id": _task_id(task_id)}, context)
+
+    def _bringing(self, body: dict[str, Any], context: dict[str, Any] | MCPContext | None) -> dict[str, Any]:
         if isinstance(context, MCPContext):
             context = context.model_dump(by_alias=True, exclude_unset=True)
         if context and (sent := self._formatted(context)) is not None:

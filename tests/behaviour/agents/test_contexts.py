@@ -146,6 +146,25 @@ async def test_a_task_is_shown_with_the_hash_of_the_context_it_is_worked_on_with
     assert after["metadata"][EFFECTIVE] == {"sha256": items_hash({**first, **second}), "version": 2}
 
 
+@pytest.mark.requirement("agents:context:effective")
+async def test_a_context_brought_with_a_request_about_a_task_becomes_part_of_its_conversation(wire: Wire) -> None:
+    first, second, third = ({name: {"content": name, "mediaType": "text/plain"}} for name in "abc")
+    task = (await wire.call("SendMessage", in_10({"mcp_context": {"items": first}}, "ask"), ECHO))["task"]
+
+    shown = await wire.call("tasks/get", {"id": task["id"], "metadata": {"mcp_context": {"items": second}}}, ECHO)
+    assert shown["metadata"][EFFECTIVE]["sha256"] == items_hash({**first, **second})
+
+    bad = {"id": task["id"], "metadata": EMPTY}
+    refused = await wire.refused("tasks/get", bad, ECHO, a2a_version="0.3")
+    assert refused["code"] == -32602
+    assert "/metadata/mcp_context/items/a" in str(refused["data"])
+
+    gone = {"id": task["id"], "metadata": {"mcp_context": {"items": third}}}
+    await wire.call("tasks/cancel", gone, ECHO)
+    after = await wire.call("tasks/get", {"id": task["id"]}, ECHO)
+    assert after["metadata"][EFFECTIVE]["sha256"] == items_hash({**first, **second, **third})
+
+
 async def test_a_large_context_has_the_same_hash_and_a_task_without_one_is_shown_without(wire: Wire) -> None:
     items = {"doc": {"content": "word " * 3_000}}
     large = (await wire.call("SendMessage", in_10({"mcp_context": {"items": items}}), ECHO))["task"]

@@ -79,9 +79,10 @@ class SendIn(Struct, rename="camel"):
 
 
 class TaskIn(Struct):
-    """tasks/get, tasks/cancel and tasks/sendSubscribe."""
+    """tasks/sendSubscribe."""
 
     id: str
+    metadata: Json | None = None
 
 
 SEND: Final = msgspec.json.Decoder(SendIn)

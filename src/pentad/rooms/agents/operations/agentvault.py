@@ -54,12 +54,14 @@ class OperationsAgentVault:
     async def subscribe(self, asked: Asked, params: msgspec.Raw) -> Answer:
         """Everything from the beginning, or after an event; also of a task that is over."""
         wire = typed(agentvault.TASK, params)
+        await self._engine.take_in(asked, wire.id, wire.metadata, "agentvault")
         task = await self._tasks.get(asked.caller, wire.id, agent=asked.agent.name)
         return self._engine.resumed(asked, task, "agentvault", asked.after or 0)
 
     async def get(self, asked: Asked, params: msgspec.Raw) -> Answer:
         wire = typed(v03.TASK, params)
         shown = length(wire.history_length)
+        await self._engine.take_in(asked, wire.id, wire.metadata, _spoken(asked))
         task = await self._engine.get(asked, wire.id)
         shape = shape_of(asked, task.dialect)
         if shape == "0.3":
@@ -68,6 +70,7 @@ class OperationsAgentVault:
 
     async def cancel(self, asked: Asked, params: msgspec.Raw) -> Answer:
         wire = typed(v03.TASK, params)
+        await self._engine.take_in(asked, wire.id, wire.metadata, _spoken(asked))
         try:
             task = await self._tasks.cancel(asked.caller, wire.id, agent=asked.agent.name)
         except Conflict as refused:
@@ -93,6 +96,11 @@ def shape_of(asked: Asked, made_in: Dialect) -> Shape:
     if made_in == "agentvault" and asked.mount != "a2a":
         return "agentvault"
     return "both"
+
+
+def _spoken(asked: Asked) -> Dialect:
+    """Which dialect a request with a shared method shows itself to be in."""
+    return "0.3" if asked.version == "0.3" or asked.mount == "a2a" else "agentvault"
 
 
 def told_in(asked: Asked, method: str, spoken: Dialect) -> Dialect:

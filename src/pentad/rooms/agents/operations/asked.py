@@ -7,10 +7,13 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from pentad.kernel.errors import Forbidden
+from pentad.kernel.ids import uuid7_text
 from pentad.kernel.principal import Action, Principal
 from pentad.platform import Admitted
 from pentad.rooms.agents.agents.contract import Hosted
 from pentad.rooms.agents.cards import input_modes, takes
+from pentad.rooms.agents.context.extension import PLAIN_KEY, URI
 from pentad.rooms.agents.dialects.errors import Fault, Violation
 from pentad.rooms.agents.dialects.reading import wrong
 from pentad.rooms.agents.tasks.engine import Tasks
@@ -132,6 +135,15 @@ class Engine:
                     wanted = ", ".join(modes)
                     raise Fault("content-type", f"This agent does not take {part.media_type[:80]}; it takes {wanted}.")
         return await self._accept(asked, message, dialect)
+
+    async def take_in(self, asked: Asked, task_id: str, metadata: Json | None, dialect: Dialect) -> None:
+        """The context a request about a task brings, for the conversation of the task; of one that is over it is only
+        checked. Bringing something is more than reading."""
+        if metadata and (PLAIN_KEY in metadata or URI in metadata):
+            if not asked.caller.may("agents", "write"):
+                raise Forbidden("This needs the scope agents:write: it brings a context.")
+            brought = Message(id=uuid7_text(), role="user", parts=(), task_id=task_id, metadata=metadata)
+            await self._accept(asked, brought, dialect)
 
     async def subscribed(self, asked: Asked, task_id: str, dialect: Dialect) -> Stream:
         """The task as it is and what comes; or the rest after an event. Nothing comes of a task that is over."""
