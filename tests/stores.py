@@ -1,13 +1,7 @@
 """Real stores for tests: a fresh SQLite file, or a fresh database on a real PostgreSQL that runs for the session.
 
-A conftest.py takes the fixtures in by name:
-
-    from tests.stores import postgres_server, store, stores
-
-    __all__ = ["postgres_server", "store", "stores"]
-
-`store` is an open, migrated, empty store, once for each dialect; `stores` makes more handles on the same one, as other
-processes would have them.
+All tests have these fixtures: `store` is an open, migrated, empty store, once for each dialect; `stores` makes more
+handles on the same one, as other processes would have them.
 """
 
 import contextlib
@@ -167,20 +161,14 @@ def _parts(connection: Any) -> set[Part]:
     return found | set(connection.execute(_STEPS).fetchall()) if ("r", _LEDGER) in found else found
 
 
-_shared: list[PostgresServer] = []
-
-
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    """One server for the whole session, however many conftest files take this fixture in."""
-    server = _shared[0] if _shared else PostgresServer()
-    _shared.append(server)
+    """One server for the whole session."""
+    server = PostgresServer()
     try:
         yield server
     finally:
-        _shared.pop()
-        if not _shared:
-            server.remove()
+        server.remove()
 
 
 class Stores:

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -94,8 +95,9 @@ LIBRARY = SOURCE / "agentvault"
 """What people import has the names of the library it stands in for, where that has them."""
 
 
-def modules() -> list[Path]:
-    return sorted(SOURCE.rglob("*.py"))
+@cache
+def modules() -> dict[Path, ast.Module]:
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
 
 
 def named(path: Path) -> str:
@@ -106,8 +108,7 @@ def named(path: Path) -> str:
 def test_a_package_marker_holds_one_docstring_and_nothing_else() -> None:
     silent: list[str] = []
     talkative: list[str] = []
-    for path in modules():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for path, tree in modules().items():
         if not ast.get_docstring(tree):
             silent.append(named(path))
         marker = path.name == "__init__.py" and path.parent != SOURCE
@@ -121,8 +122,8 @@ def test_a_package_marker_holds_one_docstring_and_nothing_else() -> None:
 def test_no_module_of_the_product_imports_a_referee() -> None:
     referees = {"mcp", "mcp_types", "fastmcp", "a2a", "agentvault", "agentvault_server_sdk"}
     forbidden = {*referees, "pytest", "hypothesis", "tests"}
-    for path in modules():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path, tree in modules().items():
+        for node in ast.walk(tree):
             names: list[str] = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]

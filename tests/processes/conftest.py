@@ -6,9 +6,7 @@ from contextlib import ExitStack
 import pytest
 
 from tests.processes.servers import Pair
-from tests.stores import PostgresServer, postgres_server
-
-__all__ = ["pair", "postgres_server"]
+from tests.stores import PostgresServer
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])

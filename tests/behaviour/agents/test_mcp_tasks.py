@@ -12,9 +12,7 @@ from pentad.app import App, open_app
 from pentad.settings.model import Settings
 from tests.behaviour.clients import HTTP_MODERN, MEMORY_MODERN, META, STDIO_MODERN, Client, Object, wire_name
 from tests.behaviour.connecting import connect_http, connected_in_memory, connected_over_stdio, stdio_child
-from tests.stores import PostgresServer, postgres_server
-
-__all__ = ["postgres_server"]
+from tests.stores import PostgresServer
 
 pytestmark = pytest.mark.anyio
 

@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.rooms.avatars.folders import SETS, HashedWords, Library
-from tests.stores import Stores, postgres_server, stores
-
-__all__ = ["postgres_server", "stores"]
+from tests.stores import Stores
 
 
 @pytest.fixture
