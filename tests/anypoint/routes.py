@@ -16,6 +16,7 @@ PAGES = {
     "clients": (25, 250),
     "apis": (20, 100),
     "destinations": (20, 100),
+    "deployments": (50, 50),
 }
 """By route, how many come without a limit, and how many at most."""
 
@@ -150,7 +151,7 @@ def _content(world: World, asked: Asked, route: str, org: str) -> Any:
         "policies": lambda: world.policies(env, parts[-2]),
         "clients": lambda: world.clients(org) if asked.query.get("targetAdminSite") == "true" else [],
         "projects": lambda: world.projects(org) if org else [],
-        "deployments": lambda: {"total": len(world.deployments(env)), "items": world.deployments(env)},
+        "deployments": lambda: world.deployments(env),
         "deployment": lambda: world.deployment(env, parts[-1]),
         "fabrics": lambda: world.fabrics(org),
         "analytics": lambda: world.analytics(env),
@@ -170,7 +171,8 @@ def _page(asked: Asked, route: str, items: list[Any], fault: Fault | None) -> An
     page, total = _cut(items, offset, limit, fault), _total(items, offset, fault)
     if route == "destinations":
         return page
-    return {{"clients": "applications", "apis": "assets"}.get(route, "data"): page, "total": total}
+    name = {"clients": "applications", "apis": "assets", "deployments": "items"}.get(route, "data")
+    return {name: page, "total": total}
 
 
 def _cut(items: list[Any], offset: int, limit: int, fault: Fault | None) -> list[Any]:

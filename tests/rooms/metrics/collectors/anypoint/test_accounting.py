@@ -103,18 +103,21 @@ async def test_a_dry_run_fetches_only_what_the_plan_needs() -> None:
 )
 async def test_pages_come_together_right(faults: list[Fault], name: str) -> None:
     size = Size(
-        environments=1, members=2_300, clients=620, api_assets=250, instances=1, destinations=45, regions=1, assets=620
-    )
+        environments=1, members=2_300, clients=620, api_assets=250, instances=1, destinations=45, regions=1, assets=620,
+        deployments=130,
+    )  # fmt: skip
     async with asking(Platform(World(size), faults=faults), USER) as one:
         members = (await one.ask("core", "users.total")).snapshot.tree[0]
         clients = (await one.ask("apc")).snapshot.tree[0]
         apis = (await one.ask("apm", "apis.production.total")).snapshot.tree[0]
         queues = (await one.ask("amq", "stats.summary.production.queues.commonQueues")).snapshot.samples
         assets = (await one.ask("ex", "exchangeMetrics.total")).snapshot.tree[0]
+        deployed = (await one.ask("arm", "hybrid.production.applicationsTotal")).snapshot.samples
     assert members["coreServicesMetrics"]["users"]["total"] == 2_300
     assert clients["apiManagerMetrics"]["clients"] == 620
     assert apis["apiManagerMetrics"]["apis"]["production"]["total"] == 250
     assert queues[0].value == 15
+    assert deployed[0].value == 130 // 3
     assert assets["exchangeMetrics"]["total"] == 620 - 620 // 9
 
 

@@ -4,6 +4,7 @@ A question for raw answers has facts of its own (`params` say `raw`), which keep
 out; of all others only what the formulas read is kept.
 """
 
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -201,7 +202,14 @@ def _deployments_path(wire: Wire) -> str:
 
 
 async def _deployments(wire: Wire) -> Any:
-    return wire.items(await wire.get(_deployments_path(wire)), "items")
+    """All at once, as a rule; where the answer says that there are more, the rest."""
+
+    async def page(offset: int) -> Page:
+        answer = wire.members(await wire.get(_deployments_path(wire), {"offset": offset} if offset else None))
+        total = answer.get("total")
+        return wire.items(answer, "items"), total if isinstance(total, int) else None
+
+    return await walked(page, lambda item: item.get("id"), sys.maxsize)
 
 
 async def _deployment(wire: Wire) -> Any:
