@@ -1,6 +1,6 @@
 """Time and randomness as things that are handed in, so that tests can turn them."""
 
-import secrets
+import os
 import time
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -43,7 +43,7 @@ class SystemRandomness:
     __slots__ = ()
 
     def token_bytes(self, count: int) -> bytes:
-        return secrets.token_bytes(count)
+        return os.urandom(count)
 
 
 @lru_cache(8_192)  # things made or changed together are shown together

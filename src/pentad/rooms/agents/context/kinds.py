@@ -19,7 +19,8 @@ KINDS: Final = (
     "memory", "history", "instruction", "mcp_server",
 )  # fmt: skip
 BLOCKS: Final = ("text", "image", "audio", "resource", "resource_link")
-USUAL_TYPES: Final = ("application/json", "text/plain", "text/markdown")
+TEXT_TYPES: Final = ("text/plain", "text/markdown")
+USUAL_TYPES: Final = ("application/json", *TEXT_TYPES)
 """Media types that need no looking at."""
 _TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_./-]{1,128}")
 _HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")

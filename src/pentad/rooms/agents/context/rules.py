@@ -19,6 +19,7 @@ from pentad.rooms.agents.context.integrity import (
 )
 from pentad.rooms.agents.context.kinds import (
     KINDS,
+    TEXT_TYPES,
     USUAL_TYPES,
     check_kind,
     inferred,
@@ -87,8 +88,10 @@ def check_members(item: Mapping[str, Any], path: Path, issues: Issues) -> None:
 
 def check_type(item: Mapping[str, Any], path: Path, issues: Issues) -> None:
     """A media type and a kind there are, and content that is of both."""
-    said, media, content = said_kind(item), media_of(item), item.get("content")
-    written = item.get("mediaType")
+    said, written, content = said_kind(item), item.get("mediaType"), item.get("content")
+    if said is None and type(content) is str and written in TEXT_TYPES:
+        return  # a text that says it is one
+    media = media_of(item)
     if written is None:
         if content is not None:
             issues.add("no-media-type", path, "The item does not say what type its content is.", "Add `mediaType`.")

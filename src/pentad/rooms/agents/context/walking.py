@@ -1,12 +1,13 @@
 """Walks JSON values without recursion: a context is a stranger's, and its depth is one of the things to find out."""
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import msgspec
 
 from pentad.rooms.agents.context.findings import Path
 
+_encode: Final = msgspec.json.Encoder().encode
 Chain = tuple[Any, str | int] | None
 """A place as a chain: cheap to make for every value, turned into a path only where something is to be said."""
 
@@ -38,7 +39,7 @@ def values(root: Any) -> Iterator[tuple[Any, Chain, int]]:
 def exact_json(value: Any) -> bytes:
     """Compact JSON with every number as it is; for sizes and for keeping, not for comparing."""
     try:
-        return msgspec.json.encode(value)
+        return _encode(value)
     except UnicodeEncodeError:  # halves of surrogate pairs, which only lenient lets pass
         import json
 
