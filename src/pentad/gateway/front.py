@@ -39,7 +39,7 @@ _USUAL_MEDIA: Final = frozenset(
 )
 _CORS_HEADERS: Final = (
     b"authorization, x-api-key, content-type, accept, last-event-id, a2a-version, a2a-extensions,"
-    b" mcp-session-id, mcp-protocol-version, mcp-method, mcp-name"
+    b" mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, if-match, if-none-match, idempotency-key"
 )
 
 
