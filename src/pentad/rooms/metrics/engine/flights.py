@@ -41,7 +41,7 @@ class Shelf:
         self._clock = clock
         self._most = most
         self._known: OrderedDict[Key, Known] = OrderedDict()
-        self._landings = 0
+        self._until_sweep = SWEEP_EVERY
 
     def __len__(self) -> int:
         return len(self._known)
@@ -57,9 +57,10 @@ class Shelf:
     def landed(self, key: Key, value: Any, ttl: float) -> Known:
         """What became of a fetch: the new value, or an older one where there is only a problem that may pass."""
         clock = self._clock
-        self._landings += 1
-        if self._landings % SWEEP_EVERY == 0:
+        self._until_sweep -= 1
+        if self._until_sweep <= 0:
             self.sweep()
+            self._until_sweep = max(SWEEP_EVERY, len(self._known) // 4)  # a large shelf takes a while to look through
         if isinstance(value, Problem):
             older = self._known.get(key)
             if value.kind == "permission":
