@@ -16,7 +16,7 @@ from pentad.net.fetch import HttpFetcher
 from pentad.rooms.agents.agents.contract import hosted
 from pentad.rooms.agents.push.configs import MOST
 from pentad.rooms.agents.push.deliveries import MOST_ATTEMPTS, authorization, signature
-from pentad.rooms.agents.push.store import configs_of
+from pentad.rooms.agents.push.store import configs_of, insert_config
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.model import Event, MessageEvent, PushConfig, StatusEvent, Task
 from tests.receiving import Receiver, receiving
@@ -226,6 +226,19 @@ async def test_an_agent_of_a_test_suite_opens_private_addresses_for_its_own_task
         told = await send(tasks, "hello", agent="suite", push=to(receiver))
         (one,) = await receiver.until(1)
         assert one.headers["webhook-id"] == f"{told.id}.2"
+
+
+async def test_the_first_configuration_set_is_the_first_even_in_the_same_moment(stores: Stores) -> None:
+    async with engine(stores) as tasks:
+        task = await send(tasks, "ask")
+        wanted = ["c", "b", "a"]
+        for name in wanted:
+            config = PushConfig(url="https://a.example/x", dialect="1.0", id=name)
+            await tasks._keeping.database.write(
+                lambda tx, config=config: insert_config(tx, task.id, config, told=0, now=1.0)
+            )
+        assert [config.id for config in await tasks.push.list(ADA, task.id)] == wanted
+        assert (await tasks.push.get(ADA, task.id)).id == "c"
 
 
 async def test_configurations_are_kept_shown_listed_replaced_and_deleted(stores: Stores) -> None:

@@ -14,6 +14,8 @@ from pentad.rooms.agents.tasks.model import PushConfig
 
 _DECODE: Final = msgspec.json.Decoder(PushConfig).decode
 _COLUMNS: Final = "task, id, config, told, attempt, problem"
+_TICK: Final = 0.001
+"""Moments are kept to the millisecond, and the first one set is the one that is meant where none is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +30,15 @@ class Pushing:
 
 
 def insert_config(transaction: Transaction, task_id: str, config: PushConfig, *, told: int, now: float) -> None:
-    """Keep a configuration, or put it in the place of the one with its id."""
+    """Keep a configuration behind those that are there, or put it in the place of the one with its id."""
     body = msgspec.json.encode(config)
+    last: float | None = transaction.value("SELECT max(created_at) FROM agent_pushes WHERE task = ?", task_id)
+    created = now if last is None or last < now else last + _TICK
     transaction.run(
         "INSERT INTO agent_pushes (task, id, config, told, attempt, due_at, leased_until, problem, created_at)"
         " VALUES (?, ?, ?, ?, 0, ?, 0, NULL, ?) ON CONFLICT (task, id) DO UPDATE"
         " SET config = excluded.config, attempt = 0, problem = NULL, due_at = excluded.due_at",
-        task_id, config.id, body, told, now, now,
+        task_id, config.id, body, told, now, created,
     )  # fmt: skip
 
 
