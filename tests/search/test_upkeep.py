@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pentad.kernel.ports import Database
+from pentad.search import index as index_module
 from pentad.search import postings, segments
 from pentad.search.documents import Document
 from pentad.search.index import SearchIndex
@@ -77,8 +78,9 @@ async def test_documents_get_their_vectors_later(database: Database, index: Sear
 
 
 async def test_what_waits_is_embedded_and_merged_in_the_background(
-    database: Database, stores: Stores, embedder: HashingEmbedder
+    database: Database, stores: Stores, embedder: HashingEmbedder, monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setattr(index_module, "_SECONDS_BETWEEN", 0.02)
     index = SearchIndex(database, stores.data / "search", embedder, quiet_seconds=0.0)
     await put(database, index, {0: "left over"}, with_vectors=False)
     index.start()
@@ -95,8 +97,9 @@ async def test_what_waits_is_embedded_and_merged_in_the_background(
 
 
 async def test_nothing_is_embedded_in_the_background_while_somebody_is_at_work(
-    database: Database, stores: Stores, embedder: HashingEmbedder
+    database: Database, stores: Stores, embedder: HashingEmbedder, monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setattr(index_module, "_SECONDS_BETWEEN", 0.02)
     index = SearchIndex(database, stores.data / "search", embedder, quiet_seconds=3_600.0)
     index.start()
     try:

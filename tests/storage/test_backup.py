@@ -11,7 +11,7 @@ import pytest
 
 from pentad.kernel.errors import Conflict, Misconfigured
 from pentad.kernel.ports import Database, Rows, Transaction
-from pentad.storage import migrations, sqlite_copy
+from pentad.storage import migrations, postgres_listener, sqlite_copy
 from pentad.storage.backup import backup, restore
 from pentad.storage.migration_files import STORAGE, Migration, MigrationSet
 from pentad.storage.open import locate
@@ -112,7 +112,8 @@ async def test_a_backup_under_load_is_one_moment_and_ends(
         await db.close()
 
 
-async def test_a_store_in_use_is_not_replaced(stores: Stores, tmp_path: Path):
+async def test_a_store_in_use_is_not_replaced(stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(postgres_listener, "_PATIENCE_MS", 100)
     db = await stores.open()
     await fill(db)
     saved = tmp_path / "saved.backup"
