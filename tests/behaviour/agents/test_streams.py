@@ -31,7 +31,10 @@ async def results(answer: HttpAnswer) -> AsyncIterator[tuple[int | None, Any]]:
     async for chunk in answer.chunks():
         *complete, rest = (rest + chunk).split(b"\n\n")
         for fields in frames_of(b"\n\n".join(complete)):
-            yield int(fields["id"]) if "id" in fields else None, json.loads(fields.get("data", "null"))
+            yield (
+                int(fields["id"].partition(".")[0]) if "id" in fields else None,
+                json.loads(fields.get("data", "null")),
+            )
 
 
 async def test_a_stream_of_1_0_begins_with_the_task_and_ends_with_its_end(wire: Wire) -> None:
@@ -164,8 +167,29 @@ async def test_a_stream_that_was_cut_goes_on_without_gap_or_duplicate(wire: Wire
     assert texts == [f"{number} " for number in range(6)]
     steps.put_nowait(None)
     rest = await wire.frames(method, made, "/agents/steps", last_event_id=str(seen[-1]))
-    assert [int(frame["id"]) for frame in rest if "id" in frame] == [seen[-1] + 1]
+    assert {int(frame["id"].partition(".")[0]) for frame in rest if "id" in frame} == {seen[-1] + 1}
     assert "omplet" in rest[-1]["data"].lower()
+
+
+async def test_a_stream_cut_between_the_two_frames_of_one_event_goes_on_with_the_second(wire: Wire) -> None:
+    made = await wire.call("tasks/send", av("ask"), "/agents/echo")
+    answer = wire.ask("tasks/sendSubscribe", made, "/agents/echo")
+    seen: list[dict[str, str]] = []
+    async for chunk in answer.chunks():
+        seen += frames_of(chunk)
+        if "INPUT_REQUIRED" in chunk.decode():
+            break
+    await answer.leave()
+    said, asks = seen[-2:]
+    assert (said["event"], asks["event"]) == ("task_message", "task_status")
+    assert said["id"] == f"{asks['id']}.1"
+    await wire.call("tasks/cancel", made, "/agents/echo")
+
+    every = await wire.frames("tasks/sendSubscribe", made, "/agents/echo")
+    assert every[: len(seen)] == seen
+    for place, frame in enumerate(every[:-1], 1):
+        rest = await wire.frames("tasks/sendSubscribe", made, "/agents/echo", last_event_id=frame["id"])
+        assert rest == every[place:]
 
 
 def _artifacts(result: Any) -> list[Any]:

@@ -112,12 +112,12 @@ async def streamed(
 
 async def _frames(answer: aiohttp.ClientResponse) -> AsyncIterator[tuple[int, Any]]:
     """Whole frames only: what breaks off in the middle was never received. Where two frames tell of one event, the last
-    of them has its number."""
+    of them has its whole number."""
     number, data = 0, ""
     async for line in answer.content:
         text = line.decode().rstrip("\n")
         if text.startswith("id: "):
-            number = int(text[4:])
+            number = 0 if "." in text else int(text[4:])
         elif text.startswith("data: "):
             data = text[6:]
         elif not text:

@@ -37,7 +37,7 @@ from pentad.rooms.agents.streaming import Outlet
 from pentad.rooms.agents.tasks.model import Dialect
 
 _CARD_FILES: Final = frozenset({"agent-card.json", ".well-known/agent-card.json", ".well-known/agent.json"})
-_EVENT_ID: Final = re.compile(rb"\d{1,15}")
+_EVENT_ID: Final = re.compile(rb"(\d{1,15})(?:\.(\d))?")
 _FILE: Final = re.compile(r"tasks/([^/]+)/files/(.+)/(\d{1,4})", re.DOTALL)
 _RPC_PATH: Final = re.compile(r"/(a2a|av|agents/[^/]+)/?")
 _STATUSES: Final = {"unauthenticated": 401, "forbidden": 403}
@@ -114,9 +114,11 @@ class AgentsDoor:
         return Place(agent, below, "av" if first == "av" else "a2a")
 
     def _asked(self, place: Place, admitted: Admitted) -> Asked:
-        seen = admitted.headers.get(b"last-event-id", b"").strip()
-        after = int(seen) if _EVENT_ID.fullmatch(seen) else None
-        return Asked(admitted.principal, place.agent, admitted, self._agents, place.mount, None, after)
+        asked = Asked(admitted.principal, place.agent, admitted, self._agents, place.mount)
+        if (seen := admitted.headers.get(b"last-event-id")) and (known := _EVENT_ID.fullmatch(seen.strip())):
+            number, part = int(known[1]), int(known[2] or 0)
+            asked.after, asked.heard = (max(number - 1, 0), (number, part)) if part else (number, asked.heard)
+        return asked
 
     async def _card(self, place: Place, reply: Reply, method: str) -> None:
         if method not in ("GET", "HEAD"):
@@ -232,7 +234,9 @@ class AgentsDoor:
             return
         voice: Voice
         if dialect == "agentvault":
-            voice = AgentVaultVoice(self._told, answer.task_id, answer.context_id, writer(asked), asked.site)
+            voice = AgentVaultVoice(
+                self._told, answer.task_id, answer.context_id, writer(asked), asked.site, asked.heard
+            )
         else:
             voice = A2aVoice(self._told, answer.task_id, answer.context_id, dialect, request_id)
         await outlet.stream(voice, answer, active)

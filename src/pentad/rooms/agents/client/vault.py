@@ -1,8 +1,8 @@
 """AgentVault's profile with one agent: a send is answered with an id, everything else is told by events.
 
-Pentad's own servers number the events, and may tell one entry of the log in two of them, the number on the second: the
-first is held until its number is known, so that a stream that is taken up again repeats nothing. Others tell those who
-come late nothing at all: when no event comes for a while, the task is asked for.
+Pentad's own servers number the events, and may tell one entry of the log in two of them, with the whole number on the
+second: the first is held until that comes, so that an entry is heard as one. Others tell those who come late nothing at
+all: when no event comes for a while, the task is asked for.
 """
 
 import asyncio
@@ -161,7 +161,7 @@ class _Numbering:
         if not self._counted:
             self._count += 1
             return [Heard(Event(self._count, update.at, update.body), self._task_id)]
-        if not event.has_id:
+        if not event.has_id or "." in event.id:
             self._held.append(update)
             return []
         number = int(event.id) if event.id.isdecimal() else 0

@@ -95,17 +95,22 @@ class A2aVoice(Voice):
 
 
 class AgentVaultVoice(Voice):
-    """The profile's named events; where one entry is two of them, its number stands at the last."""
+    """The profile's named events. Where one entry is two of them, its number stands at the last, and at the first with
+    a place behind it: `7.1`, then `7`. Who has heard only so many parts of an event is told the rest of it."""
 
-    def __init__(self, told: Told, task_id: str, context_id: str, writer: Writer, site: str) -> None:
+    def __init__(
+        self, told: Told, task_id: str, context_id: str, writer: Writer, site: str, heard: tuple[int, int] = (0, 0)
+    ) -> None:
         super().__init__(told, task_id, context_id)
         self._writer = writer
         self._manner = f"agentvault {site}"
+        self._heard = heard
 
     def frame(self, item: Event | Task) -> bytes:
         if isinstance(item, Task):
             return b""
-        return self._told.words(self._task_id, item.seq, self._manner, lambda: self._event(item))
+        words = self._told.words(self._task_id, item.seq, self._manner, lambda: self._event(item))
+        return _behind(words, self._heard[1]) if item.seq == self._heard[0] else words
 
     def failed(self, error: Json) -> bytes:
         return b"event: error\ndata: %b\n\n" % _encode(error)
@@ -115,5 +120,10 @@ class AgentVaultVoice(Voice):
         frames = [b"event: %b\ndata: %b\n\n" % (name.encode(), _encode(body)) for name, body in told]
         if not frames:
             return b"id: %d\n\n" % event.seq
-        frames[-1] = b"id: %d\n%b" % (event.seq, frames[-1])
-        return b"".join(frames)
+        parts = [b"id: %d.%d\n%b" % (event.seq, place, frame) for place, frame in enumerate(frames[:-1], 1)]
+        return b"".join([*parts, b"id: %d\n%b" % (event.seq, frames[-1])])
+
+
+def _behind(words: bytes, places: int) -> bytes:
+    """The frames of one event but for the first so many; of the last there is always something left to say."""
+    return b"\n\n".join(words.split(b"\n\n")[min(places, words.count(b"\n\n") - 1) :])

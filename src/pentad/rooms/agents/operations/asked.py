@@ -45,6 +45,8 @@ class Asked:
     """The version the client named."""
     after: int | None = None
     """The event it saw last (`Last-Event-ID`)."""
+    heard: tuple[int, int] = (0, 0)
+    """The event it has seen in part, and how many of its parts."""
 
     @property
     def site(self) -> str:
