@@ -201,9 +201,11 @@ def watch(
 @store_options
 def export(
     collector: str, keys: tuple[str, ...], form: str, output: Path | None, settings: "Settings", **how: Any
-) -> None:
+) -> int:
     """Write the figures of a COLLECTOR in another system's words."""
-    told = within(
+    from pentad.rooms.metrics.shown import said
+
+    told, answer = within(
         settings,
         lambda room: room.export(collector, _wanted(room, collector, keys, how), form),
         everything=_is_of_rooms(collector),
@@ -213,6 +215,9 @@ def export(
     else:
         output.write_text(told.body, encoding="utf-8")
         say(f"{told.records} records were written to {output}.")
+    for note in said(answer):
+        warn(note)
+    return _outcome(answer)
 
 
 def within(settings: "Settings", work: "Callable[[Metrics], Coroutine[Any, Any, T]]", *, everything: bool = False) -> T:

@@ -116,6 +116,16 @@ async def test_figures_are_exported_in_a_format(connect: Connect) -> None:
     assert "There is no destination 'nowhere'" in refused["content"][0]["text"]
 
 
+@pytest.mark.requirement("metrics:export")
+async def test_an_export_that_lacks_something_says_what(connect: Connect) -> None:
+    client = await connect()
+    foreign = "00000000-0000-4000-8000-000000000000"
+    result = (await client.call("exportMetrics", {"collector": "ch", "bg": foreign, "format": "json"})).result
+    (problem,) = result["structuredContent"]["problems"]
+    assert (problem["kind"], problem["http"]) == ("permission", 403)
+    assert "no permission" in result["content"][1]["text"]
+
+
 @pytest.mark.requirement("metrics:benefits")
 async def test_benefits_are_computed_from_the_platforms_figures(connect: Connect, org: str) -> None:
     times = {"developAPIHistoricTime": 10, "developAPICurrentTime": 5, "maintainAPIHistoricTime": 4}

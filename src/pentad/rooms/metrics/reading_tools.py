@@ -170,9 +170,13 @@ async def export_metrics(arguments: Exported, call: Call[Metrics]) -> ToolResult
     """Figures in another system's words: csv, json, ndjson, prometheus, otlp, splunk, elastic, webhook."""
     (one,) = call.service.chosen([arguments.one_collector()])
     wanted = _question(call, one, arguments, keys=listed(arguments.keys))
-    told = await call.service.export(one, wanted, arguments.format)
+    told, answer = await call.service.export(one, wanted, arguments.format, call.progress)
     shown = {"format": arguments.format, "contentType": told.content_type, "records": told.records, "body": told.body}
-    return ToolResult(content=[Text(text=told.body)], structured=shown)
+    problems = [problem_shown(problem) for problem in answer.snapshot.problems]
+    missing = [Text(text="\n".join(said(answer)))] if problems else []
+    return ToolResult(
+        content=[Text(text=told.body), *missing], structured=shown | {"problems": problems} if problems else shown
+    )
 
 
 @tool(
@@ -187,7 +191,7 @@ async def load_metrics(arguments: Loaded, call: Call[Metrics]) -> ToolResult:
     """Sends figures to a destination the operator set up: Splunk, Elasticsearch, a webhook, an OTLP collector."""
     (one,) = call.service.chosen([arguments.one_collector()])
     wanted = _question(call, one, arguments, keys=listed(arguments.keys))
-    told, answer = await call.service.load(one, wanted, arguments.to)
+    told, answer = await call.service.load(one, wanted, arguments.to, call.progress)
     groups = organisations(answer.snapshot.tree)
     errors = [{"businessGroup": one["businessGroup"], "errors": one.get("errors", [])} for one in groups]
     shown = {"message": "Events loaded successfully", "records": told.records, "errors": errors}

@@ -35,8 +35,9 @@ EXPLAINED: Final[dict[str, Any]] = {
     },
 }
 EXPORTED: Final = _holding(
-    "format", "contentType", "records", "body", format=_TEXT, contentType=_TEXT, records=_COUNT, body=_TEXT
-)
+    "format", "contentType", "records", "body",
+    format=_TEXT, contentType=_TEXT, records=_COUNT, body=_TEXT, problems=_LIST,
+)  # fmt: skip
 LOADED: Final = _holding("message", "records", "errors", message=_TEXT, records=_COUNT, errors=_LIST, problems=_LIST)
 HISTORY: Final = _holding(
     "from", "to", "series",

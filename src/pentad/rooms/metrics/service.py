@@ -148,14 +148,18 @@ class Metrics:
         ]
         return Found(lines=lines, left_out=len(kept) - len(lines))
 
-    async def export(self, collector: str, wanted: Wanted, form: str) -> Told:
+    async def export(
+        self, collector: str, wanted: Wanted, form: str, progress: Progress | None = None
+    ) -> tuple[Told, Answer]:
         """An answer in another system's words."""
-        answer = await self.collect(collector, wanted)
-        return told(form, answer.snapshot, answer.info, Words(legacy=wanted.compat == "legacy"))
+        answer = await self.collect(collector, wanted, progress)
+        return told(form, answer.snapshot, answer.info, Words(legacy=wanted.compat == "legacy")), answer
 
-    async def load(self, collector: str, wanted: Wanted, destination: str) -> tuple[Told, Answer]:
+    async def load(
+        self, collector: str, wanted: Wanted, destination: str, progress: Progress | None = None
+    ) -> tuple[Told, Answer]:
         """Send an answer to a destination of the settings."""
-        answer = await self.collect(collector, wanted)
+        answer = await self.collect(collector, wanted, progress)
         legacy = wanted.compat == "legacy"
         return await self.destinations.send(destination, answer.snapshot, answer.info, legacy=legacy), answer
 
