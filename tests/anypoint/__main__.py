@@ -7,6 +7,7 @@ import sys
 
 from tests.anypoint.faults import Fault
 from tests.anypoint.logins import APPS, USERS
+from tests.anypoint.recorded import Recorded
 from tests.anypoint.server import Behaviour, Platform, serving
 from tests.anypoint.world import Size, World
 
@@ -30,6 +31,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--token-seconds", type=float, default=3600.0)
     parser.add_argument("--user-only-routes", action="store_true", help="refuse connected apps where a user is needed")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--recorded", action="store_true", help="stored answers, the same for every id")
     parser.add_argument("--faults", default="[]", help='as JSON: [{"route": "applications", "status": 403}]')
     return parser.parse_args()
 
@@ -44,7 +46,8 @@ async def main(given: argparse.Namespace) -> None:
         user_only_routes=given.user_only_routes,
     )  # fmt: skip
     faults = [Fault(**entry) for entry in json.loads(given.faults)]
-    platform = Platform(World(size, given.seed), faults=faults, behaviour=behaviour)
+    world = Recorded() if given.recorded else World(size, given.seed)
+    platform = Platform(world, faults=faults, behaviour=behaviour)
     platform.logins.lifetime = given.token_seconds
     async with serving(platform, given.port):
         (user, password), (app, secret) = next(iter(USERS.items())), next(iter(APPS.items()))

@@ -140,6 +140,21 @@ async def test_regions_are_chosen() -> None:
 
 
 @pytest.mark.requirement("metrics:anypoint:asking")
+async def test_a_region_chooses_fabrics_and_what_runs_on_them() -> None:
+    (barn,) = ANSWERS["fabrics"]
+    items = copy.deepcopy(ANSWERS["deployments"])
+    items[1]["target"]["targetId"] = "f-2"
+    world = Recorded(fabrics=[barn, {**barn, "id": "f-2", "region": "eu-west-1"}], deployments=items)
+    async with asking(Platform(world)) as one:
+        for region, cores in ((None, 0.8), ("eu-west-1", 0.3), ("us-east-1", 0.5)):
+            answer = await one.ask("rtf", regions=region or (), recursive=False)
+            found = answer.snapshot.tree[0]["runtimeManagerMetrics"]["rtf"]
+            assert found["capacity"]["fabrics"] == (1 if region else 2)
+            assert found["applications"]["production"]["applicationsTotal"] == (1 if region else 2)
+            assert found["applications"]["production"]["coresReserved"] == cores
+
+
+@pytest.mark.requirement("metrics:anypoint:asking")
 async def test_the_headers_of_a_request_log_in_and_share_nothing_with_others() -> None:
     platform = Platform(World())
     (user, password), (app, secret) = next(iter(USERS.items())), next(iter(APPS.items()))

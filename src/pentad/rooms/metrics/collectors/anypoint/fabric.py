@@ -106,9 +106,14 @@ def _mine(known: Known, pairs: Iterable[tuple[Any, Cell]], *, wanted: bool | Non
 
 def figures(known: Known, environment: Environment, *, all_mc: bool) -> Entry:
     listed, pairs = details(known, environment)
+    fabrics = known.cell("rtf.fabrics")
     if listed.value is None:
         return dict.fromkeys(KEYS, listed)
     mine = _mine(known, pairs, wanted=None if all_mc else False)
+    if known.regions:
+        if fabrics.value is None:
+            return dict.fromkeys(KEYS, fabrics)
+        mine = _in_regions(known, mine, fabrics.value)
     running = [cell for _, cell in mine if cell.value is None or _is_running(cell.value)]
     new, old = _reserved(running, "cpu"), _reserved(running, "memory")
     return {
@@ -121,6 +126,12 @@ def figures(known: Known, environment: Environment, *, all_mc: bool) -> Entry:
         **applications_of(item for item, _ in mine),
         **runtimes_of([cell for _, cell in (pairs if all_mc else mine)]),
     }
+
+
+def _in_regions(known: Known, pairs: Iterable[tuple[Any, Cell]], fabrics: Iterable[Any]) -> list[tuple[Any, Cell]]:
+    """Those on a fabric of the regions that are asked for."""
+    there = {str(one.get("id")) for one in fabrics if known.in_region(one.get("region"))}
+    return [(item, cell) for item, cell in pairs if str(at(item, "target", "targetId")) in there]
 
 
 def _cloudhub_2(known: Known, environment: Environment) -> Entry:
