@@ -1,7 +1,5 @@
 """Registers and schemas: made, found by any of their names, changed, refused and removed, over both stores."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, VersionMismatch
@@ -15,12 +13,6 @@ pytestmark = pytest.mark.anyio
 
 READER = Caller(Principal("user:rea", "rea", role_scopes("reader")))
 NOTE = {"title": "Note", "properties": {"text": {"type": "string"}}}
-
-
-@pytest.fixture
-async def registers(stores: Stores) -> AsyncIterator[Registers]:
-    async with opened(stores) as registers:
-        yield registers
 
 
 @pytest.mark.requirement("registers:catalogue:references")

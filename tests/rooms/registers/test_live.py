@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -41,17 +40,6 @@ class Heard:
             while self.uris.count(uri) < times:
                 self._more.clear()
                 await self._more.wait()
-
-
-@pytest.fixture
-async def registers(stores: Stores) -> AsyncIterator[Registers]:
-    async with opened(stores) as found:
-        yield found
-
-
-@pytest.fixture
-async def trees(registers: Registers) -> Pair:
-    return await with_trees(registers)
 
 
 @pytest.mark.requirement("registers:live:saved")

@@ -1,6 +1,5 @@
 """Asking about metadata by every name it has, and what is made from hidden properties."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -11,18 +10,11 @@ from pentad.rooms.registers.query.tree import Compare, Query
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.showing import shown
 from pentad.rooms.registers.visible import parameters_of, query_of
-from tests.rooms.registers.opening import ADMIN, WRITER, opened
-from tests.stores import Stores
+from tests.rooms.registers.opening import ADMIN, WRITER
 
 pytestmark = pytest.mark.anyio
 
 SECRET = {"type": "string", "authorization": {"read": ["admin"]}}
-
-
-@pytest.fixture
-async def registers(stores: Stores) -> AsyncIterator[Registers]:
-    async with opened(stores) as found:
-        yield found
 
 
 async def pair_of(registers: Registers, slug: str, properties: dict[str, Any], **body: Any) -> Pair:

@@ -1,24 +1,16 @@
 """The fields of a webhook: a wrong type is refused with the field's name and what it must be, never with its value."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.service import Registers
-from tests.rooms.registers.opening import ADMIN, opened, with_trees
-from tests.stores import Stores
+from tests.rooms.registers.opening import ADMIN, with_trees
 
 pytestmark = pytest.mark.anyio
 
 URL = "https://example.org/hook"
-
-
-@pytest.fixture
-async def registers(stores: Stores) -> AsyncIterator[Registers]:
-    async with opened(stores) as found:
-        yield found
 
 
 @pytest.mark.requirement("registers:webhooks:fields")

@@ -36,11 +36,6 @@ async def registers(stores: Stores, clock: TurnedClock) -> AsyncIterator[Registe
         yield found
 
 
-@pytest.fixture
-async def trees(registers: Registers) -> Pair:
-    return await with_trees(registers)
-
-
 async def log(registers: Registers, webhook: str) -> list[Delivery]:
     return await registers.webhooks.deliveries(ADMIN, webhook)
 

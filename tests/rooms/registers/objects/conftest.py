@@ -12,11 +12,10 @@ from pentad.kernel.limits import Limits
 from pentad.kernel.ports import Database, Embedder, Transaction
 from pentad.net.fetch import HttpFetcher
 from pentad.platform import Platform
-from pentad.rooms.registers.models import Pair
 from pentad.rooms.registers.room import open_registers
 from pentad.rooms.registers.service import Registers
 from pentad.search.index import SearchIndex
-from tests.rooms.registers.opening import SETS, TurnedClock, with_trees
+from tests.rooms.registers.opening import SETS, TurnedClock
 from tests.stores import PostgresServer, Stores
 
 TABLES = (
@@ -94,8 +93,3 @@ async def stores(shared: Shared) -> Stores:
 async def registers(shared: Shared, clock: TurnedClock) -> AsyncIterator[Registers]:
     async with opened_over(shared, clock) as registers:
         yield registers
-
-
-@pytest.fixture
-async def trees(registers: Registers) -> Pair:
-    return await with_trees(registers)

@@ -2,7 +2,6 @@
 
 import io
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +22,6 @@ ROWS: list[dict[str, Any]] = [
     {"number": "T-2", "kind": "oak", "height": -0.0, "count": 7, "note": "=1+1"},
     {"number": "T-3", "note": 'Größe, "quoted"\nsecond line'},
 ]
-
-
-@pytest.fixture
-async def registers(stores: Stores) -> AsyncIterator[Registers]:
-    async with opened(stores) as found:
-        yield found
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import io
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -15,21 +14,9 @@ from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.transfer.imports import ImportOptions
 from pentad.rooms.registers.transfer.report import MOST_SHOWN, ImportReport
 from pentad.rooms.registers.transfer.rows import Format
-from tests.rooms.registers.opening import ADMIN, WRITER, opened, with_trees
-from tests.stores import Stores
+from tests.rooms.registers.opening import ADMIN, WRITER
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def registers(stores: Stores) -> AsyncIterator[Registers]:
-    async with opened(stores) as found:
-        yield found
-
-
-@pytest.fixture
-async def trees(registers: Registers) -> Pair:
-    return await with_trees(registers)
 
 
 async def bring(registers: Registers, pair: Pair, text: str, kind: Format = "csv", **options: Any) -> ImportReport:
