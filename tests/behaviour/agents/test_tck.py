@@ -183,6 +183,22 @@ def test_push_configs_are_made_read_listed_and_deleted(a2a: Binding) -> None:
 
 
 @pytest.mark.requirement("agents:tck:1.0")
+@pytest.mark.parametrize("a2a", ["JSONRPC"], indirect=True)
+def test_what_is_asked_for_is_read_by_the_names_of_the_protocol_buffers_too(a2a: Binding) -> None:
+    """The suite writes them so over JSON-RPC alone."""
+    task = begun(a2a, "tck-input-required")
+    begun(a2a, "tck-complete-task", taskId=task["id"])
+    assert len(a2a.ask("get", id=task["id"], history_length=1)["history"]) == 1
+    page = a2a.ask("list", context_id=task["contextId"], page_size=7, include_artifacts=False)
+    assert ([one["id"] for one in page["tasks"]], page["pageSize"]) == ([task["id"]], 7)
+    made = a2a.ask("set push", task_id=task["id"], id="c1", url="https://example.com/hook")
+    assert a2a.ask("get push", task_id=task["id"], id="c1") == made
+    assert a2a.ask("list push", task_id=task["id"])["configs"] == [made]
+    assert a2a.ask("delete push", task_id=task["id"], id="c1") == a2a.ask("delete push", task_id=task["id"], id="c1")
+    a2a.refused("get", "", id=task["id"], history_length=1, historyLength=1)
+
+
+@pytest.mark.requirement("agents:tck:1.0")
 def test_versions_and_extensions_are_negotiated(a2a: Binding) -> None:
     a2a.refused("send", "VERSION_NOT_SUPPORTED", headers={"A2A-Version": "99.0"}, message=message("x"))
     extensions = {"A2A-Extensions": "https://example.com/ext/v1, https://example.com/ext/v2"}

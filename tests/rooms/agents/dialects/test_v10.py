@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from pentad.rooms.agents.dialects import v10
 from pentad.rooms.agents.dialects.errors import Fault
-from pentad.rooms.agents.dialects.reading import typed
 from pentad.rooms.agents.tasks.model import Message, Part, Task
 from tests.rooms.agents.dialects.samples import ANSWER, ASKED, BIG, EVENTS, STAMP, TASK
 
@@ -147,7 +146,7 @@ def test_a_push_config_is_read_and_written() -> None:
         "token": "s",
         "authentication": {"scheme": "Bearer", "credentials": "c"},
     }
-    config = v10.push_of(typed(v10.PUSH, json.dumps(body).encode()))
+    config = v10.push_of(v10.read_push(msgspec.Raw(json.dumps(body).encode())))
     assert (config.scheme, config.credentials, config.token, config.dialect) == ("Bearer", "c", "s", "1.0")
     assert v10.push(config, "t-1") == body
 

@@ -7,6 +7,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from pentad.kernel.clock import iso
 from pentad.rooms.agents.dialects.errors import Violation
+from pentad.rooms.agents.dialects.protojson import Reader
 from pentad.rooms.agents.dialects.reading import is_base64, typed, wrong
 from pentad.rooms.agents.tasks.model import (
     Artifact,
@@ -129,12 +130,12 @@ class TenantIn(Struct):
     tenant: Text = None
 
 
-SEND: Final = msgspec.json.Decoder(SendIn)
-TASK: Final = msgspec.json.Decoder(TaskIn)
-LIST: Final = msgspec.json.Decoder(ListIn)
-PUSH: Final = msgspec.json.Decoder(PushConfigIn)
-CONFIG: Final = msgspec.json.Decoder(ConfigIn)
-TENANT: Final = msgspec.json.Decoder(TenantIn)
+read_send: Final = Reader(SendIn)
+read_task: Final = Reader(TaskIn)
+read_list: Final = Reader(ListIn)
+read_push: Final = Reader(PushConfigIn)
+read_config: Final = Reader(ConfigIn)
+read_tenant: Final = Reader(TenantIn)
 _MESSAGE: Final = msgspec.json.Decoder(MessageIn)
 
 

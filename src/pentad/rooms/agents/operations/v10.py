@@ -11,7 +11,7 @@ from pentad.rooms.agents.cards import Cards
 from pentad.rooms.agents.context.extension import with_issues
 from pentad.rooms.agents.dialects import v10
 from pentad.rooms.agents.dialects.errors import Fault, Violation
-from pentad.rooms.agents.dialects.reading import typed, wrong
+from pentad.rooms.agents.dialects.reading import wrong
 from pentad.rooms.agents.operations.asked import Answer, Asked, Engine, Operation, Single, length
 from pentad.rooms.agents.tasks.model import Message, PushConfig
 
@@ -78,7 +78,7 @@ class Operations10:
         return self._engine.followed(asked, found, "1.0")
 
     async def _sent(self, asked: Asked, params: msgspec.Raw) -> tuple[v10.SendIn, Message, PushConfig | None]:
-        wire = typed(v10.SEND, params)
+        wire = v10.read_send(params)
         asked.under(wire.tenant)
         message = await self._engine.accept(asked, v10.message_of(wire.message), "1.0")
         how = wire.configuration
@@ -86,13 +86,13 @@ class Operations10:
         return wire, message, v10.push_of(push) if push else None
 
     async def get(self, asked: Asked, params: msgspec.Raw) -> Answer:
-        wire = typed(v10.TASK, params)
+        wire = v10.read_task(params)
         asked.under(wire.tenant)
         shown = length(wire.history_length)
         return v10.task(await self._engine.get(asked, wire.id), shown)
 
     async def list(self, asked: Asked, params: msgspec.Raw) -> Answer:
-        wire = typed(v10.LIST, params)
+        wire = v10.read_list(params)
         asked.under(wire.tenant)
         state = v10.STATES_BY_NAME.get(wire.status) if wire.status else None
         if state is None and wire.status not in (None, "", "TASK_STATE_UNSPECIFIED"):
@@ -118,17 +118,17 @@ class Operations10:
         }
 
     async def cancel(self, asked: Asked, params: msgspec.Raw) -> Answer:
-        wire = typed(v10.TASK, params)
+        wire = v10.read_task(params)
         asked.under(wire.tenant)
         return v10.task(await self._tasks.cancel(asked.caller, wire.id, agent=asked.agent.name))
 
     async def subscribe(self, asked: Asked, params: msgspec.Raw) -> Answer:
-        wire = typed(v10.TASK, params)
+        wire = v10.read_task(params)
         asked.under(wire.tenant)
         return await self._engine.subscribed(asked, wire.id, "1.0")
 
     async def set_push(self, asked: Asked, params: msgspec.Raw) -> Answer:
-        wire = typed(v10.PUSH, params)
+        wire = v10.read_push(params)
         asked.under(wire.tenant)
         if not wire.task_id:
             raise wrong([Violation("taskId", "The task it is about.")])
@@ -136,26 +136,26 @@ class Operations10:
         return v10.push(config, wire.task_id)
 
     async def get_push(self, asked: Asked, params: msgspec.Raw) -> Answer:
-        wire = typed(v10.CONFIG, params)
+        wire = v10.read_config(params)
         agent = asked.agent.name
         return v10.push(
             await self._tasks.push.get(asked.caller, wire.task_id, wire.id or None, agent=agent), wire.task_id
         )
 
     async def list_pushes(self, asked: Asked, params: msgspec.Raw) -> Answer:
-        wire = typed(v10.CONFIG, params)
+        wire = v10.read_config(params)
         asked.under(wire.tenant)
         found = await self._tasks.push.list(asked.caller, wire.task_id, agent=asked.agent.name)
         return {"configs": [v10.push(one, wire.task_id) for one in found]}
 
     async def delete_push(self, asked: Asked, params: msgspec.Raw) -> Answer:
-        wire = typed(v10.CONFIG, params)
+        wire = v10.read_config(params)
         asked.under(wire.tenant)
         await forgotten(self._engine, asked, wire.task_id, wire.id or "")
         return {}
 
     async def card(self, asked: Asked, params: msgspec.Raw) -> Answer:
-        asked.under(typed(v10.TENANT, params).tenant)
+        asked.under(v10.read_tenant(params).tenant)
         if not self._cards.has_extended:  # 1.0 keeps its own code for a card that is promised and not there
             raise Fault("unsupported", "There is no extended card: everybody is let in here, and knows it all.")
         return self._cards.extended(asked.agent, asked.site, asked.caller)
