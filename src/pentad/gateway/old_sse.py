@@ -15,6 +15,7 @@ from pentad.kernel.errors import NotFound, Overloaded
 from pentad.mcp.exchange import Endpoint, HttpExchange
 from pentad.mcp.sse import HEADERS, Disconnect, Message, Receive, Send, frame
 from pentad.mcp.supervision import absorb_cancellation
+from pentad.mcp.wire_errors import unforeseen
 from pentad.platform import Admitted, Door, Scope
 
 STREAM: Final = "/sse"
@@ -137,7 +138,10 @@ class OldSse:
 
     async def _forward(self, stream: _Stream, admitted: Admitted) -> None:
         answer = _Answer(stream)
-        await self._endpoint.post(_exchange(stream, admitted, answer, admitted.body))
+        try:
+            await self._endpoint.post(_exchange(stream, admitted, answer, admitted.body))
+        except Exception as error:  # noqa: BLE001  the POST is answered already: only the log can hear of it
+            unforeseen(error, f"POST {MESSAGES}")
         if answer.session is not None and stream.session is None:
             stream.session = answer.session
             stream.begin(self._endpoint.get(_exchange(stream, admitted, _Answer(stream))))
