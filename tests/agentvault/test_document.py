@@ -32,29 +32,9 @@ from pentad.app import App, open_app
 from pentad.kernel.principal import LOCAL
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
+from tests.rooms.agents.context.cases import DOCUMENT as PAYLOAD
 
 pytestmark = pytest.mark.anyio
-
-PAYLOAD: dict[str, Any] = {
-    "items": {
-        "user_profile": {
-            "mediaType": "application/json",
-            "content": {"user_id": "usr_123", "preferences": {"theme": "dark"}, "permissions": ["read", "write"]},
-            "metadata": {"source": "internal_db"},
-        },
-        "target_document": {
-            "mediaType": "application/pdf",
-            "ref": "s3://my-bucket/documents/report.pdf",
-            "metadata": {"version": "1.2"},
-        },
-        "system_instruction_override": {
-            "mediaType": "text/plain",
-            "content": "Focus specifically on the financial results section.",
-            "id": "instr-001",
-        },
-    }
-}
-"""The example payload of the document."""
 
 CLIENT_EXAMPLE = """
 # Example using agentvault library

@@ -25,20 +25,12 @@ from pentad.agentvault import (
     mcp_utils,
 )
 from pentad.agentvault.models import Task, TaskCancelResult, TaskStatusUpdateEvent
+from tests.rooms.agents.context.cases import DOCUMENT
 
 NAN = float("nan")
 FULL: dict[str, Any] = {
     "items": {
-        "user_profile": {
-            "mediaType": "application/json",
-            "content": {"user_id": "usr_123", "preferences": {"theme": "dark"}, "permissions": ["read", "write"]},
-            "metadata": {"source": "internal_db"},
-        },
-        "target_document": {
-            "mediaType": "application/pdf",
-            "ref": "s3://my-bucket/documents/report.pdf",
-            "metadata": {"version": "1.2"},
-        },
+        **DOCUMENT["items"],
         "instruction": {"mediaType": "text/plain", "content": "Focus.", "id": "instr-001"},
         "empty": {},
         "": {"content": None},

@@ -56,6 +56,7 @@ STDIO_MODERN: Final = Wire("stdio", MODERN)
 EVERY_WIRE: Final = (MEMORY, STDIO, SESSION, STATELESS, HTTP_MODERN, MEMORY_MODERN, STDIO_MODERN)
 ASKING_WIRES: Final = (MEMORY, STDIO, SESSION, HTTP_MODERN, MEMORY_MODERN)
 EVERY_REVISION: Final = (*(Wire("session", name) for name in LEGACY), HTTP_MODERN)
+WITHOUT_STRUCTURE: Final = ("2024-11-05", "2025-03-26")
 
 
 def wire_name(wire: Wire) -> str:
@@ -83,6 +84,26 @@ class Reply:
     @property
     def text(self) -> str:
         return self.result["content"][0]["text"]
+
+    @property
+    def complaint(self) -> str:
+        """What a call that was refused says, in whichever way it was."""
+        if "error" in self.final:
+            return json.dumps(self.final["error"])
+        assert self.result["isError"] is True, self.result
+        return self.text
+
+    def answer(self, wire: Wire) -> Object:
+        """What a tool gave: one text, and the same once more as a structure where the revision has that."""
+        result = self.result
+        assert not result.get("isError"), result
+        assert [block["type"] for block in result["content"]] == ["text"], "exactly one text"
+        answer = json.loads(self.text)
+        if wire.revision in WITHOUT_STRUCTURE:
+            assert "structuredContent" not in result
+        else:
+            assert result["structuredContent"] == answer, "the same twice"
+        return answer
 
     def notified(self, method: str) -> list[Object]:
         """The params of every notification of this method."""

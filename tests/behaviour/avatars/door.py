@@ -6,8 +6,6 @@ from typing import Any
 
 from tests.behaviour.clients import Client, Object
 
-WITHOUT_STRUCTURE = ("2024-11-05", "2025-03-26")
-
 
 @dataclass
 class Door:
@@ -26,26 +24,14 @@ class Door:
 
     async def call(self, tool: str, /, **arguments: Any) -> Object:
         """What a tool answers, with exactly these arguments."""
-        result = (await self.client.call(tool, arguments)).result
-        assert not result.get("isError"), result
-        assert [block["type"] for block in result["content"]] == ["text"], "exactly one text"
-        answer = json.loads(result["content"][0]["text"])
-        if self.client.wire.revision in WITHOUT_STRUCTURE:
-            assert "structuredContent" not in result
-        else:
-            assert result["structuredContent"] == answer, "the same twice"
-        return answer
+        return (await self.client.call(tool, arguments)).answer(self.client.wire)
 
     async def refused(self, tool: str, /, **arguments: Any) -> str:
         """What a tool complains about, when it refuses."""
         return await self.complaint(tool, **self.named(arguments))
 
     async def complaint(self, tool: str, /, **arguments: Any) -> str:
-        reply = await self.client.call(tool, arguments)
-        if "error" in reply.final:
-            return json.dumps(reply.final["error"])
-        assert reply.result["isError"] is True, reply.result
-        return reply.text
+        return (await self.client.call(tool, arguments)).complaint
 
     async def prompt(self, name: str, **arguments: str) -> str:
         """The text of a prompt: one message of the user."""

@@ -9,7 +9,6 @@ from tests.behaviour.clients import Client, Object, Reply
 from tests.rooms.directory.oasf.samples import sample
 
 _NUMBERS = itertools.count(1)
-WITHOUT_STRUCTURE = ("2024-11-05", "2025-03-26")
 
 
 @dataclass
@@ -20,23 +19,11 @@ class Door:
 
     async def ask(self, tool: str, **arguments: Any) -> Object:
         """What a tool answers. A failure of business is a field of it, never an error of the tool."""
-        result = (await self.client.call(tool, arguments)).result
-        assert not result.get("isError"), result
-        assert [block["type"] for block in result["content"]] == ["text"], "exactly one text"
-        answer = json.loads(result["content"][0]["text"])
-        if self.client.wire.revision in WITHOUT_STRUCTURE:
-            assert "structuredContent" not in result
-        else:
-            assert result["structuredContent"] == answer, "the same twice"
-        return answer
+        return (await self.client.call(tool, arguments)).answer(self.client.wire)
 
     async def refused(self, tool: str, **arguments: Any) -> str:
         """What a tool complains about, when it refuses."""
-        reply = await self.client.call(tool, arguments)
-        if "error" in reply.final:
-            return json.dumps(reply.final["error"])
-        assert reply.result["isError"] is True, reply.result
-        return reply.text
+        return (await self.client.call(tool, arguments)).complaint
 
     async def prompt(self, name: str, **arguments: str) -> str:
         """The text of a prompt: one message of the user."""
