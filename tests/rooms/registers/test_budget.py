@@ -120,3 +120,13 @@ def test_an_answer_of_lists_loses_their_ends_and_counts_them(lists: list[list[st
     for name in tuple(body)[1:]:
         assert answer[name] == body[name][: len(answer[name])]
         assert len(answer[name]) + answer.get("cut", {}).get(f"{name}_left_out", 0) == len(body[name])
+
+
+@pytest.mark.requirement("registers:budget:whole")
+def test_an_answer_with_an_object_of_many_members_loses_the_last() -> None:
+    body = {"total": 9, "samples": {f"kind {number}": ["x" * 50] for number in range(9)}, "migration": [{"step": "x"}]}
+    answer = trimmed(body, ("samples", "migration"), FEWEST_TOKENS)
+    assert size_of(answer) <= FEWEST_TOKENS * CHARACTERS_PER_TOKEN
+    assert list(answer["samples"]) == list(body["samples"])[: len(answer["samples"])]
+    assert answer["cut"]["samples_left_out"] == 9 - len(answer["samples"]) > 0
+    assert answer["migration"] == [{"step": "x"}], "what is longest goes first"

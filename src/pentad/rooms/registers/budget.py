@@ -7,7 +7,7 @@ that there is always something to read and a way to go on. What was written is t
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -143,20 +143,28 @@ async def one_of(row: dict[str, Any], max_tokens: int | None) -> dict[str, Any]:
 
 
 def trimmed(body: dict[str, Any], lists: Sequence[str], max_tokens: int | None) -> dict[str, Any]:
-    """An answer whose lists lose their ends, the longest first, until it fits; it says how many entries are missing."""
+    """An answer whose lists lose their ends, the longest first, until it fits; it says how many entries are missing.
+
+    An object among them loses its last members.
+    """
     if max_tokens is None or size_of(body) <= max_tokens * CHARACTERS_PER_TOKEN:
         return body
-    kept = {name: list(body[name]) for name in lists if name in body}
+    kept = {name: _entries(body[name]) for name in lists if name in body}
     while True:
         missing = {f"{name}_left_out": len(body[name]) - len(kept[name]) for name in kept}
         cut = {"max_tokens": max_tokens, **{name: count for name, count in missing.items() if count}}
-        answer = {**body, **kept, "cut": cut}
+        shown = {name: dict(one) if isinstance(body[name], dict) else one for name, one in kept.items()}
+        answer = {**body, **shown, "cut": cut}
         over = size_of(answer) - max_tokens * CHARACTERS_PER_TOKEN
         longest = max(kept, key=lambda name: size_of(kept[name]), default="")
         if over <= 0 or not kept.get(longest):
             return answer
         while over > 0 and kept[longest]:
             over -= size_of(kept[longest].pop()) + 1
+
+
+def _entries(value: Any) -> list[Any]:
+    return list(cast("dict[str, Any]", value).items()) if isinstance(value, dict) else list(value)
 
 
 def _terse(body: dict[str, Any], max_tokens: int) -> dict[str, Any]:

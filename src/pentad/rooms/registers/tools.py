@@ -23,6 +23,8 @@ from pentad.rooms.registers.service import Registers
 DEFAULT_LIMIT: Final = 20
 LARGEST_LIMIT: Final = 1000
 
+_OF_A_REPORT: Final = ("samples", "migration", "counts")
+
 
 class EntityArguments(Arguments):
     """What `registers` and `schemas` have in common."""
@@ -117,7 +119,7 @@ async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolRes
             report = await catalogue.preflight(
                 caller, arguments.ref(), arguments.content(), migration=arguments.migration
             )
-            return ToolResult(structured=trimmed(report.as_json(), ("migration",), arguments.max_tokens))
+            return ToolResult(structured=trimmed(report.as_json(), _OF_A_REPORT, arguments.max_tokens))
 
 
 @tool(

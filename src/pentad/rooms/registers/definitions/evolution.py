@@ -51,7 +51,7 @@ class EvolutionReport:
         return {
             "total": self.total,
             "failing": self.failing,
-            "counts": dict(self.counts),
+            "counts": dict(self.counts.most_common()),
             "samples": {kind: [sample.as_json() for sample in found] for kind, found in self.samples.items()},
             "migration": [step.as_json() for step in self.migration],
             "failing_after_migration": self.after_migration,
