@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from contextlib import asynccontextmanager
 
 import pytest
@@ -136,6 +137,24 @@ async def test_a_host_that_names_its_reset_is_left_alone_by_everybody_until_then
         answers = await asyncio.gather(*(question.get(f"{source.url}/{number}") for number in range(5)))
         assert answers == [True] * 5
         assert sum(source.calls.values()) == 6
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("metrics:engine:limits")
+async def test_many_requests_that_wait_for_few_places_all_come_through_in_time():
+    """Three in each window of a tenth of a second: whoever is too late four times and more is not given up."""
+    windows = Counter()
+
+    async def limited(asked):
+        window = int(time.time() * 10)
+        windows[window] += 1
+        if windows[window] > 3:
+            return Told(429, headers={"x-ratelimit-reset": f"{(window + 1) / 10:.3f}"})
+        return Told(json="in")
+
+    async with asking(limited, limit=20, seconds=30) as (source, question):
+        answers = await asyncio.gather(*(question.get(f"{source.url}/{number}") for number in range(30)))
+        assert answers == ["in"] * 30
 
 
 @pytest.mark.anyio

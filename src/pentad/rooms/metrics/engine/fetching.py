@@ -30,6 +30,9 @@ from pentad.rooms.metrics.engine.refusals import (
 from pentad.rooms.metrics.model import Failed, Problem, ProblemKind
 
 TRIES: Final = 4
+MOST_WAITS: Final = 20
+"""How often a host may say when to come again; that is no failure, and the deadline bounds it."""
+
 FIRST_PAUSE: Final = 0.25
 LONGEST_WAIT: Final = 90.0
 REQUEST_SECONDS: Final = 30.0
@@ -166,22 +169,26 @@ class Question:
 
     async def _insist(self, request: _Request, headers: Mapping[str, str]) -> Fetched:
         gate = self._wires.gates.of(urlsplit(request.url).netloc)
-        for attempt in range(self._wires.tries):
-            is_last = attempt == self._wires.tries - 1
+        tries, waits = self._wires.tries, MOST_WAITS
+        while True:
             try:
                 answer = await self._once(request, headers, gate)
             except PentadError as error:
                 kind = failure_kind(error)
-                if is_last or kind in ("unsupported", "parse"):
+                tries -= 1
+                if not tries or kind in ("unsupported", "parse"):
                     raise request.failed(kind, error.message) from None
-                await self._pause(request, attempt, kind, error.message)
+                await self._pause(request, self._wires.tries - tries - 1, kind, error.message)
                 continue
             if 200 <= answer.status < 300:
                 return answer
-            if is_last or answer.status not in AGAIN:
+            if is_rate(answer) and waits and asked_to_wait(answer.headers, self.clock.now()) is not None:
+                waits -= 1  # many wait for the same moment, and not all of them come through at it
+            else:
+                tries -= 1
+            if not tries or answer.status not in AGAIN:
                 raise request.failed(kind_of(answer), refusal(answer), answer.status)
-            await self._before_next(request, attempt, answer, gate)
-        raise AssertionError("the last attempt answers or raises")
+            await self._before_next(request, max(0, self._wires.tries - tries - 1), answer, gate)
 
     async def _once(self, request: _Request, headers: Mapping[str, str], gate: Gate) -> Fetched:
         left = self._left(request)
