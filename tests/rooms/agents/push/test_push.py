@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFound
+from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceeded, NotFound
 from pentad.net.fetch import HttpFetcher
 from pentad.rooms.agents.agents.contract import hosted
 from pentad.rooms.agents.push.configs import MOST
@@ -96,6 +96,14 @@ async def test_a_configuration_set_later_is_told_of_what_comes_later(stores: Sto
             (done.seq - 1, "working"),
             (done.seq, "completed"),
         ]
+
+
+async def test_a_turn_that_is_refused_leaves_no_configuration_behind(stores: Stores) -> None:
+    async with receiving() as receiver, pushing(stores) as tasks:
+        done = await send(tasks, "hello")
+        with pytest.raises(Conflict):
+            await send(tasks, "more", task_id=done.id, push=to(receiver))
+        assert await tasks.push.list(ADA, done.id) == []
 
 
 async def test_a_receiver_that_fails_is_tried_again_and_nothing_is_skipped(stores: Stores) -> None:

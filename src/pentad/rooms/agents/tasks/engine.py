@@ -22,7 +22,7 @@ from pentad.rooms.agents.tasks.model import Dialect, Event, Json, Message, PushC
 from pentad.rooms.agents.tasks.recovery import Recovery
 from pentad.rooms.agents.tasks.refusals import not_cancelable
 from pentad.rooms.agents.tasks.retention import Retention
-from pentad.rooms.agents.tasks.sending import Sending
+from pentad.rooms.agents.tasks.sending import Sending, check_goes_on
 from pentad.rooms.agents.tasks.states import INTERRUPTED, TERMINAL
 from pentad.rooms.agents.tasks.waiting import LOOK_AGAIN_SECONDS, look_again, rested
 
@@ -91,6 +91,7 @@ class Tasks:
             )
         task = await self._keeping.owned(caller, task_id, agent)
         if push is not None:
+            check_goes_on(task, message, context_id)
             await self.push.set(caller, task_id, push)
         with self._keeping.hub.following(task_id) as follower:
             after = await self._sending.proceed(caller, task, message, context_id=context_id)
@@ -121,6 +122,7 @@ class Tasks:
             )
         task = await self._keeping.owned(caller, task_id, agent)
         if push is not None:
+            check_goes_on(task, message, context_id)
             await self.push.set(caller, task_id, push)
         after = await self._sending.proceed(caller, task, message, context_id=context_id)
         return await self._keeping.task_at(task_id, after)

@@ -107,10 +107,7 @@ class Sending:
 
     async def proceed(self, caller: Principal, task: Task, message: Message, *, context_id: str | None) -> int:
         """The next turn of a task, or a word to the turn under way; the number of its event."""
-        if task.state in TERMINAL:
-            raise task_terminal(task.state)
-        if (context_id or message.context_id or task.context_id) != task.context_id:
-            raise context_mismatch()
+        check_goes_on(task, message, context_id)
         hosted = self._agent(task.agent)
         keeping = self._keeping
         message = _stamped(message, task)
@@ -220,6 +217,14 @@ class Sending:
         if len(one.json) > self._limits.message_bytes:
             raise message_too_large(len(one.json), self._limits.message_bytes)
         return one
+
+
+def check_goes_on(task: Task, message: Message, context_id: str | None) -> None:
+    """Whether the message can be the next turn of the task."""
+    if task.state in TERMINAL:
+        raise task_terminal(task.state)
+    if (context_id or message.context_id or task.context_id) != task.context_id:
+        raise context_mismatch()
 
 
 def _stamped(message: Message, task: Task) -> Message:
