@@ -138,7 +138,8 @@ class ObjectActions:
         return trimmed(found, ("patch", "changes"), given.max_tokens)
 
     async def _verify(self, pair: Pair) -> Answer:
-        return (await self._registers.history.verify(self._caller, pair, self._given.ref())).wire()
+        found = await self._registers.history.verify(self._caller, pair, self._given.ref())
+        return trimmed(found.wire(), ("problems",), self._given.max_tokens)
 
     async def _changes(self, pair: Pair) -> Answer:
         given = self._given
