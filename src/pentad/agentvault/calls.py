@@ -22,7 +22,7 @@ from pentad.kernel.limits import KIB, MIB
 from pentad.net.event_stream import CONTENT_TYPE, ServerEvent, events
 
 if TYPE_CHECKING:
-    from pentad.kernel.ports import Fetcher, Streamed
+    from pentad.kernel.ports import Fetcher
 
 MAX_BYTES: Final = 16 * MIB
 MAX_DEPTH: Final = 128
@@ -86,7 +86,7 @@ async def subscribe(
                     async for event in stream:
                         yield event
                 return
-            body = await _start_of(answer)
+            body = await answer.beginning(_ERROR_BYTES)
     except PentadError as error:
         raise failure(error) from error
     result(url, answer.status, body, request.id)
@@ -148,13 +148,3 @@ def _refused(url: str, error: Any) -> NoReturn:
         status_code=code if isinstance(code, int) else None,
         response_body=members.get("data"),
     )
-
-
-async def _start_of(answer: "Streamed") -> bytes:
-    """As much of an answer as is needed to read an error in it."""
-    body = b""
-    async for chunk in answer.chunks:
-        body += chunk
-        if len(body) >= _ERROR_BYTES:
-            break
-    return body[:_ERROR_BYTES]

@@ -94,6 +94,15 @@ class Streamed:
     chunks: AsyncIterator[bytes]
     url: str
 
+    async def beginning(self, most: int) -> bytes:
+        """No more of it than that, to read an error in."""
+        body = b""
+        async for chunk in self.chunks:
+            body += chunk
+            if len(body) >= most:
+                break
+        return body[:most]
+
 
 class Fetcher(Protocol):
     """The one door for outgoing HTTP."""

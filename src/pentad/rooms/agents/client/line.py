@@ -22,7 +22,7 @@ from pentad.rooms.agents.tasks.model import Dialect
 
 if TYPE_CHECKING:
     from pentad.agentvault.key_manager import KeyManager
-    from pentad.kernel.ports import Fetched, Fetcher, Streamed
+    from pentad.kernel.ports import Fetched, Fetcher
 
 MAX_BYTES: Final = 16 * MIB
 MAX_DEPTH: Final = 128
@@ -121,7 +121,7 @@ class Line:
                     async for event in found:
                         yield event
                 return
-            start = await _start_of(answer)
+            start = await answer.beginning(_ERROR_BYTES)
             if not 200 <= answer.status < 300 and not _says_rpc(start):
                 raise self._refusal(answer.status, answer.headers, start)
         yield start
@@ -201,12 +201,3 @@ def _says_rpc(body: bytes) -> bool:
         return _rpc.decode(body[:_ERROR_BYTES]).jsonrpc == "2.0"
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
-
-
-async def _start_of(answer: "Streamed") -> bytes:
-    body = b""
-    async for chunk in answer.chunks:
-        body += chunk
-        if len(body) >= _ERROR_BYTES:
-            break
-    return body[:_ERROR_BYTES]
