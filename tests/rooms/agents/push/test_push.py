@@ -160,9 +160,9 @@ async def test_what_was_not_told_before_a_restart_is_told_after_it(stores: Store
         async with engine(stores) as silent:  # a process that sends nothing, as if it had died in time
             task = await send(silent, "chunks 2", push=to(receiver))
         assert not receiver.requests
-        async with pushing(stores), pushing(stores):
+        async with pushing(stores) as tasks, pushing(stores):
             told = await receiver.until(4)
-            await asyncio.sleep(0.1)
+            await settled(tasks, task.id)
         assert [one.json["seq"] for one in told] == [2, 3, 4, 5] == list(range(2, task.seq + 1))
 
 

@@ -121,7 +121,7 @@ def first(rows: Rows, collector: str) -> float | None:
     """The first moment anything is known of a collector."""
     moments = [
         rows.value(
-            f"SELECT min(m.at) FROM {table} m JOIN metric_series d ON d.id = m.series WHERE d.collector = ?",  # noqa: S608
+            f"SELECT min(m.at) FROM {table} m JOIN metric_series d ON d.id = m.series WHERE d.collector = ?",  # noqa: S608  one of two names
             collector,
         )
         for table in ("metric_samples", "metric_rollups")
@@ -169,13 +169,13 @@ def latest(rows: Rows, collector: str, scope: str | None = None, at: float | Non
     where = "d.collector = ?" + ("" if scope is None else " AND d.scope = ?")
     params = [collector] if scope is None else [collector, scope]
     fresh = rows.all(
-        f"SELECT {_SERIES}, m.at, m.value, m.text, m.state FROM metric_series d JOIN metric_samples m"  # noqa: S608
+        f"SELECT {_SERIES}, m.at, m.value, m.text, m.state FROM metric_series d JOIN metric_samples m"  # noqa: S608  own columns
         " ON m.series = d.id AND m.at = (SELECT max(x.at) FROM metric_samples x WHERE x.series = d.id AND x.at <= ?)"
         f" WHERE {where} ORDER BY d.scope, d.key, d.labels",
         moment, *params,
     )  # fmt: skip
     rolled = rows.all(
-        f"SELECT {_SERIES}, m.last_at, m.last, NULL, 'ok' FROM metric_series d JOIN metric_rollups m"  # noqa: S608
+        f"SELECT {_SERIES}, m.last_at, m.last, NULL, 'ok' FROM metric_series d JOIN metric_rollups m"  # noqa: S608  own columns
         " ON m.series = d.id AND m.last_at = (SELECT max(x.last_at) FROM metric_rollups x"
         "   WHERE x.series = d.id AND x.last_at <= ?)"
         f" WHERE {where} ORDER BY d.scope, d.key, d.labels, m.step",
