@@ -1,6 +1,9 @@
 """An agent that does what the conformance suites of A2A ask of it, by the beginning of a message's id.
 
 pentad serve --auth none --rooms agents --agent tests.tck.agent:Agent
+
+The suite of 1.0 sends content of a type nobody knows. Its first editions want that to be taken, the later ones want it
+to be refused: those are run against `tests.tck.agent:Choosy`.
 """
 
 import asyncio
@@ -25,8 +28,8 @@ async def complete(turn: Turn) -> Any:
 
 
 async def leave_open(turn: Turn) -> Any:
-    """The suite of 0.3 says nothing by its ids; it wants tasks that can be continued and canceled."""
-    return HELLO if turn.history else turn.ask(HELLO)
+    """The suite of 0.3 says nothing by its ids; it wants tasks that can be continued, again and again, and canceled."""
+    return turn.ask(HELLO)
 
 
 async def artifact_text(turn: Turn) -> Any:
@@ -125,7 +128,6 @@ class Agent(BaseA2AAgent):
     title: ClassVar[str] = "Conformance"
     description: ClassVar[str] = "Answers the conformance suites of A2A."
     tags: ClassVar[Sequence[str]] = ("test",)
-    input_modes: ClassVar[Sequence[str]] = ("text/*", "image/*", "application/json", "application/octet-stream")
     push_private: ClassVar[bool] = True
     """The suites receive notifications on this machine."""
 
@@ -133,3 +135,9 @@ class Agent(BaseA2AAgent):
         said, otherwise = turn.message.id, leave_open if turn.task.dialect == "0.3" else complete
         act = next((act for beginning, act in ACTS.items() if said.startswith(beginning)), otherwise)
         return await act(turn)
+
+
+class Choosy(Agent):
+    """Does the same with content of the types it knows."""
+
+    input_modes: ClassVar[Sequence[str]] = ("text/*", "image/*", "application/json", "application/octet-stream")

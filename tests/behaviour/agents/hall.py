@@ -18,7 +18,7 @@ from pentad.rooms.agents.push.words import register_words
 from pentad.rooms.agents.signing import CardSigner
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.model import Dialect, Message
-from tests.tck.agent import Agent
+from tests.tck.agent import Choosy
 
 NEEDED = "urn:test:needed"
 OFFERED = "urn:test:offered"
@@ -87,7 +87,7 @@ class Hall:
 
 @asynccontextmanager
 async def open_hall(platform: Platform) -> AsyncGenerator[Hall]:
-    agents = {one.name: one for one in map(hosted, (Agent, Echo, Steps, Own))}
+    agents = {one.name: one for one in map(hosted, (Choosy, Echo, Steps, Own))}
     tasks = Tasks(platform.database, platform.clock, agents, fetcher=platform.fetcher, push_private=True)
     assert tasks.deliveries is not None
     register_words(tasks.deliveries, "http://localhost")

@@ -12,6 +12,7 @@ from tests.behaviour.agents.test_jsonrpc import av, v10
 
 pytestmark = pytest.mark.anyio
 BASE = "/agents/tck"
+ODD = {"messageId": "m", "role": "ROLE_USER", "parts": [{"raw": "dGNr", "mediaType": "application/x-odd"}]}
 
 
 async def ok(wire: Wire, verb: str, path: str, body: Any = None, **headers: str) -> Any:
@@ -78,6 +79,11 @@ async def test_a_tenant_stands_before_the_path(wire: Wire) -> None:
     assert refused.status == 400
 
 
+async def test_a_body_is_read_as_json_whatever_it_is_called(wire: Wire) -> None:
+    for kind in ("text/plain", "application/a2a+json", "application/json; charset=utf-8"):
+        assert (await ok(wire, "POST", f"{BASE}/message:send", v10("m"), content_type=kind))["task"]
+
+
 @pytest.mark.parametrize(
     ("verb", "path", "body", "headers", "status", "reason"),
     [
@@ -88,7 +94,7 @@ async def test_a_tenant_stands_before_the_path(wire: Wire) -> None:
         ("POST", "/message:send", [], {}, 400, "INVALID_PARAMS"),
         ("POST", "/message:send", v10("m"), {"a2a_version": "99.0"}, 400, "VERSION_NOT_SUPPORTED"),
         ("POST", "/message:send", v10("m"), {"a2a_version": "0.3"}, 400, "VERSION_NOT_SUPPORTED"),
-        ("POST", "/message:send", v10("m"), {"content_type": "text/plain"}, 400, "CONTENT_TYPE_NOT_SUPPORTED"),
+        ("POST", "/message:send", {"message": ODD}, {}, 400, "CONTENT_TYPE_NOT_SUPPORTED"),
         ("GET", "/message:send", None, {}, 404, "METHOD_NOT_FOUND"),
         ("GET", "/nothing/here", None, {}, 404, "METHOD_NOT_FOUND"),
         ("GET", "/tasks?pageSize=many", None, {}, 400, "INVALID_PARAMS"),

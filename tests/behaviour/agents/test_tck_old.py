@@ -32,6 +32,8 @@ def test_the_card_has_every_member_0_3_requires(card: Any) -> None:
         (b'{"jsonrpc": "2.0", "method": "message/send", "params": {"foo": "bar"}', -32700),
         ({"jsonrpc": "aaa", "method": "message/send", "params": {}}, -32600),
         ({"jsonrpc": "2.0", "params": {}}, -32600),
+        ({"method": "message/send", "params": {}}, -32600),
+        ({"jsonrpc": "2.0", "method": "message/send", "params": "no object"}, -32602),
         ({"jsonrpc": "2.0", "method": "message/send", "params": {}, "id": {"bad": "type"}}, -32600),
         ([], -32600),
         ({"jsonrpc": "2.0", "method": "no/such/method", "id": "3", "params": {}}, -32601),
@@ -61,6 +63,19 @@ def test_tasks_of_0_3_are_sent_read_continued_and_canceled(old: Old) -> None:
     other = old.ask("message/send", said("tck-input-required"))
     assert old.ask("tasks/cancel", {"id": other["id"]})["status"]["state"] == "canceled"
     assert old.ask("message/send", said("tck-message-response"))["kind"] == "message"
+
+
+@pytest.mark.requirement("agents:tck:0.3")
+def test_a_task_nobody_gave_a_sign_is_continued_again_and_again(old: Old) -> None:
+    task = old.ask("message/send", said("test-history-create"))
+    assert task["status"]["state"] == "input-required"
+    assert old.ask("tasks/get", {"id": task["id"], "historyLength": 1})["history"]
+    for _ in range(3):
+        more = old.ask("message/send", said("test-history-message", taskId=task["id"]))
+        assert (more["id"], more["status"]["state"]) == (task["id"], "input-required")
+    assert len(old.ask("tasks/get", {"id": task["id"]})["history"]) > 2
+    assert len(old.ask("tasks/get", {"id": task["id"], "historyLength": 2})["history"]) == 2
+    assert old.ask("tasks/cancel", {"id": task["id"]})["status"]["state"] == "canceled"
 
 
 @pytest.mark.requirement("agents:tck:0.3")
