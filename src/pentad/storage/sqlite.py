@@ -48,6 +48,7 @@ class SqliteDatabase:
         self._readers = Workers("pentad-reader", readers)
         self._idle: deque[SqliteHandle] = deque()
         self._lookups = self.connect()
+        self._looking = self._lookups.cursor()
         self._lookup_deadline = 0.0
         self._lookups.set_progress_handler(self._lookup_is_late, _GUARD_EVERY_INSTRUCTIONS)
         self._closed = False
@@ -89,11 +90,12 @@ class SqliteDatabase:
             raise closed()
         self._lookup_deadline = time.perf_counter() + _LOOKUP_SECONDS
         try:
-            return self._lookups.execute(sql, checked(params)).fetchone()
+            found = self._looking.execute(sql, checked(params)).fetchall()
         except (apsw.InterruptError, apsw.BusyError, apsw.ThreadingViolationError):
             return await self.read(lambda rows: rows.one(sql, *params))
         except (apsw.Error, UnicodeEncodeError) as error:
             fail(error)
+        return found[0] if found else None
 
     def listen(self, channel: str, heard: Callable[[str], None]) -> Callable[[], None]:
         if self._closed:
@@ -145,12 +147,13 @@ class SqliteDatabase:
 
 
 def _within_one_moment(connection: SqliteHandle, work: Callable[[Rows], T]) -> T:
-    rows = SqliteRows(connection)
-    connection.execute("BEGIN")
+    cursor = connection.cursor()
+    rows = SqliteRows(cursor)
+    cursor.execute("BEGIN")
     try:
         value = work(rows)
         if rows.failure is not None:
             raise rows.failure
         return value
     finally:
-        connection.execute("ROLLBACK")
+        cursor.execute("ROLLBACK")

@@ -43,7 +43,7 @@ def _stage(source: Path, staged: Path, sets: Sequence[MigrationSet]) -> None:
         ) from error
     try:
         copy(handle, staged)
-        due(load(sets, "sqlite"), ledger(SqliteRows(handle), "sqlite"))
+        due(load(sets, "sqlite"), ledger(SqliteRows(handle.cursor()), "sqlite"))
     except Misconfigured as error:
         raise Misconfigured(f"{source.name} cannot be restored. {error.message}", hint=error.hint) from error
     finally:

@@ -13,7 +13,7 @@ import apsw
 from pentad.kernel.ports import Row, Value
 from pentad.storage.listeners import Signal
 from pentad.storage.sqlite_errors import fail, translated
-from pentad.storage.sqlite_handle import SqliteHandle
+from pentad.storage.sqlite_handle import SqliteCursor, SqliteHandle
 from pentad.storage.values import checked, checked_signal
 
 _STATEMENT_FAILURES = (apsw.Error, UnicodeEncodeError)
@@ -22,23 +22,26 @@ _PRUNE_EVERY = 256
 
 
 class SqliteRows:
-    """Reading statements; `failure` is the first error of any of them."""
+    """Reading statements; `failure` is the first error of any of them.
 
-    __slots__ = ("connection", "failure")
+    All run on one cursor, whoever begins and ends the transaction too: making one costs more than a short statement.
+    """
 
-    def __init__(self, connection: SqliteHandle) -> None:
-        self.connection = connection
+    __slots__ = ("cursor", "failure")
+
+    def __init__(self, cursor: SqliteCursor) -> None:
+        self.cursor = cursor
         self.failure: Exception | None = None
 
     def one(self, sql: str, *params: Value) -> Row | None:
         try:
-            return self.connection.execute(sql, checked(params)).fetchone()
+            return self.cursor.execute(sql, checked(params)).fetchone()
         except _STATEMENT_FAILURES as error:
             self._doom(error)
 
     def all(self, sql: str, *params: Value) -> list[Row]:
         try:
-            return self.connection.execute(sql, checked(params)).fetchall()
+            return self.cursor.execute(sql, checked(params)).fetchall()
         except _STATEMENT_FAILURES as error:
             self._doom(error)
 
@@ -55,10 +58,11 @@ class SqliteRows:
 class SqliteTransaction(SqliteRows):
     """Writing statements; `signals` are kept in order and once each, as PostgreSQL does it."""
 
-    __slots__ = ("origin", "signals")
+    __slots__ = ("connection", "origin", "signals")
 
-    def __init__(self, connection: SqliteHandle, origin: str) -> None:
-        super().__init__(connection)
+    def __init__(self, connection: SqliteHandle, cursor: SqliteCursor, origin: str) -> None:
+        super().__init__(cursor)
+        self.connection = connection
         self.origin = origin
         self.signals: dict[Signal, None] = {}
 
@@ -66,7 +70,7 @@ class SqliteTransaction(SqliteRows):
         connection = self.connection
         before = connection.total_changes()
         try:
-            connection.execute(sql, checked(params)).fetchall()
+            self.cursor.execute(sql, checked(params)).fetchall()
         except _STATEMENT_FAILURES as error:
             self._doom(error)
         # `changes` keeps its last figure after a statement that changes nothing
@@ -74,7 +78,7 @@ class SqliteTransaction(SqliteRows):
 
     def run_many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         try:
-            self.connection.executemany(sql, map(checked, rows)).fetchall()
+            self.cursor.executemany(sql, map(checked, rows)).fetchall()
         except _STATEMENT_FAILURES as error:
             self._doom(error)
 

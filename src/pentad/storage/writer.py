@@ -67,6 +67,7 @@ class Writer:
         backlog: int = 10_000,
     ) -> None:
         self._connection = connection
+        self._cursor = connection.cursor()
         self._committed = committed
         self._origin = origin
         self._batch = batch
@@ -169,7 +170,7 @@ class Writer:
         """Whether the store could be had without waiting."""
         self._connection.set_busy_timeout(0)
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
+            self._cursor.execute("BEGIN IMMEDIATE")
         except apsw.Error:  # another process is writing, or something is wrong: the thread has the time to find out
             return False
         finally:
@@ -178,7 +179,7 @@ class Writer:
 
     def _begin(self, units: list[_Unit]) -> bool:
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
+            self._cursor.execute("BEGIN IMMEDIATE")
         except apsw.Error as error:
             _fail(units, error)
             return False
@@ -212,18 +213,18 @@ class Writer:
 
     def _run(self, unit: _Unit | _BriefUnit, begin: str | None = None, end: str | None = None) -> None:
         """Run one unit, noting how it ends; undoing a failed one is left to the caller."""
-        transaction = SqliteTransaction(self._connection, self._origin)
+        transaction = SqliteTransaction(self._connection, self._cursor, self._origin)
         unit.signals = ()
         try:
             if begin is not None:
-                self._connection.execute(begin)
+                self._cursor.execute(begin)
             unit.value = unit.work(transaction)
             if transaction.failure is not None:
                 raise transaction.failure
             if self._connection.status(apsw.SQLITE_DBSTATUS_DEFERRED_FKS)[0]:  # it would break everybody's COMMIT
                 raise dangling()
             if end is not None:
-                self._connection.execute(end)
+                self._cursor.execute(end)
             unit.signals = tuple(transaction.signals)
         except BaseException as error:  # noqa: BLE001  it belongs to the caller; the writer has to live on
             unit.failure = translated(error) if isinstance(error, Exception) else error
@@ -243,7 +244,7 @@ class Writer:
         """Whether it is durable now; if not, nothing is left of any of them."""
         started = time.perf_counter()
         try:
-            self._connection.execute("COMMIT")
+            self._cursor.execute("COMMIT")
         except apsw.Error as error:
             self._undo("ROLLBACK")
             _blame(done, error)
@@ -259,10 +260,10 @@ class Writer:
             return
         try:
             for statement in statements:
-                self._connection.execute(statement)
+                self._cursor.execute(statement)
         except apsw.Error:
             with suppress(apsw.Error):
-                self._connection.execute("ROLLBACK")
+                self._cursor.execute("ROLLBACK")
 
     def _bound_wal(self) -> None:
         """Readers that never pause keep the log from being reused; insist now and then, without waiting long."""
