@@ -37,7 +37,9 @@ class OperationsAgentVault:
 
     async def send(self, asked: Asked, params: msgspec.Raw) -> Answer:
         wire = typed(agentvault.SEND, params)
-        message = msgspec.structs.replace(agentvault.message_of(wire.message), task_id=wire.id)
+        message = agentvault.message_of(wire.message)
+        if wire.id is not None:
+            message = msgspec.structs.replace(message, task_id=wire.id)
         message = await self._engine.accept(asked, message, "agentvault")
         found = await self._tasks.send(
             asked.caller,
