@@ -31,7 +31,7 @@ contracts: .venv/.dev ## the direction of imports
 conformance: .venv/.dev ## the protocol's official suite against a running server
 	@$(BIN)/python -m tests.conformance.run
 
-interop: .venv/.dev .venv/.models ## real foreign clients, the differential twin, the long fuzz of every property
+interop: .venv/.dev .venv/.models ## real foreign clients, the differential twin, the long fuzz, properties at length
 	@PENTAD_FUZZ=long $(BIN)/python -m pytest -m "interop or (hypothesis and not faults)"
 
 faults: .venv/.dev ## kills processes, breaks disks, cuts the power
