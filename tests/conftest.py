@@ -11,8 +11,11 @@ from tests.stores import postgres_server, store, stores
 
 __all__ = ["postgres_server", "pulled_model", "store", "stores"]
 
-hypothesis.settings.register_profile("short", max_examples=40, deadline=None)
-hypothesis.settings.register_profile("long", max_examples=300, deadline=None)
+SAME = os.environ.get("PENTAD_EXAMPLES") == "same"
+"""The gate tries the same examples every time: what fails there is what was changed."""
+
+hypothesis.settings.register_profile("short", max_examples=40, deadline=None, derandomize=SAME)
+hypothesis.settings.register_profile("long", max_examples=300, deadline=None, derandomize=SAME)
 hypothesis.settings.load_profile("long" if os.environ.get("PENTAD_FUZZ") == "long" else "short")
 
 
