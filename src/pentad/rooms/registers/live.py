@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from pentad.kernel.background import Background
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Database, Transaction
 from pentad.mcp.changes import CHANNEL, resource_updated
@@ -40,19 +41,17 @@ class LiveQueries:
         self._changed: set[tuple[int, int]] = set()
         self._embedded: set[int] = set()
         self._wake = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._background = Background()
         self._ends: list[Callable[[], None]] = []
 
     def start(self) -> None:
         self._ends = [self._database.listen(CHANNEL, self._hear), self._database.listen(EMBEDDED, self._hear_vectors)]
-        self._task = asyncio.create_task(self._watch(), name="registers-live-queries")
+        self._background.start(self._watch(), "registers-live-queries")
 
     async def stop(self) -> None:
         for end in self._ends:
             end()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._background.stop()
 
     def _hear(self, payload: str) -> None:
         if (pair := _PAIR.match(payload)) is not None:

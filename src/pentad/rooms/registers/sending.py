@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pentad.kernel.background import Background
 from pentad.kernel.clock import Clock, Randomness, SystemRandomness, iso
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Database, Dialect, Fetcher, Rows, Transaction
@@ -58,7 +59,7 @@ class Sender:
         self._wake = asyncio.Event()
         self._wanted = True
         self._tidied = 0.0
-        self._task: asyncio.Task[None] | None = None
+        self._background = Background()
         self._ends: list[Callable[[], None]] = []
 
     def start(self) -> None:
@@ -67,15 +68,12 @@ class Sender:
             self._database.listen(CHANNEL, self._hear_webhook),
         ]
         self._wake.set()
-        self._task = asyncio.create_task(self._serve(), name="registers-webhooks")
+        self._background.start(self._serve(), "registers-webhooks")
 
     async def stop(self) -> None:
         for end in self._ends:
             end()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        await self._background.stop()
 
     def _hear_change(self, payload: str) -> None:
         if self._wanted and payload.startswith(_HEARD):

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from typing import Final
 
+from pentad.kernel.background import Background
 from pentad.kernel.clock import Randomness, SystemRandomness
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Fetcher
@@ -75,7 +76,7 @@ class Deliveries:
         """Signs with a key whose public half anybody can read, where there is one."""
         self._codecs: dict[Dialect, Codec] = {}
         self._wake = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._background = Background()
 
     def register(self, dialect: Dialect, codec: Codec) -> None:
         """How events look to who asked in that dialect."""
@@ -84,13 +85,10 @@ class Deliveries:
     def start(self) -> None:
         self._keeping.push_due = self._wake.set
         self._wake.set()
-        self._task = asyncio.create_task(self._serve(), name="agents-push")
+        self._background.start(self._serve(), "agents-push")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        await self._background.stop()
 
     async def _serve(self) -> None:
         pause = 0.0

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
+from pentad.kernel.background import Background
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Rows
 from pentad.rooms.agents.agents.contract import Hosted
@@ -37,16 +38,13 @@ class Recovery:
         self._sending = sending
         self._agents = agents
         self._limits = limits
-        self._task: asyncio.Task[None] | None = None
+        self._background = Background()
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._serve(), name="agents-recovery")
+        self._background.start(self._serve(), "agents-recovery")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        await self._background.stop()
 
     async def _serve(self) -> None:
         while True:

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from pentad.kernel.background import Background
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Transaction
 from pentad.rooms.agents.context.lending import take_back
@@ -39,16 +40,13 @@ class Retention:
     def __init__(self, keeping: Keeping, days: float | None) -> None:
         self._keeping = keeping
         self._days = days
-        self._task: asyncio.Task[None] | None = None
+        self._background = Background()
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._serve(), name="agents-retention")
+        self._background.start(self._serve(), "agents-retention")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        await self._background.stop()
 
     async def _serve(self) -> None:
         if self._days is None:

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from pentad.kernel.background import Background
 from pentad.kernel.cid import canonical_json, cid_of, is_cid
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError, Unavailable
@@ -101,16 +102,14 @@ class Syncs:
         self._check = check
         self._guard = guard or PeerGuard()
         self._wake = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._background = Background()
 
     def start(self) -> None:
         if self._open_remote is not None:
-            self._task = asyncio.create_task(self._watch(self._open_remote), name="directory-syncs")
+            self._background.start(self._watch(self._open_remote), "directory-syncs")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._background.stop()
 
     async def create(
         self, who: Principal, directory_url: str = "", cids: Sequence[str] = (), registry_url: str = "",
