@@ -115,7 +115,7 @@ async def one_metric(metrics: Metrics, visit: Visit) -> Sheet:
 async def figures(metrics: Metrics, _visit: Visit) -> Sequence[tuple[str, str]]:
     ready = [info for info in metrics.infos() if info.ready]
     alerts = await metrics.past.alerts()
-    return [("collectors", f"{len(ready):,}"), ("alerts", f"{len(alerts):,}")]
+    return [("collectors", f"{len(ready):,}"), ("alert" if len(alerts) == 1 else "alerts", f"{len(alerts):,}")]
 
 
 PAGES: Final[Pages[Metrics]] = Pages(
