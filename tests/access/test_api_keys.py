@@ -56,7 +56,7 @@ async def test_two_keys_never_stand_in_for_each_other(db: Database) -> None:
     for made in (one, two):
         verified = await keys.verify(made.token)
         assert verified is not None
-        assert verified.principal.id == made.key.principal_id
+        assert verified.principal.id == made.key.credential
 
 
 async def test_a_key_ends_at_its_expiry_to_the_moment(db: Database) -> None:
@@ -80,7 +80,7 @@ async def test_a_revoked_key_is_refused_at_once_and_still_listed(db: Database, o
     assert await keys.verify(made.token) is None
     assert await ApiKeys(other, clock=clock).verify(made.token) is None
     assert [key.revoked_at for key in await keys.all()] == [clock.now()]
-    assert changed == [made.key.principal_id]
+    assert changed == [made.key.credential]
 
 
 async def test_an_unknown_key_cannot_be_revoked(db: Database) -> None:
@@ -96,8 +96,33 @@ async def test_a_key_never_may_more_than_its_owner_may_now(db: Database, passwor
     made = await keys.create("greedy", owner="Ada", scopes=["*:*"])
     verified = await keys.verify(made.token)
     assert verified is not None
-    assert verified.owner == "ada"
     assert verified.principal.scopes == {"*:read", "metrics:write"}
+
+
+@pytest.mark.requirement("access:key:acts-as-owner")
+async def test_a_key_acts_as_its_owner_and_says_which_key_it_is(db: Database, passwords: Passwords) -> None:
+    users, keys = Users(db, passwords), ApiKeys(db)
+    ada = (await users.add("Ada", "correct horse")).principal()
+    for label in ("laptop", "server"):
+        made = await keys.create(label, owner="ada")
+        verified = await keys.verify(made.token)
+        assert verified is not None
+        found = verified.principal
+        assert (found.id, found.name, found.user) == (ada.id, "Ada", ada.id)
+        assert found.credential == made.key.credential
+
+
+@pytest.mark.requirement("access:key:own-only")
+async def test_a_confined_key_is_its_own_with_its_user_behind_it(db: Database, passwords: Passwords) -> None:
+    users, keys = Users(db, passwords), ApiKeys(db)
+    await users.add("ada", "correct horse")
+    made = await keys.create("agent", owner="ada", own_only=True)
+    verified = await keys.verify(made.token)
+    assert verified is not None
+    assert (verified.principal.id, verified.principal.user) == (made.key.credential, "user:ada")
+    assert [key.own_only for key in await keys.all()] == [True]
+    await users.remove("ada")
+    assert await keys.verify(made.token) is None
 
 
 async def test_keys_of_others_look_unknown_to_an_owner(db: Database, passwords: Passwords) -> None:

@@ -1,6 +1,7 @@
 """API keys for programs: `pentad_<id>_<secret>`, shown once, stored as SHA-256 only.
 
 A key is read-only unless asked otherwise, expires, and never may do more than its owner may at the time of the call.
+It acts as its owner, so what it makes is the owner's; a confined key (`own_only`) sees only what it made itself.
 The secret has 256 random bits, so a plain fast hash protects it; a slow one would only cost every request.
 """
 
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pentad.access.scopes import READ_ONLY, checked_scopes, narrowed, scopes_from_text, scopes_to_text
-from pentad.access.users import CHANNEL, is_user_name
+from pentad.access.users import CHANNEL, is_user_name, user_principal_id
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
 from pentad.kernel.ports import Database, Row, Rows, Transaction
@@ -25,7 +26,7 @@ DEFAULT_LIFETIME: Final = 90 * 86_400.0
 USE_NOTED_EVERY: Final = 60.0
 _TOKEN: Final = re.compile(r"pentad_([a-z2-7]{16})_[a-z2-7]{52}")
 _KEY_ID: Final = re.compile(r"[a-z2-7]{16}")
-_COLUMNS: Final = "id, label, owner, scopes, created_at, expires_at, last_used_at, revoked_at"
+_COLUMNS: Final = "id, label, owner, scopes, created_at, expires_at, own_only, last_used_at, revoked_at"
 
 _log = logging.getLogger(__name__)
 
@@ -40,11 +41,12 @@ class ApiKey:
     scopes: frozenset[str]
     created_at: float
     expires_at: float | None
+    own_only: bool = False
     last_used_at: float | None = None
     revoked_at: float | None = None
 
     @property
-    def principal_id(self) -> str:
+    def credential(self) -> str:
         return f"key:{self.id}"
 
 
@@ -58,11 +60,10 @@ class NewKey:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedKey:
-    """Who called with a key, until when, and whose change would end it."""
+    """Who called with a key, and until when."""
 
     principal: Principal
     expires_at: float | None
-    owner: str | None
 
 
 class ApiKeys:
@@ -88,6 +89,7 @@ class ApiKeys:
         owner: str | None = None,
         scopes: Iterable[str] = READ_ONLY,
         lifetime: float | None = DEFAULT_LIFETIME,
+        own_only: bool = False,
     ) -> NewKey:
         """Make a key. Without an owner it stands for itself; only an administrator should be let to ask for that."""
         now = self._clock.now()
@@ -99,6 +101,7 @@ class ApiKeys:
             scopes=_at_least_one(checked_scopes(scopes)),
             created_at=now,
             expires_at=None if lifetime is None else now + _checked_lifetime(lifetime),
+            own_only=own_only,
         )
         await self._db.write(lambda tx: _insert(tx, key, _digest(token)))
         return NewKey(key, token)
@@ -139,7 +142,7 @@ class ApiKeys:
         row = None if match is None else await self._db.lookup(_VERIFY, match[1])
         if match is None or row is None or not hmac.compare_digest(bytes(row[0]), _digest(token)):
             return None
-        _, label, owner, scopes, expires_at, last_used_at, owner_role, owner_scopes = row
+        _, label, owner, scopes, expires_at, own_only, last_used_at, owner_name, owner_role, owner_scopes = row
         now = self._clock.now()
         if (expires_at is not None and now >= expires_at) or (owner is not None and owner_role is None):
             return None
@@ -148,8 +151,13 @@ class ApiKeys:
             allowed = narrowed(allowed, scopes_of([owner_role], scopes_from_text(owner_scopes)))
         if last_used_at is None or now - last_used_at >= USE_NOTED_EVERY:
             await self._note_use(match[1], now)
-        principal = Principal(id=f"key:{match[1]}", name=label, scopes=allowed, kind="key")
-        return VerifiedKey(principal, expires_at, owner)
+        credential = f"key:{match[1]}"
+        user = None if owner is None else user_principal_id(owner)
+        if user is None or own_only:
+            principal = Principal(credential, label, allowed, "key", credential, user)
+        else:
+            principal = Principal(user, owner_name, allowed, "key", credential, user)
+        return VerifiedKey(principal, expires_at)
 
     async def _note_use(self, key_id: str, now: float) -> None:
         """A store that cannot write must not lock readers out, so a failure here is only logged."""
@@ -172,7 +180,7 @@ class ApiKeys:
 
 
 _VERIFY: Final = (
-    "SELECT k.digest, k.label, k.owner, k.scopes, k.expires_at, k.last_used_at, u.role, u.scopes"
+    "SELECT k.digest, k.label, k.owner, k.scopes, k.expires_at, k.own_only, k.last_used_at, u.name, u.role, u.scopes"
     " FROM api_keys k LEFT JOIN users u ON u.name_key = k.owner WHERE k.id = ? AND k.revoked_at IS NULL"
 )
 
@@ -189,7 +197,8 @@ def _insert(tx: Transaction, key: ApiKey, digest: bytes) -> None:
             f"There is no user {key.owner[:80]!r} to own the key.", hint="List the users to see their names."
         )
     tx.run(
-        "INSERT INTO api_keys (id, digest, label, owner, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO api_keys (id, digest, label, owner, scopes, created_at, expires_at, own_only)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         key.id,
         digest,
         key.label,
@@ -197,11 +206,12 @@ def _insert(tx: Transaction, key: ApiKey, digest: bytes) -> None:
         scopes_to_text(key.scopes),
         key.created_at,
         key.expires_at,
+        int(key.own_only),
     )
 
 
 def _key(row: Row) -> ApiKey:
-    return ApiKey(row[0], row[1], row[2], scopes_from_text(row[3]), row[4], row[5], row[6], row[7])
+    return ApiKey(row[0], row[1], row[2], scopes_from_text(row[3]), row[4], row[5], bool(row[6]), row[7], row[8])
 
 
 def _checked_label(label: str) -> str:

@@ -35,6 +35,8 @@ class AuditEntry(NamedTuple):
     session: str = ""
     transport: str = ""
     trace: str = ""
+    credential: str = ""
+    """The key that was used, if one was: `principal` says whose it is."""
 
 
 class Batch(NamedTuple):

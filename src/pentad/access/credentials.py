@@ -9,11 +9,11 @@ import binascii
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from pentad.access.api_keys import PREFIX, ApiKeys, VerifiedKey
+from pentad.access.api_keys import PREFIX, ApiKeys
 from pentad.access.failures import FailedLogins
 from pentad.access.remembered import RememberedCredentials
 from pentad.access.single_flight import SingleFlight
-from pentad.access.users import CHANNEL, Users, is_user_name, user_principal_id
+from pentad.access.users import CHANNEL, Users, is_user_name
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Unauthenticated
 from pentad.kernel.ports import Database
@@ -124,9 +124,7 @@ class Authenticator:
         if verified is None:
             raise _refusal()
         principal = verified.principal
-        subjects = (principal.id,)
-        if isinstance(verified, VerifiedKey) and verified.owner is not None:
-            subjects = (principal.id, user_principal_id(verified.owner))
+        subjects = tuple(subject for subject in (principal.id, principal.credential, principal.user) if subject)
         self._remembered.remember(
             fingerprint,
             principal,

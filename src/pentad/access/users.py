@@ -41,7 +41,8 @@ class User:
 
     def principal(self) -> Principal:
         """The caller this user is, with all it may do."""
-        return Principal(id=self.principal_id, name=self.name, scopes=scopes_of([self.role], self.scopes))
+        scopes = scopes_of([self.role], self.scopes)
+        return Principal(id=self.principal_id, name=self.name, scopes=scopes, user=self.principal_id)
 
 
 def is_user_name(name: str) -> bool:

@@ -26,13 +26,20 @@ def keys() -> None:
 @click.option("--owner", metavar="USER", help="The user the key belongs to; it can never do more than they may.")
 @click.option("--scope", "scopes", multiple=True, metavar="ROOM:ACTION", help="May be repeated.  [default: *:read]")
 @click.option("--days", type=click.FloatRange(min=0), default=90, show_default=True, help="0 is a key without end.")
+@click.option("--own-only", is_flag=True, help="Confine the key to what it makes itself; by default it acts as USER.")
 @json_option
 @store_options
 def create(
-    label: str, owner: str | None, scopes: tuple[str, ...], days: float, as_json: bool, settings: "Settings"
+    label: str,
+    owner: str | None,
+    scopes: tuple[str, ...],
+    days: float,
+    own_only: bool,
+    as_json: bool,
+    settings: "Settings",
 ) -> None:
     """Make a key; LABEL says what it is for."""
-    made = asyncio.run(_create(settings, label, owner, scopes, days))
+    made = asyncio.run(_create(settings, label, owner, scopes, days, own_only))
     if as_json:
         print_json({**_shown(made.key), "token": made.token})
         return
@@ -50,11 +57,12 @@ def list_keys(as_json: bool, settings: "Settings") -> None:
         print_json(rows)
     else:
         print_table(
-            ("id", "label", "owner", "scopes", "expires", "last used", "state"),
+            ("id", "label", "owner", "scopes", "own only", "expires", "last used", "state"),
             [
                 (
                     row["id"], row["label"], row["owner"] or "", ",".join(row["scopes"]),
-                    row["expires"] or "never", row["last_used"] or "never", row["state"],
+                    "yes" if row["own_only"] else "", row["expires"] or "never",
+                    row["last_used"] or "never", row["state"],
                 )
                 for row in rows
             ],
@@ -72,14 +80,18 @@ def revoke(key_id: str, settings: "Settings") -> None:
 
 
 async def _create(
-    settings: "Settings", label: str, owner: str | None, scopes: tuple[str, ...], days: float
+    settings: "Settings", label: str, owner: str | None, scopes: tuple[str, ...], days: float, own_only: bool
 ) -> "NewKey":
     from pentad.access.scopes import READ_ONLY
     from pentad.cli.store import open_keys
 
     async with open_keys(settings) as known:
         return await known.create(
-            label, owner=owner, scopes=scopes or READ_ONLY, lifetime=days * _DAY if days else None
+            label,
+            owner=owner,
+            scopes=scopes or READ_ONLY,
+            lifetime=days * _DAY if days else None,
+            own_only=own_only,
         )
 
 
@@ -103,6 +115,7 @@ def _shown(key: "ApiKey") -> dict[str, Any]:
         "label": key.label,
         "owner": key.owner,
         "scopes": sorted(key.scopes),
+        "own_only": key.own_only,
         "created": iso(key.created_at),
         "expires": None if key.expires_at is None else iso(key.expires_at),
         "last_used": None if key.last_used_at is None else iso(key.last_used_at),

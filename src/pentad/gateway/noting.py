@@ -59,7 +59,9 @@ def noted_call(app: ASGIApp, room: str, pattern: str, record: Record) -> ASGIApp
             request_id, trace = _marks(scope)
             state = scope["state"]
             name, outcome = state.get("call") or f"{scope['method']} {pattern}", state.get("outcome") or outcome
-            record((time.time(), state["principal"].id, room, name, outcome, elapsed, request_id, "", "http", trace))
+            who = state["principal"]
+            marks = request_id, "", "http", trace, who.credential
+            record((time.time(), who.id, room, name, outcome, elapsed, *marks))
 
     return noted
 

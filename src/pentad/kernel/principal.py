@@ -21,12 +21,21 @@ def role_scopes(role: Role) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A verified caller. `id` is stable over credentials (`user:ada`, `key:01J...`, `jwt:issuer|subject`, `local`)."""
+    """A verified caller.
+
+    `id` is whose things these are: tasks, cards, plans, locks, objects and sessions belong to it. It is the user behind
+    the password or key (`user:ada`), so a second key of the same user reaches them and rotation orphans nothing.
+    A key that has no owner, or is confined to its own things, is its own id (`key:...`).
+    """
 
     id: str
     name: str
     scopes: frozenset[str]
     kind: Literal["user", "key", "token", "local", "anonymous"] = "user"
+    credential: str = ""
+    """The key that was used (`key:...`), for the audit trail and for rules that name a key; empty without one."""
+    user: str | None = None
+    """The user behind the call, also behind a confined key: organisations have users as members."""
     allowances: dict[str, bool] = field(default_factory=dict[str, bool], compare=False, repr=False)
 
     def may(self, room: str, action: Action) -> bool:

@@ -147,6 +147,7 @@ class Dispatcher:
                 peer.session_id or "",
                 peer.transport,
                 peer.trace or "",
+                peer.principal.credential,
             )
         )
 

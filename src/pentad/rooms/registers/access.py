@@ -328,6 +328,8 @@ def groups(principal: Principal) -> frozenset[str]:
     if principal.kind == "anonymous":
         return _EVERYBODY
     found = {PUBLIC, AUTHENTICATED, principal.id}
+    if principal.credential:
+        found.add(principal.credential)
     for role, action in _ROLES:
         if principal.may(ROOM, action):
             found |= {role, f"{ROOM}:{action}"}

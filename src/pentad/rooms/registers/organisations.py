@@ -75,7 +75,10 @@ class Organisations:
         if now - self._loaded_at > _OLD_SECONDS and self._loop is not None:
             self._loaded_at = now
             self._loop.call_soon_threadsafe(self._reload)
-        return self._members.get(principal.id, DEFAULT)
+        own = self._members.get(principal.id)
+        if own is None and principal.user is not None:
+            own = self._members.get(principal.user)
+        return own or DEFAULT
 
     async def settled(self) -> None:
         """Wait until what was heard of is known."""

@@ -47,6 +47,7 @@ class SavedQuery:
     schema: int
     query: dict[str, Any]
     scopes: frozenset[str]
+    user: str | None
     digest: bytes
     created_at: float
 
@@ -57,7 +58,7 @@ class SavedQuery:
     @property
     def owner(self) -> Caller:
         """Who saved it, as far as its answer is concerned."""
-        return Caller(Principal(self.principal, self.principal, self.scopes))
+        return Caller(Principal(self.principal, self.principal, self.scopes, user=self.user))
 
     def wire(self) -> dict[str, Any]:
         return {
@@ -85,13 +86,13 @@ class SavedQueries:
             raise InvalidInput(f"A saved query has a title of 1 to {_MOST_TITLE} characters.")
         if "cursor" in query:
             raise InvalidInput("A saved query has no cursor: it is always asked from its beginning.")
-        scopes = caller.principal.scopes
-        text = msgspec.json.encode({"query": dict(query), "scopes": sorted(scopes)}).decode()
+        scopes, user = caller.principal.scopes, caller.principal.user
+        text = msgspec.json.encode({"query": dict(query), "scopes": sorted(scopes), "user": user}).decode()
         if len(text) > _MOST_BYTES:
             raise LimitExceeded(f"A saved query has at most {_MOST_BYTES:,} bytes.")
         made = SavedQuery(
-            opaque_id(size=12), caller.principal.id, name, pair.register.id, pair.schema.id, dict(query), scopes, b"",
-            self._clock.now(),
+            opaque_id(size=12), caller.principal.id, name, pair.register.id, pair.schema.id, dict(query), scopes, user,
+            b"", self._clock.now(),
         )  # fmt: skip
         digest = digest_of(await self.answer(caller, made))
 
@@ -178,5 +179,6 @@ def _saved(row: Row) -> SavedQuery:
     query_id, principal, title, register, schema, text, digest, created = row
     asked: dict[str, Any] = msgspec.json.decode(text)
     return SavedQuery(
-        query_id, principal, title, register, schema, asked["query"], frozenset(asked["scopes"]), bytes(digest), created
-    )
+        query_id, principal, title, register, schema, asked["query"], frozenset(asked["scopes"]), asked.get("user"),
+        bytes(digest), created,
+    )  # fmt: skip

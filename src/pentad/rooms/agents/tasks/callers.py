@@ -12,7 +12,9 @@ _DECODE: Final = msgspec.json.Decoder().decode
 
 @lru_cache(1_024)
 def _packed(caller: Principal) -> bytes:
-    return msgspec.json.encode([caller.id, caller.name, sorted(caller.scopes), caller.kind])
+    return msgspec.json.encode(
+        [caller.id, caller.name, sorted(caller.scopes), caller.kind, caller.credential, caller.user]
+    )
 
 
 def packed(caller: Principal) -> bytes:
@@ -24,4 +26,4 @@ def unpacked(stored: bytes | None) -> Principal:
     if stored is None:
         return ANONYMOUS
     found: Any = _DECODE(stored)
-    return Principal(found[0], found[1], frozenset(found[2]), found[3])
+    return Principal(found[0], found[1], frozenset(found[2]), *found[3:])

@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError, Message
 from grpc.aio import AbortError, ServicerContext
 
 from pentad.kernel.errors import Forbidden, InvalidInput, PentadError, Unauthenticated
-from pentad.kernel.principal import LOCAL, Principal
+from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
 from pentad.mcp.dispatcher import Record
 from pentad.platform import Doorway
 from pentad.rooms.directory.wire.statuses import status_of, unforeseen
@@ -62,10 +62,9 @@ class Entrance:
     async def admitted(self, name: str, method: Method, context: "ServicerContext[Any, Any]") -> AsyncGenerator[Caller]:
         """Who is calling; errors of the block become the status of the call."""
         headers = dict[str, Any]((key, value) for key, value in context.invocation_metadata() or ())
-        started, outcome, who = time.perf_counter(), "cancelled", "anonymous"
+        started, outcome, who = time.perf_counter(), "cancelled", ANONYMOUS
         try:
-            principal = await self._principal(headers, context)
-            who = principal.id
+            principal = who = await self._principal(headers, context)
             if not principal.may(ROOM, method.action):
                 raise Forbidden(f"not allowed to access {name}")
             await self._doorway.spend(principal.id)
@@ -83,7 +82,7 @@ class Entrance:
         finally:
             elapsed = int((time.perf_counter() - started) * 1_000_000)
             marks = str(headers.get("x-request-id", "")), "", "grpc", str(headers.get("traceparent", ""))
-            self._record((time.time(), who, ROOM, name, outcome, elapsed, *marks))
+            self._record((time.time(), who.id, ROOM, name, outcome, elapsed, *marks, who.credential))
 
     async def _principal(self, headers: Mapping[str, Any], context: "ServicerContext[Any, Any]") -> Principal:
         if self._everybody:
