@@ -79,6 +79,16 @@ def test_a_task_is_left_running_and_cancelled_later(home: Path) -> None:
     assert agents(home, "cancel", "none").returncode == 3
 
 
+@pytest.mark.requirement("agents:operator")
+def test_an_operator_lists_reads_and_cancels_tasks_with_a_reason(home: Path) -> None:
+    task = json.loads(agents(home, "send", "echo", "slow", "--no-wait", "--json").stdout)["task_id"]
+    assert agents(home, "operate").returncode == 2
+    listed = agents(home, "operate", "--reason", "ticket 7")
+    assert (listed.returncode, task in listed.stdout, "local" in listed.stdout) == (0, True, True)
+    done = json.loads(agents(home, "operate", task, "--cancel", "--reason", "ticket 7", "--json").stdout)
+    assert done["tasks"][0]["state"] == "canceled"
+
+
 @pytest.mark.requirement("agents:cli:register")
 def test_a_card_is_registered_from_a_file_and_updated(home: Path) -> None:
     (home / "card.json").write_text(json.dumps(agentvault_card(readable="Quay/Weather")))

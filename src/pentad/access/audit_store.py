@@ -37,6 +37,8 @@ class AuditEntry(NamedTuple):
     trace: str = ""
     credential: str = ""
     """The key that was used, if one was: `principal` says whose it is."""
+    reason: str = ""
+    """Why an administrator looked at what belongs to somebody else."""
 
 
 class Batch(NamedTuple):
@@ -53,7 +55,7 @@ _decode = msgspec.json.Decoder(list[AuditEntry]).decode
 
 def made_batch(batch_id: uuid.UUID, entries: Sequence[AuditEntry]) -> Batch:
     """All the work that needs no store, done before the writer is held up."""
-    kept = [entry if len(entry[6]) + len(entry[7]) + len(entry[9]) < LONGEST_TEXT else _cut(entry) for entry in entries]
+    kept = [entry if sum(map(len, entry[6:])) < LONGEST_TEXT else _cut(entry) for entry in entries]
     totals = grouped(((entry[2], entry[3], entry[4]), entry[5]) for entry in kept)
     try:
         encoded = msgspec.json.encode(kept)
@@ -123,11 +125,11 @@ def _written_at(batch_id: bytes) -> float:
 
 
 def _cut(entry: AuditEntry) -> AuditEntry:
-    """A caller chooses its request ids and trace; they must not fill the trail."""
-    return AuditEntry._make(value[:LONGEST_TEXT] if isinstance(value, str) else value for value in entry)
+    """A caller chooses its request ids, trace and reason; they must not fill the trail."""
+    return AuditEntry(*(value[:LONGEST_TEXT] if isinstance(value, str) else value for value in entry))
 
 
 def _escaped(entry: AuditEntry) -> AuditEntry:
-    return AuditEntry._make(
-        value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value for value in entry
+    return AuditEntry(
+        *(value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value for value in entry)
     )

@@ -37,6 +37,7 @@ _COMMANDS: Final = {
     "agents_send_task": "`pentad agents send`",
     "agents_get_task": "`pentad agents watch`",
     "agents_cancel_task": "`pentad agents cancel`",
+    "agents_operate": "`pentad agents operate`",
     "agents_register_card": "`pentad agents register`",
     "agents_lint_context": "`pentad agents context lint`",
 }
@@ -206,6 +207,42 @@ def watch(task_id: str, as_json: bool, **where: Any) -> int:
 def cancel(task_id: str, as_json: bool, **where: Any) -> None:
     """Stop a task that is not over yet."""
     _show_task(_told(where, "agents_cancel_task", {"task_id": task_id}), as_json)
+
+
+@agents.command()
+@click.argument("task_id", metavar="[TASK]", required=False)
+@click.option("--reason", required=True, help="Why you look at the tasks of others; it goes into the audit trail.")
+@click.option("--cancel", is_flag=True, help="Cancel TASK.")
+@click.option("--owner", metavar="PRINCIPAL", help="Only this user's tasks, e.g. user:ada.")
+@click.option("--state", help="Only those in this state.")
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="How many at once.")
+@click.option("--cursor", help="Where the page before ended.")
+@json_option
+@server_options
+def operate(
+    task_id: str | None,
+    reason: str,
+    cancel: bool,
+    owner: str | None,
+    state: str | None,
+    limit: int,
+    cursor: str | None,
+    as_json: bool,
+    **where: Any,
+) -> None:
+    """List the tasks of all users, look at TASK or cancel it. Needs agents:admin."""
+    filters = {"owner": owner, "state": state, "limit": limit, "cursor": cursor}
+    found = _told(where, "agents_operate", {"reason": reason, "task_id": task_id, "cancel": cancel, **filters})
+    if as_json:
+        print_json(found)
+    elif task_id is not None:
+        _show_task(found["tasks"][0], as_json)
+    else:
+        columns = ("owner", "task", "agent", "state", "changed", "text")
+        rows = [(one["owner"], *row) for one, row in zip(found["tasks"], task_rows(found["tasks"]), strict=True)]
+        print_table(columns, rows, empty="There are no tasks.")
+        if found.get("next_cursor"):
+            say(f"{found['total']} in all; --cursor {found['next_cursor']} shows more.")
 
 
 @agents.command()

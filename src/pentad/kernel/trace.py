@@ -62,6 +62,8 @@ class RequestMark(NamedTuple):
     trace_id: str | None = None
     traceparent: str | None = None
     """As the caller sent it; what goes out on the request's behalf carries the trace on."""
+    reason: str = ""
+    """Why the caller says it does this; goes into the audit trail."""
 
 
 request_mark: ContextVar[RequestMark | None] = ContextVar("request_mark", default=None)

@@ -7,6 +7,7 @@ from typing import Any, Generic, Literal, NoReturn, Protocol, TypeVar, cast
 from pydantic import BaseModel
 
 from pentad.kernel.principal import Principal
+from pentad.kernel.trace import request_mark
 from pentad.mcp.asking import Elicit, Elicited, ListRoots, Question, Root, Sample, Sampled
 from pentad.mcp.messages import RequestId, RequestMeta, notification
 from pentad.mcp.revisions import Revision
@@ -96,6 +97,11 @@ class Call(Generic[S]):
         """The caller's `traceparent`, to be passed on with what this call sends out."""
         carried = self.meta.traceparent
         return carried if isinstance(carried, str) else self.peer.trace
+
+    def justify(self, reason: str) -> None:
+        """Put the caller's reason for this call into the audit trail."""
+        if (mark := request_mark.get()) is not None:
+            request_mark.set(mark._replace(reason=reason))
 
     def header(self, name: str) -> str | None:
         """A header of the request this call came with, where the transport has headers."""

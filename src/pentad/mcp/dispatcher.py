@@ -135,6 +135,7 @@ class Dispatcher:
             bound = self.registry.tools.get(params.name)
             room, name = (bound.room, bound.tool.name) if bound is not None else ("", "(unknown tool)")
         elapsed = int((time.perf_counter() - started) * 1_000_000)
+        mark = request_mark.get()
         self._record(
             (
                 time.time(),
@@ -148,6 +149,7 @@ class Dispatcher:
                 peer.transport,
                 peer.trace or "",
                 peer.principal.credential,
+                "" if mark is None else mark.reason,
             )
         )
 

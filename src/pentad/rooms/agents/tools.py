@@ -23,9 +23,10 @@ from pentad.rooms.agents.shown import (
     ShownTask,
     shown_agent,
     shown_handed,
+    shown_task,
     told,
 )
-from pentad.rooms.agents.tasks.model import Event, Part
+from pentad.rooms.agents.tasks.model import Event, Part, Task
 
 _MOST_AGENTS: Final = 100
 _LONGEST_WAIT: Final = 600.0
@@ -188,6 +189,56 @@ async def cancel_task(arguments: CancelArguments, call: Call[Agents]) -> ShownTa
     return shown_handed(handed)
 
 
+class OperateArguments(Arguments):
+    reason: Annotated[str, Field(description="Why; it goes into the audit trail.", min_length=3, max_length=400)]
+    task_id: Annotated[str | None, Field(description="One task, in full.", max_length=200)] = None
+    cancel: Annotated[bool, Field(description="Cancel that task.")] = False
+    owner: Annotated[str | None, Field(description="Only this user's, such as `user:ada`.", max_length=400)] = None
+    state: Annotated[str | None, Field(description="Only tasks in this state.", max_length=40)] = None
+    agent: Annotated[str | None, Field(description="Only tasks of this agent.", max_length=200)] = None
+    limit: Annotated[int, Field(ge=1, le=100)] = 20
+    cursor: Annotated[str | None, Field(description="`next_cursor` of the page before.", max_length=500)] = None
+
+
+class OperatedTask(ShownTask):
+    """A task and whose it is."""
+
+    owner: str
+
+
+class OperatedTasks(BaseModel):
+    """`next_cursor` is there when there are more."""
+
+    tasks: list[OperatedTask]
+    total: int
+    next_cursor: str | None = None
+
+
+@tool("agents_operate", title="Operate all tasks", action="admin", idempotent=False)
+async def operate(arguments: OperateArguments, call: Call[Agents]) -> OperatedTasks:
+    """For administrators: list the tasks of all users, look at one, or cancel it. The reason is audited."""
+    call.justify(arguments.reason)
+    tasks, who = call.service.tasks, call.principal
+    if arguments.task_id is not None:
+        found = await (tasks.cancel_any if arguments.cancel else tasks.inspect)(who, arguments.task_id)
+        return OperatedTasks(tasks=[_operated(found, DEFAULT_BUDGET)], total=1)
+    if arguments.cancel:
+        raise InvalidInput("Which task is to be cancelled?", hint="Give its task_id.")
+    page = await tasks.list_all(
+        who,
+        owner=arguments.owner,
+        state=arguments.state,
+        agent=arguments.agent,
+        page_size=arguments.limit,
+        cursor=arguments.cursor,
+    )
+    return OperatedTasks(tasks=[_operated(one, FEWEST) for one in page.tasks], total=page.total, next_cursor=page.next)
+
+
+def _operated(task: Task, budget: int) -> OperatedTask:
+    return OperatedTask(owner=task.owner, **shown_task(task, task.agent, budget).model_dump())
+
+
 class RegisterArguments(Arguments):
     card: Annotated[dict[str, Any] | None, Field(description="The card itself, AgentVault's or A2A's.")] = None
     url: Annotated[str | None, Field(description="Or where it is: fetched and registered.", max_length=2000)] = None
@@ -253,4 +304,4 @@ async def lint_context(arguments: LintArguments) -> LintReport:
     return LintReport.model_validate(lint(arguments.context, arguments.level).as_json())
 
 
-TOOLS: Final = (list_agents, send_task, get_task, cancel_task, register_card, lint_context)
+TOOLS: Final = (list_agents, send_task, get_task, cancel_task, operate, register_card, lint_context)

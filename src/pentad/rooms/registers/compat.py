@@ -200,6 +200,7 @@ class OpenRegisterEndpoint:
                 caller.session or "",
                 "http",
                 "",
+                caller.principal.credential,
             )
         )
 

@@ -1,14 +1,14 @@
 """The task engine: what dialects, tools and push call. It knows no wire format.
 
 A send creates a task or continues one; the agent runs in the process that took the send, under a lease. Everything an
-agent says is in the log before anybody sees it, a task is visible to its owner only, and any process serves any task:
-waiting, following and canceling go through the log and the hub, wherever the agent runs.
+agent says is in the log before anybody sees it, and a task is visible to its owner and to operators only. Any process
+serves any task: waiting, following and canceling go through the log and the hub, wherever the agent runs.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from pentad.kernel.clock import Clock
-from pentad.kernel.errors import InvalidInput
+from pentad.kernel.errors import Forbidden, InvalidInput
 from pentad.kernel.ports import Database, Fetcher
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.agents.contract import Hosted
@@ -133,13 +133,38 @@ class Tasks:
 
     async def cancel(self, caller: Principal, task_id: str, *, agent: str | None = None) -> Task:
         """End a task wherever it runs; Conflict (`not-cancelable`) when it is over."""
-        task = await self._keeping.owned(caller, task_id, agent)
+        return await self._end(await self._keeping.owned(caller, task_id, agent))
+
+    async def _end(self, task: Task) -> Task:
         if task.state in TERMINAL or not await self._sending.lets_go(task):
             raise not_cancelable(task.state)
-        appended = await self._keeping.append(task_id, [StatusEvent("canceled")], claim="release")
+        appended = await self._keeping.append(task.id, [StatusEvent("canceled")], claim="release")
         if appended is None:
-            raise not_cancelable((await self._keeping.owned(caller, task_id)).state)
-        return await self._keeping.task(task_id, at_least=appended.events[-1].seq)
+            raise not_cancelable((await self._keeping.any_task(task.id)).state)
+        return await self._keeping.task(task.id, at_least=appended.events[-1].seq)
+
+    async def inspect(self, operator: Principal, task_id: str) -> Task:
+        """A task of any user, for an administrator."""
+        _require_operator(operator)
+        return await self._keeping.any_task(task_id)
+
+    async def cancel_any(self, operator: Principal, task_id: str) -> Task:
+        """End a task of any user, for an administrator."""
+        return await self._end(await self.inspect(operator, task_id))
+
+    async def list_all(
+        self,
+        operator: Principal,
+        *,
+        owner: str | None = None,
+        state: str | None = None,
+        agent: str | None = None,
+        page_size: int = 50,
+        cursor: str | None = None,
+    ) -> TaskPage:
+        """The tasks of all users, or of one, for an administrator."""
+        _require_operator(operator)
+        return await self._page(Listing(owner, None, state, agent, None, page_size, cursor))
 
     async def list(
         self,
@@ -153,7 +178,9 @@ class Tasks:
         cursor: str | None = None,
     ) -> TaskPage:
         """The caller's tasks, the one that changed last first."""
-        wanted = Listing(caller.id, context_id, state, agent, since, page_size, cursor)
+        return await self._page(Listing(caller.id, context_id, state, agent, since, page_size, cursor))
+
+    async def _page(self, wanted: Listing) -> TaskPage:
         found = await self._keeping.database.read(lambda rows: list_heads(rows, wanted))
         tasks = await self._keeping.tasks(found.heads)
         return TaskPage(tasks=tasks, total=found.total, next=found.next)
@@ -201,6 +228,11 @@ class Tasks:
                         return
                 if not await follower.news(seen, LOOK_AGAIN_SECONDS):
                     await look_again(keeping, follower, task_id)
+
+
+def _require_operator(principal: Principal) -> None:
+    if not principal.may("agents", "admin"):
+        raise Forbidden("Only an administrator sees the tasks of others.", hint="It needs the scope agents:admin.")
 
 
 def _ends(event: Event, *, rest: bool) -> bool:

@@ -1,4 +1,4 @@
-"""An owner's tasks page by page: the one whose state was told last first, and a cursor that says where to go on."""
+"""Tasks page by page, of one owner or (for an operator) of all: the last changed first, with a cursor to go on."""
 
 import base64
 import binascii
@@ -17,7 +17,8 @@ MOST: Final = 100
 class Listing:
     """Which tasks are wanted."""
 
-    owner: str
+    owner: str | None
+    """None lists the tasks of everybody; only the operator's view asks for that."""
     context_id: str | None
     state: str | None
     agent: str | None
@@ -53,7 +54,7 @@ def list_heads(rows: Rows, wanted: Listing) -> Found:
 
 
 def _conditions(wanted: Listing) -> tuple[str, list[Value]]:
-    where, params = "owner = ?", list[Value]([wanted.owner])
+    where, params = "1 = 1", list[Value]()
     if wanted.state is not None:
         if wanted.state not in STATES:
             raise InvalidInput(
@@ -62,7 +63,7 @@ def _conditions(wanted: Listing) -> tuple[str, list[Value]]:
             )  # fmt: skip
         where += " AND state = ?"
         params.append(wanted.state)
-    for column, value in (("context", wanted.context_id), ("agent", wanted.agent)):
+    for column, value in (("owner", wanted.owner), ("context", wanted.context_id), ("agent", wanted.agent)):
         if value is not None:
             where += f" AND {column} = ?"
             params.append(value)
