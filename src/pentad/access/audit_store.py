@@ -5,8 +5,8 @@ stored once, however often it is tried: it is named by a UUIDv7 which is also th
 """
 
 import uuid
-from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -126,10 +126,14 @@ def _written_at(batch_id: bytes) -> float:
 
 def _cut(entry: AuditEntry) -> AuditEntry:
     """A caller chooses its request ids, trace and reason; they must not fill the trail."""
-    return AuditEntry(*(value[:LONGEST_TEXT] if isinstance(value, str) else value for value in entry))
+    return _with_texts(entry, lambda text: text[:LONGEST_TEXT])
 
 
 def _escaped(entry: AuditEntry) -> AuditEntry:
-    return AuditEntry(
-        *(value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value for value in entry)
-    )
+    return _with_texts(entry, lambda text: text.encode("utf-8", "backslashreplace").decode())
+
+
+def _with_texts(entry: AuditEntry, change: Callable[[str], str]) -> AuditEntry:
+    """The entry with every text changed. Recorders give plain tuples that may lack the last fields."""
+    values: list[Any] = [change(value) if isinstance(value, str) else value for value in entry]
+    return AuditEntry(*values)
