@@ -1,0 +1,197 @@
+"""One open Pentad with six callers, and things that belong to the caller, to a colleague, or to another organisation."""
+
+import base64
+import contextlib
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pentad.app import App, open_app
+from pentad.gateway.doorways import own_servers
+from pentad.gateway.front import Front
+from pentad.kernel.principal import LOCAL, Principal
+from pentad.settings.model import Settings
+from tests.behaviour.connecting import front_of
+from tests.conformance.server import free_port
+
+PASSWORD: Final = "correct horse battery"
+CALLERS: Final = ("anonymous", "reader", "writer", "admin", "scoped", "outsider")
+"""`scoped` is a key with directory:read alone, `outsider` a writer of another organisation than the first three."""
+RELATIONS: Final = ("own", "shared", "foreign")
+_WRITES: Final = frozenset({"*:read", "*:write"})
+_SLUGS: Final = itertools.count(1)
+_WIRED: Final = {"anonymous": "mate", "reader": "reader", "writer": "writer", "admin": "admin", "outsider": "outsider"}
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who calls, what they send, and whose things are theirs, their colleague's and another organisation's."""
+
+    name: str
+    headers: dict[str, str]
+    principals: dict[str, Principal]
+
+
+class House:
+    """Makes things on demand; those that a call would destroy are made anew for each call."""
+
+    def __init__(self, app: App, callers: dict[str, Caller]) -> None:
+        self.app = app
+        self.callers = callers
+        self._made: dict[tuple[str, str], str] = {}
+
+    @property
+    def front(self) -> Front:
+        return front_of(self.app)
+
+    async def thing(self, kind: str, owner: Principal, *, fresh: dict[str, str] | None = None) -> str:
+        """The id of something of that kind that belongs to the principal."""
+        if fresh is not None:
+            if kind not in fresh:
+                fresh[kind] = await self._make(kind, owner, fresh)
+            return fresh[kind]
+        key = (kind, owner.id)
+        if key not in self._made:
+            self._made[key] = await self._make(kind, owner, None)
+        return self._made[key]
+
+    async def _make(self, kind: str, owner: Principal, fresh: dict[str, str] | None) -> str:
+        def other(wanted: str) -> Awaitable[str]:
+            return self.thing(wanted, owner, fresh=fresh)
+
+        return await _MAKERS[kind](self, owner, other)
+
+    async def call(self, owner: Principal, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """What a tool answers the principal, with the right to write in every room."""
+        result = await self.app.neighbours.call_tool(owner, tool, arguments)
+        assert not result.get("isError"), (tool, arguments, result)
+        return dict(result["structuredContent"])
+
+
+Other = Callable[[str], Awaitable[str]]
+
+
+async def _register(house: House, owner: Principal, _other: Other) -> str:
+    data = {"title": f"Register {next(_SLUGS)}"}
+    return str((await house.call(owner, "registers", {"action": "create", "data": data}))["id"])
+
+
+async def _schema(house: House, owner: Principal, other: Other) -> str:
+    register = await other("register")
+    data = {"title": f"Schema {next(_SLUGS)}", "properties": {"word": {"type": "string"}}}
+    made = await house.call(owner, "schemas", {"action": "create", "data": data})
+    change = {"action": "update", "id": register, "data": {"schemas": [made["id"]]}}
+    await house.call(owner, "registers", change)
+    return str(made["id"])
+
+
+async def _object(house: House, owner: Principal, other: Other) -> str:
+    schema, register = await other("schema"), await other("register")
+    arguments = {"action": "create", "register": register, "schema": schema, "data": {"word": "hello"}}
+    return str((await house.call(owner, "objects", arguments))["id"])
+
+
+async def _deleted(house: House, owner: Principal, other: Other) -> str:
+    uuid, register, schema = await _object(house, owner, other), await other("register"), await other("schema")
+    await house.call(owner, "objects", {"action": "delete", "register": register, "schema": schema, "id": uuid})
+    return uuid
+
+
+async def _plan(house: House, owner: Principal, other: Other) -> str:
+    uuid, register, schema = await _object(house, owner, other), await other("register"), await other("schema")
+    operations = [{"action": "update", "id": uuid, "data": {"word": "planned"}}]
+    arguments = {"action": "plan", "register": register, "schema": schema, "operations": operations}
+    return str((await house.call(owner, "objects", arguments))["id"])
+
+
+async def _view(house: House, owner: Principal, other: Other) -> str:
+    from pentad.rooms.registers.models import Caller as RegistersCaller
+
+    service = next(one.service for one in house.app.rooms if one.room.name == "registers")
+    schema, register = await other("schema"), await other("register")
+    caller = RegistersCaller(owner)
+    pair = await service.catalogue.pair(caller, int(register), int(schema))
+    return str((await service.saved.create(caller, pair, f"View {next(_SLUGS)}", {})).id)
+
+
+async def _task(house: House, owner: Principal, _other: Other) -> str:
+    return str((await house.call(owner, "agents_send_task", {"agent": "echo", "text": "hello"}))["task_id"])
+
+
+async def _card(house: House, owner: Principal, _other: Other) -> str:
+    card = {
+        "schemaVersion": "1.0", "humanReadableId": f"acme/agent-{next(_SLUGS)}", "agentVersion": "1", "name": "Oak",
+        "description": "An agent.", "url": "https://acme.example/a2a", "provider": {"name": "Acme"},
+        "capabilities": {"a2aVersion": "1.0"}, "authSchemes": [{"scheme": "none"}],
+    }  # fmt: skip
+    made = await house.call(owner, "agents_register_card", {"card": card, "list_in_directory": False})
+    return str(made["agent"]["card_id"])
+
+
+async def _record(house: House, _owner: Principal, _other: Other) -> str:
+    record = {
+        "name": f"acme.example/agent-{next(_SLUGS)}", "version": "v1.0.0", "schema_version": "1.0.0",
+        "description": "An agent.", "authors": ["Acme"], "created_at": "2026-01-02T03:04:05Z",
+        "skills": [{"name": "natural_language_processing/natural_language_generation/text_completion", "id": 10201}], "domains": [],
+        "locators": [], "modules": [],
+    }  # fmt: skip
+    import json
+
+    made = await house.call(LOCAL, "agntcy_dir_push_record", {"record_json": json.dumps(record)})
+    assert made.get("cid"), made
+    return str(made["cid"])
+
+
+_MAKERS: Final[dict[str, Callable[[House, Principal, Other], Awaitable[str]]]] = {
+    "register": _register,
+    "schema": _schema,
+    "object": _object,
+    "deleted": _deleted,
+    "plan": _plan,
+    "view": _view,
+    "task": _task,
+    "card": _card,
+    "record": _record,
+}
+KINDS: Final = frozenset(_MAKERS)
+
+
+@contextlib.asynccontextmanager
+async def open_house(folder: Path, database: str | None) -> AsyncIterator[House]:
+    """Everything there is, behind credentials, with gRPC on a port of its own."""
+    settings = Settings(data=folder, database=database, grpc_port=free_port(), models=folder / "none")
+    async with open_app(settings) as app, own_servers(app):
+        roles = {"reader": "reader", "writer": "writer", "admin": "admin"}
+        for name in ("reader", "writer", "admin", "mate", "outsider", "outmate"):
+            await app.users.add(name, PASSWORD, role=roles.get(name, "writer"))
+        await _found_organisation(app, "beta", ("outsider", "outmate"))
+        key = await app.api_keys.create("scoped", scopes=["directory:read"])
+        yield House(app, {name: _caller(name, key.token, key.key.credential) for name in CALLERS})
+
+
+async def _found_organisation(app: App, slug: str, members: tuple[str, ...]) -> None:
+    from pentad.rooms.registers.models import Caller as RegistersCaller
+
+    service = next(one.service for one in app.rooms if one.room.name == "registers")
+    caller = RegistersCaller(LOCAL)
+    await service.organisations.create(caller, slug, slug)
+    for name in members:
+        await service.organisations.add_member(caller, slug, f"user:{name}")
+
+
+def _caller(name: str, token: str, credential: str) -> Caller:
+    headers: dict[str, str] = {}
+    if name == "scoped":
+        headers["authorization"] = f"Bearer {token}"
+    elif name != "anonymous":
+        headers["authorization"] = "Basic " + base64.b64encode(f"{name}:{PASSWORD}".encode()).decode()
+    own = _user(_WIRED[name]) if name in _WIRED else Principal(credential, "scoped", _WRITES, "key", credential)
+    mate, stranger = ("outmate", "mate") if name == "outsider" else ("mate", "outmate")
+    return Caller(name, headers, {"own": own, "shared": _user(mate), "foreign": _user(stranger)})
+
+
+def _user(name: str) -> Principal:
+    """A user as the store knows it, with the right to make things for the test whatever its role."""
+    return Principal(f"user:{name}", name, _WRITES, user=f"user:{name}")

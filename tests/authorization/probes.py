@@ -1,0 +1,161 @@
+"""Calls each subject as somebody, and says in one word how access was judged: nothing else is looked at here.
+
+`login` (no valid credentials), `scope` (known, but may not), `hidden` (as if it did not exist) or `ok`: whatever came
+after access was granted, be it a result or a complaint about the arguments.
+"""
+
+import json
+import re
+from typing import Any, Final, Literal
+
+from grpc import StatusCode, aio
+
+from pentad.rooms.directory.wire.server import services
+from tests.authorization.house import Caller, House
+from tests.behaviour.http_wire import HttpAnswer, send
+
+Verdict = Literal["login", "scope", "hidden", "ok"]
+META: Final = "io.modelcontextprotocol/"
+_BY_STATUS: Final[dict[int, Verdict]] = {401: "login", 403: "scope", 404: "hidden"}
+_BY_CODE: Final[dict[str, Verdict]] = {"unauthenticated": "login", "forbidden": "scope", "not_found": "hidden"}
+_BY_NUMBER: Final[dict[int, Verdict]] = {-31403: "scope", -32002: "hidden"}
+_TASK_NOT_FOUND: Final = -32001
+_AGENTVAULT: Final = frozenset({"tasks/send", "tasks/sendSubscribe"})
+_AGENTVAULT_FORBIDDEN: Final = -32003
+_BY_GRPC: Final[dict[StatusCode, Verdict]] = {
+    StatusCode.UNAUTHENTICATED: "login",
+    StatusCode.PERMISSION_DENIED: "scope",
+}
+_PLACE: Final = re.compile(r"\{([a-z_]+)\}")
+_NO_BODY: Final = frozenset({"GET", "DELETE"})
+
+
+async def filled(value: Any, house: House, caller: Caller, relation: str, fresh: dict[str, str] | None) -> Any:
+    """The value with `{task}` and the like replaced by things of the caller's own, of a colleague, or of strangers."""
+    if isinstance(value, dict):
+        return {key: await filled(one, house, caller, relation, fresh) for key, one in value.items()}
+    if isinstance(value, list):
+        return [await filled(one, house, caller, relation, fresh) for one in value]
+    if not isinstance(value, str):
+        return value
+    for kind in _PLACE.findall(value):
+        thing = await house.thing(kind, caller.principals[relation], fresh=fresh)
+        value = value.replace(f"{{{kind}}}", thing)
+    return value
+
+
+class Probe:
+    """One caller at one house."""
+
+    def __init__(self, house: House, caller: Caller) -> None:
+        self._house = house
+        self._caller = caller
+
+    async def judge(self, subject: str, row: dict[str, Any], relation: str) -> Verdict:
+        kind, _, name = subject.partition(" ")
+        fresh: dict[str, str] | None = {} if row.get("fresh") else None
+
+        async def fill(value: Any) -> Any:
+            return await filled(value, self._house, self._caller, relation, fresh)
+
+        match kind:
+            case "tool":
+                tool, _, action = name.partition(":")
+                arguments = {**({"action": action} if action else {}), **await fill(row.get("arguments", {}))}
+                return await self._mcp("tools/call", {"name": tool, "arguments": arguments})
+            case "resource":
+                return await self._mcp("resources/read", {"uri": await fill(row.get("uri", name))})
+            case "prompt":
+                return await self._mcp("prompts/get", {"name": name, "arguments": row.get("arguments", {})})
+            case "route" | "door" | "endpoint":
+                method, _, pattern = name.rpartition(" ")
+                path = await fill(row.get("path", pattern))
+                return await self._http(row.get("method", method or "POST"), path, await fill(row.get("body", {})))
+            case "rpc":
+                return await self._rpc(name, await fill(row.get("params", {})))
+            case _:
+                return await self._grpc(name)
+
+    def _send(self, method: str, path: str, body: Any, **headers: str) -> HttpAnswer:
+        sent = {"content-type": "application/json", **self._caller.headers, **headers}
+        content = b"" if method in _NO_BODY else json.dumps(body).encode()
+        return send(self._house.front, method, path, sent, content)
+
+    async def _mcp(self, method: str, params: dict[str, Any]) -> Verdict:
+        meta = {META + "protocolVersion": "2026-07-28", META + "clientCapabilities": {}}
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+        headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": method}
+        name = params.get("name") or params.get("uri")
+        answer = self._send("POST", "/mcp", message, **headers, **{"mcp-name": str(name)})
+        body = json.loads(await answer.body())
+        if answer.status == 401:
+            return "login"
+        if "result" in body and body["result"].get("isError"):
+            code = body["result"]["_meta"]["pentad/error"]["code"]
+            return _BY_CODE.get(code, "ok")
+        if "error" not in body:
+            return "ok"
+        error = body["error"]
+        assert isinstance(error, dict), body
+        if "data" in error and isinstance(error["data"], dict) and "uri" in error["data"]:
+            return "hidden"
+        return _BY_NUMBER.get(error["code"], "ok")
+
+    async def _http(self, method: str, path: str, body: Any) -> Verdict:
+        answer = self._send(method, path, body)
+        await answer.head()
+        return _BY_STATUS.get(answer.status, "ok")
+
+    async def _rpc(self, method: str, params: dict[str, Any]) -> Verdict:
+        version = {"a2a-version": "1.0" if method[0].isupper() else "0.3"}
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        answer = self._send("POST", "/agents/echo", message, **version)
+        await answer.head()
+        if answer.status in (401, 403):
+            return _BY_STATUS[answer.status]
+        if "event-stream" in answer.headers.get("content-type", ""):
+            error = await _error_of_stream(answer)
+        else:
+            error = json.loads(await answer.body()).get("error")
+        if error is None:
+            return "ok"
+        if method in _AGENTVAULT and error["code"] == _AGENTVAULT_FORBIDDEN:
+            return "scope"
+        return "hidden" if error["code"] == _TASK_NOT_FOUND else "ok"
+
+    async def _grpc(self, name: str) -> Verdict:
+        app = self._house.app
+        directory = next(one.service for one in app.rooms if one.room.name == "directory")
+        service, _, method = name.lstrip("/").partition("/")
+        shape = services(directory)[service][method].shape
+        metadata = [(key, value) for key, value in self._caller.headers.items()]
+        async with aio.insecure_channel(f"127.0.0.1:{app.settings.grpc_port}") as channel:
+            make = {
+                "one-one": channel.unary_unary,
+                "one-many": channel.unary_stream,
+                "many-one": channel.stream_unary,
+                "many-many": channel.stream_stream,
+            }[shape]
+            request: Any = b"" if shape.startswith("one") else iter([b""])
+            call = make(name)(request, metadata=metadata, timeout=20)
+            try:
+                if shape.endswith("one"):
+                    await call
+                else:  # a stream may have nothing to say for long: its beginning tells whether it was let in
+                    await call.initial_metadata()
+                    if call.done() and (code := await call.code()) is not StatusCode.OK:
+                        return _BY_GRPC.get(code, "ok")
+            except aio.AioRpcError as error:
+                return _BY_GRPC.get(error.code(), "ok")
+            finally:
+                call.cancel()
+        return "ok"
+
+
+async def _error_of_stream(answer: HttpAnswer) -> dict[str, Any] | None:
+    """The error a stream begins with, if it does; AgentVault has an event of its own for that."""
+    async for chunk in answer.chunks():
+        if b"data:" in chunk:
+            body: dict[str, Any] = json.loads(chunk.partition(b"data:")[2].partition(b"\n\n")[0])
+            return body if b"event: error" in chunk else body.get("error")
+    return None

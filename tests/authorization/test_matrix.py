@@ -1,0 +1,68 @@
+"""Who may call what, on whose things: every subject there is, against the table in `matrix.toml`."""
+
+import tomllib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.authorization.house import CALLERS, RELATIONS, House, open_house
+from tests.authorization.probes import Probe
+from tests.authorization.subjects import TWIN, routes, subjects
+from tests.stores import PostgresServer
+
+pytestmark = pytest.mark.anyio
+
+with (Path(__file__).parent / "matrix.toml").open("rb") as file:
+    _TABLE: Final[dict[str, Any]] = tomllib.load(file)
+PATTERNS: Final = {name: dict(zip(CALLERS, text.split(), strict=True)) for name, text in _TABLE["patterns"].items()}
+ROWS: Final[dict[str, dict[str, Any]]] = {row["subject"]: row for row in _TABLE["row"]}
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.interop)])
+async def house(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, postgres_server: PostgresServer
+) -> AsyncIterator[House]:
+    database = postgres_server.fresh_database() if request.param == "postgres" else None
+    async with open_house(tmp_path_factory.mktemp("house"), database) as opened:
+        yield opened
+
+
+@pytest.mark.requirement("access:matrix")
+async def test_every_tool_resource_route_and_method_has_a_row_and_no_row_is_left_over(house: House) -> None:
+    found = subjects(house.app)
+    covered = {_covers(subject) for subject in ROWS}
+    assert sorted(found - covered) == [], "a new way in needs a row in matrix.toml"
+    assert sorted(covered - found) == []
+
+
+async def test_the_compatibility_paths_lead_to_the_very_same_endpoints(house: House) -> None:
+    known = {(method, path): endpoint for method, path, endpoint in routes(house.app)}
+    twins = {key: endpoint for key, endpoint in known.items() if key[1].startswith(TWIN)}
+    assert twins
+    for (method, path), endpoint in twins.items():
+        assert getattr(endpoint, "__code__", endpoint) is getattr(
+            known[method, path.removeprefix(TWIN)], "__code__", endpoint
+        ), path
+
+
+@pytest.mark.parametrize("subject", ROWS)
+@pytest.mark.requirement("access:matrix")
+async def test_access_is_judged_as_the_table_says(house: House, subject: str) -> None:
+    row = ROWS[subject]
+    expected, seen = {}, {}
+    for relation in RELATIONS if "own" in row else ("all",):
+        for name, caller in house.callers.items():
+            expected[relation, name] = PATTERNS[row[relation]][name]
+            meant = "shared" if relation == "all" else relation
+            seen[relation, name] = await Probe(house, caller).judge(subject, row, meant)
+    assert seen == expected
+
+
+def _covers(subject: str) -> str:
+    """A door has several rows, one for each thing it does: `door GET /path#why` stands for `door /path`."""
+    kind, _, name = subject.partition(" ")
+    if kind == "door":
+        return f"door {name.rpartition(' ')[2].partition('#')[0]}"
+    return subject.partition("#")[0]
