@@ -41,9 +41,11 @@ from pentad.storage.open import open_database
 if TYPE_CHECKING:
     from pentad.access.api_keys import ApiKeys
     from pentad.access.credentials import Authenticator
+    from pentad.access.issuer_watch import IssuerWatch
     from pentad.access.passwords import Passwords
     from pentad.access.rate_limits import RateLimits
     from pentad.access.remembered import RememberedCredentials
+    from pentad.access.tokens import TokenVerifier
     from pentad.access.users import Users
     from pentad.mcp.sessions import SessionBook
     from pentad.mcp.streams import StreamLog
@@ -175,15 +177,39 @@ class App:
         return ApiKeys(self.database, on_change=self.remembered.forget, clock=self.clock)
 
     @cached_property
+    def tokens(self) -> "TokenVerifier | None":
+        if not (issuers := self.settings.trusted_issuers()):
+            return None
+        from pentad.access.tokens import TokenVerifier
+
+        return TokenVerifier(issuers, self.fetcher, clock=self.clock)
+
+    @cached_property
+    def issuer_watch(self) -> "IssuerWatch | None":
+        if self.tokens is None:
+            return None
+        from pentad.access.issuer_watch import IssuerWatch
+
+        return IssuerWatch(self.tokens)
+
+    def issuer_troubles(self) -> Mapping[str, str | None]:
+        """By issuer of tokens, why its keys could not be read when they were last looked for; this does not look."""
+        return {} if self.issuer_watch is None else self.issuer_watch.troubles()
+
+    @cached_property
     def authenticator(self) -> "Authenticator":
         from pentad.access.credentials import Authenticator
+        from pentad.access.failures import FailedLogins
+        from pentad.access.login_reports import LoginReports
 
-        tokens = None
-        if (issuer := self.settings.trusted_issuer()) is not None:
-            from pentad.access.tokens import TokenVerifier
-
-            tokens = TokenVerifier(issuer, self.fetcher, clock=self.clock)
-        authenticator = Authenticator(self.users, self.api_keys, self.remembered, tokens=tokens, clock=self.clock)
+        authenticator = Authenticator(
+            self.users,
+            self.api_keys,
+            self.remembered,
+            tokens=self.tokens,
+            failures=FailedLogins(self.database, clock=self.clock),
+            reports=LoginReports(self.audit.record, clock=self.clock),
+        )
         authenticator.follow(self.database)
         return authenticator
 
@@ -208,6 +234,10 @@ class App:
 
     async def close(self) -> None:
         self.stopping.set()
+        if self.__dict__.get("issuer_watch") is not None:
+            await self.__dict__["issuer_watch"].stop()
+        if "authenticator" in self.__dict__:
+            await self.authenticator.close()
         if "streams" in self.__dict__:
             await self.streams.close()
         if "passwords" in self.__dict__:

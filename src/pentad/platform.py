@@ -111,16 +111,16 @@ class Platform:
 class Doorway:
     """What a room's own server is given: where to listen, and the core's way of telling who comes in.
 
-    `principal` turns the value of an `authorization` header, or None for no header, into who is calling; with
-    `--auth none` everybody is the owner of this machine. `spend` takes one call from a principal's allowance and
-    refuses when there is none left; `record` notes a call in the audit trail. `shared` means that other processes
-    listen on the same address. When `stopping` is set the server has to come to an end.
+    `principal` turns the value of an `authorization` header, or None for no header, and the address it came from into
+    who is calling; with `--auth none` everybody is the owner of this machine. `spend` takes one call from a principal's
+    allowance and refuses when there is none left; `record` notes a call in the audit trail. `shared` means that other
+    processes listen on the same address. When `stopping` is set the server has to come to an end.
     """
 
     host: str
     port: int
     shared: bool
-    principal: Callable[[str | None], Awaitable[Principal]]
+    principal: Callable[[str | None, str | None], Awaitable[Principal]]
     spend: Callable[[str], Awaitable[None]]
     record: "Record"
     stopping: asyncio.Event

@@ -81,6 +81,9 @@ class Entry:
             return masked_url(value)
         if self.secret:
             return "***"
+        if isinstance(value, Mapping):
+            pairs = typing.cast("Mapping[str, tuple[str, ...]]", value).items()
+            return ",".join(f"{name}={' '.join(words)}" for name, words in pairs)
         if isinstance(value, tuple | frozenset):
             items = typing.cast("tuple[Any, ...] | frozenset[Any]", value)
             return ",".join(sorted(map(str, items)) if isinstance(items, frozenset) else map(str, items))

@@ -125,8 +125,6 @@ def _endpoints(registers: Registers, table: Sequence[RestRoute], prefix: str) ->
     async def second(request: Request) -> Response:
         try:
             return await _tell(registers, table, prefix, request)
-        except Unauthenticated as error:
-            return answer({"error": error.sentence()}, 401, {"www-authenticate": 'Basic realm="pentad"'})
         except PentadError as error:
             return answer({"error": error.sentence()}, error.http_status)
         except Exception as error:  # noqa: BLE001  the document promises this shape, and nothing of the inside
