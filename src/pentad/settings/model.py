@@ -21,6 +21,7 @@ from pentad.net.policy import FetchPolicy
 
 if TYPE_CHECKING:
     from pentad.access.issuer import TrustedIssuer
+    from pentad.access.secret_box import SecretBox
     from pentad.search.remote import RemoteModel
 
 T = TypeVar("T")
@@ -126,6 +127,12 @@ class Settings:
     database: str | None = setting(
         None, "A postgresql:// URL; without it a SQLite file in the data folder.", secret=True
     )
+    secret_key: str | None = setting(
+        None, "Encrypts the keys and secrets in the store; 32 random characters or more.", secret=True
+    )
+    secret_key_previous: tuple[str, ...] = setting(
+        (), "Keys that secrets in the store may still be encrypted with; a start encrypts them anew.", secret=True
+    )
     auth: Literal["required", "none"] = setting("required", "none trusts every caller; refused beyond this machine.")
     workers: int = setting(1, "Processes that serve; more than one suits PostgreSQL and several cores.")
     rooms: tuple[str, ...] = setting(
@@ -197,6 +204,12 @@ class Settings:
             shortened=self.search.remote_shorten,
         )
 
+    def secret_box(self) -> "SecretBox":
+        """Encrypts what the store keeps secret, as these settings want it."""
+        from pentad.access.secret_box import SecretBox
+
+        return SecretBox(self.secret_key, self.secret_key_previous)
+
     def trusted_issuer(self) -> "TrustedIssuer | None":
         """The issuer whose tokens are accepted, checked; None when none is set."""
         if self.jwt.issuer is None:
@@ -246,6 +259,7 @@ def checked(settings: Settings) -> Settings:
         )
     if settings.search.remote_dimensions < 1:
         raise Misconfigured("search.remote_dimensions is 0.", hint="Write what the model gives, such as 1536.")
+    settings.secret_box()
     settings.trusted_issuer()
     return settings
 
