@@ -106,7 +106,8 @@ class KeyRing:
         public, now = _public(fresh), self._clock.now()
 
         def work(tx: Transaction) -> list[SigningKey]:
-            newest: int = tx.value("SELECT MAX(generation) FROM signing_keys WHERE name = ?", self.name) or 0
+            # Reading refuses without the right `secret_key`, so that no new key is kept in the open beside sealed ones.
+            newest = max((one.generation for one in self._read(tx)), default=0)
             self._insert(tx, newest + 1, now, None, public, fresh)
             tx.run(
                 "UPDATE signing_keys SET private = NULL, retired_at = ?"

@@ -67,12 +67,14 @@ def _signing_keys(what: str, open_ring: OpenRing, name_key: NameKey) -> click.Gr
 
 @asynccontextmanager
 async def _ring(settings: "Settings", open_ring: OpenRing) -> AsyncGenerator["KeyRing"]:
+    from pentad.access.sealed_columns import CORE_COLUMNS, check_sealed
     from pentad.app import CORE_SETS
     from pentad.cli.store import open_store
     from pentad.storage.migrations import apply
 
     async with open_store(settings) as database:
         await apply(database, CORE_SETS)
+        await check_sealed(database, settings.secret_box(), CORE_COLUMNS)
         yield await open_ring(database, settings)
 
 
