@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from pentad import __version__
 from pentad.access.audit import AuditTrail
+from pentad.access.sealed_columns import CORE_COLUMNS, SealedColumn, reseal
+from pentad.access.secret_box import SecretBox
 from pentad.access.secrets import secret_keys
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import PentadError
@@ -66,6 +68,11 @@ def migration_sets(rooms: list[Room[Any]]) -> list[MigrationSet]:
     return [*CORE_SETS, *(MigrationSet(room.name, room.schema) for room in rooms if room.schema is not None)]
 
 
+def sealed_columns(rooms: list[Room[Any]]) -> list[SealedColumn]:
+    """Every column that holds a secret, of the core and these rooms."""
+    return [*CORE_COLUMNS, *(column for room in rooms for column in room.sealed)]
+
+
 class Era:
     """Both eras over one registry: what one endpoint serves."""
 
@@ -81,8 +88,11 @@ class Era:
 class App:
     """An open Pentad: its store, its rooms, and the protocol over them."""
 
-    def __init__(self, settings: Settings, database: Database, clock: Clock, state_keys: list[bytes]) -> None:
+    def __init__(
+        self, settings: Settings, database: Database, clock: Clock, secret_box: SecretBox, state_keys: list[bytes]
+    ) -> None:
         self.settings = settings
+        self.secret_box = secret_box
         self.database = database
         self.clock = clock
         self.stopping = asyncio.Event()
@@ -112,6 +122,7 @@ class App:
             public_url=settings.public_url,
             protected=settings.auth == "required",
             health=self.health,
+            secret_box=self.secret_box,
             other_database=lambda url: open_database(url, settings.data, connections=2),
         )
 
@@ -259,7 +270,10 @@ async def open_app(settings: Settings, *, clock: Clock | None = None) -> AsyncGe
         database = await open_database(settings.database, settings.data)
         stack.push_async_callback(database.close)
         await apply(database, migration_sets(rooms))
-        app = App(settings, database, clock or SystemClock(), await secret_keys(database, _STATE_SECRET))
+        box = settings.secret_box()
+        await reseal(database, box, sealed_columns(rooms))
+        state_keys = await secret_keys(database, _STATE_SECRET, box=box)
+        app = App(settings, database, clock or SystemClock(), box, state_keys)
         stack.push_async_callback(app.close)
         for room in rooms:
             service = await stack.enter_async_context(room.open(app.platform(room.name)))

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 
+from pentad.access.sealed_columns import SealedColumn
+from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Misconfigured, NotFound
 from pentad.kernel.limits import Limits
@@ -103,6 +105,9 @@ class Platform:
     """Whether callers have to log in."""
     health: Callable[[], Awaitable[Mapping[str, Mapping[str, Any]]]] = _nobody
     """What each open room says of itself, by its name; a room that cannot say is left out."""
+    secret_box: SecretBox = PLAIN
+    """Encrypts secrets before they go into the store, where the operator set `secret_key`; the room names the columns
+    they are in as its `sealed`."""
     other_database: Callable[[str], Awaitable[Database]] = _no_other_database
     """Opens a further database by an address the operator wrote into the room's settings; whoever asks closes it."""
 
@@ -184,6 +189,8 @@ class Room(Generic[S]):
     tasks: "Callable[[S], TaskBook] | None" = None
     """The work of the room that may outlast the call that began it; its tools with `task` put answers off into it."""
     schema: str | None = None
+    sealed: Sequence[SealedColumn] = ()
+    """Columns of the room's tables that hold secrets."""
     routes: "Callable[[S], Sequence[BaseRoute]] | None" = None
     endpoints: "Callable[[S, Record], Mapping[str, Endpoint]] | None" = None
     doors: "Callable[[S], Mapping[str, Door]] | None" = None

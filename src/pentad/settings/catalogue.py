@@ -75,9 +75,9 @@ class Entry:
 
     def shown(self, value: Any) -> str:
         """A value of this setting as people may see it."""
-        if value is None:
+        if value is None or value == ():
             return ""
-        if isinstance(value, str) and "://" in value:
+        if isinstance(value, str) and "://" in value and (not self.secret or self.path == "database"):
             return masked_url(value)
         if self.secret:
             return "***"

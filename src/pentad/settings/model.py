@@ -21,6 +21,7 @@ from pentad.net.policy import FetchPolicy
 
 if TYPE_CHECKING:
     from pentad.access.issuer import TrustedIssuer
+    from pentad.access.secret_box import SecretBox
     from pentad.search.remote import RemoteModel
 
 T = TypeVar("T")
@@ -168,6 +169,12 @@ class Settings:
     database: str | None = setting(
         None, "A postgresql:// URL; without it a SQLite file in the data folder.", secret=True
     )
+    secret_key: str | None = setting(
+        None, "Encrypts the keys and secrets in the store; 32 random characters or more.", secret=True
+    )
+    secret_key_previous: tuple[str, ...] = setting(
+        (), "Keys that secrets in the store may still be encrypted with; a start encrypts them anew.", secret=True
+    )
     auth: Literal["required", "none"] = setting("required", "none trusts every caller; refused beyond this machine.")
     workers: int = setting(1, "Processes that serve; more than one suits PostgreSQL and several cores.")
     rooms: tuple[str, ...] = setting(
@@ -244,6 +251,12 @@ class Settings:
         own = [self.jwt.trusted("jwt")] if self.jwt.issuer is not None else []
         return (*own, *(one.trusted(f"jwt.issuers[{number}]") for number, one in enumerate(self.jwt.issuers)))
 
+    def secret_box(self) -> "SecretBox":
+        """Encrypts what the store keeps secret, as these settings want it."""
+        from pentad.access.secret_box import SecretBox
+
+        return SecretBox(self.secret_key, self.secret_key_previous)
+
     def url(self, path: str = "/") -> str:
         """An address of this server as a client would write it."""
         if self.public_url is not None:
@@ -279,6 +292,7 @@ def checked(settings: Settings) -> Settings:
     names = [issuer.issuer for issuer in settings.trusted_issuers()]
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise Misconfigured(f"The token issuer {repeated!r} is set twice.", hint="Keep one of the two tables.")
+    settings.secret_box()
     return settings
 
 
