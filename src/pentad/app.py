@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from pentad import __version__
 from pentad.access.audit import AuditTrail
+from pentad.access.sealed_columns import CORE_COLUMNS, SealedColumn, reseal
+from pentad.access.secret_box import SecretBox
 from pentad.access.secrets import secret_keys
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import PentadError
@@ -41,9 +43,11 @@ from pentad.storage.open import open_database
 if TYPE_CHECKING:
     from pentad.access.api_keys import ApiKeys
     from pentad.access.credentials import Authenticator
+    from pentad.access.issuer_watch import IssuerWatch
     from pentad.access.passwords import Passwords
     from pentad.access.rate_limits import RateLimits
     from pentad.access.remembered import RememberedCredentials
+    from pentad.access.tokens import TokenVerifier
     from pentad.access.users import Users
     from pentad.mcp.sessions import SessionBook
     from pentad.mcp.streams import StreamLog
@@ -64,6 +68,11 @@ def migration_sets(rooms: list[Room[Any]]) -> list[MigrationSet]:
     return [*CORE_SETS, *(MigrationSet(room.name, room.schema) for room in rooms if room.schema is not None)]
 
 
+def sealed_columns(rooms: list[Room[Any]]) -> list[SealedColumn]:
+    """Every column that holds a secret, of the core and these rooms."""
+    return [*CORE_COLUMNS, *(column for room in rooms for column in room.sealed)]
+
+
 class Era:
     """Both eras over one registry: what one endpoint serves."""
 
@@ -79,8 +88,11 @@ class Era:
 class App:
     """An open Pentad: its store, its rooms, and the protocol over them."""
 
-    def __init__(self, settings: Settings, database: Database, clock: Clock, state_keys: list[bytes]) -> None:
+    def __init__(
+        self, settings: Settings, database: Database, clock: Clock, secret_box: SecretBox, state_keys: list[bytes]
+    ) -> None:
         self.settings = settings
+        self.secret_box = secret_box
         self.database = database
         self.clock = clock
         self.stopping = asyncio.Event()
@@ -110,6 +122,7 @@ class App:
             public_url=settings.public_url,
             protected=settings.auth == "required",
             health=self.health,
+            secret_box=self.secret_box,
             other_database=lambda url: open_database(url, settings.data, connections=2),
         )
 
@@ -175,15 +188,39 @@ class App:
         return ApiKeys(self.database, on_change=self.remembered.forget, clock=self.clock)
 
     @cached_property
+    def tokens(self) -> "TokenVerifier | None":
+        if not (issuers := self.settings.trusted_issuers()):
+            return None
+        from pentad.access.tokens import TokenVerifier
+
+        return TokenVerifier(issuers, self.fetcher, clock=self.clock)
+
+    @cached_property
+    def issuer_watch(self) -> "IssuerWatch | None":
+        if self.tokens is None:
+            return None
+        from pentad.access.issuer_watch import IssuerWatch
+
+        return IssuerWatch(self.tokens)
+
+    def issuer_troubles(self) -> Mapping[str, str | None]:
+        """By issuer of tokens, why its keys could not be read when they were last looked for; this does not look."""
+        return {} if self.issuer_watch is None else self.issuer_watch.troubles()
+
+    @cached_property
     def authenticator(self) -> "Authenticator":
         from pentad.access.credentials import Authenticator
+        from pentad.access.failures import FailedLogins
+        from pentad.access.login_reports import LoginReports
 
-        tokens = None
-        if (issuer := self.settings.trusted_issuer()) is not None:
-            from pentad.access.tokens import TokenVerifier
-
-            tokens = TokenVerifier(issuer, self.fetcher, clock=self.clock)
-        authenticator = Authenticator(self.users, self.api_keys, self.remembered, tokens=tokens, clock=self.clock)
+        authenticator = Authenticator(
+            self.users,
+            self.api_keys,
+            self.remembered,
+            tokens=self.tokens,
+            failures=FailedLogins(self.database, clock=self.clock),
+            reports=LoginReports(self.audit.record, clock=self.clock),
+        )
         authenticator.follow(self.database)
         return authenticator
 
@@ -208,6 +245,10 @@ class App:
 
     async def close(self) -> None:
         self.stopping.set()
+        if self.__dict__.get("issuer_watch") is not None:
+            await self.__dict__["issuer_watch"].stop()
+        if "authenticator" in self.__dict__:
+            await self.authenticator.close()
         if "streams" in self.__dict__:
             await self.streams.close()
         if "passwords" in self.__dict__:
@@ -229,7 +270,10 @@ async def open_app(settings: Settings, *, clock: Clock | None = None) -> AsyncGe
         database = await open_database(settings.database, settings.data)
         stack.push_async_callback(database.close)
         await apply(database, migration_sets(rooms))
-        app = App(settings, database, clock or SystemClock(), await secret_keys(database, _STATE_SECRET))
+        box = settings.secret_box()
+        await reseal(database, box, sealed_columns(rooms))
+        state_keys = await secret_keys(database, _STATE_SECRET, box=box)
+        app = App(settings, database, clock or SystemClock(), box, state_keys)
         stack.push_async_callback(app.close)
         for room in rooms:
             service = await stack.enter_async_context(room.open(app.platform(room.name)))

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 
+from pentad.access.sealed_columns import SealedColumn
+from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Misconfigured, NotFound
 from pentad.kernel.limits import Limits
@@ -103,6 +105,9 @@ class Platform:
     """Whether callers have to log in."""
     health: Callable[[], Awaitable[Mapping[str, Mapping[str, Any]]]] = _nobody
     """What each open room says of itself, by its name; a room that cannot say is left out."""
+    secret_box: SecretBox = PLAIN
+    """Encrypts secrets before they go into the store, where the operator set `secret_key`; the room names the columns
+    they are in as its `sealed`."""
     other_database: Callable[[str], Awaitable[Database]] = _no_other_database
     """Opens a further database by an address the operator wrote into the room's settings; whoever asks closes it."""
 
@@ -111,16 +116,16 @@ class Platform:
 class Doorway:
     """What a room's own server is given: where to listen, and the core's way of telling who comes in.
 
-    `principal` turns the value of an `authorization` header, or None for no header, into who is calling; with
-    `--auth none` everybody is the owner of this machine. `spend` takes one call from a principal's allowance and
-    refuses when there is none left; `record` notes a call in the audit trail. `shared` means that other processes
-    listen on the same address. When `stopping` is set the server has to come to an end.
+    `principal` turns the value of an `authorization` header, or None for no header, and the address it came from into
+    who is calling; with `--auth none` everybody is the owner of this machine. `spend` takes one call from a principal's
+    allowance and refuses when there is none left; `record` notes a call in the audit trail. `shared` means that other
+    processes listen on the same address. When `stopping` is set the server has to come to an end.
     """
 
     host: str
     port: int
     shared: bool
-    principal: Callable[[str | None], Awaitable[Principal]]
+    principal: Callable[[str | None, str | None], Awaitable[Principal]]
     spend: Callable[[str], Awaitable[None]]
     record: "Record"
     stopping: asyncio.Event
@@ -184,6 +189,8 @@ class Room(Generic[S]):
     tasks: "Callable[[S], TaskBook] | None" = None
     """The work of the room that may outlast the call that began it; its tools with `task` put answers off into it."""
     schema: str | None = None
+    sealed: Sequence[SealedColumn] = ()
+    """Columns of the room's tables that hold secrets."""
     routes: "Callable[[S], Sequence[BaseRoute]] | None" = None
     endpoints: "Callable[[S, Record], Mapping[str, Endpoint]] | None" = None
     doors: "Callable[[S], Mapping[str, Door]] | None" = None

@@ -11,7 +11,16 @@ from pentad.storage.migration_files import STORAGE, MigrationSet
 from tests.stores import PostgresServer, Stores
 
 SETS = (STORAGE, MigrationSet("access", "pentad.access.schema"))
-TABLES = ("users", "api_keys", "server_secrets", "rate_allowances", "audit_batches", "call_totals")
+TABLES = (
+    "users",
+    "api_keys",
+    "server_secrets",
+    "signing_keys",
+    "rate_allowances",
+    "audit_batches",
+    "call_totals",
+    "failed_logins",
+)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from joserfc.errors import SecurityWarning
 from joserfc.jwk import OctKey, RSAKey
 
 from pentad.access.issuer import TrustedIssuer
-from pentad.access.tokens import TokenVerifier, VerifiedToken
+from pentad.access.tokens import RefusedToken, TokenVerifier, VerifiedToken
 from pentad.kernel.errors import Misconfigured, Unavailable
 from tests.access.clocks import TurnedClock
 from tests.access.issuing import (
@@ -39,13 +39,19 @@ TRUSTED = TrustedIssuer(ISSUER, (AUDIENCE,), jwks_url=JWKS_URL)
 
 
 def verifier(clock: TurnedClock = CLOCK, served: ServedKeys | None = None) -> TokenVerifier:
-    return TokenVerifier(TRUSTED, served or ServedKeys(key_set(RSA, EC)), clock=clock)
+    return TokenVerifier([TRUSTED], served or ServedKeys(key_set(RSA, EC)), clock=clock)
 
 
 async def accepted(checks: TokenVerifier, token: str) -> VerifiedToken:
     verified = await checks.verify(token)
-    assert verified is not None
+    assert isinstance(verified, VerifiedToken)
     return verified
+
+
+async def refused(checks: TokenVerifier, token: str) -> RefusedToken:
+    verdict = await checks.verify(token)
+    assert isinstance(verdict, RefusedToken)
+    return verdict
 
 
 @pytest.mark.anyio
@@ -123,7 +129,7 @@ FORGED: dict[str, Callable[[], str]] = {
 @pytest.mark.parametrize("forgery", FORGED)
 @pytest.mark.requirement("access:jwt:forged")
 async def test_a_forged_token_is_refused(forgery: str) -> None:
-    assert await verifier().verify(FORGED[forgery]()) is None
+    await refused(verifier(), FORGED[forgery]())
 
 
 @pytest.mark.anyio
@@ -150,7 +156,7 @@ async def test_only_scopes_of_ours_and_mapped_roles_are_taken_over() -> None:
             realm_access={"roles": ["pentad-writer", "admin", None]},
         )
     )
-    verified = await accepted(TokenVerifier(issuer, ServedKeys(key_set(RSA)), clock=CLOCK), token)
+    verified = await accepted(TokenVerifier([issuer], ServedKeys(key_set(RSA)), clock=CLOCK), token)
     assert verified.principal.scopes == {"directory:admin", "metrics:read", "*:read", "*:write"}
 
 
@@ -161,7 +167,7 @@ async def test_a_rotated_key_is_found_but_the_issuer_is_asked_at_most_every_half
     served = ServedKeys(key_set(EC))
     checks = verifier(clock, served)
     for _ in range(5):
-        assert await checks.verify(signed(claims(NOW))) is None
+        await refused(checks, signed(claims(NOW)))
     assert served.asked == 1
     served.body = key_set(EC, RSA)
     clock.advance(30)
@@ -185,7 +191,7 @@ async def test_a_withdrawn_key_is_forgotten_within_the_hour() -> None:
     await accepted(checks, signed(claims(NOW)))
     served.body = key_set(EC)
     clock.advance(3600)
-    assert await checks.verify(signed(claims(clock.now()))) is None
+    await refused(checks, signed(claims(clock.now())))
 
 
 @pytest.mark.anyio
@@ -219,7 +225,7 @@ async def test_keys_that_are_weak_or_unknown_are_passed_over() -> None:
         weak = RSAKey.generate_key(1024, {"kid": "rsa-1"})
     keys = [{"kty": "RSA"}, {"kty": "future", "kid": "f"}, weak.as_dict(private=False), EC.as_dict(private=False)]
     checks = verifier(served=ServedKeys(json.dumps({"keys": keys}).encode()))
-    assert await checks.verify(signed(claims(NOW), weak)) is None
+    await refused(checks, signed(claims(NOW), weak))
     await accepted(checks, signed(claims(NOW), EC, "ES256"))
 
 
@@ -227,7 +233,7 @@ async def test_keys_that_are_weak_or_unknown_are_passed_over() -> None:
 async def test_a_secret_in_the_public_key_set_is_never_used() -> None:
     shared = OctKey.generate_key(256, {"kid": "shared"})
     body = b'{"keys": [' + json.dumps(shared.as_dict(private=True)).encode() + b"]}"
-    assert await verifier(served=ServedKeys(body)).verify(signed(claims(NOW), shared, "HS256")) is None
+    await refused(verifier(served=ServedKeys(body)), signed(claims(NOW), shared, "HS256"))
 
 
 @pytest.mark.anyio
@@ -235,7 +241,7 @@ async def test_a_secret_in_the_public_key_set_is_never_used() -> None:
 async def test_keys_may_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "keys.json"
     file.write_bytes(key_set(RSA))
-    checks = TokenVerifier(TrustedIssuer(ISSUER, (AUDIENCE,), jwks_file=file), clock=CLOCK)
+    checks = TokenVerifier([TrustedIssuer(ISSUER, (AUDIENCE,), jwks_file=file)], clock=CLOCK)
     assert (await accepted(checks, signed(claims(NOW)))).principal.name == "ada"
 
 
@@ -243,17 +249,17 @@ async def test_keys_may_come_from_a_file(tmp_path: Path) -> None:
 async def test_a_shared_secret_takes_its_own_tokens_and_no_others() -> None:
     secret = SECRET.raw_value
     issuer = TrustedIssuer(ISSUER, (AUDIENCE,), secret=secret, algorithms=("HS256",))
-    checks = TokenVerifier(issuer, clock=CLOCK)
+    checks = TokenVerifier([issuer], clock=CLOCK)
     assert (await accepted(checks, signed(claims(NOW), SECRET, "HS256", kid=None))).principal.name == "ada"
     for token in (signed(claims(NOW)), signed(claims(NOW), OctKey.generate_key(256), "HS256", kid=None)):
-        assert await checks.verify(token) is None
+        await refused(checks, token)
     assert repr(secret) not in repr(issuer)
 
 
 def test_a_public_key_is_no_shared_secret() -> None:
     issuer = TrustedIssuer(ISSUER, (AUDIENCE,), secret=RSA.as_pem(private=False), algorithms=("HS256",))
     with pytest.raises(Misconfigured):
-        TokenVerifier(issuer)
+        TokenVerifier([issuer])
 
 
 @pytest.mark.parametrize(
@@ -261,13 +267,17 @@ def test_a_public_key_is_no_shared_secret() -> None:
     [
         {"audiences": ()},
         {"issuer": ""},
-        {"jwks_url": None},
+        {"jwks_url": None, "issuer": "login"},
+        {"jwks_url": None, "issuer": "http://login.example"},
         {"secret": b"x" * 32},
         {"algorithms": ("none",)},
         {"algorithms": ("HS256",)},
         {"algorithms": ()},
         {"jwks_url": "http://login.example/jwks"},
         {"leeway": 3600},
+        {"roles": {"staff": "boss"}},
+        {"roles": {"staff": ""}},
+        {"scopes": {"staff": "directory:fly"}},
         {"jwks_url": None, "secret": b"short", "algorithms": ("HS256",)},
         {"jwks_url": None, "secret": b"x" * 32},
     ],
@@ -279,4 +289,4 @@ def test_unsafe_settings_are_refused_when_they_are_read(settings: dict[str, Any]
 
 @given(st.text(max_size=300) | st.binary(max_size=60).map(lambda noise: f"{segment({'alg': 'RS256'})}.{noise.hex()}.x"))
 def test_any_text_is_refused_in_the_one_way(text: str) -> None:
-    assert asyncio.run(verifier().verify(text)) is None
+    asyncio.run(refused(verifier(), text))

@@ -122,6 +122,7 @@ def send(
     path: str = "/mcp",
     headers: Mapping[str, str] | list[tuple[str, str]] | None = None,
     body: bytes | list[bytes] = b"",
+    client: str = "127.0.0.1",
 ) -> HttpAnswer:
     """Begin one exchange; what follows a question mark is the query. A Host is added unless the test gives one."""
     path, _, query = path.partition("?")
@@ -140,7 +141,7 @@ def send(
         "query_string": query.encode(),
         "root_path": "",
         "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in pairs],
-        "client": ("127.0.0.1", 50000),
+        "client": (client, 50000),
         "server": ("127.0.0.1", 8700),
         "state": {},
     }

@@ -250,7 +250,7 @@ async def write_note(arguments: Note, call: Call[Lab]) -> str:
 @tool("change", destructive=False)
 async def change(arguments: Kind, call: Call[Lab]) -> str:
     """Says that a list changed."""
-    await call.service.database.write(lambda transaction: list_changed(transaction, arguments.kind))
+    await call.service.database.write(lambda transaction: list_changed(transaction, arguments.kind, "lab"))
     return arguments.kind
 
 

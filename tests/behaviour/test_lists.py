@@ -166,7 +166,7 @@ async def test_lists_and_reads_of_the_modern_era_say_how_long_they_may_be_kept(c
         result = (await client.request(method)).result
         assert isinstance(result["ttlMs"], int)
         assert result["ttlMs"] >= 0
-        assert result["cacheScope"] in ("public", "private")
+        assert result["cacheScope"] == "private", "it holds what this caller may use"
     read = (await client.request("resources/read", {"uri": "lab://static/text"})).result
     assert read["ttlMs"] == 60_000
     assert read["cacheScope"] == "private"
@@ -196,11 +196,12 @@ async def test_only_modern_results_carry_a_type_and_the_servers_name(connect: Co
 @pytest.mark.anyio
 @pytest.mark.requirement("mcp:tools:list:encoded-once")
 async def test_a_list_is_encoded_once_for_each_revision(make_app: AppMaker) -> None:
+    from pentad.kernel.principal import LOCAL
     from pentad.mcp.revisions import REVISIONS
 
     app = await make_app()
     registry = app.all_rooms.registry
     for revision in REVISIONS.values():
-        first, _ = registry.page("tools/list", revision, None)
-        second, _ = registry.page("tools/list", revision, None)
+        first, _ = registry.pages("tools/list", revision, LOCAL).page(None)
+        second, _ = registry.pages("tools/list", revision, LOCAL).page(None)
         assert first is second

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from pentad.cli.clients.client import Machine
 from pentad.cli.clients.known import CLIENTS
 from pentad.cli.findings import about_clients, about_folder
+from tests.access.issuing import EC, ISSUER, RSA, claims, key_set, signed
 from tests.cli.processes import run
 
 
@@ -113,3 +115,47 @@ def test_clients_are_found_with_and_without_pentad_and_with_a_command_that_is_go
 def test_looking_at_a_folder_leaves_nothing_in_it(tmp_path: Path) -> None:
     assert all(finding.state in ("ok", "warn") for finding in about_folder(tmp_path))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.requirement("access:jwt:watched")
+def test_an_issuer_whose_keys_cannot_be_read_is_a_failure_with_the_setting_to_change(
+    tmp_path: Path, ports: dict[str, str]
+) -> None:
+    issuer = {"PENTAD_JWT_ISSUER": "https://login.example", "PENTAD_JWT_AUDIENCE": "pentad"}
+    (tmp_path / "keys.json").write_bytes(key_set(RSA, EC))
+    known = {**ports, **issuer, "PENTAD_JWT_JWKS_FILE": str(tmp_path / "keys.json")}
+    code, found = report(tmp_path, "--data", "d", **known)
+    assert (code, found["token issuer"]["state"]) == (0, "ok")
+    assert "2 usable keys" in found["token issuer"]["text"]
+    away = {**ports, **issuer, "PENTAD_JWT_JWKS_URL": f"http://127.0.0.1:{free_port()}/keys"}
+    code, found = report(tmp_path, "--data", "d", **away)
+    assert (code, found["token issuer"]["state"]) == (2, "fail")
+    assert away["PENTAD_JWT_JWKS_URL"] in found["token issuer"]["text"]
+    assert "jwt.jwks_url" in found["token issuer"]["fix"]
+    (tmp_path / "keys.json").write_bytes(key_set(RSA))
+    code, found = report(tmp_path, "--data", "d", **known, PENTAD_JWT_ALGORITHMS="ES256")
+    assert (code, found["token issuer"]["state"]) == (2, "fail")
+    assert "jwt.algorithms" in found["token issuer"]["fix"]
+
+
+@pytest.mark.requirement("access:jwt:why")
+def test_a_token_is_tried_and_its_refusal_explained(tmp_path: Path, ports: dict[str, str]) -> None:
+    (tmp_path / "keys.json").write_bytes(key_set(RSA))
+    known = {
+        **ports,
+        "PENTAD_JWT_ISSUER": ISSUER,
+        "PENTAD_JWT_AUDIENCE": "pentad",
+        "PENTAD_JWT_JWKS_FILE": str(tmp_path / "keys.json"),
+        "PENTAD_JWT_ROLES": "staff=reader",
+    }
+    for changes, state, text in (
+        ({}, "fail", "audience"),
+        ({"aud": "pentad", "scope": None}, "warn", "may do nothing"),
+        ({"aud": "pentad", "scope": None, "roles": ["staff"]}, "ok", "*:read"),
+    ):
+        token = signed(claims(time.time(), **changes))
+        (tmp_path / "token").write_text(token, encoding="utf-8")
+        _, found = report(tmp_path, "--data", "d", "--token-file", str(tmp_path / "token"), **known)
+        assert found["token"]["state"] == state
+        assert text in found["token"]["text"]
+        assert token not in json.dumps(found)

@@ -24,7 +24,7 @@ class Fixtures:
 
     async def announce(self, kind: ListKind) -> None:
         """Tell everyone who listens that a list is no longer what it was."""
-        await self._database.write(lambda tx: list_changed(tx, kind))
+        await self._database.write(lambda tx: list_changed(tx, kind, "conformance"))
 
     async def touch_watched(self) -> None:
         """Change the watched resource."""

@@ -47,8 +47,8 @@ async def test_without_valid_credentials_every_verb_is_unauthorized(
     assert answer.status == 401
     assert body["error"]["code"] == "unauthenticated"
     challenges = [value for name, value in answer.header_list if name == "www-authenticate"]
-    assert challenges[0].startswith("Basic realm=")
-    assert f'resource_metadata="{METADATA}"' in challenges[1]
+    assert [challenge.partition(" ")[0] for challenge in challenges] == ["Bearer", "Basic"]
+    assert f'resource_metadata="{METADATA}{path.rstrip("/")}"' in challenges[0]
 
 
 @pytest.mark.requirement("access:basic", "access:key")
@@ -108,6 +108,8 @@ async def test_a_tool_is_called_only_with_its_scope(closed: Closed, role: str, n
         challenge = reply.http.headers["www-authenticate"]
         assert 'error="insufficient_scope"' in challenge
         assert f'scope="lab:{action}"' in challenge
+        assert f'resource_metadata="{METADATA}/mcp"' in challenge
+        assert "Basic" not in challenge
     await client.close()
 
 

@@ -148,7 +148,13 @@ def test_rooms_may_be_a_plain_list(home: Path) -> None:
         ("port = ", "Correct that line"),
         ("public_url = 'pentad.example'", "https://"),
         ("database = 'mysql://x'", "postgresql://"),
-        ("[jwt]\nissuer = 'https://i'", "both"),
+        ("[jwt]\nissuer = 'https://i'", "jwt.audience"),
+        ("[jwt]\nroles = 3", "a table"),
+        ("[jwt]\nissuer = 'https://i'\naudience = ['a']\nroles = {x = 'boss'}", "reader, writer, admin"),
+        ("[[jwt.issuers]]\nissuer = 'https://i'", "jwt.issuers[0].audience"),
+        ("[[jwt.issuers]]\nisuer = 'https://i'", "'isuer' is none of them"),
+        ("[[jwt.issuers]]\nissuer = 3", "issuer is a text"),
+        ("[jwt]\nissuers = 'x'", "JSON"),
         ("workers = 0", "At least one"),
         ("[audit]\ndays = 0", "at least a day"),
     ],
@@ -253,11 +259,62 @@ def test_an_address_of_the_server_can_be_clicked(home: Path) -> None:
 
 
 def test_a_token_issuer_is_built_from_its_settings(home: Path) -> None:
-    issuer = load(
+    [issuer] = load(
         home,
         PENTAD_JWT_ISSUER="https://i.example",
         PENTAD_JWT_AUDIENCE="pentad,api",
         PENTAD_JWT_SECRET="x" * 32,
-    ).trusted_issuer()
-    assert issuer is not None
+        PENTAD_JWT_ROLES="pentad-admins=admin,clerks=registers:read registers:write",
+    ).trusted_issuers()
     assert (issuer.audiences, issuer.algorithms) == (("pentad", "api"), ("HS256",))
+    assert issuer.roles == {"pentad-admins": "admin", "clerks": "registers:read registers:write"}
+    assert issuer.scopes is None
+
+
+ISSUERS = """
+[jwt]
+issuer = "https://one.example"
+audience = ["pentad"]
+
+[[jwt.issuers]]
+issuer = "https://two.example"
+audience = ["api"]
+algorithms = ["ES256"]
+jwks_url = "http://keycloak.auth.svc/keys"
+roles_claim = "realm_access.roles"
+roles = { pentad-admins = "admin", clerks = ["registers:read", "registers:write"] }
+scopes = { "mcp.use" = "directory:read" }
+leeway = 5
+
+[[jwt.issuers]]
+issuer = "https://three.example"
+audience = "api"
+secret = "%s"
+"""
+
+
+@pytest.mark.requirement("access:jwt:issuers")
+def test_several_issuers_each_have_a_table(home: Path) -> None:
+    found = load(home, toml=ISSUERS % (SECRET * 3))
+    one, two, three = found.trusted_issuers()
+    assert (one.issuer, one.is_discovered, one.place) == ("https://one.example", True, "jwt")
+    assert (two.jwks_url, two.leeway, two.roles_claim) == ("http://keycloak.auth.svc/keys", 5, "realm_access.roles")
+    assert (two.audiences, two.algorithms) == (("api",), ("ES256",))
+    assert two.roles == {"pentad-admins": "admin", "clerks": "registers:read registers:write"}
+    assert two.scopes == {"mcp.use": "directory:read"}
+    assert (three.algorithms, three.place) == (("HS256",), "jwt.issuers[1]")
+    shown = {line.path: line.value for line in shown_settings(found)}
+    assert shown["jwt.issuers"] == "https://two.example,https://three.example"
+    assert SECRET not in repr(found) + str(shown)
+
+
+def test_issuers_come_from_the_environment_as_json(home: Path) -> None:
+    text = '[{"issuer": "https://one.example", "audience": ["pentad"], "roles": {"staff": "reader"}}]'
+    [issuer] = load(home, PENTAD_JWT_ISSUERS=text).trusted_issuers()
+    assert (issuer.issuer, issuer.roles) == ("https://one.example", {"staff": "reader"})
+
+
+def test_an_issuer_set_twice_is_refused(home: Path) -> None:
+    toml = "[jwt]\nissuer = 'https://i'\naudience = ['a']\n[[jwt.issuers]]\nissuer = 'https://i'\naudience = ['b']"
+    with pytest.raises(Misconfigured, match="set twice"):
+        load(home, toml=toml)

@@ -65,6 +65,16 @@ async def test_who_may_not_read_a_room_gets_a_page_that_says_so(closed: Browser)
     assert "/console/show" not in home.page.values("a", "href")
 
 
+@pytest.mark.requirement("access:lists:home")
+async def test_the_home_page_names_only_tools_the_visitor_may_use(closed: Browser) -> None:
+    reader = await (await signed_in(closed, "lab:read")).get("/")
+    stranger = await (await signed_in(closed, "show:read")).get("/")
+    assert "echo" in reader.page.texts
+    assert "wipe" not in reader.page.texts
+    assert "echo" not in stranger.page.texts
+    assert "/rooms/lab/mcp" not in stranger.page.text
+
+
 @pytest.mark.requirement("console:home")
 async def test_the_home_page_shows_every_room_its_figures_and_its_tools(browser: Browser) -> None:
     for path in ("/", "/console", "/console/"):

@@ -38,7 +38,13 @@ class AuditEntry(NamedTuple):
     credential: str = ""
     """The key that was used, if one was: `principal` says whose it is."""
     reason: str = ""
-    """Why an administrator looked at what belongs to somebody else."""
+    """Why an administrator looked at what belongs to somebody else; or why a login failed."""
+    login: str = ""
+    """For a failed login, whose it claimed to be, e.g. `user ada`: nobody has proved that."""
+    address: str = ""
+    """Where a failed login came from."""
+    times: int = 1
+    """How many failed logins the entry stands for."""
 
 
 class Batch(NamedTuple):
@@ -55,7 +61,7 @@ _decode = msgspec.json.Decoder(list[AuditEntry]).decode
 
 def made_batch(batch_id: uuid.UUID, entries: Sequence[AuditEntry]) -> Batch:
     """All the work that needs no store, done before the writer is held up."""
-    kept = [entry if sum(map(len, entry[6:])) < LONGEST_TEXT else _cut(entry) for entry in entries]
+    kept = [entry if sum(map(len, entry[6:14])) < LONGEST_TEXT else _cut(entry) for entry in entries]
     totals = grouped(((entry[2], entry[3], entry[4]), entry[5]) for entry in kept)
     try:
         encoded = msgspec.json.encode(kept)

@@ -7,29 +7,31 @@ ago and is all that most requests need; `authenticate` does the full check. What
 import base64
 import binascii
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pentad.access.api_keys import PREFIX, ApiKeys
+from pentad.access.api_keys import PREFIX, ApiKeys, VerifiedKey
 from pentad.access.failures import FailedLogins
+from pentad.access.login_reports import LoginReports
 from pentad.access.remembered import RememberedCredentials
 from pentad.access.single_flight import SingleFlight
 from pentad.access.users import CHANNEL, Users, is_user_name
 from pentad.kernel.clock import Clock
-from pentad.kernel.errors import Unauthenticated
+from pentad.kernel.errors import RateLimited, Unauthenticated
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import Principal
 
 if TYPE_CHECKING:  # joserfc is only loaded where an issuer is configured
-    from pentad.access.tokens import TokenVerifier
+    from pentad.access.tokens import TokenVerifier, VerifiedToken
 
-REALM: Final = "Pentad"
 LONGEST_HEADER: Final = 16 * 1024
 TOKEN_TRUST_SECONDS: Final = 5.0
 PASSWORD_TRUST_SECONDS: Final = 60.0
+_KEY_ID_SHOWN: Final = 8
+_UNREADABLE: Final = "unreadable credentials"
 
 
 class Authenticator:
-    """Verifies credentials against users, keys and the trusted issuer, and remembers them for a moment."""
+    """Verifies credentials against users, keys and the trusted issuers, and remembers them for a moment."""
 
     def __init__(
         self,
@@ -38,14 +40,17 @@ class Authenticator:
         remembered: RememberedCredentials,
         *,
         tokens: "TokenVerifier | None" = None,
+        failures: FailedLogins | None = None,
+        reports: LoginReports | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._users = users
         self._keys = keys
         self._tokens = tokens
         self._remembered = remembered
-        self._failures = FailedLogins(clock=clock)
-        self._under_way: SingleFlight[bytes, Principal] = SingleFlight()
+        self._failures = failures or FailedLogins(clock=clock)
+        self._reports = reports or LoginReports(clock=clock)
+        self._under_way: SingleFlight[tuple[bytes, str | None], Principal] = SingleFlight()
         self.known: Callable[[bytes], Principal | None] = remembered.known
         """The principal of a header verified a moment ago, or None: then `authenticate` must be asked."""
 
@@ -53,8 +58,16 @@ class Authenticator:
         """Hear of changes made by other processes; returns the function that ends it."""
         return db.listen(CHANNEL, self._remembered.forget)
 
-    async def authenticate(self, header: bytes | None) -> Principal:
-        """The principal of an Authorization header, or Unauthenticated, RateLimited or Overloaded."""
+    async def close(self) -> None:
+        """Store and tell what is still to be stored and told of failed logins."""
+        self._reports.close()
+        await self._failures.settled()
+
+    async def authenticate(self, header: bytes | None, address: str | None = None, *, wire: str = "http") -> Principal:
+        """The principal of an Authorization header, or Unauthenticated, RateLimited or Overloaded.
+
+        `address` is where the header came from, and `wire` by which way.
+        """
         if header is None or not header.strip(b" \t"):
             raise Unauthenticated(
                 "Credentials are needed.",
@@ -63,50 +76,45 @@ class Authenticator:
         if (principal := self.known(header)) is not None:
             return principal
         fingerprint = self._remembered.fingerprint(header)
-        return await self._under_way.run(fingerprint, lambda: self._verify(header, fingerprint))
+        check = _Check(header, fingerprint, address, wire)
+        return await self._under_way.run((fingerprint, address), lambda: self._verify(check))
 
-    @staticmethod
-    def challenges(
-        resource_metadata_url: str | None = None, *, scope: str | None = None, error: str | None = None
-    ) -> list[str]:
-        """The values of WWW-Authenticate for a 401 (or, with error="insufficient_scope", a 403), one header each."""
-        bearer = [f'realm="{REALM}"']
-        if resource_metadata_url is not None:
-            bearer.append(f"resource_metadata={_quoted(resource_metadata_url)}")
-        if scope is not None:
-            bearer.append(f"scope={_quoted(scope)}")
-        if error is not None:
-            bearer.append(f"error={_quoted(error)}")
-        return [f'Basic realm="{REALM}", charset="UTF-8"', "Bearer " + ", ".join(bearer)]
-
-    async def _verify(self, header: bytes, fingerprint: bytes) -> Principal:
-        scheme, _, rest = header.strip(b" \t").partition(b" ")
+    async def _verify(self, check: "_Check") -> Principal:
+        scheme, _, rest = check.header.strip(b" \t").partition(b" ")
         credentials = rest.strip(b" \t")
-        if len(header) > LONGEST_HEADER or not credentials.isascii():
-            raise _refusal()
+        if len(check.header) > LONGEST_HEADER or not credentials.isascii():
+            raise self._refusal(check, _UNREADABLE, "malformed")
         match scheme.lower():
             case b"basic":
-                return await self._basic(credentials, fingerprint)
+                return await self._basic(credentials, check)
             case b"bearer":
-                return await self._bearer(credentials.decode("ascii"), fingerprint)
+                return await self._bearer(credentials.decode("ascii"), check)
             case _:
-                raise _refusal()
+                raise self._refusal(check, _UNREADABLE, "scheme")
 
-    async def _basic(self, credentials: bytes, fingerprint: bytes) -> Principal:
-        name, password = _name_and_password(credentials)
+    async def _basic(self, credentials: bytes, check: "_Check") -> Principal:
+        if (pair := _name_and_password(credentials)) is None:
+            raise self._refusal(check, _UNREADABLE, "malformed")
+        name, password = pair
+        login = f"user {name.lower()}"
         generation = self._remembered.generation
-        attempt = self._failures.attempt(name.lower())
+        try:
+            attempt = await self._failures.begin(name, check.address)
+        except RateLimited as error:
+            error.details["incident"] = self._report(check, login, "closed", "")
+            raise
         try:
             user = await self._users.verify(name, password)
         except BaseException:
-            self._failures.withdraw(name.lower(), attempt)
+            self._failures.withdraw(attempt)
             raise
         if user is None:
-            raise _refusal()
-        self._failures.succeeded(name.lower())
+            self._failures.failed(attempt)
+            raise self._refusal(check, login, "password")
+        self._failures.succeeded(attempt)
         principal = user.principal()
         self._remembered.remember(
-            fingerprint,
+            check.fingerprint,
             principal,
             seconds=PASSWORD_TRUST_SECONDS,
             expires_at=None,
@@ -115,18 +123,13 @@ class Authenticator:
         )
         return principal
 
-    async def _bearer(self, token: str, fingerprint: bytes) -> Principal:
+    async def _bearer(self, token: str, check: "_Check") -> Principal:
         generation = self._remembered.generation
-        if token.startswith(PREFIX):
-            verified = await self._keys.verify(token)
-        else:
-            verified = None if self._tokens is None else await self._tokens.verify(token)
-        if verified is None:
-            raise _refusal()
+        verified = await (self._key(token, check) if token.startswith(PREFIX) else self._token(token, check))
         principal = verified.principal
         subjects = tuple(subject for subject in (principal.id, principal.credential, principal.user) if subject)
         self._remembered.remember(
-            fingerprint,
+            check.fingerprint,
             principal,
             seconds=TOKEN_TRUST_SECONDS,
             expires_at=verified.expires_at,
@@ -135,27 +138,49 @@ class Authenticator:
         )
         return principal
 
+    async def _key(self, token: str, check: "_Check") -> VerifiedKey:
+        verified = await self._keys.verify(token)
+        if verified is None:
+            raise self._refusal(check, f"key {token.removeprefix(PREFIX)[:_KEY_ID_SHOWN]}...", "key")
+        return verified
 
-def _quoted(text: str) -> str:
-    """A quoted-string (RFC 9110 5.6.4); what could break out of the header is left out."""
-    safe = "".join(character for character in text if " " <= character <= "~")
-    return '"' + safe.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    async def _token(self, token: str, check: "_Check") -> "VerifiedToken":
+        if self._tokens is None:
+            told = "No issuer of tokens is trusted; set jwt.issuer, if some are to be."
+            raise self._refusal(check, "token", "no_issuer", told)
+        from pentad.access.tokens import RefusedToken
+
+        verdict = await self._tokens.verify(token)
+        if isinstance(verdict, RefusedToken):
+            login = f"token of {verdict.issuer}" if verdict.issuer else "token"
+            raise self._refusal(check, login, verdict.reason, f"{verdict.text} {verdict.fix}".rstrip())
+        return verdict
+
+    def _refusal(self, check: "_Check", login: str, reason: str, explained: str = "") -> Unauthenticated:
+        """One text for every reason, so that a guess learns nothing; the reason is for the operator."""
+        return Unauthenticated(
+            "The credentials were not accepted.",
+            hint="Check the name and password, or the API key or token: it may be mistyped, expired or revoked.",
+            details={"incident": self._report(check, login, reason, explained)},
+        )
+
+    def _report(self, check: "_Check", login: str, reason: str, explained: str) -> str:
+        return self._reports.failed(login, check.address or "", reason, explained=explained, wire=check.wire)
 
 
-def _name_and_password(credentials: bytes) -> tuple[str, str]:
+class _Check(NamedTuple):
+    """Credentials to verify, and where they came from."""
+
+    header: bytes
+    fingerprint: bytes
+    address: str | None
+    wire: str
+
+
+def _name_and_password(credentials: bytes) -> tuple[str, str] | None:
     try:
         text = base64.b64decode(credentials, validate=True).decode("utf-8")
     except (binascii.Error, UnicodeDecodeError):
-        raise _refusal() from None
+        return None
     name, colon, password = text.partition(":")
-    if not colon or not is_user_name(name):
-        raise _refusal()
-    return name, password
-
-
-def _refusal() -> Unauthenticated:
-    """One text for every reason, so that a guess learns nothing."""
-    return Unauthenticated(
-        "The credentials were not accepted.",
-        hint="Check the name and password, or the API key or token: it may be mistyped, expired or revoked.",
-    )
+    return (name, password) if colon and is_user_name(name) else None

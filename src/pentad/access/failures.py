@@ -1,48 +1,260 @@
-"""Guessing passwords is made slow: ten failures for one name within a minute close that name for a while.
+"""Guessing passwords is made slow, for all processes on the store together, without locking anybody out.
 
-Counted in this process only: several processes multiply the allowance by their number, which argon2 makes bearable.
-An attempt counts from its start, so that many guesses sent at once do not slip through together. Names that do not
-exist are counted like those that do.
+Three things are counted, each over a minute from its first failure:
+
+* a name from one address: ten failures close that pair, and no other;
+* an address, over all names: a hundred failures close the address, unless it is this machine's own: behind a proxy on
+  this machine that would be everybody's;
+* a name, over all addresses: from a hundred failures on, whoever has not logged in from his address before waits for a
+  turn. Turns come twice a second. The right password still counts.
+
+An attempt counts in memory from its start, so that many guesses sent at once do not slip through together; a failure
+goes to the store beside the answer. No login waits for a write, and where the store takes none, each process counts for
+itself. Names that do not exist are counted like those that do.
 """
 
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 from pentad.kernel.clock import Clock, SystemClock
-from pentad.kernel.errors import RateLimited
+from pentad.kernel.errors import PentadError, RateLimited
+from pentad.kernel.ports import Database, Rows, Transaction
 
-ALLOWED: Final = 10
+PAIR_ALLOWED: Final = 10
+ADDRESS_ALLOWED: Final = 100
+NAME_UNHURRIED: Final = 100
 WINDOW: Final = 60.0
-NAMES_MOST: Final = 10_000
+TURN_SECONDS: Final = 0.5
+LONGEST_WAIT: Final = 10.0
+SUBJECTS_MOST: Final = 10_000
+FRIENDS_MOST: Final = 10_000
+_CLOCKS_DIFFER_BY: Final = 60.0
+_TOLD_EVERY: Final = 60.0
+_OWN_PLACES: Final = frozenset({"127.0.0.1", "::1", ""})
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Count:
+    """Failures since a time on the wall, and attempts that are not decided yet."""
+
+    since: float
+    failures: int = 0
+    open: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One login that is being checked."""
+
+    name: str
+    address: str
+    at: float
+    subjects: tuple[str, str, str] = field(repr=False)
 
 
 class FailedLogins:
-    """Recent failed attempts, by name."""
+    """Recent failures, by name and address."""
 
-    def __init__(self, *, clock: Clock | None = None) -> None:
-        self._monotonic = (clock or SystemClock()).monotonic
-        self._attempts: dict[str, list[float]] = {}
+    def __init__(
+        self,
+        db: Database | None = None,
+        *,
+        clock: Clock | None = None,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        clock = clock or SystemClock()
+        self._db = db
+        self._now = clock.now
+        self._monotonic = clock.monotonic
+        self._pause = pause
+        self._counts: dict[str, _Count] = {}
+        self._friends: dict[tuple[str, str], None] = {}
+        self._turns: dict[str, float] = {}
+        self._unwritten: dict[str, tuple[float, int]] = {}
+        self._forgiven: set[str] = set()
+        self._writing: asyncio.Task[None] | None = None
+        self._prune_at = self._monotonic()
+        self._tell_at = self._monotonic()
 
-    def attempt(self, name: str) -> float:
-        """Count an attempt as failed until it succeeds; RateLimited when there were too many."""
-        now = self._monotonic()
-        recent = [at for at in self._attempts.pop(name, []) if at > now - WINDOW]
-        if len(recent) >= ALLOWED:
-            self._attempts[name] = recent
-            raise RateLimited(
-                "Too many failed logins.",
-                retry_after=recent[0] + WINDOW - now,
-                hint="Wait, then check the name and the password before trying again.",
-            )
-        while len(self._attempts) >= NAMES_MOST:
-            del self._attempts[next(iter(self._attempts))]
-        self._attempts[name] = [*recent, now]
-        return now
+    async def begin(self, name: str, address: str | None) -> Attempt:
+        """Count an attempt as failed until it is decided; RateLimited when there were too many."""
+        name, place = name.lower(), place_of(address)
+        attempt = Attempt(name, place, self._now(), (f"pair {name} {place}", f"address {place}", f"name {name}"))
+        stored = await self._stored(attempt.subjects)
+        pair, everyone, named = (self._level(subject, stored, attempt.at) for subject in attempt.subjects)
+        bounds = [(pair, PAIR_ALLOWED)] if place in _OWN_PLACES else [(pair, PAIR_ALLOWED), (everyone, ADDRESS_ALLOWED)]
+        for (level, since), allowed in bounds:
+            if level >= allowed:
+                raise RateLimited(
+                    "Too many failed logins.",
+                    retry_after=since + WINDOW - attempt.at,
+                    hint="Wait, then check the name and the password before trying again.",
+                )
+        for subject in attempt.subjects:
+            self._count(subject, attempt.at).open += 1
+        try:
+            if named[0] >= NAME_UNHURRIED and (name, place) not in self._friends:
+                await self._turn(name)
+        except BaseException:
+            self.withdraw(attempt)
+            raise
+        return attempt
 
-    def withdraw(self, name: str, attempt: float) -> None:
+    def withdraw(self, attempt: Attempt) -> None:
         """The attempt was never decided, e.g. because the store was away."""
-        if attempt in (recent := self._attempts.get(name, [])):
-            recent.remove(attempt)
+        for subject in attempt.subjects:
+            if (count := self._counts.get(subject)) is not None:
+                count.open = max(0, count.open - 1)
 
-    def succeeded(self, name: str) -> None:
-        """The right password was given: the slate is clean."""
-        self._attempts.pop(name, None)
+    def failed(self, attempt: Attempt) -> None:
+        """The password was wrong. The store hears of it soon."""
+        self.withdraw(attempt)
+        for subject in attempt.subjects:
+            self._count(subject, attempt.at).failures += 1
+            since, failures = self._unwritten.get(subject, (attempt.at, 0))
+            self._unwritten[subject] = since, failures + 1
+        self._write_soon()
+
+    def succeeded(self, attempt: Attempt) -> None:
+        """The right password was given: the slate of that name at that address is clean, and it need not queue."""
+        self.withdraw(attempt)
+        pair = attempt.subjects[0]
+        known = self._counts.pop(pair, None)
+        self._unwritten.pop(pair, None)
+        self._friends.pop((attempt.name, attempt.address), None)
+        while len(self._friends) >= FRIENDS_MOST:
+            del self._friends[next(iter(self._friends))]
+        self._friends[attempt.name, attempt.address] = None
+        if known is not None and known.failures:
+            self._forgiven.add(pair)
+            self._write_soon()
+
+    async def settled(self) -> None:
+        """All that is known by now is in the store, or the store would not take it."""
+        while (writing := self._writing) is not None:
+            await asyncio.shield(writing)
+
+    def _level(self, subject: str, stored: Mapping[str, tuple[float, int]], now: float) -> tuple[int, float]:
+        """How many failures count against a subject, and since when."""
+        since, failures = stored.get(subject, (now, 0))
+        if _is_over(since, now):
+            since, failures = now, 0
+        if (own := self._counts.get(subject)) is None:
+            return failures, since
+        if not _is_over(own.since, now) and own.failures >= failures:
+            since, failures = own.since, own.failures
+        elif failures:
+            own.since, own.failures = since, failures
+        return failures + own.open, since
+
+    def _count(self, subject: str, now: float) -> _Count:
+        count = self._counts.pop(subject, None)
+        while len(self._counts) >= SUBJECTS_MOST:
+            del self._counts[next(iter(self._counts))]
+        if count is None:
+            count = _Count(now)
+        elif _is_over(count.since, now):
+            count.since, count.failures = now, 0
+        self._counts[subject] = count
+        return count
+
+    async def _turn(self, name: str) -> None:
+        """Wait for a turn; RateLimited when too many wait already."""
+        now = self._monotonic()
+        turn = max(now, self._turns.get(name, 0.0) + TURN_SECONDS)
+        if turn - now > LONGEST_WAIT:
+            raise RateLimited("Too many failed logins.", retry_after=turn - now, hint="Wait, then try again.")
+        self._turns = {other: at for other, at in self._turns.items() if at > now - TURN_SECONDS}
+        self._turns[name] = turn
+        if turn > now:
+            await self._pause(turn - now)
+
+    async def _stored(self, subjects: Iterable[str]) -> Mapping[str, tuple[float, int]]:
+        if self._db is None:
+            return {}
+        try:
+            return await self._db.read(lambda rows: _read(rows, tuple(subjects)))
+        except PentadError as error:
+            self._tell(error.code)
+            return {}
+
+    def _write_soon(self) -> None:
+        if self._db is not None and self._writing is None:
+            self._writing = asyncio.create_task(self._write_all(self._db), name="failed-logins")
+
+    async def _write_all(self, db: Database) -> None:
+        """Write what there is until there is no more: while one write is under way the next one gathers."""
+        try:
+            while self._unwritten or self._forgiven:
+                failures, self._unwritten = self._unwritten, {}
+                forgiven, self._forgiven = self._forgiven, set()
+                old = None
+                if self._monotonic() >= self._prune_at:
+                    self._prune_at, old = self._monotonic() + WINDOW, self._now() - WINDOW
+                await db.write(partial(_store, failures=failures, forgiven=forgiven, now=self._now(), old=old))
+        except PentadError as error:
+            self._tell(error.code)
+        except Exception as error:  # noqa: BLE001  counting must not be what ends a login
+            self._tell(type(error).__name__)
+        finally:
+            self._writing = None
+
+    def _tell(self, trouble: str) -> None:
+        if self._monotonic() >= self._tell_at:
+            self._tell_at = self._monotonic() + _TOLD_EVERY
+            _log.warning("Failed logins are counted in this process alone; the store says %s.", trouble)
+
+
+def place_of(address: str | None) -> str:
+    """What counts as one address: an IPv4 address, or the network of 64 bits that one IPv6 host can roam in."""
+    try:
+        found = ip_address((address or "").partition("%")[0])
+    except ValueError:
+        return (address or "")[:64]
+    if isinstance(found, IPv6Address):
+        if found.ipv4_mapped is not None:
+            return str(found.ipv4_mapped)
+        if not found.is_loopback:
+            return f"{IPv6Address(int(found) >> 64 << 64)}/64"
+    return str(found)
+
+
+def _is_over(since: float, now: float) -> bool:
+    """Whether a minute that began then is over; one far in the future is of a clock that was set back since."""
+    return now - since >= WINDOW or since - now > _CLOCKS_DIFFER_BY
+
+
+def _read(rows: Rows, subjects: tuple[str, ...]) -> Mapping[str, tuple[float, int]]:
+    marks = ", ".join("?" * len(subjects))
+    found = rows.all(
+        f"SELECT subject, since, failures FROM failed_logins WHERE subject IN ({marks})",  # noqa: S608  question marks
+        *subjects,
+    )
+    return {subject: (since, failures) for subject, since, failures in found}
+
+
+_ADD: Final = (
+    "INSERT INTO failed_logins (subject, since, failures) VALUES (?, ?, ?) ON CONFLICT (subject) DO UPDATE SET"
+    " since = CASE WHEN failed_logins.since > ? AND failed_logins.since <= ?"
+    " THEN failed_logins.since ELSE excluded.since END,"
+    " failures = excluded.failures + CASE WHEN failed_logins.since > ? AND failed_logins.since <= ?"
+    " THEN failed_logins.failures ELSE 0 END"
+)
+
+
+def _store(
+    tx: Transaction, failures: Mapping[str, tuple[float, int]], forgiven: Iterable[str], now: float, old: float | None
+) -> None:
+    """In one order in every process, so that two of them never wait for each other."""
+    tx.run_many("DELETE FROM failed_logins WHERE subject = ?", [(subject,) for subject in sorted(forgiven)])
+    alive = now - WINDOW, now + _CLOCKS_DIFFER_BY
+    tx.run_many(_ADD, [(subject, *failures[subject], *alive, *alive) for subject in sorted(failures)])
+    if old is not None:
+        tx.run("DELETE FROM failed_logins WHERE since < ?", old)

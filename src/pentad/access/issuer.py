@@ -3,27 +3,35 @@
 Plain data without a crypto library behind it, so that reading settings stays cheap.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from pentad.access.scopes import is_role, is_scope
 from pentad.kernel.errors import Misconfigured
-from pentad.kernel.principal import Role
+from pentad.kernel.principal import ROLE_ACTIONS, role_scopes
 
 ASYMMETRIC: Final = (
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519",
 )  # fmt: skip
 SYMMETRIC: Final = ("HS256", "HS384", "HS512")
+OWN_ROLES: Final[Mapping[str, str]] = {role: role for role in ROLE_ACTIONS}
+"""Roles as an issuer calls them that knows Pentad's own."""
 _OFFERED: Final = frozenset({*ASYMMETRIC, *SYMMETRIC, "EdDSA"})
 _SHORTEST_SECRET: Final = 32
-_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_INSIDE: Final = (".localhost", ".local", ".internal", ".svc", ".svc.cluster.local", ".home.arpa")
+"""How names end that no public server can have."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrustedIssuer:
-    """One issuer, the audiences that mean this server, and exactly one place its keys come from."""
+    """One issuer, the audiences that mean this server, and one place its keys come from.
+
+    Without a JWKS URL, a JWKS file or a secret, the issuer says itself where its keys are (OpenID Connect discovery).
+    """
 
     issuer: str
     audiences: tuple[str, ...]
@@ -34,25 +42,68 @@ class TrustedIssuer:
     leeway: int = 30
     roles_claim: str = "roles"
     """The claim that lists roles; dots go into objects, as in `realm_access.roles`."""
-    roles: Mapping[str, Role] = field(
-        default_factory=lambda: {"reader": "reader", "writer": "writer", "admin": "admin"}
-    )
-    """What the issuer calls a role -> the role it is here."""
+    roles: Mapping[str, str] = field(default_factory=lambda: OWN_ROLES)
+    """What the issuer calls a role -> the role or the scopes it is here. What is not listed grants nothing."""
+    scopes: Mapping[str, str] | None = None
+    """What the issuer calls a scope -> the same. None takes over Pentad's own scopes and no others."""
+    place: str = "jwt"
+    """Where the operator finds these settings."""
 
     def __post_init__(self) -> None:
         if not self.issuer or not self.audiences or not all(self.audiences):
             raise Misconfigured(
-                "A token issuer needs its name and at least one audience.", hint="Set both, or neither."
+                f"The token issuer in {self.place} needs its name and at least one audience.",
+                hint=f"Set {self.place}.issuer and {self.place}.audience, or neither.",
             )
-        if sum(source is not None for source in (self.jwks_url, self.jwks_file, self.secret)) != 1:
+        if sum(source is not None for source in (self.jwks_url, self.jwks_file, self.secret)) > 1:
             raise Misconfigured(
-                "A token issuer needs one source of keys.", hint="Set a JWKS URL, a JWKS file or a shared secret."
+                f"The token issuer in {self.place} has several sources of keys.",
+                hint="Set one of jwks_url, jwks_file and secret; without any, the issuer itself is asked.",
             )
         self._check_algorithms()
-        if self.jwks_url is not None and not _is_safe_url(self.jwks_url):
-            raise Misconfigured("The JWKS URL must be https.", hint="Plain http is accepted for this machine only.")
+        self._check_addresses()
+        for name in ("roles", "scopes"):
+            self._check_grants(name, getattr(self, name) or {})
         if not 0 <= self.leeway <= 300:
             raise Misconfigured("The leeway for token times is 0 to 300 seconds.", hint="30 suits most clocks.")
+
+    @property
+    def is_discovered(self) -> bool:
+        """Whether the issuer is asked where its keys are."""
+        return self.jwks_url is None and self.jwks_file is None and self.secret is None
+
+    def granted(self, roles: Iterable[str], scopes: Iterable[str]) -> frozenset[str]:
+        """The scopes that an issuer's words for roles and scopes stand for here."""
+        words = [word for name in roles for word in self.roles.get(name, "").split()]
+        if self.scopes is None:
+            words += [scope for scope in scopes if is_scope(scope)]
+        else:
+            words += [word for name in scopes for word in self.scopes.get(name, "").split()]
+        found: set[str] = set()
+        for word in words:
+            found |= role_scopes(word) if is_role(word) else {word}
+        return frozenset(found)
+
+    def _check_addresses(self) -> None:
+        if self.jwks_url is not None and not is_safe_url(self.jwks_url):
+            raise Misconfigured(
+                f"{self.place}.jwks_url must be https.",
+                hint="Plain http is accepted for this machine and for private addresses and names only.",
+            )
+        if self.is_discovered and not is_safe_url(self.issuer):
+            raise Misconfigured(
+                f"The token issuer in {self.place} has no source of keys, and its name is no https address to ask.",
+                hint="Set jwks_url, jwks_file or secret.",
+            )
+
+    def _check_grants(self, name: str, grants: Mapping[str, str]) -> None:
+        for theirs, ours in grants.items():
+            unknown = [word for word in ours.split() if not is_role(word) and not is_scope(word)]
+            if unknown or not ours.split():
+                raise Misconfigured(
+                    f"{self.place}.{name} maps {theirs[:80]!r} to {ours[:80]!r}, which is neither a role nor scopes.",
+                    hint="Write reader, writer, admin, or scopes such as 'directory:read metrics:read'.",
+                )
 
     def _check_algorithms(self) -> None:
         if unknown := [name for name in self.algorithms if name not in _OFFERED]:
@@ -73,6 +124,21 @@ class TrustedIssuer:
             )
 
 
-def _is_safe_url(url: str) -> bool:
-    parts = urlsplit(url)
-    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+def is_safe_url(url: str) -> bool:
+    """Whether keys read from there are the issuer's own: https, or plain http that stays inside."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    if not host or parts.username is not None:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and _is_inside(host))
+
+
+def _is_inside(host: str) -> bool:
+    """Whether a host is this machine, a private address, or a name that only a private network can know."""
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return "." not in host.rstrip(".") or host.rstrip(".").endswith(_INSIDE)

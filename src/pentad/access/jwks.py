@@ -2,17 +2,21 @@
 
 A token with an unknown key id makes us look again, at most every 30 seconds, so that forged ids cannot make this server
 hammer the issuer. Symmetric and weak keys in the set are left out: a public document cannot hold a secret.
+
+What the operator wrote into the settings is fetched wherever it is, also inside a private network; an address that the
+issuer names is judged like any other, unless it is on the issuer's own server. No redirect leads to keys elsewhere.
 """
 
 import logging
 import warnings
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 from joserfc.errors import JoseError, SecurityWarning
 from joserfc.jwk import ECKey, JWKRegistry, OKPKey, RSAKey
 
-from pentad.access.issuer import TrustedIssuer
+from pentad.access.issuer import TrustedIssuer, is_safe_url
 from pentad.access.single_flight import SingleFlight
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import Misconfigured, PentadError, Unavailable
@@ -22,6 +26,7 @@ PublicKey = RSAKey | ECKey | OKPKey
 
 REFRESH_AT_MOST_EVERY: Final = 30.0
 KEPT_SECONDS: Final = 3600.0
+DISCOVERY: Final = "/.well-known/openid-configuration"
 _MOST_BYTES: Final = 256 * 1024
 _MOST_KEYS: Final = 100
 _FETCH_SECONDS: Final = 5.0
@@ -34,11 +39,18 @@ class _KeySet(msgspec.Struct):
     keys: list[dict[str, Any]]
 
 
+class _Provider(msgspec.Struct):
+    """What is read of an OpenID Connect discovery document."""
+
+    issuer: str
+    jwks_uri: str
+
+
 class IssuerKeys:
     """Finds the key a token names."""
 
     def __init__(self, issuer: TrustedIssuer, fetcher: Fetcher | None = None, *, clock: Clock | None = None) -> None:
-        if issuer.jwks_url is not None and fetcher is None:
+        if issuer.jwks_file is None and fetcher is None:
             raise Misconfigured("A JWKS URL needs a way to fetch it.", hint="Use a JWKS file instead.")
         self._issuer = issuer
         self._fetcher = fetcher
@@ -47,20 +59,37 @@ class IssuerKeys:
         self._tried_at: float | None = None
         self._loaded_at: float | None = None
         self._loading: SingleFlight[str, None] = SingleFlight()
+        self.source = str(issuer.jwks_file or issuer.jwks_url or issuer.issuer.rstrip("/") + DISCOVERY)
+        """Where the keys were, or would be, read from."""
+        self.trouble: str | None = None
+        """Why the last look brought no keys; for the operator, not for callers."""
+
+    @property
+    def key_ids(self) -> list[str]:
+        """The ids of the usable keys, or the type of one that has none."""
+        return [str(key.kid or key.key_type) for key in self._keys]
+
+    def serves(self, algorithm: str) -> bool:
+        """Whether a key for that algorithm is there."""
+        return any(_fits(key, algorithm) for key in self._keys)
 
     async def find(self, key_id: str | None, algorithm: str) -> PublicKey | None:
         """The one key for the id and algorithm, or None; Unavailable while no keys were ever read."""
         if self._is_due(KEPT_SECONDS):
-            await self._refresh()
+            await self.refresh()
         key = self._pick(key_id, algorithm)
         if key is None and self._is_due(REFRESH_AT_MOST_EVERY):
-            await self._refresh()
+            await self.refresh()
             key = self._pick(key_id, algorithm)
         if key is None and self._loaded_at is None:
             raise Unavailable(
                 "The keys of the token issuer cannot be read at this moment.", hint="Try again in half a minute."
             )
         return key
+
+    async def refresh(self) -> None:
+        """Look now. What goes wrong is kept in `trouble`; the keys that were there before stay."""
+        await self._loading.run("keys", self._load)
 
     def _is_due(self, seconds: float) -> bool:
         """Whether a look is allowed, and what we hold is older than `seconds`."""
@@ -75,27 +104,61 @@ class IssuerKeys:
             fitting = [key for key in fitting if key.kid == key_id]
         return fitting[0] if len(fitting) == 1 else None
 
-    async def _refresh(self) -> None:
-        await self._loading.run("keys", self._load)
-
     async def _load(self) -> None:
+        had_trouble, self.trouble = self.trouble, None
         try:
             self._keys = _parsed(await self._document())
             self._loaded_at = self._monotonic()
-        except (PentadError, OSError, msgspec.MsgspecError) as error:
-            _log.warning("The keys of the token issuer could not be read: %s", type(error).__name__)
+            if not self._keys:
+                self.trouble = f"{self.source} holds no key that can be used"
+        except PentadError as error:
+            self.trouble = f"{self.source}: {error.sentence()}"
+        except OSError as error:
+            self.trouble = f"{self.source} cannot be read: {error.strerror}"
+        except msgspec.MsgspecError as error:
+            self.trouble = f"{self.source} is not what it should be: {error}"
         finally:
             self._tried_at = self._monotonic()  # only now, so that callers in the meantime join instead of giving up
+        if self.trouble is not None and self.trouble != had_trouble:
+            _log.warning("The keys of the issuer %s could not be read: %s", self._issuer.issuer, self.trouble)
 
     async def _document(self) -> bytes:
-        if self._issuer.jwks_file is not None:
-            return self._issuer.jwks_file.read_bytes()
-        if self._fetcher is None or self._issuer.jwks_url is None:
-            raise Unavailable("There is no place to read the issuer's keys from.")
-        fetched = await self._fetcher.fetch(self._issuer.jwks_url, max_bytes=_MOST_BYTES, timeout=_FETCH_SECONDS)
+        issuer = self._issuer
+        if issuer.jwks_file is not None:
+            return issuer.jwks_file.read_bytes()
+        if issuer.jwks_url is not None:
+            return await self._fetched(issuer.jwks_url, trusted=True)
+        place = issuer.issuer.rstrip("/") + DISCOVERY
+        self.source = place
+        provider = msgspec.json.decode(await self._fetched(place, trusted=True), type=_Provider)
+        if provider.issuer != issuer.issuer:
+            raise Unavailable(
+                f"It speaks for the issuer {provider.issuer[:200]!r}, not for {issuer.issuer!r}.",
+                hint=f"Write {issuer.place}.issuer exactly as the issuer does, or set {issuer.place}.jwks_url.",
+            )
+        self.source = provider.jwks_uri
+        return await self._fetched(provider.jwks_uri, trusted=_origin(provider.jwks_uri) == _origin(place))
+
+    async def _fetched(self, url: str, *, trusted: bool) -> bytes:
+        if self._fetcher is None or not (trusted or is_safe_url(url)):
+            raise Unavailable("Keys are read over https only.", hint=f"Set {self._issuer.place}.jwks_url.")
+        fetched = await self._fetcher.fetch(url, max_bytes=_MOST_BYTES, timeout=_FETCH_SECONDS, trusted=trusted)
         if fetched.status != 200:
-            raise Unavailable(f"The issuer answered {fetched.status} when asked for its keys.")
+            raise Unavailable(f"It answered {fetched.status}.")
+        if _origin(fetched.url) != _origin(url):
+            raise Unavailable(
+                "It redirects to another server.", hint=f"Set {self._issuer.place}.jwks_url to the final address."
+            )
         return fetched.body
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    """Scheme, host and port; the fetcher reads the URL more strictly than this."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        raise Unavailable(f"{url[:200]!r} is not an address.") from None
 
 
 def _fits(key: PublicKey, algorithm: str) -> bool:

@@ -1,31 +1,31 @@
-"""JWTs of a trusted issuer: verified here, made elsewhere.
+"""JWTs of trusted issuers: verified here, made elsewhere.
 
-A token must be signed by the issuer's key with an allowed algorithm, name us as audience, and be in time. `none` is
-never allowed, and a public key is never taken for a shared secret. Why a token was refused goes to the debug log as a
-word; the token goes nowhere.
+A token must be signed by its own issuer's key with an allowed algorithm, name us as audience, and be in time. `none` is
+never allowed, a public key is never taken for a shared secret, and one issuer's key never vouches for another issuer.
+Why a token is refused, and what the operator could change, is told to the operator; the token itself goes nowhere.
 """
 
-import logging
-from collections.abc import Iterable, Mapping
+import base64
+import binascii
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+import msgspec
 from joserfc import jws, jwt
-from joserfc.errors import JoseError
+from joserfc.errors import BadSignatureError, ClaimError, JoseError
 from joserfc.jwk import OctKey
 
 from pentad.access.issuer import TrustedIssuer
 from pentad.access.jwks import IssuerKeys, PublicKey
-from pentad.access.scopes import is_scope
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.ports import Fetcher
-from pentad.kernel.principal import Principal, Role, scopes_of
+from pentad.kernel.principal import Principal
 
 _TYPES: Final = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 _LONGEST_SUBJECT: Final = 255
-
-_log = logging.getLogger(__name__)
+_LONGEST_QUOTE: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,57 @@ class VerifiedToken:
     expires_at: float
 
 
+@dataclass(frozen=True, slots=True)
+class RefusedToken:
+    """Why a token does not count, for the operator alone: a word, a sentence, and what to change."""
+
+    reason: str
+    text: str
+    fix: str = ""
+    issuer: str = ""
+    """The issuer it names, as far as it could be read; nobody vouches for that."""
+
+
+class _RefusedError(Exception):
+    def __init__(self, reason: str, text: str, fix: str = "") -> None:
+        super().__init__(reason)
+        self.told = reason, text, fix
+
+
 class TokenVerifier:
-    """Checks tokens against one trusted issuer."""
+    """Checks tokens against the trusted issuers, each with its own keys."""
+
+    def __init__(
+        self, issuers: Sequence[TrustedIssuer], fetcher: Fetcher | None = None, *, clock: Clock | None = None
+    ) -> None:
+        self.issuers: Mapping[str, TokensOfIssuer] = {
+            issuer.issuer: TokensOfIssuer(issuer, fetcher, clock=clock) for issuer in issuers
+        }
+
+    async def verify(self, token: str) -> VerifiedToken | RefusedToken:
+        """The principal `jwt:<issuer>|<subject>`, or what is wrong; Unavailable while there are no keys."""
+        named = ""
+        try:
+            header, named = _header_and_issuer(token)
+            if (issuer := self.issuers.get(named)) is None:
+                raise _RefusedError(
+                    "unknown_issuer",
+                    f"Its issuer {_quoted(named)} is not among {', '.join(map(repr, self.issuers))}.",
+                    "Set jwt.issuer, or add a table to jwt.issuers, if its tokens are to be trusted.",
+                )
+            return await issuer.verify(token, header)
+        except _RefusedError as error:
+            return RefusedToken(*error.told, issuer=named[:_LONGEST_QUOTE])
+
+
+class TokensOfIssuer:
+    """Checks tokens that say they are of one issuer."""
 
     def __init__(self, issuer: TrustedIssuer, fetcher: Fetcher | None = None, *, clock: Clock | None = None) -> None:
-        self._issuer = issuer
+        self.issuer = issuer
         self._clock = clock or SystemClock()
         self._secret = None if issuer.secret is None else _shared_key(issuer.secret)
-        self._keys = None if issuer.secret is not None else IssuerKeys(issuer, fetcher, clock=clock)
+        self.keys = None if issuer.secret is not None else IssuerKeys(issuer, fetcher, clock=clock)
         self._registry = jws.JWSRegistry(algorithms=issuer.algorithms, strict_check_header=False)
         self._claims = jwt.JWTClaimsRegistry(
             now=lambda: int(self._clock.now()),
@@ -54,45 +97,115 @@ class TokenVerifier:
             sub={"essential": True},
         )
 
-    async def verify(self, token: str) -> VerifiedToken | None:
-        """The principal `jwt:<issuer>|<subject>`, or None whatever is wrong; Unavailable while there are no keys."""
+    def unusable_algorithms(self) -> list[str]:
+        """The allowed algorithms that none of the keys read by now is for."""
+        return [] if self.keys is None else [name for name in self.issuer.algorithms if not self.keys.serves(name)]
+
+    async def verify(self, token: str, header: Mapping[str, Any]) -> VerifiedToken:
+        """The principal of a token whose header and issuer were read; `_RefusedError` says what is wrong."""
+        key = await self._key(header)
         try:
-            signed = jws.extract_compact(token.encode("utf-8"), registry=self._registry)
-            key = await self._key(signed.headers())
             claims = jwt.decode(token, key, registry=self._registry).claims
+        except BadSignatureError:
+            fix = f"Somebody made it up, or {self.issuer.place}.jwks_url leads to the keys of another issuer."
+            raise _RefusedError("signature", "Its signature is not the issuer's.", fix) from None
+        except (JoseError, ValueError, TypeError, AttributeError, RecursionError):
+            raise _malformed() from None
+        try:
             self._claims.validate(claims)
-            return VerifiedToken(self._principal(claims), claims["exp"])
-        except (JoseError, ValueError, TypeError, AttributeError, RecursionError) as error:
-            _log.debug("A token was refused: %s", type(error).__name__)
-            return None
+        except ClaimError as error:
+            raise self._wrong_claim(error, claims) from None
+        except (ValueError, TypeError, OverflowError):
+            raise _malformed() from None
+        return VerifiedToken(self._principal(claims), claims["exp"])
 
     async def _key(self, header: Mapping[str, Any]) -> PublicKey | OctKey:
         """The key by the header, which is still anybody's claim: nothing in it is taken for more than a name."""
         algorithm, key_id, kind = header.get("alg"), header.get("kid"), header.get("typ", "JWT")
-        if algorithm not in self._issuer.algorithms or not isinstance(kind, str) or kind.lower() not in _TYPES:
-            raise ValueError("algorithm or type")
+        place = self.issuer.place
+        if not isinstance(algorithm, str) or algorithm not in self.issuer.algorithms:
+            raise _RefusedError(
+                "algorithm",
+                f"Its algorithm {_quoted(algorithm)} is not among {', '.join(self.issuer.algorithms)}.",
+                f"Add it to {place}.algorithms, if the issuer signs with it.",
+            )
+        if not isinstance(kind, str) or kind.lower() not in _TYPES:
+            raise _RefusedError("type", f"Its type {_quoted(kind)} is not that of an access token.")
         if "crit" in header or "b64" in header or not (key_id is None or isinstance(key_id, str)):
-            raise ValueError("header")
+            raise _malformed()
         if self._secret is not None:
             return self._secret
-        key = None if self._keys is None else await self._keys.find(key_id, algorithm)
+        key = None if self.keys is None else await self.keys.find(key_id, algorithm)
         if key is None:
-            raise ValueError("key")
+            known, source = ("", "") if self.keys is None else (", ".join(self.keys.key_ids), self.keys.source)
+            raise _RefusedError(
+                "unknown_key",
+                f"No key for {algorithm} has its key id {_quoted(key_id)}; {source} holds {known or 'none'}.",
+                f"Check that {place}.jwks_url is this issuer's; new keys are looked for every half minute.",
+            )
         return key
+
+    def _wrong_claim(self, error: ClaimError, claims: Mapping[str, Any]) -> _RefusedError:
+        """What is wrong with a claim of a token the issuer did sign."""
+        place, name = self.issuer.place, error.claim
+        value = claims.get(name)
+        if value is None:
+            return _RefusedError("claim", f"It has no {name}.", "Have the issuer add it.")
+        if name == "aud":
+            return _RefusedError(
+                "audience",
+                f"Its audience {_quoted(value)} is not among {', '.join(map(repr, self.issuer.audiences))}.",
+                f"Add it to {place}.audience, if it means this server.",
+            )
+        if name in ("exp", "nbf", "iat") and isinstance(value, int | float) and not isinstance(value, bool):
+            off = self._clock.now() - value
+            fix = f"Get a new one; if a clock is wrong, set it right or raise {place}.leeway."
+            if name == "exp":
+                return _RefusedError("expired", f"It expired {off:.0f} s ago.", fix)
+            return _RefusedError("not_yet", f"It counts only in {-off:.0f} s ({name}).", fix)
+        return _RefusedError("claim", f"Its {name} {_quoted(value)} does not do.")
 
     def _principal(self, claims: Mapping[str, Any]) -> Principal:
         subject = claims["sub"]
         if not (isinstance(subject, str) and len(subject) <= _LONGEST_SUBJECT and subject.isprintable()):
-            raise ValueError("subject")
-        names = _words(_at(claims, self._issuer.roles_claim))
-        roles: list[Role] = [self._issuer.roles[name] for name in names if name in self._issuer.roles]
-        asked = [*_words(claims.get("scope")), *_words(claims.get("scp"))]
+            raise _RefusedError("claim", f"Its sub {_quoted(subject)} is not a short printable text.")
+        scopes = [*_words(claims.get("scope")), *_words(claims.get("scp"))]
         return Principal(
-            id=f"jwt:{self._issuer.issuer}|{subject}",
+            id=f"jwt:{self.issuer.issuer}|{subject}",
             name=subject,
-            scopes=scopes_of(roles, (scope for scope in asked if is_scope(scope))),
+            scopes=self.issuer.granted(_words(_at(claims, self.issuer.roles_claim)), scopes),
             kind="token",
         )
+
+
+def _header_and_issuer(token: str) -> tuple[dict[str, Any], str]:
+    """What a token says of itself before anything is verified: enough to choose whose keys to try."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        raise _malformed()
+    header, payload = (_object(part) for part in parts[:2])
+    issuer = payload.get("iss")
+    if not isinstance(issuer, str):
+        raise _malformed()
+    return header, issuer
+
+
+def _object(part: str) -> dict[str, Any]:
+    try:
+        raw = base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
+        return msgspec.json.decode(raw, type=dict[str, Any])
+    except (binascii.Error, msgspec.MsgspecError, ValueError, RecursionError):
+        raise _malformed() from None
+
+
+def _malformed() -> _RefusedError:
+    return _RefusedError("malformed", "It is not a signed JSON Web Token with an issuer.")
+
+
+def _quoted(value: object) -> str:
+    """A value of somebody else's for the log: short, and in one line."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "..."
 
 
 def _shared_key(secret: bytes) -> OctKey:

@@ -19,6 +19,7 @@ from pentad.cli.agents_shown import agent_rows, task_lines, task_rows
 from pentad.cli.directory_room import read
 from pentad.cli.options import json_option, settings_options
 from pentad.cli.output import ExitCode, print_json, print_table, print_text, say
+from pentad.cli.signing_keys import CARD_KEYS
 from pentad.kernel.errors import PentadError
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def agents() -> None:
 
 
 agents.add_command(context)
+agents.add_command(CARD_KEYS)
 
 
 def server_options(command: F) -> F:

@@ -3,7 +3,6 @@
 Verbs for files are in `directory_files.py`. Where another directory is named in the settings, records go there.
 """
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +12,7 @@ from pentad.cli.directory_files import export, import_sources, migrate, push, va
 from pentad.cli.directory_room import indented, out_option, record_given, tell, with_schemas, within, write
 from pentad.cli.options import json_option, store_options
 from pentad.cli.output import ExitCode, print_json, print_table, say
+from pentad.cli.signing_keys import RECORD_KEYS
 
 if TYPE_CHECKING:
     from pentad.rooms.directory.search.query import Query
@@ -25,7 +25,7 @@ def directory() -> None:
     """Validate, push, find, translate and sign agent records."""
 
 
-for verb in (validate, push, import_sources, export, migrate):
+for verb in (validate, push, import_sources, export, migrate, RECORD_KEYS):
     directory.add_command(verb)
 
 
@@ -176,13 +176,12 @@ def sign(reference: str, key: str | None, ask: bool, as_json: bool, settings: "S
     """Sign a record and attach the signature and the public key to it."""
     from pentad.kernel.principal import LOCAL
     from pentad.rooms.directory.referring import ref_meant
-    from pentad.rooms.directory.trust.own_key import own_key
 
     password: str | None = click.prompt("Password", hide_input=True, err=True) if ask else None
 
     async def work(room: "Directory") -> dict[str, Any]:
         found = await ref_meant(room, reference)
-        given = key or await asyncio.to_thread(own_key, room.platform.data)
+        given = key or await room.signing_keys.private_key()
         made = await room.trust.sign(LOCAL, found.cid, given, password, local=True)
         return {"cid": found.cid, **made.to_json()}
 

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pentad.settings.model import Settings
 
 _COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
+_LONGEST_TOKEN: Final = 64 * 1024
 _CODES: Final = {"ok": 0, "warn": 1, "fail": 2}
 
 
@@ -23,7 +24,12 @@ _CODES: Final = {"ok": 0, "warn": 1, "fail": 2}
 @click.option("--data", type=click.Path(path_type=Path), help="The folder that holds everything Pentad keeps.")
 @click.option("--database", metavar="URL", help="A postgresql:// address instead of SQLite.")
 @click.option("--config", type=click.Path(path_type=Path), help="The configuration file (TOML).")
-def doctor(as_json: bool, data: Path | None, database: str | None, config: Path | None) -> None:
+@click.option(
+    "--token-file", type=click.File("r"), help="A token to try on the issuers, to learn why it is refused; - is stdin."
+)
+def doctor(
+    as_json: bool, data: Path | None, database: str | None, config: Path | None, token_file: TextIO | None
+) -> None:
     """Check this machine, the store and the configuration.
 
     Ends with 0 if all is well, 1 if something deserves attention, 2 if something has to be put right.
@@ -33,7 +39,7 @@ def doctor(as_json: bool, data: Path | None, database: str | None, config: Path 
 
     try:
         settings = load_settings({"data": data, "database": database}, config=config)
-        found = examine(settings)
+        found = examine(settings, None if token_file is None else token_file.read(_LONGEST_TOKEN).strip())
     except PentadError as error:
         from pentad.cli.findings import Finding, about_python, about_sqlite
 
@@ -46,11 +52,12 @@ def doctor(as_json: bool, data: Path | None, database: str | None, config: Path 
     click.get_current_context().exit(max(_CODES[finding.state] for finding in found))
 
 
-def examine(settings: "Settings") -> "list[Finding]":
+def examine(settings: "Settings", token: str | None = None) -> "list[Finding]":
     """Every finding, in the order of the report."""
     from pentad.cli import findings
     from pentad.cli.clients.known import CLIENTS
     from pentad.cli.install import this_machine
+    from pentad.cli.issuer_findings import about_issuers
     from pentad.cli.search_findings import about_search
     from pentad.cli.store_findings import about_store
 
@@ -62,6 +69,7 @@ def examine(settings: "Settings") -> "list[Finding]":
         *findings.about_configuration(settings),
         *folder,
         *(asyncio.run(about_store(settings)) if is_sound else []),
+        *asyncio.run(about_issuers(settings, token)),
         about_search(settings),
         *findings.about_ports(settings),
         *findings.about_clients(CLIENTS.values(), this_machine()),

@@ -39,6 +39,8 @@ def run_server(settings: Settings, listener: socket.socket, *, prepare: Prepare,
 async def _run(settings: Settings, listener: socket.socket, prepare: Prepare, announce: Announce) -> None:
     async with open_app(settings) as app:
         await prepare(app)
+        if app.settings.auth == "required" and app.issuer_watch is not None:
+            app.issuer_watch.start()
         async with own_servers(app):
             sys.setswitchinterval(_TURN_SECONDS)
             gc.set_threshold(*GARBAGE)

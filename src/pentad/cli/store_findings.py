@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 from typing import Final
 
-from pentad.app import migration_sets
+from pentad.access.sealed_columns import check_sealed
+from pentad.app import migration_sets, sealed_columns
 from pentad.cli.findings import Finding
 from pentad.cli.store import open_store
 from pentad.kernel.errors import PentadError
@@ -29,6 +30,8 @@ async def about_store(settings: Settings) -> list[Finding]:
     try:
         async with open_store(settings) as database:
             found = [await _about_answers(database), await _about_migrations(database, settings)]
+            if found[-1].state == "ok":
+                found.append(await _about_secrets(database, settings))
             if database.dialect == "postgres":
                 found += [await _about_vectors(database), await _about_server_clock(database)]
             return found
@@ -55,6 +58,21 @@ async def _about_migrations(database: Database, settings: Settings) -> Finding:
         fix = "`pentad migrate` applies them now, the next start does so anyway."
         return Finding("migrations", "warn", f"{len(pending)} are due.", fix)
     return Finding("migrations", "ok", "The tables are up to date.")
+
+
+async def _about_secrets(database: Database, settings: Settings) -> Finding:
+    """Whether the keys and secrets in the store can be read with `secret_key`."""
+    box = settings.secret_box()
+    try:
+        pending = await check_sealed(database, box, sealed_columns(find_rooms(settings.rooms)))
+    except PentadError as error:
+        return Finding("secrets", "fail", error.message, error.hint or "Set secret_key.")
+    if pending:
+        how = "encrypts" if box.is_on else "decrypts"
+        return Finding("secrets", "ok", f"The next start {how} {pending} keys and secrets in the store.")
+    if box.is_on:
+        return Finding("secrets", "ok", "Keys and secrets in the store are encrypted.")
+    return Finding("secrets", "ok", "Keys and secrets in the store are not encrypted; secret_key would do that.")
 
 
 async def _about_vectors(database: Database) -> Finding:

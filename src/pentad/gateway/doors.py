@@ -10,8 +10,10 @@ from pentad.platform import Door, OpenRoom
 class Doors:
     """Finds doors by path; `/x` and `/x/` are the same."""
 
-    def __init__(self, doors: Mapping[str, Door]) -> None:
+    def __init__(self, doors: Mapping[str, Door], rooms: Mapping[str, str]) -> None:
         self._doors = dict(doors)
+        self.rooms = rooms
+        """The room a door is of, by its path."""
 
     def find(self, path: str) -> Door | None:
         if not self._doors:
@@ -26,10 +28,12 @@ class Doors:
 def doors_of(rooms: Sequence[OpenRoom], record: Record, own: Mapping[str, Door]) -> Doors:
     """The doors of all rooms, their calls noted in the audit trail, and the gateway's own, which note theirs."""
     found: dict[str, Door] = dict(own)
+    names: dict[str, str] = {}
     for opened in rooms:
         if opened.room.doors is None:
             continue
         for path, door in opened.room.doors(opened.service).items():
             serve = noted_call(door.serve, opened.room.name, path, record)
             found[path] = Door(serve, door.is_public, door.refuse)
-    return Doors(found)
+            names[path] = opened.room.name
+    return Doors(found, names)

@@ -44,10 +44,11 @@ def doorway(app: App) -> Doorway:
     if not shared:
         check_free(settings)
 
-    async def principal(header: str | None) -> Principal:
+    async def principal(header: str | None, address: str | None) -> Principal:
         if settings.auth == "none":
             return LOCAL
-        return await app.authenticator.authenticate(None if header is None else header.encode("utf-8", "replace"))
+        given = None if header is None else header.encode("utf-8", "replace")
+        return await app.authenticator.authenticate(given, address, wire="grpc")
 
     async def spend(principal_id: str) -> None:
         if not rates.try_spend(principal_id):

@@ -6,7 +6,7 @@ host, origin and credentials here and go on to the ordinary routes with the prin
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -16,7 +16,8 @@ from pentad.gateway.doors import Doors
 from pentad.gateway.guards import HostGuard
 from pentad.gateway.parts import Parts, Place
 from pentad.gateway.replies import send_empty, send_error, send_refusal
-from pentad.kernel.errors import Forbidden, InvalidInput, Overloaded, PentadError, Unauthenticated
+from pentad.gateway.resources import Resources
+from pentad.kernel.errors import Forbidden, InvalidInput, Overloaded, PentadError
 from pentad.kernel.limits import MIB, Limits
 from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
 from pentad.mcp.exchange import Endpoint, HttpExchange
@@ -76,7 +77,7 @@ class Front:
         authenticator: Authenticator | None,
         rates: RateLimits,
         limits: Limits,
-        metadata_url: str,
+        resources: Resources,
         parts: Parts,
         doors: Doors,
         public_url: str | None,
@@ -89,14 +90,13 @@ class Front:
         self._authenticator = authenticator
         self._rates = rates
         self._limits = limits
-        self._metadata_url = metadata_url
+        self._resources = resources
         self._parts = parts
         self._doors = doors
         self._public_url = public_url
         self._stopping = stopping
         self._any_origin = tuple(any_origin) if authenticator is not None else ()
         self._in_flight = 0
-        self._recognise = partial(self._principal, required=True) if authenticator is not None else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -114,23 +114,25 @@ class Front:
                     return
             endpoint = self._endpoints.get(scope["path"]) or self._parts.place(scope["path"])
             if endpoint is None:
+                if self._authenticator is not None:
+                    send = self._challenging(scope, headers, send)
                 if (door := self._doors.find(scope["path"])) is not None:
                     await self._serve_door(door, scope, headers, receive, send)
                 else:
                     await self._serve_ordinary(scope, headers, receive, send)
                 return
-            principal = await self._principal(headers, required=True) if self._authenticator is not None else LOCAL
+            principal = LOCAL
+            if self._authenticator is not None:
+                principal = await self.principal(scope, headers, required=True)
             if not self._rates.try_spend(principal.id):
                 await self._rates.spend(principal.id)
             repeated = _NONE_REPEATED if len(headers) == len(pairs) else _repeated(pairs)
-            exchange = HttpExchange(headers, repeated, principal, receive, send, recognise=self._recognise)
+            exchange = HttpExchange(headers, repeated, principal, receive, send, front=self, scope=scope)
             if isinstance(endpoint, Place):
                 endpoint = await self._parts.endpoint(endpoint, principal)
             await self._serve_mcp(endpoint, scope["method"], exchange)
-        except Unauthenticated as error:
-            await send_error(send, error, self._challenges())
         except PentadError as error:
-            await send_error(send, error)
+            await send_error(send, error, self._resources.refusal(scope, headers, error))
         except Exception as error:  # noqa: BLE001  the outermost wall: a caller hears an incident number, the log the rest
             await send_error(send, PentadError(unforeseen(error, f"{scope['method']} {scope['path']}").message))
 
@@ -155,7 +157,8 @@ class Front:
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         return scope["method"] not in _WITH_BODY or kind in _ASKED_FIRST
 
-    async def _principal(self, headers: Mapping[bytes, bytes], *, required: bool) -> Principal:
+    async def principal(self, scope: Scope, headers: Mapping[bytes, bytes], *, required: bool) -> Principal:
+        """Who sends these headers; without credentials nobody, unless some are required."""
         if self._authenticator is None:
             return LOCAL
         credentials = headers.get(b"authorization")
@@ -165,10 +168,25 @@ class Front:
             return ANONYMOUS
         if credentials is not None and (known := self._authenticator.known(credentials)) is not None:
             return known
-        return await self._authenticator.authenticate(credentials)
+        client = scope.get("client")
+        return await self._authenticator.authenticate(credentials, client[0] if client else None)
+
+    def insufficient(self, scope: Scope, headers: Mapping[bytes, bytes], needed: str) -> list[tuple[bytes, bytes]]:
+        """The challenge for a caller that lacks a scope."""
+        return self._resources.insufficient(scope, headers, needed)
+
+    def _challenging(self, scope: Scope, headers: Mapping[bytes, bytes], send: Send) -> Send:
+        """Rooms refuse in their own words; how to log in is the same everywhere, and said here."""
+
+        def answer(message: Message) -> Awaitable[None]:
+            if message["type"] == "http.response.start" and message["status"] in (401, 403):
+                message = self._resources.challenged(message, scope, headers)
+            return send(message)
+
+        return answer
 
     async def _serve_ordinary(self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send) -> None:
-        principal = await self._principal(headers, required=False)
+        principal = await self.principal(scope, headers, required=False)
         if principal is not ANONYMOUS and not self._rates.try_spend(principal.id):
             await self._rates.spend(principal.id)
         try:
@@ -188,7 +206,7 @@ class Front:
         try:
             principal = LOCAL
             if self._authenticator is not None:
-                principal = await self._principal(headers, required=not door.is_public(method, path))
+                principal = await self.principal(scope, headers, required=not door.is_public(method, path))
             if principal is not ANONYMOUS and not self._rates.try_spend(principal.id):
                 await self._rates.spend(principal.id)
             body = b""
@@ -196,7 +214,7 @@ class Front:
                 place.take()
                 limit, floor = self._limits.body_bytes, self._limits.body_bytes_per_second
                 body = await read_body(receive, _length(headers), limit=limit, floor_bytes_per_second=floor)
-            now = partial(self._principal, headers, required=True)
+            now = partial(self.principal, scope, headers, required=True)
             admitted = Admitted(principal, headers, body, place.leave, now, self._public_url, self._stopping)
             state = scope.setdefault("state", {})
             state["principal"], state["admitted"] = principal, admitted
@@ -209,8 +227,7 @@ class Front:
             if isinstance(error, BodyTooLarge) and 0 < error.rest <= _MOST_DRAINED:
                 place.leave()
                 await drained(receive, most=_MOST_DRAINED, seconds=_DRAIN_SECONDS)
-            challenges = self._challenges() if isinstance(error, Unauthenticated) else []
-            await send_refusal(send, error, *door.refuse(error, path), challenges)
+            await send_refusal(send, error, *door.refuse(error, path))
         finally:
             place.leave()
 
@@ -260,9 +277,6 @@ class Front:
     def leave(self) -> None:
         """One call in flight is over, or has become a stream."""
         self._in_flight -= 1
-
-    def _challenges(self) -> list[tuple[bytes, bytes]]:
-        return [(b"www-authenticate", text.encode()) for text in Authenticator.challenges(self._metadata_url)]
 
 
 class _Place:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs
 
 from pentad.kernel.errors import NotFound, Overloaded
+from pentad.kernel.principal import Principal
 from pentad.mcp.exchange import Endpoint, HttpExchange
 from pentad.mcp.sse import HEADERS, Disconnect, Message, Receive, Send, frame
 from pentad.mcp.supervision import absorb_cancellation
@@ -161,11 +162,20 @@ async def _next(stream: _Stream) -> bytes:
 
 
 def _exchange(stream: _Stream, admitted: Admitted, answer: _Answer, body: bytes = b"") -> HttpExchange:
-    async def recognise(_headers: Mapping[bytes, bytes]) -> Any:
-        return await admitted.principal_now()
-
     own = {**admitted.headers, b"accept": b"application/json, text/event-stream"}
     headers = own if stream.session is None else {**own, _SESSION: stream.session}
-    return HttpExchange(
-        headers, frozenset(), admitted.principal, stream.until_closed, answer.send, body, recognise=recognise
-    )
+    front = _Admission(admitted)
+    return HttpExchange(headers, frozenset(), admitted.principal, stream.until_closed, answer.send, body, front=front)
+
+
+class _Admission:
+    """The front's say over a stream it has let in. Its answers are events, so challenges have no place in them."""
+
+    def __init__(self, admitted: Admitted) -> None:
+        self._admitted = admitted
+
+    async def principal(self, scope: Any, headers: Mapping[bytes, bytes], *, required: bool) -> Principal:
+        return await self._admitted.principal_now()
+
+    def insufficient(self, scope: Any, headers: Mapping[bytes, bytes], needed: str) -> list[tuple[bytes, bytes]]:
+        return []

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pentad.kernel.errors import Forbidden
 from pentad.kernel.principal import Principal
+from pentad.mcp.dispatcher import lacks
 from pentad.mcp.exchange import Endpoint
 from pentad.platform import OpenRoom
 
@@ -51,7 +51,7 @@ class Parts:
     async def endpoint(self, place: Place, principal: Principal) -> Endpoint:
         """What answers at a place; NotFound says that nothing does."""
         if not principal.may(place.room, "read"):
-            raise Forbidden(f"This needs the scope {place.room}:read.")
+            raise lacks(principal, place.room, "read")
         part = await place.part()
         made = self._made.get(place.path)
         if made is None or made[0] is not part:

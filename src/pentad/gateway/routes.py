@@ -7,15 +7,15 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
 from pentad import __version__
-from pentad.access.protected_resource import protected_resource
 from pentad.app import App
 from pentad.gateway import openapi, telemetry
 from pentad.gateway.noting import note_calls
 from pentad.gateway.replies import error_headers
+from pentad.gateway.resources import WELL_KNOWN, Resources
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.platform import OpenRoom
 from pentad.storage.probe import probe_store
@@ -30,15 +30,16 @@ class _Site(Starlette):
         return ExceptionMiddleware(self.router, handlers=self.exception_handlers)
 
 
-def ordinary_routes(app: App) -> Starlette:
+def ordinary_routes(app: App, resources: Resources) -> Starlette:
     """A Starlette application with the server's own routes and those of its rooms."""
     console = Console(app)
-    routes: list[BaseRoute] = [*console.own_routes(), *_own_routes(app)]
+    routes: list[BaseRoute] = [*console.own_routes(), *_own_routes(app, resources)]
     for opened in app.rooms:
         served = console.room_routes(opened)
         if opened.room.routes is not None:
             served.extend(opened.room.routes(opened.service))
         note_calls(served, opened.room.name, app.record)
+        resources.add(opened.room.name, [route.path for route in served if isinstance(route, Route | Mount)])
         routes.extend(served)
     routes.append(console.last_route())
     handlers = {PentadError: _refuse, 404: _no_such_path, 405: _no_such_method, HTTPException: _refuse_plainly}
@@ -47,20 +48,24 @@ def ordinary_routes(app: App) -> Starlette:
     return site
 
 
-def _own_routes(app: App) -> list[BaseRoute]:
+def _own_routes(app: App, resources: Resources) -> list[BaseRoute]:
     async def healthz(_request: Request) -> Response:
         """Whether the process is alive."""
         return JSONResponse({"status": "ok", "version": __version__})
 
     async def readyz(_request: Request) -> Response:
-        """Whether the store answers and every room is well."""
+        """Whether the store answers and every room is well; without an issuer of tokens a server is still ready."""
         store = await probe_store(app.database)
         rooms = {opened.room.name: await _health(opened) for opened in app.rooms}
         ready = store.trouble is None and all(state.get("status") == "ok" for state in rooms.values())
         shown: dict[str, Any] = {"dialect": store.dialect, "schema": store.schema, "queued": store.queued}
         if store.trouble is not None:
             shown["trouble"] = store.trouble.as_json()
-        body = {"status": "ok" if ready else "degraded", "store": shown, "rooms": rooms}
+        issuers = {name: "ok" if trouble is None else "unreachable" for name, trouble in app.issuer_troubles().items()}
+        well = ready and "unreachable" not in issuers.values()
+        body = {"status": "ok" if well else "degraded", "store": shown, "rooms": rooms}
+        if issuers:
+            body["issuers"] = issuers
         return JSONResponse(body, status_code=200 if ready else 503)
 
     async def metrics(_request: Request) -> Response:
@@ -74,13 +79,7 @@ def _own_routes(app: App) -> list[BaseRoute]:
 
     async def resource_metadata(request: Request) -> Response:
         """Who issues tokens for this server (RFC 9728)."""
-        issuer = app.settings.jwt.issuer
-        scopes = [f"{opened.room.name}:{action}" for opened in app.rooms for action in ("read", "write", "admin")]
-        path = request.path_params.get("path", "mcp")
-        document = protected_resource(
-            app.settings.url(f"/{path}"), authorization_servers=[issuer] if issuer else [], scopes=scopes
-        )
-        return JSONResponse(document)
+        return JSONResponse(resources.document(request.scope, "/" + request.path_params.get("path", "mcp")))
 
     async def llms(_request: Request) -> Response:
         """The page for models."""
@@ -92,8 +91,8 @@ def _own_routes(app: App) -> list[BaseRoute]:
         Route("/metrics", metrics),
         Route("/openapi.json", describe),
         Route("/llms.txt", llms),
-        Route("/.well-known/oauth-protected-resource", resource_metadata),
-        Route("/.well-known/oauth-protected-resource/{path:path}", resource_metadata),
+        Route(WELL_KNOWN, resource_metadata),
+        Route(WELL_KNOWN + "/{path:path}", resource_metadata),
     ]
 
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 
+from pentad.access.issuer import is_safe_url
 from pentad.app import App, Era
 from pentad.gateway.doors import doors_of
 from pentad.gateway.front import Front
 from pentad.gateway.guards import HostGuard
 from pentad.gateway.old_sse import OldSse
 from pentad.gateway.parts import Parts
+from pentad.gateway.resources import Resources
 from pentad.gateway.routes import ordinary_routes
 from pentad.mcp.exchange import Endpoint
 from pentad.mcp.http import McpEndpoint
@@ -18,24 +20,35 @@ def http_application(app: App) -> Front:
     """Every room on `/mcp`, each on `/rooms/<room>/mcp` and where else it says, parts, and the ordinary routes."""
     settings, limits = app.settings, app.settings.limits
     endpoints: dict[str, Endpoint] = {"/mcp": _endpoint(app, "/mcp", app.all_rooms)}
+    resources = Resources(
+        [opened.room.name for opened in app.rooms],
+        public_url=settings.public_url,
+        own_url=settings.url(""),
+        issuers=[issuer.issuer for issuer in settings.trusted_issuers() if is_safe_url(issuer.issuer)],
+    )
     for opened in app.rooms:
         path = f"/rooms/{opened.room.name}/mcp"
         endpoints[path] = _endpoint(app, path, app.one_room(opened))
         if opened.room.endpoints is not None:
-            endpoints.update(opened.room.endpoints(opened.service, app.record))
+            further = opened.room.endpoints(opened.service, app.record)
+            endpoints.update(further)
+            resources.add(opened.room.name, further)
     guard = HostGuard(
         settings.host, public_url=settings.public_url, hosts=settings.allowed_hosts, origins=settings.allowed_origins
     )
+    doors = doors_of(app.rooms, app.record, _old_doors(app, endpoints["/mcp"]))
+    for path, room in doors.rooms.items():
+        resources.add(room, [path])
     return Front(
         endpoints,
-        ordinary_routes(app),
+        ordinary_routes(app, resources),
         guard=guard,
         authenticator=app.authenticator if settings.auth == "required" else None,
         rates=app.rates,
         limits=limits,
-        metadata_url=settings.url("/.well-known/oauth-protected-resource"),
+        resources=resources,
         parts=Parts(app.rooms, lambda path, part: _endpoint(app, path, app.one_part(part))),
-        doors=doors_of(app.rooms, app.record, _old_doors(app, endpoints["/mcp"])),
+        doors=doors,
         public_url=settings.public_url,
         stopping=app.stopping,
         any_origin=[prefix for opened in app.rooms for prefix in opened.room.any_origin],

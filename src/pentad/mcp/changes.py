@@ -12,9 +12,9 @@ CHANNEL: Final = "mcp"
 ListKind = Literal["tools", "prompts", "resources"]
 
 
-def list_changed(transaction: Transaction, kind: ListKind) -> None:
-    """The list of tools, prompts or resources is another one now."""
-    transaction.signal(CHANNEL, f"list {kind}")
+def list_changed(transaction: Transaction, kind: ListKind, room: str) -> None:
+    """The room's tools, prompts or resources are others now. Only those who may see them are told."""
+    transaction.signal(CHANNEL, f"list {kind} {room}")
 
 
 def resource_updated(transaction: Transaction, uri: str) -> None:

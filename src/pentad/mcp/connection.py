@@ -166,7 +166,7 @@ class Connection:
         await self._write(ProtocolError(INVALID_REQUEST, text, {"limit": limit}).encoded(None))
 
     async def _initialize(self, envelope: Envelope, request_id: RequestId) -> None:
-        handshake = self._legacy.initialize(envelope.params)
+        handshake = self._legacy.initialize(envelope.params, self._principal)
         client = msgspec.json.encode(handshake.client).decode("utf-8")
         self._session = Session(
             opaque_id(), self._principal.id, self._endpoint, handshake.revision, client, None, touched_at=0
@@ -236,9 +236,8 @@ class Connection:
             self._hub.leave(listener)
 
     async def _hears(self, change: Change) -> bool:
-        if change.kind != "resource":
-            return True
-        return change.subject in self._keeper.subscribed and await may_hear(self._legacy.registry, change, self._who)
+        wanted = change.kind == "list" or change.subject in self._keeper.subscribed
+        return wanted and await may_hear(self._legacy.registry, change, self._who)
 
     async def _who(self) -> Principal:
         return self._principal

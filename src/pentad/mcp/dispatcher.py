@@ -13,10 +13,9 @@ import msgspec
 import msgspec.structs
 from pydantic import ValidationError
 
-from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError
+from pentad.kernel.errors import InvalidInput, NotFound, PentadError
 from pentad.kernel.limits import Limits
 from pentad.kernel.names import did_you_mean
-from pentad.kernel.principal import Principal
 from pentad.kernel.trace import RequestMark, request_mark
 from pentad.mcp import listing, wire_errors
 from pentad.mcp.arguments import Repair, read_leniently
@@ -37,6 +36,7 @@ from pentad.mcp.messages import (
 from pentad.mcp.registry import BoundPrompt, BoundResource, BoundTool, Registry
 from pentad.mcp.results import Shape
 from pentad.mcp.revisions import ALL_METHODS
+from pentad.mcp.rights import check_right, lacks
 from pentad.mcp.supervision import Deadline, FirstPause, absorb_cancellation
 from pentad.mcp.tasks import Deferred
 from pentad.mcp.wire_errors import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, ProtocolError
@@ -157,7 +157,7 @@ class Dispatcher:
         return self.registry.shapes[peer.revision.name]
 
     async def _call_tool(self, params: CallToolParams, request_id: RequestId, peer: Peer) -> Answer:
-        bound = self.registry.tools.get(params.name) or self.registry.tool(params.name)
+        bound = self.registry.tools.get(params.name) or self.registry.tool(params.name, peer.principal)
         tool = bound.tool
         shape = self.registry.shapes[peer.revision.name]
         if not peer.principal.may(bound.room, tool.action):
@@ -204,8 +204,7 @@ class Dispatcher:
         if found is None:
             raise _no_resource(peer, params.uri, f"Unknown resource: {params.uri[:200]!r}.")
         bound, variables = found
-        if not peer.principal.may(bound.room, "read"):
-            raise lacks(peer.principal, bound.room, "read")
+        check_right(peer.principal, bound.room, "read")
         resource = bound.resource
         deadline = Deadline(self.limits.tool_seconds, peer.waiting)
         inputs: dict[str, Any] = dict(variables)
@@ -216,12 +215,11 @@ class Dispatcher:
         except NotFound as error:
             raise _no_resource(peer, params.uri, error.sentence()) from None
         body = encode({"contents": _contents(given, params.uri, bound, peer)})
-        return self._shape(peer).cacheable(body, resource.seconds_fresh, "private"), "ok"
+        return self._shape(peer).cacheable(body, resource.seconds_fresh), "ok"
 
     async def _get_prompt(self, params: GetPromptParams, request_id: RequestId, peer: Peer) -> Answer:
-        bound = self.registry.prompt(params.name)
-        if not peer.principal.may(bound.room, "read"):
-            raise lacks(peer.principal, bound.room, "read")
+        bound = self.registry.prompt(params.name, peer.principal)
+        check_right(peer.principal, bound.room, "read")
         deadline = Deadline(self.limits.tool_seconds, peer.waiting)
         inputs: dict[str, Any] = {}
         if bound.prompt.takes_call:
@@ -235,9 +233,7 @@ class Dispatcher:
         return shape.finish(encode({"description": bound.prompt.description, "messages": shown})), "ok"
 
     async def _complete(self, params: CompleteParams, request_id: RequestId, peer: Peer) -> Answer:
-        completer, bound = listing.completer(self.registry, params)
-        if not peer.principal.may(bound.room, "read"):
-            raise lacks(peer.principal, bound.room, "read")
+        completer, bound = listing.completer(self.registry, params, peer.principal)
         values: list[str] = []
         if completer is not None:
             call: Call[Any] = Call(bound.service, peer, request_id, params.meta)
@@ -250,8 +246,8 @@ class Dispatcher:
 
     def _lister(self, name: str) -> Handler:
         async def handle(params: ListParams, _request_id: RequestId, peer: Peer) -> Answer:
-            body, _last = self.registry.page(name, peer.revision, params.cursor)
-            return self._shape(peer).cacheable(body, listing.SECONDS_FRESH, "public"), "ok"
+            body, _last = self.registry.pages(name, peer.revision, peer.principal).page(params.cursor)
+            return self._shape(peer).cacheable(body, listing.SECONDS_FRESH), "ok"
 
         return handle
 
@@ -260,7 +256,7 @@ class Dispatcher:
         work = listing.resources(self.registry, params, request_id, peer)
         body = await in_time(work, deadline, "Listing the resources")
         fresh = 0 if self.registry.listings else listing.SECONDS_FRESH
-        return self._shape(peer).cacheable(body, fresh, "private" if self.registry.listings else "public"), "ok"
+        return self._shape(peer).cacheable(body, fresh), "ok"
 
 
 async def in_time(work: Coroutine[Any, Any, Any], deadline: Deadline, what: str) -> Any:
@@ -327,15 +323,6 @@ def _contents(given: Any, uri: str, bound: BoundResource, peer: Peer) -> list[Co
 
 def _no_resource(peer: Peer, uri: str, text: str) -> ProtocolError:
     return ProtocolError(peer.revision.resource_not_found, text, {"uri": uri})
-
-
-def lacks(principal: Principal, room: str, action: str) -> Forbidden:
-    """The refusal of a caller whose scopes do not reach, naming the one it needs."""
-    return Forbidden(
-        f"{principal.name!r} may not {action} in the {room} room.",
-        hint=f"It needs the scope {room}:{action}; ask an administrator.",
-        details={"required_scope": f"{room}:{action}"},
-    )
 
 
 def too_large(size: int, limit: int) -> PentadError:

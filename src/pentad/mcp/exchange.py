@@ -1,8 +1,8 @@
 """One HTTP request that passed the gateway's guards, and the ways to answer it."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Final, Protocol
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
 
 from pentad.kernel.principal import Principal
 from pentad.mcp.messages import RequestId
@@ -10,6 +10,22 @@ from pentad.mcp.sse import Receive, Send
 from pentad.mcp.wire_errors import ProtocolError
 
 _JSON: Final = (b"content-type", b"application/json")
+
+
+class Front(Protocol):
+    """What let the request in: it knows credentials and how to ask for better ones."""
+
+    async def principal(
+        self, scope: MutableMapping[str, Any], headers: Mapping[bytes, bytes], *, required: bool
+    ) -> Principal:
+        """What the credentials in the headers are worth now."""
+        ...
+
+    def insufficient(
+        self, scope: MutableMapping[str, Any], headers: Mapping[bytes, bytes], needed: str
+    ) -> list[tuple[bytes, bytes]]:
+        """The headers of a refusal for want of a scope."""
+        ...
 
 
 @dataclass(slots=True)
@@ -25,12 +41,15 @@ class HttpExchange:
     body: bytes = b""
     release: Callable[[], None] | None = None
     """Gives back the place among the calls in flight."""
-    recognise: Callable[[Mapping[bytes, bytes]], Awaitable[Principal]] | None = None
-    """What the credentials in the headers are worth now."""
+    front: "Front | None" = None
+    scope: MutableMapping[str, Any] = field(default_factory=dict[str, Any])
+    """The request as the server handed it over; for the front."""
 
     async def principal_now(self) -> Principal:
         """Who the client is by now: an exchange that lasts can outlive its credentials."""
-        return self.principal if self.recognise is None else await self.recognise(self.headers)
+        if self.front is None:
+            return self.principal
+        return await self.front.principal(self.scope, self.headers, required=True)
 
     def released(self) -> None:
         """The call is over, or has become a stream: it no longer counts as in flight."""
@@ -50,7 +69,10 @@ class HttpExchange:
         await self.send({"type": "http.response.body", "body": body})
 
     async def refuse(self, error: ProtocolError, request_id: RequestId | None, *, modern: bool) -> None:
-        await self.reply(error.http_status(modern=modern), error.encoded(request_id), *error.headers())
+        headers = error.headers()
+        if self.front is not None and (needed := error.required_scope) is not None:
+            headers = self.front.insufficient(self.scope, self.headers, needed)
+        await self.reply(error.http_status(modern=modern), error.encoded(request_id), *headers)
 
     def accepts_stream(self) -> bool:
         """Whether the client can read a stream; plain curl (`*/*` or nothing) can."""

@@ -1,4 +1,4 @@
-"""Whether a caller may follow a resource: asked when it subscribes, and again before it is told of a change.
+"""Whether a caller may follow a resource or hear of a list: asked when it subscribes, and again before it is told.
 
 A stream can outlive the rights it was opened with. A change that may not be heard is left out; nobody is told why.
 """
@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.kernel.principal import Principal
-from pentad.mcp.dispatcher import lacks
 from pentad.mcp.registry import Registry
+from pentad.mcp.rights import check_right
 from pentad.mcp.subscriptions import Change
 
 Who = Callable[[], Awaitable[Principal]]
@@ -24,8 +24,7 @@ async def check_follow(registry: Registry, uri: str, principal: Principal, *, to
     if found is None:
         raise NotFound(f"Unknown resource: {uri[:200]!r}.")
     bound, variables = found
-    if not principal.may(bound.room, "read"):
-        raise lacks(principal, bound.room, "read")
+    check_right(principal, bound.room, "read")
     if bound.guard is not None:
         await bound.guard(bound.service, principal, variables, told)
 
@@ -41,10 +40,11 @@ async def may_follow(registry: Registry, uri: str, principal: Principal) -> bool
 
 async def may_hear(registry: Registry, change: Change, who: Who) -> bool:
     """Whether a follower may still be told. When that cannot be found out, it is not."""
-    if change.kind != "resource":
-        return True
     try:
-        await check_follow(registry, change.subject, await who(), told=True)
+        principal = await who()
+        if change.kind == "list":
+            return registry.lists(change.subject, change.room, principal)
+        await check_follow(registry, change.subject, principal, told=True)
     except PentadError:
         return False
     return True

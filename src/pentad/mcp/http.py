@@ -145,7 +145,7 @@ class McpEndpoint:
         await exchange.reply(202, b"")
 
     async def _initialize(self, exchange: HttpExchange, envelope: Envelope, request_id: RequestId) -> None:
-        handshake = self._legacy.initialize(envelope.params)
+        handshake = self._legacy.initialize(envelope.params, exchange.principal)
         try:
             session = await self._sessions.begin(exchange.principal.id, self.name, handshake.revision, handshake.client)
         except PentadError as error:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from pentad.kernel.errors import NotFound
+from pentad.kernel.principal import Principal
 from pentad.mcp import messages
 from pentad.mcp.call import LOG_LEVELS
 from pentad.mcp.conversations import Conversations
@@ -55,7 +56,7 @@ class LegacyEra:
         call = dispatcher.methods["tools/call"].handle
         self._plain = {name: PlainMethod(name, call) for name in self.registry.plain}
 
-    def initialize(self, raw: msgspec.Raw) -> Handshake:
+    def initialize(self, raw: msgspec.Raw, principal: Principal) -> Handshake:
         """Agree upon a revision and say what the server can do."""
         try:
             params = msgspec.json.decode(raw, type=InitializeParams)
@@ -69,8 +70,8 @@ class LegacyEra:
             "capabilities": registry.capabilities(revision),
             "serverInfo": info,
         }
-        if registry.instructions:
-            body["instructions"] = registry.instructions
+        if instructions := registry.instructions(principal):
+            body["instructions"] = instructions
         client = {"capabilities": params.capabilities, "clientInfo": params.client_info}
         return Handshake(revision, client, encode(body))
 

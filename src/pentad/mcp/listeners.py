@@ -38,9 +38,7 @@ async def serve_notifications(
                 if await sessions.find(session.id, session.principal, session.endpoint) is None:
                     break
                 await outlet.keep_alive()
-            elif change.kind != "resource" or (
-                await sessions.is_subscribed(session.id, change.subject) and await hears(change)
-            ):
+            elif await _wants(sessions, session, change) and await hears(change):
                 method, params = change.notification()
                 await outlet.send(messages.notification(method, params or None))
         await outlet.close()
@@ -51,6 +49,10 @@ async def serve_notifications(
     finally:
         hub.leave(listener)
         outlet.end()
+
+
+async def _wants(sessions: SessionBook, session: Session, change: Change) -> bool:
+    return change.kind == "list" or await sessions.is_subscribed(session.id, change.subject)
 
 
 async def serve_replay(

@@ -136,10 +136,10 @@ class ModernEra:
             "supportedVersions": list(MODERN),
             "capabilities": registry.capabilities(NEWEST_MODERN),
         }
-        if registry.instructions:
-            body["instructions"] = registry.instructions
+        if instructions := registry.instructions(peer.principal):
+            body["instructions"] = instructions
         identity = {SERVER_INFO_KEY: registry.info.as_json()}
-        return registry.shapes[peer.revision.name].cacheable(encode(body), SECONDS_FRESH, "public", identity), "ok"
+        return registry.shapes[peer.revision.name].cacheable(encode(body), SECONDS_FRESH, identity), "ok"
 
     async def _honoured(
         self, wanted: SubscriptionFilter, peer: ModernPeer

@@ -1,22 +1,15 @@
-"""All declarations of the rooms behind one endpoint, in a deterministic order, with lists encoded once per revision."""
+"""All declarations of the rooms behind one endpoint, in a deterministic order."""
 
-import base64
-import binascii
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol
-
-import msgspec
-import msgspec.structs
 
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.names import did_you_mean
-from pentad.kernel.principal import Principal
+from pentad.kernel.principal import Action, Principal
 from pentad.mcp.arguments import Reader, read_strictly
-from pentad.mcp.content import Annotations
 from pentad.mcp.declare import Prompt, Resource, ResourceListing, Tool
-from pentad.mcp.messages import encode
+from pentad.mcp.list_pages import Listed, ListPages, Pages, Right
 from pentad.mcp.results import Encoder, Shape, encoder_of
 from pentad.mcp.revisions import REVISIONS, Revision
 from pentad.mcp.tasks import TASKS, TaskBook
@@ -25,12 +18,7 @@ from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError
 if TYPE_CHECKING:
     from pentad.mcp.variants import Variants
 
-_LISTS: Final = {
-    "tools/list": "tools",
-    "prompts/list": "prompts",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-}
+_ACTIONS: Final[tuple[Action, ...]] = ("read", "write", "admin")
 
 Guard = Callable[[Any, Principal, Mapping[str, str], bool], Awaitable[None]]
 """Takes the room's service, who wants to follow, the address's variables, and whether it is about telling who does."""
@@ -128,7 +116,6 @@ class Registry:
     def __init__(self, rooms: Sequence[Opened], info: ServerInfo, *, page: int = 250) -> None:
         self.info = info
         self.rooms = tuple(rooms)
-        self._page = page
         self.tools: dict[str, BoundTool] = {}
         self.prompts: dict[str, BoundPrompt] = {}
         self.resources: dict[str, BoundResource] = {}
@@ -140,7 +127,8 @@ class Registry:
         for opened in rooms:
             self._add(opened)
         self.shapes = {name: Shape(revision, info.as_json()) for name, revision in REVISIONS.items()}
-        self._pages: dict[tuple[str, str], list[bytes]] = {}
+        listings = [Right(bound.room, "read") for bound in self.listings]
+        self._pages = ListPages(self._lists(), page, {"resources/list": listings})
 
     def _add(self, opened: Opened) -> None:
         room, service = opened.room, opened.service
@@ -166,9 +154,16 @@ class Registry:
         elif putting_off := [tool.name for tool in room.tools if tool.task is not None]:
             raise Misconfigured(f"Room {room.name!r} keeps no tasks, but {putting_off} may put answers off.")
 
-    @cached_property
-    def instructions(self) -> str:
-        return "\n\n".join(opened.room.instructions for opened in self.rooms if opened.room.instructions)
+    def instructions(self, principal: Principal) -> str:
+        """How to use the rooms of which the caller may use anything."""
+        rooms = [opened.room for opened in self.rooms if _may_use(principal, opened.room.name)]
+        return "\n\n".join(room.instructions for room in rooms if room.instructions)
+
+    def lists(self, kind: str, room: str, principal: Principal) -> bool:
+        """Whether a list of this endpoint may hold something of that room for the caller."""
+        if all(opened.room.name != room for opened in self.rooms):
+            return False
+        return _may_use(principal, room) if kind == "tools" else principal.may(room, "read")
 
     def capabilities(self, revision: Revision) -> dict[str, Any]:
         """What this endpoint can do, in the words of the revision: nothing is claimed that is not there."""
@@ -185,15 +180,19 @@ class Registry:
             found["extensions"] = {TASKS: {}}
         return {**found, "logging": {}}
 
-    def tool(self, name: str) -> BoundTool:
+    def tool(self, name: str, principal: Principal) -> BoundTool:
         if (bound := self.tools.get(name)) is None:
-            raise _unknown("tool", name, self.tools)
+            raise _unknown("tool", name, self._usable_tools(principal))
         return bound
 
-    def prompt(self, name: str) -> BoundPrompt:
+    def prompt(self, name: str, principal: Principal) -> BoundPrompt:
         if (bound := self.prompts.get(name)) is None:
-            raise _unknown("prompt", name, self.prompts)
+            usable = [known for known, one in self.prompts.items() if principal.may(one.room, "read")]
+            raise _unknown("prompt", name, usable)
         return bound
+
+    def _usable_tools(self, principal: Principal) -> list[str]:
+        return [name for name, one in self.tools.items() if principal.may(one.room, one.tool.action)]
 
     def resource(self, uri: str) -> tuple[BoundResource, dict[str, str]] | None:
         """The declaration that answers for an address, and the template's variables."""
@@ -205,69 +204,26 @@ class Registry:
                 return bound, variables
         return None
 
-    def page(self, method: str, revision: Revision, cursor: str | None) -> tuple[bytes, bool]:
-        """One page of a list as an encoded object, and whether it is the last."""
-        pages = self._pages.get((method, revision.name))
-        if pages is None:
-            pages = self._pages[(method, revision.name)] = self._encode_pages(method, revision)
-        index = 0 if cursor is None else read_cursor(cursor, method)
-        if not 0 <= index < len(pages):
-            raise ProtocolError(INVALID_PARAMS, f"{method}: this cursor leads nowhere. Start again without a cursor.")
-        return pages[index], index == len(pages) - 1
+    def pages(self, method: str, revision: Revision, principal: Principal) -> Pages:
+        """A list as the caller may see it."""
+        return self._pages.of(method, revision, principal)
 
-    def _encode_pages(self, method: str, revision: Revision) -> list[bytes]:
-        allowed = revision.tool_fields if method == "tools/list" else revision.named_fields
-        entries = [visible(entry, allowed, revision) for entry in self._entries[method]()]
-        key = _LISTS[method]
-        slices = [entries[start : start + self._page] for start in range(0, len(entries), self._page)] or [[]]
-        pages: list[bytes] = []
-        for index, entries_of_page in enumerate(slices):
-            body: dict[str, Any] = {key: entries_of_page}
-            if index + 1 < len(slices):
-                body["nextCursor"] = make_cursor(method, index + 1)
-            pages.append(encode(body))
-        return pages
-
-    @cached_property
-    def _entries(self) -> Mapping[str, Callable[[], list[dict[str, Any]]]]:
-        listed = {bound.tool.name: bound.tool for bound in self.tools.values()}
+    def _lists(self) -> dict[str, list[Listed]]:
+        tools = {bound.tool.name: bound for bound in self.tools.values()}
         return {
-            "tools/list": lambda: [tool.listing() for tool in listed.values()],
-            "prompts/list": lambda: [bound.prompt.listing() for bound in self.prompts.values()],
-            "resources/list": lambda: [bound.resource.listing() for bound in self.resources.values()],
-            "resources/templates/list": lambda: [bound.resource.listing() for bound in self.templates],
+            "tools/list": [Listed(Right(one.room, one.tool.action), one.tool.listing) for one in tools.values()],
+            "prompts/list": [Listed(Right(one.room, "read"), one.prompt.listing) for one in self.prompts.values()],
+            "resources/list": [
+                Listed(Right(one.room, "read"), one.resource.listing) for one in self.resources.values()
+            ],
+            "resources/templates/list": [
+                Listed(Right(one.room, "read"), one.resource.listing) for one in self.templates
+            ],
         }
 
 
-def visible(entry: Mapping[str, Any], allowed: frozenset[str], revision: Revision) -> dict[str, Any]:
-    """A list entry as a revision knows it."""
-    shown = {key: value for key, value in entry.items() if key in allowed}
-    annotations = shown.get("annotations")
-    if isinstance(annotations, Annotations) and not revision.meta_on_content:
-        shown["annotations"] = msgspec.structs.replace(annotations, last_modified=None)
-    return shown
-
-
-def make_cursor(method: str, position: int, inner: str | None = None) -> str:
-    """An opaque cursor; it only means something to the list that made it."""
-    return base64.urlsafe_b64encode(msgspec.json.encode([method, position, inner])).decode("ascii")
-
-
-def read_cursor(cursor: str, method: str) -> int:
-    return read_inner_cursor(cursor, method)[0]
-
-
-def read_inner_cursor(cursor: str, method: str) -> tuple[int, str | None]:
-    """The position a cursor stands for, and the inner cursor of a list that exists only at run time."""
-    try:
-        made_by, position, inner = msgspec.json.decode(
-            base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True), type=tuple[str, int, str | None]
-        )
-    except (binascii.Error, ValueError, msgspec.MsgspecError):
-        made_by, position, inner = "", -1, None
-    if made_by != method:
-        raise ProtocolError(INVALID_PARAMS, f"{method}: this cursor is not one of its own. Start without a cursor.")
-    return position, inner
+def _may_use(principal: Principal, room: str) -> bool:
+    return any(principal.may(room, action) for action in _ACTIONS)
 
 
 def _put(table: dict[str, Any], name: str, entry: Any, what: str) -> None:
@@ -278,7 +234,7 @@ def _put(table: dict[str, Any], name: str, entry: Any, what: str) -> None:
     table[name] = entry
 
 
-def _unknown(kind: str, name: str, known: Mapping[str, Any]) -> ProtocolError:
+def _unknown(kind: str, name: str, known: Sequence[str]) -> ProtocolError:
     guess = did_you_mean(name, known)
     shown = name if len(name) <= 100 else name[:97] + "..."
     return ProtocolError(INVALID_PARAMS, f"Unknown {kind}: {shown!r}.{' ' + guess if guess else ''}", {"name": shown})

@@ -5,7 +5,7 @@ spliced in front of it, never by decoding it again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from pydantic import BaseModel
 
@@ -18,7 +18,6 @@ from pentad.mcp.messages import SERVER_INFO_KEY, encode
 from pentad.mcp.revisions import Revision
 from pentad.mcp.tasks import TaskState
 
-CacheScope = Literal["public", "private"]
 REPAIRS_KEY: Final = "pentad/repairs"
 ERROR_KEY: Final = "pentad/error"
 _STAMPED: Final = ("name", "version")
@@ -49,13 +48,14 @@ class Shape:
             return body
         return b"%b}" % prefix if body == b"{}" else b"%b,%b" % (prefix, body[1:])
 
-    def cacheable(
-        self, body: bytes, seconds_fresh: float, scope: CacheScope, meta: Mapping[str, Any] | None = None
-    ) -> bytes:
-        """Dress a result that says how long it may be kept, where the revision knows of that."""
+    def cacheable(self, body: bytes, seconds_fresh: float, meta: Mapping[str, Any] | None = None) -> bytes:
+        """Dress a result that says how long it may be kept, where the revision knows of that.
+
+        Every answer depends on what its caller may use, so no cache may give it to another.
+        """
         if not self.revision.modern:
             return body
-        hints = b'{"ttlMs":%d,"cacheScope":"%b"' % (int(seconds_fresh * 1000), scope.encode("ascii"))
+        hints = b'{"ttlMs":%d,"cacheScope":"private"' % int(seconds_fresh * 1000)
         return self.finish(hints + (b"}" if body == b"{}" else b"," + body[1:]), meta)
 
     def content(self, blocks: Sequence[Content]) -> list[Content]:

@@ -15,10 +15,11 @@ _MOST_QUEUED: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`list` of tools, prompts or resources; or `resource` at an address."""
+    """`list` of a room's tools, prompts or resources; or `resource` at an address."""
 
     kind: str
     subject: str
+    room: str = ""
 
     def notification(self) -> tuple[str, dict[str, Any]]:
         """The method and parameters every era tells it with."""
@@ -82,10 +83,17 @@ class SubscriptionHub:
             stop.cancel()
 
     def _hear(self, payload: str) -> None:
-        kind, _, subject = payload.partition(" ")
-        change = Change(kind, subject)
+        change = _read_change(payload)
         for listener in list(self._listeners):
             listener.hear(change)
+
+
+def _read_change(payload: str) -> Change:
+    kind, _, subject = payload.partition(" ")
+    if kind != "list":
+        return Change(kind, subject)
+    name, _, room = subject.partition(" ")
+    return Change(kind, name, room)
 
 
 def filter_wants(wanted: SubscriptionFilter, tasks: Iterable[str] = ()) -> Callable[[Change], bool]:
@@ -101,9 +109,3 @@ def filter_wants(wanted: SubscriptionFilter, tasks: Iterable[str] = ()) -> Calla
     }
     addresses = frozenset((*wanted.resource_subscriptions, *tasks))
     return lambda change: change.subject in (addresses if change.kind == "resource" else lists)
-
-
-def lists_of(kinds: Iterable[str]) -> Callable[[Change], bool]:
-    """List changes of these kinds, and every resource change (the session's own subscriptions are checked later)."""
-    known = frozenset(kinds)
-    return lambda change: change.kind == "resource" or change.subject in known

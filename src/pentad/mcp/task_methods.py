@@ -11,10 +11,11 @@ from pentad.kernel.principal import Action
 from pentad.mcp import messages
 from pentad.mcp.asking import MissingCapability
 from pentad.mcp.call import Peer
-from pentad.mcp.dispatcher import Answer, Dispatcher, Method, in_time, lacks, too_large
+from pentad.mcp.dispatcher import Answer, Dispatcher, Method, in_time, too_large
 from pentad.mcp.messages import RequestId, TaskParams, UpdateTaskParams, encode
 from pentad.mcp.peers import ModernPeer
 from pentad.mcp.results import asked_json
+from pentad.mcp.rights import lacks
 from pentad.mcp.supervision import Deadline
 from pentad.mcp.tasks import CAPABILITY, TaskBook, TaskState
 from pentad.mcp.wire_errors import as_protocol_error
@@ -106,7 +107,7 @@ class TaskMethods:
             return _joined(shown, b'{"inputRequests":%b' % encode(asked_json(state.questions)))
         if state.status == "completed":
             shape = self._registry.shapes[peer.revision.name]
-            body = self._registry.tool(state.tool).encode(state.value, shape, ())
+            body = self._registry.tool(state.tool, peer.principal).encode(state.value, shape, ())
             if len(body) > self._limits.result_bytes:
                 body = shape.failure(too_large(len(body), self._limits.result_bytes))
             return _joined(shown, b'{"result":%b' % body)

@@ -90,16 +90,21 @@ class ProtocolError(Exception):
             return self.status
         return MODERN_STATUS.get(self.code, 200) if modern else LEGACY_STATUS.get(self.code, 200)
 
+    @property
+    def required_scope(self) -> str | None:
+        """The scope the caller lacks, if that is what is wrong."""
+        return self._facts().get("required_scope")
+
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """HTTP headers that go with the error: when to try again, or which scope is wanting."""
-        data = self.data
-        facts: dict[str, Any] = cast("dict[str, Any]", data).get("details") or {} if isinstance(data, dict) else {}
+        """HTTP headers that go with the error: when to try again."""
+        facts = self._facts()
         if "retry_after" in facts:
             return [(b"retry-after", b"%d" % max(1, round(facts["retry_after"])))]
-        if "required_scope" in facts:
-            challenge = f'Bearer error="insufficient_scope", scope="{facts["required_scope"]}"'
-            return [(b"www-authenticate", challenge.encode("ascii", "replace"))]
         return []
+
+    def _facts(self) -> dict[str, Any]:
+        data = self.data
+        return cast("dict[str, Any]", data).get("details") or {} if isinstance(data, dict) else {}
 
     def as_json(self) -> dict[str, Any]:
         body: dict[str, Any] = {"code": self.code, "message": self.message}

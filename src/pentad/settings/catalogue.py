@@ -75,12 +75,15 @@ class Entry:
 
     def shown(self, value: Any) -> str:
         """A value of this setting as people may see it."""
-        if value is None:
+        if value is None or value == ():
             return ""
-        if isinstance(value, str) and "://" in value:
+        if isinstance(value, str) and "://" in value and (not self.secret or self.path == "database"):
             return masked_url(value)
         if self.secret:
             return "***"
+        if isinstance(value, Mapping):
+            pairs = typing.cast("Mapping[str, tuple[str, ...]]", value).items()
+            return ",".join(f"{name}={' '.join(words)}" for name, words in pairs)
         if isinstance(value, tuple | frozenset):
             items = typing.cast("tuple[Any, ...] | frozenset[Any]", value)
             return ",".join(sorted(map(str, items)) if isinstance(items, frozenset) else map(str, items))

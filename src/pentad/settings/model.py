@@ -21,6 +21,7 @@ from pentad.net.policy import FetchPolicy
 
 if TYPE_CHECKING:
     from pentad.access.issuer import TrustedIssuer
+    from pentad.access.secret_box import SecretBox
     from pentad.search.remote import RemoteModel
 
 T = TypeVar("T")
@@ -56,20 +57,62 @@ def user_data_folder(environ: Mapping[str, str] = os.environ, system: str = sys.
     return Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "pentad"
 
 
+def _mapping(about: str) -> Mapping[str, tuple[str, ...]]:
+    return field(default_factory=dict[str, tuple[str, ...]], metadata=documented(about))
+
+
 @dataclass(frozen=True, slots=True)
-class TokenSettings:
-    """The one foreign issuer whose JSON Web Tokens are accepted; none while `issuer` is not set."""
+class IssuerSettings:
+    """One foreign issuer whose JSON Web Tokens are accepted. Without a source of keys, the issuer is asked for one."""
 
     issuer: str | None = setting(None, "The `iss` of tokens to accept; without it no token is.")
     audience: tuple[str, ...] = setting((), "The `aud` values that mean this server; others are refused.")
     algorithms: tuple[str, ...] = setting((), "Accepted signatures; by default every asymmetric one (RS, PS, ES, Ed).")
-    jwks_url: str | None = setting(None, "Where the issuer publishes its keys (https).")
+    jwks_url: str | None = setting(
+        None, "Where the issuer publishes its keys; fetched even if private. By default the issuer is asked (OIDC)."
+    )
     jwks_file: Path | None = field(
         default=None, metadata=documented("A file with the issuer's keys, instead of the URL.")
     )
     secret: str | None = setting(None, "A shared secret for HS256 and its kin, instead of published keys.", secret=True)
     leeway: int = setting(30, "Seconds a token's times may be off.")
     roles_claim: str = setting("roles", "The claim that lists roles; dots go into objects.")
+    roles: Mapping[str, tuple[str, ...]] = _mapping(
+        "What the issuer calls a role = the role or scopes it is here; others grant nothing. By default Pentad's own."
+    )
+    scopes: Mapping[str, tuple[str, ...]] = _mapping(
+        "What the issuer calls a scope = the role or scopes it is here; others grant nothing. By default Pentad's own."
+    )
+
+    def __str__(self) -> str:
+        return self.issuer or ""
+
+    def trusted(self, place: str) -> "TrustedIssuer":
+        """The issuer, checked; `place` is where its settings are."""
+        from pentad.access.issuer import ASYMMETRIC, OWN_ROLES, TrustedIssuer
+
+        roles = {theirs: " ".join(ours) for theirs, ours in self.roles.items()}
+        scopes = {theirs: " ".join(ours) for theirs, ours in self.scopes.items()}
+        return TrustedIssuer(
+            issuer=self.issuer or "",
+            audiences=self.audience,
+            jwks_url=self.jwks_url,
+            jwks_file=self.jwks_file,
+            secret=None if self.secret is None else self.secret.encode(),
+            algorithms=self.algorithms or (ASYMMETRIC if self.secret is None else ("HS256",)),
+            leeway=self.leeway,
+            roles_claim=self.roles_claim,
+            roles=roles or OWN_ROLES,
+            scopes=scopes or None,
+            place=place,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSettings(IssuerSettings):
+    """The foreign issuers whose JSON Web Tokens are accepted: one written right here, and those of `issuers`."""
+
+    issuers: tuple[IssuerSettings, ...] = setting((), "Further issuers, each a table with the settings of `jwt`.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +168,12 @@ class Settings:
     data: Path = field(default=Path(), metadata=documented("The folder that holds everything Pentad keeps."))
     database: str | None = setting(
         None, "A postgresql:// URL; without it a SQLite file in the data folder.", secret=True
+    )
+    secret_key: str | None = setting(
+        None, "Encrypts the keys and secrets in the store; 32 random characters or more.", secret=True
+    )
+    secret_key_previous: tuple[str, ...] = setting(
+        (), "Keys that secrets in the store may still be encrypted with; a start encrypts them anew.", secret=True
     )
     auth: Literal["required", "none"] = setting("required", "none trusts every caller; refused beyond this machine.")
     workers: int = setting(1, "Processes that serve; more than one suits PostgreSQL and several cores.")
@@ -197,22 +246,16 @@ class Settings:
             shortened=self.search.remote_shorten,
         )
 
-    def trusted_issuer(self) -> "TrustedIssuer | None":
-        """The issuer whose tokens are accepted, checked; None when none is set."""
-        if self.jwt.issuer is None:
-            return None
-        from pentad.access.issuer import ASYMMETRIC, TrustedIssuer
+    def trusted_issuers(self) -> "tuple[TrustedIssuer, ...]":
+        """The issuers whose tokens are accepted, checked."""
+        own = [self.jwt.trusted("jwt")] if self.jwt.issuer is not None else []
+        return (*own, *(one.trusted(f"jwt.issuers[{number}]") for number, one in enumerate(self.jwt.issuers)))
 
-        return TrustedIssuer(
-            issuer=self.jwt.issuer,
-            audiences=self.jwt.audience,
-            jwks_url=self.jwt.jwks_url,
-            jwks_file=self.jwt.jwks_file,
-            secret=None if self.jwt.secret is None else self.jwt.secret.encode(),
-            algorithms=self.jwt.algorithms or (ASYMMETRIC if self.jwt.secret is None else ("HS256",)),
-            leeway=self.jwt.leeway,
-            roles_claim=self.jwt.roles_claim,
-        )
+    def secret_box(self) -> "SecretBox":
+        """Encrypts what the store keeps secret, as these settings want it."""
+        from pentad.access.secret_box import SecretBox
+
+        return SecretBox(self.secret_key, self.secret_key_previous)
 
     def url(self, path: str = "/") -> str:
         """An address of this server as a client would write it."""
@@ -246,7 +289,10 @@ def checked(settings: Settings) -> Settings:
         )
     if settings.search.remote_dimensions < 1:
         raise Misconfigured("search.remote_dimensions is 0.", hint="Write what the model gives, such as 1536.")
-    settings.trusted_issuer()
+    names = [issuer.issuer for issuer in settings.trusted_issuers()]
+    if repeated := next((name for name in names if names.count(name) > 1), None):
+        raise Misconfigured(f"The token issuer {repeated!r} is set twice.", hint="Keep one of the two tables.")
+    settings.secret_box()
     return settings
 
 

@@ -4,10 +4,12 @@ Conversion follows the declared type alone, so a new field needs no code here. T
 environment has nothing else); other kinds only where they fit exactly.
 """
 
+import dataclasses
+import json
 import math
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -34,6 +36,12 @@ def convert(kind: Any, raw: Any) -> Any:
         if set(parts) == _NETWORK:
             return _network(raw)
         return convert(next(part for part in parts if part is not types.NoneType), raw)
+    if origin is Mapping:
+        return {name: convert(parts[1], item) for name, item in _pairs(raw)}
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        return _table(kind, raw)
+    if origin is tuple and dataclasses.is_dataclass(parts[0]):
+        return tuple(convert(parts[0], item) for item in _tables(raw))
     if origin is tuple:
         return tuple(convert(parts[0], item) for item in _items(raw))
     if origin is frozenset:
@@ -61,6 +69,46 @@ def _items(raw: Any) -> list[Any]:
     if isinstance(raw, list | tuple | set | frozenset):
         return list(typing.cast("list[Any]", raw))
     raise WrongKindError("a list")
+
+
+def _pairs(raw: Any) -> list[tuple[str, Any]]:
+    if isinstance(raw, str):
+        found = [part.rpartition("=") for part in _items(raw)]
+        if not all(name and sign for name, sign, _ in found):
+            raise WrongKindError("pairs such as name=value,other=value")
+        return [(name.strip(), value.strip()) for name, _, value in found]
+    if isinstance(raw, Mapping):
+        return [(str(name), value) for name, value in typing.cast("Mapping[Any, Any]", raw).items()]
+    raise WrongKindError("a table of names and values")
+
+
+def _tables(raw: Any) -> list[Any]:
+    """Several tables; in the environment, as JSON."""
+    if isinstance(raw, str):
+        try:
+            raw = json.loads(raw)
+        except (ValueError, RecursionError):
+            raise WrongKindError("a list of tables, in JSON") from None
+    if not isinstance(raw, list | tuple):
+        raise WrongKindError("a list of tables")
+    return list(typing.cast("list[Any]", raw))
+
+
+def _table(kind: type[Any], raw: Any) -> Any:
+    known = typing.get_type_hints(kind)
+    names = [item.name for item in dataclasses.fields(kind)]
+    if not isinstance(raw, Mapping):
+        raise WrongKindError("a table")
+    given = typing.cast("Mapping[str, Any]", raw)
+    if unknown := [name for name in given if name not in names]:
+        raise WrongKindError(f"a table with {', '.join(names)}; {unknown[0][:80]!r} is none of them")
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        try:
+            values[name] = convert(known[name], value)
+        except WrongKindError as expected:
+            raise WrongKindError(f"a table whose {name} is {expected}") from None
+    return kind(**values)
 
 
 def _text(raw: Any) -> str:

@@ -13,7 +13,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from pentad.access.credentials import REALM
 from pentad.app import App
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, NotFound, PentadError, Unauthenticated
 from pentad.kernel.pages import Note, Page, Sheet, Visit
@@ -25,7 +24,6 @@ from pentad.web.home import home_sheet
 Load = Callable[[Visit], Awaitable[Sheet]]
 
 _FILES: Final = {STYLE: "text/css", SCRIPT: "text/javascript", ICON: "image/svg+xml"}
-_CHALLENGE: Final = f'Basic realm="{REALM}", charset="UTF-8"'
 _LONGEST_LABEL: Final = 200
 _TITLES: Final = {401: "Please sign in", 403: "Not for you", 404: "Not found"}
 
@@ -82,15 +80,14 @@ class Console:
 
     async def _answer(self, request: Request, room: str | None, load: Load, *, below: bool = False) -> Response:
         principal: Principal = request.state.principal
-        status, more = 200, dict[str, str]()
+        status = 200
         try:
             _check(principal, room)
             sheet = await self._in_time(load, _visit(request, principal))
         except PentadError as error:
             sheet, status = _refusal(error), error.http_status
-            more = {"www-authenticate": _CHALLENGE} if isinstance(error, Unauthenticated) else {}
         page = document(sheet, Surroundings(self._rooms(principal), room, below, _name(principal)))
-        return Response(page, status, {**headers(sheet), **more}, media_type="text/html")
+        return Response(page, status, headers(sheet), media_type="text/html")
 
     async def _in_time(self, load: Load, visit: Visit) -> Sheet:
         try:

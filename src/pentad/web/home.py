@@ -1,27 +1,18 @@
 """The first page a person sees, and its twin for models: what is served here and how to reach it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pentad.app import App
 from pentad.kernel.pages import Card, Cards, Cell, Code, Pages, Place, Section, Sheet, Table, Visit
+from pentad.mcp.declare import Tool
 from pentad.platform import OpenRoom
 
 
 async def home_sheet(app: App, visit: Visit, shown: Mapping[str, Pages[Any]]) -> Sheet:
-    """The rooms with what is in them, how to connect, and every tool."""
+    """The rooms with what is in them, how to connect, and the tools the visitor may use."""
     cards = [await _card(opened, visit, shown.get(opened.room.name)) for opened in app.rooms]
-    tools = [
-        Section(
-            f"{opened.room.title}: {len(opened.room.tools)} tools",
-            [
-                Code(app.settings.url(f"/rooms/{opened.room.name}/mcp")),
-                Table(("Tool", "What it does"), [(tool.name, _first(tool.description)) for tool in opened.room.tools]),
-            ],
-            folded=True,
-        )
-        for opened in app.rooms
-    ]
+    tools = [_tools(app, opened, usable) for opened in app.rooms if (usable := _usable(opened, visit))]
     return Sheet(
         "Pentad",
         [
@@ -31,6 +22,17 @@ async def home_sheet(app: App, visit: Visit, shown: Mapping[str, Pages[Any]]) ->
         ],
         lead="One MCP server for a team's AI agents.",
     )
+
+
+def _usable(opened: OpenRoom, visit: Visit) -> list[Tool]:
+    return [tool for tool in opened.room.tools if visit.principal.may(opened.room.name, tool.action)]
+
+
+def _tools(app: App, opened: OpenRoom, usable: Sequence[Tool]) -> Section:
+    rows = [(tool.name, _first(tool.description)) for tool in usable]
+    address = Code(app.settings.url(f"/rooms/{opened.room.name}/mcp"))
+    title = f"{opened.room.title}: {len(usable)} tools"
+    return Section(title, [address, Table(("Tool", "What it does"), rows)], folded=True)
 
 
 async def _card(opened: OpenRoom, visit: Visit, pages: Pages[Any] | None) -> Card:

@@ -15,7 +15,7 @@ from pentad.rooms.agents.cards import Cards
 from pentad.rooms.agents.endpoint import AgentsDoor
 from pentad.rooms.agents.operations.asked import Asked, Engine
 from pentad.rooms.agents.push.words import register_words
-from pentad.rooms.agents.signing import CardSigner
+from pentad.rooms.agents.signing import CardSigner, derived_key
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.model import Dialect, Message
 from tests.tck.agent import Choosy
@@ -81,7 +81,7 @@ async def accept(_asked: Asked, message: Message, _dialect: Dialect) -> Message:
 class Hall:
     def __init__(self, platform: Platform, tasks: Tasks, agents: Mapping[str, Hosted]) -> None:
         self.tasks = tasks
-        cards = Cards(CardSigner(b"secret"), protected=platform.protected, started=1_750_000_000.0)
+        cards = Cards(CardSigner(derived_key(b"secret")), protected=platform.protected, started=1_750_000_000.0)
         self.door = AgentsDoor(Engine(tasks, accept), agents, cards, platform.limits)
 
 

@@ -288,3 +288,19 @@ async def test_two_calls_at_once_do_not_mix(endpoint: OpenRegister) -> None:
         *(endpoint.post({"jsonrpc": "2.0", "id": number, "method": "ping"}, session=session) for number in range(20))
     )
     assert [reply.json["id"] for reply in replies] == list(range(20))
+
+
+@pytest.mark.requirement("access:lists:openregister")
+async def test_who_may_not_read_registers_is_listed_nothing(site: Site, endpoint: OpenRegister) -> None:
+    token = (await site.app.api_keys.create("elsewhere", scopes=["metrics:*"])).token
+    stranger = Site(site.app, site.front, {"stranger": token})
+    lists = (
+        ("tools/list", "tools"),
+        ("resources/list", "resources"),
+        ("resources/templates/list", "resourceTemplates"),
+    )
+    for method, key in lists:
+        assert (await endpoint.result(method))[key]
+        assert (await OpenRegister(stranger, endpoint.path, "stranger").result(method))[key] == []
+    path = endpoint.path + "/v1/discover/objects"
+    assert (await stranger.send("GET", path, who="stranger")).status == 403

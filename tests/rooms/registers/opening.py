@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.app import CORE_SETS
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.limits import Limits
@@ -55,13 +56,18 @@ class TurnedClock(SystemClock):
 
 @asynccontextmanager
 async def opened(
-    stores: Stores, clock: SystemClock | None = None, embedder: Embedder | None = None
+    stores: Stores,
+    clock: SystemClock | None = None,
+    embedder: Embedder | None = None,
+    secret_box: SecretBox = PLAIN,
 ) -> AsyncIterator[Registers]:
     """One more process's room on the store."""
     database = await stores.open(SETS)
     fetcher = HttpFetcher(FetchPolicy(allow_networks=networks("127.0.0.0/8"), allow_http=True))
     index = SearchIndex(database, stores.data / "search", embedder)
-    platform = Platform(database, clock or SystemClock(), fetcher, stores.data, Limits(), {}, index)
+    platform = Platform(
+        database, clock or SystemClock(), fetcher, stores.data, Limits(), {}, index, secret_box=secret_box
+    )
     try:
         async with open_registers(platform) as registers:
             yield registers

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pentad.access.secret_box import SecretBox
 from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFound
 from pentad.rooms.registers import webhooks as webhook_service
 from pentad.rooms.registers.deliveries import Delivery
@@ -236,6 +237,27 @@ async def test_what_a_dead_process_had_leased_is_sent_by_another(stores: Stores,
         await turn(registers, clock, made.id)
         sent = await receiver.until(2)
         assert sent[1].json["data"]["object"] == {"number": "T-1"}
+
+
+@pytest.mark.requirement("access:secret-key:rooms")
+async def test_secrets_and_header_values_are_encrypted_in_the_store_and_still_used(stores: Stores, clock: TurnedClock):
+    box = SecretBox("not-a-real-key " * 3)
+    async with receiving() as receiver, opened(stores, clock, secret_box=box) as registers:
+        trees = await with_trees(registers)
+        given = {"url": receiver.url, "headers": {"X-Desk": "hidden-desk"}, "secret": "between us"}
+        made = await registers.webhooks.create(ADMIN, given)
+        await registers.webhooks.update(ADMIN, made.id, {"timeout": 5})
+        await registers.objects.create(WRITER, trees, {"number": "T-1"})
+        (told,) = await receiver.until(1)
+        assert told.headers["x-desk"] == "hidden-desk"
+        stamp = int(told.headers["webhook-timestamp"])
+        assert told.headers["webhook-signature"] == signature(
+            "between us", told.headers["webhook-id"], stamp, told.body
+        )
+        await until(lambda: log(registers, made.id), lambda found: found[0].state == "delivered")
+        (kept,) = await registers.platform.database.lookup("SELECT body FROM webhooks WHERE id = ?", made.id)
+        assert kept.startswith("sealed1:")
+        assert [one.id for one in await registers.webhooks.list(ADMIN)] == [made.id]
 
 
 @pytest.mark.requirement("registers:webhooks:secrets")

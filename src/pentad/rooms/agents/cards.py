@@ -64,6 +64,12 @@ class Cards:
         self._extensions = extensions
         self._kept: dict[tuple[str, str], Card] = {}
 
+    def sign_with(self, signer: CardSigner, since: float) -> None:
+        """Sign cards anew, with a key that is in use since then."""
+        self.signer = signer
+        self._started = max(self._started, float(int(since)))
+        self._kept.clear()
+
     def served(self, agent: Hosted, site: str) -> Card:
         """The public card, in the bytes everybody gets."""
         kept = self._kept.get((agent.name, site))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pentad.platform import Admitted, Door, Room
 from pentad.rooms.agents.book import CallerTasks
 from pentad.rooms.agents.prompts import PROMPTS
+from pentad.rooms.agents.push.store import CONFIG as PUSH_CONFIG
 from pentad.rooms.agents.resources import GUARDS, RESOURCES, listing
 from pentad.rooms.agents.service import Agents, open_agents
 from pentad.rooms.agents.tools import TOOLS
@@ -73,6 +74,7 @@ ROOM = Room(
     guards=GUARDS,
     tasks=CallerTasks,
     schema="pentad.rooms.agents.schema",
+    sealed=(PUSH_CONFIG,),
     doors=doors,
     pages=pages,
     health=health,

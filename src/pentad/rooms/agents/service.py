@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit, urlunsplit
 from uuid import NAMESPACE_URL, uuid5
 
-from pentad.access.secrets import secret_keys
-from pentad.kernel.errors import PentadError
+from pentad.access.signing_keys import SigningKey, following
+from pentad.kernel.errors import Misconfigured, PentadError
 from pentad.kernel.principal import Principal
 from pentad.platform import Platform
 from pentad.rooms.agents.agents.contract import Hosted, hosted
 from pentad.rooms.agents.agents.echo import Echo
 from pentad.rooms.agents.agents.loading import load_all
 from pentad.rooms.agents.agents.tool_proxy import ToolProxy, servers_of, text_of
+from pentad.rooms.agents.card_keys import open_card_ring
 from pentad.rooms.agents.context.extension import declaration
 from pentad.rooms.agents.context.lending import Lending
 from pentad.rooms.agents.context.merging import Contexts
@@ -33,15 +34,15 @@ from pentad.rooms.agents.tasks.opening import is_on, open_tasks
 if TYPE_CHECKING:
     from pentad.rooms.agents.cards import Cards
     from pentad.rooms.agents.context.integrity import Key
+    from pentad.rooms.agents.signing import CardSigner
 
-_CARD_SECRET: Final = "agent-cards"  # noqa: S105  the name of a secret, not one
 _IMPORT_TOOL: Final = "agntcy_oasf_import_record"
 
 
 class Agents:
     """Everything the room can do, over one store."""
 
-    def __init__(self, platform: Platform, card_secret: bytes) -> None:
+    def __init__(self, platform: Platform, signing_keys: Sequence[SigningKey]) -> None:
         self.platform = platform
         self.started = platform.clock.now()
         self.agents = hosted_agents(platform)
@@ -51,7 +52,7 @@ class Agents:
         self.elsewhere = TasksElsewhere(platform.database, platform.clock)
         self.intake = Intake(platform, self.contents, self.contexts, lambda: self.tasks)
         self.registry = CardRegistry(platform.database, platform.clock, self.host_cards)
-        self._card_secret = card_secret
+        self._signing_keys = signing_keys
         self._tasks: Tasks | None = None
 
     @property
@@ -78,17 +79,33 @@ class Agents:
     def cards(self) -> "Cards":
         """Makes the cards of hosted agents, signed with the store's key."""
         from pentad.rooms.agents.cards import Cards
-        from pentad.rooms.agents.signing import CardSigner
 
         return Cards(
-            CardSigner(self._card_secret),
+            self._signer(),
             protected=self.platform.protected,
             started=self.started,
             provider=self.platform.settings.get("provider"),
             extensions=(declaration(self.intake.limits),),
         )
 
-    @cached_property
+    def sign_with(self, keys: Sequence[SigningKey]) -> None:
+        """Use the keys of the ring as they are now; what was signed with another key is signed anew."""
+        if [one.public for one in keys] == [one.public for one in self._signing_keys]:
+            return
+        self._signing_keys = keys
+        if "cards" in self.__dict__:
+            self.cards.sign_with(self._signer(), keys[0].created_at)
+        self.__dict__.pop("_host_cards", None)
+
+    def _signer(self) -> "CardSigner":
+        from pentad.rooms.agents.signing import CardSigner
+
+        newest, *replaced = self._signing_keys
+        if newest.private is None:
+            raise Misconfigured("The key of agent cards has no private half.", hint="Run `pentad agents keys rotate`.")
+        return CardSigner(newest.private, [one.public for one in replaced])
+
+    @property
     def context_key(self) -> "Key | None":
         """Signs the contexts that agents elsewhere are sent, where the operator wants that: the key of the cards."""
         signer = self.cards.signer if is_on(self.platform.settings.get("sign_contexts", False)) else None
@@ -145,8 +162,8 @@ class Agents:
 
 @asynccontextmanager
 async def open_agents(platform: Platform) -> AsyncGenerator[Agents]:
-    keys = await secret_keys(platform.database, _CARD_SECRET, clock=platform.clock)
-    async with Agents(platform, keys[0]).running() as agents:
+    ring = await open_card_ring(platform.database, platform.secret_box, platform.clock)
+    async with Agents(platform, await ring.keys()).running() as agents, following(ring, agents.sign_with):
         yield agents
 
 

@@ -1,4 +1,4 @@
-"""Signs agent cards: a JWS over the card's canonical JSON (RFC 8785), with a key every process of the store shares.
+"""Signs agent cards: a JWS over the card's canonical JSON (RFC 8785), with keys every process of the store shares.
 
 A card is one document for three kinds of readers, and some of them keep only the members they know. So it is signed
 twice: as a whole, and as what a reader of A2A 1.0 alone makes of it. Signatures are deterministic (RFC 6979), so that a
@@ -7,20 +7,20 @@ card's bytes, and its ETag, are the same from every process.
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
-from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
+from pentad.kernel.errors import Misconfigured
 from pentad.kernel.jcs import canonical
 
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey
 
-SECRET: Final = "agent-cards"  # noqa: S105  the name of a secret, not one
 _SIZE: Final = 32
 _ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
@@ -44,19 +44,42 @@ _V10: Final[Mapping[str, Any]] = {
 """The members of a card that A2A 1.0 knows; None is any value, a list stands for its elements, `*` for any name."""
 
 
-class CardSigner:
-    """One signing key, made from a secret of the store."""
+def new_key() -> str:
+    """The PEM text of a new private key."""
+    return _pem(ec.generate_private_key(ec.SECP256R1()))
 
-    def __init__(self, secret: bytes) -> None:
-        number = int.from_bytes(hashlib.sha512(b"agent card signing key" + secret).digest(), "big")
-        self._key = ec.derive_private_key(number % (_ORDER - 1) + 1, ec.SECP256R1())
-        point = self._key.public_key().public_numbers()
-        self._public = {"crv": "P-256", "kty": "EC", "x": _b64(_bytes(point.x)), "y": _b64(_bytes(point.y))}
-        self.kid = _b64(hashlib.sha256(canonical(self._public)).digest())
+
+def derived_key(secret: bytes) -> str:
+    """The private key that earlier versions made from a secret of the store."""
+    number = int.from_bytes(hashlib.sha512(b"agent card signing key" + secret).digest(), "big")
+    return _pem(ec.derive_private_key(number % (_ORDER - 1) + 1, ec.SECP256R1()))
+
+
+def key_id(public: str) -> str:
+    """The `kid` of a public key given as PEM text: its thumbprint (RFC 7638)."""
+    return _kid(_jwk(_public_key(public)))
+
+
+class CardSigner:
+    """Signs with one key; publishes that and the keys it replaced, so that older signatures can be verified."""
+
+    def __init__(self, private: str, replaced: Sequence[str] = ()) -> None:
+        key = serialization.load_pem_private_key(private.encode(), None)
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise Misconfigured("The key of agent cards is not an elliptic-curve key.", hint="Rotate it.")
+        self._key = key
+        self._public = _jwk(key.public_key())
+        self._replaced = [_jwk(_public_key(one)) for one in replaced]
+        self.kid = _kid(self._public)
 
     def keys(self) -> dict[str, Any]:
-        """The public key, as a JSON Web Key Set."""
-        return {"keys": [{**self._public, "kid": self.kid, "use": "sig", "alg": "ES256"}]}
+        """The public keys, the one in use first, as a JSON Web Key Set."""
+        return {
+            "keys": [
+                {**public, "kid": _kid(public), "use": "sig", "alg": "ES256"}
+                for public in (self._public, *self._replaced)
+            ]
+        }
 
     def key(self) -> "ECKey":
         """The private key, for who signs something else than a card with it."""
@@ -114,6 +137,27 @@ def _full(value: Any) -> Any:
         elements = cast("list[Any]", value)
         return [full for one in elements if (full := _full(one)) is not None] or None
     return None if value == "" else value
+
+
+def _pem(key: ec.EllipticCurvePrivateKey) -> str:
+    form, plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return key.private_bytes(serialization.Encoding.PEM, form, plain).decode()
+
+
+def _public_key(public: str) -> ec.EllipticCurvePublicKey:
+    key = serialization.load_pem_public_key(public.encode())
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        raise Misconfigured("A key of agent cards is not an elliptic-curve key.", hint="Restore a backup.")
+    return key
+
+
+def _jwk(key: ec.EllipticCurvePublicKey) -> dict[str, str]:
+    point = key.public_numbers()
+    return {"crv": "P-256", "kty": "EC", "x": _b64(_bytes(point.x)), "y": _b64(_bytes(point.y))}
+
+
+def _kid(public: Mapping[str, str]) -> str:
+    return _b64(hashlib.sha256(canonical(public)).digest())
 
 
 def _bytes(number: int) -> bytes:

@@ -57,7 +57,7 @@ class Corpora:
             avatar = found(tx, avatar_id)
             self._search.drop(tx, avatar.collection)
             store.remove_avatar(tx, avatar.number)
-            list_changed(tx, "resources")
+            list_changed(tx, "resources", "avatars")
             resource_updated(tx, f"avatar://{avatar_id}")
 
         await self._database.write(work)

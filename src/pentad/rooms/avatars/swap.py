@@ -178,7 +178,7 @@ def _text(key: Key, section: str | None, content: str, sentences: Sequence[Span]
 
 def _announce(tx: Transaction, avatar_id: str, *, new: bool) -> None:
     if new:
-        list_changed(tx, "resources")
+        list_changed(tx, "resources", "avatars")
     resource_updated(tx, f"avatar://{avatar_id}")
     resource_updated(tx, f"avatar://{avatar_id}/sources")
 

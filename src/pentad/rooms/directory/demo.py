@@ -4,7 +4,6 @@ Records go through the room's own parts and are checked like anybody's. A record
 CID: one that is there already is left alone, so a second start only looks.
 """
 
-import asyncio
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -64,7 +63,4 @@ async def _sign(directory: "Directory", cid: str) -> None:
     """Loads what signing takes only when the record is not signed yet."""
     if (await directory.trust.verify(cid)).success:
         return
-    from pentad.rooms.directory.trust.own_key import own_key
-
-    key = await asyncio.to_thread(own_key, directory.platform.data)
-    await directory.trust.sign(_OWNER, cid, key)
+    await directory.trust.sign(_OWNER, cid, await directory.signing_keys.private_key())

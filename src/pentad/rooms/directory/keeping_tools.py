@@ -10,7 +10,6 @@ from pentad.mcp.declare import tool
 from pentad.rooms.directory.history_tools import ReferenceArguments
 from pentad.rooms.directory.referring import ref_meant
 from pentad.rooms.directory.service import Directory
-from pentad.rooms.directory.trust.own_key import own_key
 
 
 class Signed(BaseModel):
@@ -36,7 +35,7 @@ async def sign(arguments: ReferenceArguments, call: Call[Directory]) -> Signed:
     """
     directory = call.service
     found = await ref_meant(directory, arguments.reference)
-    key = await asyncio.to_thread(own_key, directory.platform.data)
+    key = await directory.signing_keys.private_key()
     signature = await directory.trust.sign(call.principal, found.cid, key)
     public = await asyncio.to_thread(_public, key)
     return Signed(

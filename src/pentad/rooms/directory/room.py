@@ -1,6 +1,6 @@
 """What the directory offers. What only a server or the demo needs is imported when they ask for it."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,8 @@ from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.translation_tools import TRANSLATION_TOOLS
 
 if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
     from pentad.kernel.pages import Pages
 
 
@@ -33,6 +35,12 @@ def server(directory: Directory, doorway: Doorway) -> AbstractAsyncContextManage
     from pentad.rooms.directory.wire.server import open_grpc
 
     return open_grpc(directory, doorway)
+
+
+def routes(directory: Directory) -> "Sequence[BaseRoute]":
+    from pentad.rooms.directory.key_routes import key_routes
+
+    return key_routes(directory)
 
 
 def pages() -> "Pages[Directory]":
@@ -65,6 +73,7 @@ ROOM = Room(
     prompts=PROMPTS,
     listing=listing,
     schema="pentad.rooms.directory.schema",
+    routes=routes,
     pages=pages,
     server=server,
     identity=("dir-mcp-server", "v0.1.0"),

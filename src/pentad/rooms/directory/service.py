@@ -29,6 +29,7 @@ from pentad.rooms.directory.records.syncs import Remote, Syncs
 from pentad.rooms.directory.search.closeness import supply
 from pentad.rooms.directory.search.query import Filter, Query
 from pentad.rooms.directory.search.service import RecordSearch
+from pentad.rooms.directory.trust.server_key import adopt_key_file, record_ring
 from pentad.rooms.directory.trust.service import Trust
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ class Directory:
         platform.search.supply(COLLECTION, supply)
         self.referrers = Referrers(database, clock)
         self.naming = Naming(database)
+        self.signing_keys = record_ring(database, platform.secret_box, clock)
+        """What the server itself signs records with."""
         self.trust = Trust(database, clock, platform.fetcher, self.referrers, self.naming, self.events)
         self.publications = Publications(database, clock, self.events, self._find)
         self.routing = Routing(database, clock, self.events, self.publications)
@@ -73,6 +76,7 @@ class Directory:
 
     async def start(self) -> None:
         """Go on with what an earlier process left undone."""
+        await adopt_key_file(self.signing_keys, self.platform.data)
         await self.publications.start()
         self.syncs.start()
         self._upkeep = asyncio.create_task(self._look_after_trust(), name="directory-trust")

@@ -315,7 +315,7 @@ class Catalogue:
     def announce(self, tx: Transaction) -> None:
         """Tell every process, after the commit, that registers or schemas are others now."""
         tx.signal(CHANNEL)
-        list_changed(tx, "resources")
+        list_changed(tx, "resources", "registers")
         resource_updated(tx, "openregister://registers")
         resource_updated(tx, "openregister://schemas")
 

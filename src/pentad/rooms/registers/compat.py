@@ -30,6 +30,7 @@ from pentad.mcp.wire_errors import (
     ProtocolError,
     unforeseen,
 )
+from pentad.rooms.registers.access import ROOM
 from pentad.rooms.registers.compat_resources import TEMPLATES, list_resources, read_resource
 from pentad.rooms.registers.compat_tools import TOOLS, call_tool
 from pentad.rooms.registers.models import Caller
@@ -192,7 +193,7 @@ class OpenRegisterEndpoint:
             (
                 time.time(),
                 caller.principal.id,
-                "registers" if is_call and name in TOOLS else "",
+                ROOM if is_call and name in TOOLS else "",
                 what,
                 outcome,
                 elapsed,
@@ -207,20 +208,25 @@ class OpenRegisterEndpoint:
     async def _ping(self, _params: Mapping[str, Any], _caller: Caller) -> Any:
         return {}
 
-    async def _list_tools(self, _params: Mapping[str, Any], _caller: Caller) -> Any:
-        return {"tools": list(TOOLS.values())}
+    async def _list_tools(self, _params: Mapping[str, Any], caller: Caller) -> Any:
+        return {"tools": list(TOOLS.values()) if _reads(caller) else []}
 
     async def _call_tool(self, params: Mapping[str, Any], caller: Caller) -> Any:
         return await call_tool(self._registers, caller, params)
 
     async def _list_resources(self, _params: Mapping[str, Any], caller: Caller) -> Any:
-        return {"resources": await list_resources(self._registers, caller)}
+        return {"resources": await list_resources(self._registers, caller) if _reads(caller) else []}
 
-    async def _list_templates(self, _params: Mapping[str, Any], _caller: Caller) -> Any:
-        return {"resourceTemplates": list(TEMPLATES)}
+    async def _list_templates(self, _params: Mapping[str, Any], caller: Caller) -> Any:
+        return {"resourceTemplates": list(TEMPLATES) if _reads(caller) else []}
 
     async def _read_resource(self, params: Mapping[str, Any], caller: Caller) -> Any:
         return {"contents": [await read_resource(self._registers, caller, params)]}
+
+
+def _reads(caller: Caller) -> bool:
+    """Whether lists hold anything for the caller: each of the tools can read."""
+    return caller.principal.may(ROOM, "read")
 
 
 def _checked_method(message: Mapping[str, Any], given: Any, request_id: RequestId | None) -> str:

@@ -14,8 +14,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from pentad.kernel.errors import PentadError, Unauthenticated
+from pentad.mcp.rights import check_right
 from pentad.mcp.wire_errors import unforeseen
 from pentad.platform import Operation, described
+from pentad.rooms.registers.access import ROOM
 from pentad.rooms.registers.callers import caller_of_request
 from pentad.rooms.registers.compat import PREFIXES
 from pentad.rooms.registers.models import Caller
@@ -125,8 +127,6 @@ def _endpoints(registers: Registers, table: Sequence[RestRoute], prefix: str) ->
     async def second(request: Request) -> Response:
         try:
             return await _tell(registers, table, prefix, request)
-        except Unauthenticated as error:
-            return answer({"error": error.sentence()}, 401, {"www-authenticate": 'Basic realm="pentad"'})
         except PentadError as error:
             return answer({"error": error.sentence()}, error.http_status)
         except Exception as error:  # noqa: BLE001  the document promises this shape, and nothing of the inside
@@ -139,6 +139,7 @@ async def _tell(registers: Registers, table: Sequence[RestRoute], prefix: str, r
     caller = caller_of_request(request)
     if caller.principal.kind == "anonymous":
         raise Unauthenticated("This needs credentials.", hint="Send Authorization: Basic or Bearer.")
+    check_right(caller.principal, ROOM, "read")
     wanted = request.path_params["capability"]
     found = next((one for one in CAPABILITIES if one.id == wanted), None)
     if found is None:

@@ -9,6 +9,7 @@ from pentad.rooms.registers.following import GUARDS
 from pentad.rooms.registers.resources import RESOURCES, listing
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.tools import TOOLS
+from pentad.rooms.registers.webhook_targets import BODY as WEBHOOK_BODY
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
@@ -71,6 +72,7 @@ ROOM = Room(
     listing=listing,
     guards=GUARDS,
     schema="pentad.rooms.registers.schema",
+    sealed=(WEBHOOK_BODY,),
     pages=pages,
     routes=routes,
     endpoints=endpoints,

@@ -103,7 +103,7 @@ class SavedQueries:
             transaction.run(
                 _INSERT, made.id, made.principal, name, made.register, made.schema, text, digest, made.created_at
             )
-            list_changed(transaction, "resources")
+            list_changed(transaction, "resources", "registers")
 
         await self._database.write(work)
         return made
@@ -126,7 +126,7 @@ class SavedQueries:
 
         def work(transaction: Transaction) -> None:
             transaction.run("DELETE FROM saved_queries WHERE id = ?", known.id)
-            list_changed(transaction, "resources")
+            list_changed(transaction, "resources", "registers")
             resource_updated(transaction, known.uri)
 
         await self._database.write(work)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.kernel.background import Background
 from pentad.kernel.clock import Clock, Randomness, SystemRandomness, iso
 from pentad.kernel.errors import PentadError
@@ -50,9 +51,15 @@ class Sender:
     """One process's share of the sending. `start` and `stop` it with the room."""
 
     def __init__(
-        self, database: Database, clock: Clock, fetcher: Fetcher, randomness: Randomness = _RANDOMNESS
+        self,
+        database: Database,
+        clock: Clock,
+        fetcher: Fetcher,
+        randomness: Randomness = _RANDOMNESS,
+        box: SecretBox = PLAIN,
     ) -> None:
         self._database = database
+        self._box = box
         self._clock = clock
         self._fetcher = fetcher
         self._randomness = randomness
@@ -114,12 +121,12 @@ class Sender:
 
     def _outlook(self, rows: Rows) -> tuple[bool, float | None, bool]:
         """Whether anybody has a webhook, when a delivery is due, and whether the feed holds something back."""
-        wanted = bool(enabled_webhooks(rows))
+        wanted = bool(enabled_webhooks(rows, self._box))
         return wanted, next_due(rows), wanted and _held_back(rows, self._database.dialect)
 
     async def send_due(self) -> bool:
         """Make out what the feed brought, then send one batch of what is due; whether there may be more to do."""
-        if not await self._database.read(lambda rows: bool(enabled_webhooks(rows))):
+        if not await self._database.read(lambda rows: bool(enabled_webhooks(rows, self._box))):
             return False
         batch, more = await self._database.write(self._take)
         results = await asyncio.gather(*(self._try(webhook, delivery, body) for webhook, delivery, body in batch))
@@ -129,7 +136,7 @@ class Sender:
 
     def _take(self, transaction: Transaction) -> tuple[list[tuple[Webhook, Delivery, bytes]], bool]:
         now = self._clock.now()
-        webhooks = {webhook.id: webhook for webhook in enabled_webhooks(transaction)}
+        webhooks = {webhook.id: webhook for webhook in enabled_webhooks(transaction, self._box)}
         more = [self._make_out(transaction, webhook, now) for webhook in webhooks.values()]
         longest = max((webhook.target.timeout for webhook in webhooks.values()), default=0.0)
         taken: list[tuple[Webhook, Delivery, bytes]] = []
@@ -188,31 +195,31 @@ class Sender:
         return whole * (0.5 + int.from_bytes(self._randomness.token_bytes(4), "big") / 2**33)
 
     def _write_down(self, transaction: Transaction, results: "list[tuple[Webhook, Delivery]]") -> None:
-        known = {webhook.id: webhook for webhook in enabled_webhooks(transaction)}
+        known = {webhook.id: webhook for webhook in enabled_webhooks(transaction, self._box)}
         now = self._clock.now()
         for webhook, delivery in results:
             settle(transaction, delivery)
             if (current := known.get(webhook.id)) is not None:
-                _count(transaction, current, delivery, now)
+                _count(transaction, current, delivery, now, self._box)
         if now - self._tidied > _TIDY_SECONDS:
             self._tidied = now
             forget_old(transaction, now)
 
 
-def _count(transaction: Transaction, webhook: Webhook, delivery: Delivery, now: float) -> None:
+def _count(transaction: Transaction, webhook: Webhook, delivery: Delivery, now: float, box: SecretBox) -> None:
     """Keep the count of failures in a row; too many, or a receiver that says it is gone, switch the webhook off."""
     target = webhook.target
     if delivery.problem is None:
         if target.failures:
             target.failures, target.problem = 0, None
-            store_target(transaction, webhook.id, target, now)
+            store_target(transaction, webhook.id, target, now, box)
         return
     target.failures += 1
     target.problem = delivery.problem
     if target.failures >= MOST_FAILURES or delivery.status == _GONE:
         target.enabled = False
         give_up(transaction, webhook.id, "The webhook was switched off after too many failures.", now)
-    store_target(transaction, webhook.id, target, now)
+    store_target(transaction, webhook.id, target, now, box)
 
 
 def message(rows: Rows, delivery: Delivery) -> bytes:

@@ -40,10 +40,10 @@ class Registers:
         self.plans = Plans(database, clock, self.catalogue, self.access, self.objects, self.history)
         self.saved = SavedQueries(database, clock, self.catalogue, self.objects, self.access)
         self.files = Files(database, clock, platform.limits.upload_bytes)
-        self.webhooks = Webhooks(database, clock, self.catalogue)
+        self.webhooks = Webhooks(database, clock, self.catalogue, box=platform.secret_box)
         self.transfer = Transfer(database, self.objects, self.access)
         self._live = LiveQueries(database, self.saved)
-        self._sender = Sender(database, clock, platform.fetcher)
+        self._sender = Sender(database, clock, platform.fetcher, box=platform.secret_box)
 
     async def start(self) -> None:
         await self.catalogue.open()

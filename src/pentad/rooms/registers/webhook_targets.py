@@ -1,7 +1,7 @@
 """What a webhook is: an address, what it wants to hear of, and the secret that signs what it is told.
 
 Signatures follow the Standard Webhooks convention, so receivers can check them with a library they have. A secret and
-the values of headers are shown once, when they are set, and never again.
+the values of headers are shown once, when they are set, and never again; in the store they are sealed.
 """
 
 import base64
@@ -15,6 +15,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from pentad.access.sealed_columns import SealedColumn
+from pentad.access.secret_box import SecretBox
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.names import did_you_mean
@@ -39,6 +41,7 @@ _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
 _FIELD: Final = re.compile(r"[\t\x20-\x7e]{0,4000}")
 _OURS: Final = frozenset({"content-type", "content-length", "host", "connection", "transfer-encoding"})
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105  how a secret begins, not one
+BODY: Final = SealedColumn("webhooks", "body", ("id",), is_text=True)
 SELECT: Final = "SELECT id, principal, body, position, created_at, updated_at FROM webhooks"
 
 
@@ -134,27 +137,33 @@ def signing_key(secret: str) -> bytes:
         ) from None
 
 
-def webhook_from(row: Row) -> Webhook:
+def webhook_from(row: Row, box: SecretBox) -> Webhook:
     """The webhook in a row of `SELECT`."""
-    number, principal, body, position, created, updated = row
-    return Webhook(number, principal, msgspec.json.decode(body, type=Target), position, created, updated)
+    number, principal, kept, position, created, updated = row
+    target = msgspec.json.decode(BODY.open(box, kept, number), type=Target)
+    return Webhook(number, principal, target, position, created, updated)
 
 
-def enabled_webhooks(rows: Rows) -> list[Webhook]:
+def enabled_webhooks(rows: Rows, box: SecretBox) -> list[Webhook]:
     """All that are to be served; there are never many."""
-    found = [webhook_from(row) for row in rows.all(f"{SELECT} ORDER BY created_at, id")]
+    found = [webhook_from(row, box) for row in rows.all(f"{SELECT} ORDER BY created_at, id")]
     return [webhook for webhook in found if webhook.target.enabled]
 
 
-def one_webhook(rows: Rows, webhook_id: str) -> Webhook:
+def one_webhook(rows: Rows, webhook_id: str, box: SecretBox) -> Webhook:
     row = rows.one(f"{SELECT} WHERE id = ?", webhook_id)
     if row is None:
         raise NotFound(f"There is no webhook {webhook_id[:60]!r}.", hint="List the webhooks to see their ids.")
-    return webhook_from(row)
+    return webhook_from(row, box)
 
 
-def store_target(transaction: Transaction, webhook_id: str, target: Target, at: float) -> None:
-    body = msgspec.json.encode(target).decode()
+def stored_target(webhook_id: str, target: Target, box: SecretBox) -> str | bytes:
+    """The webhook's `body`."""
+    return BODY.seal(box, msgspec.json.encode(target), webhook_id)
+
+
+def store_target(transaction: Transaction, webhook_id: str, target: Target, at: float, box: SecretBox) -> None:
+    body = stored_target(webhook_id, target, box)
     transaction.run("UPDATE webhooks SET body = ?, updated_at = ? WHERE id = ?", body, at, webhook_id)
 
 

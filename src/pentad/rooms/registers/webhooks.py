@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.kernel.clock import Clock, Randomness, SystemRandomness
 from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded
 from pentad.kernel.ids import opaque_id
@@ -27,6 +28,7 @@ from pentad.rooms.registers.webhook_targets import (
     one_webhook,
     read_target,
     store_target,
+    stored_target,
     webhook_from,
 )
 
@@ -53,8 +55,10 @@ class Webhooks:
         clock: Clock,
         catalogue: "Catalogue",
         randomness: Randomness = _RANDOMNESS,
+        box: SecretBox = PLAIN,
     ) -> None:
         self._database = database
+        self._box = box
         self._clock = clock
         self._catalogue = catalogue
         self._randomness = randomness
@@ -74,7 +78,7 @@ class Webhooks:
             webhook = Webhook(made, caller.principal.id, target, newest(transaction, self._database.dialect), now, now)
             transaction.run(
                 _INSERT,
-                made, webhook.principal, msgspec.json.encode(target).decode(), webhook.position, now, now,
+                made, webhook.principal, stored_target(made, target, self._box), webhook.position, now, now,
             )  # fmt: skip
             transaction.signal(CHANNEL)
             return webhook
@@ -83,7 +87,7 @@ class Webhooks:
 
     async def get(self, caller: Caller, webhook_id: str) -> Webhook:
         _admin(caller)
-        return await self._database.read(lambda rows: one_webhook(rows, webhook_id))
+        return await self._database.read(lambda rows: one_webhook(rows, webhook_id, self._box))
 
     async def update(self, caller: Caller, webhook_id: str, data: Mapping[str, Any]) -> Webhook:
         """Change what is given and keep the rest. Enabling it again forgets its failures and what it missed."""
@@ -95,13 +99,13 @@ class Webhooks:
             target.failures, target.problem = known.target.failures, known.target.problem
 
         def work(transaction: Transaction) -> Webhook:
-            one_webhook(transaction, webhook_id)
-            store_target(transaction, webhook_id, target, self._clock.now())
+            one_webhook(transaction, webhook_id, self._box)
+            store_target(transaction, webhook_id, target, self._clock.now(), self._box)
             if revived:
                 position = newest(transaction, self._database.dialect)
                 transaction.run("UPDATE webhooks SET position = ? WHERE id = ?", position, webhook_id)
             transaction.signal(CHANNEL)
-            return one_webhook(transaction, webhook_id)
+            return one_webhook(transaction, webhook_id, self._box)
 
         return await self._database.write(work)
 
@@ -110,7 +114,7 @@ class Webhooks:
         _admin(caller)
 
         def work(transaction: Transaction) -> None:
-            one_webhook(transaction, webhook_id)
+            one_webhook(transaction, webhook_id, self._box)
             transaction.run("DELETE FROM webhooks WHERE id = ?", webhook_id)
             transaction.signal(CHANNEL)
 
@@ -123,7 +127,7 @@ class Webhooks:
         _admin(caller)
 
         def work(rows: Rows) -> list[Delivery]:
-            one_webhook(rows, webhook_id)
+            one_webhook(rows, webhook_id, self._box)
             return log_of(rows, webhook_id, min(max(limit, 1), 1000), before)
 
         return await self._database.read(work)
@@ -133,7 +137,7 @@ class Webhooks:
         _admin(caller)
 
         def work(transaction: Transaction) -> Delivery:
-            one_webhook(transaction, webhook_id)
+            one_webhook(transaction, webhook_id, self._box)
             delivery = again(transaction, webhook_id, delivery_id, self._clock.now())
             transaction.signal(CHANNEL)
             return delivery
@@ -144,7 +148,7 @@ class Webhooks:
         """All webhooks, oldest first."""
         _admin(caller)
         sql = f"{SELECT} ORDER BY created_at, id"
-        return await self._database.read(lambda rows: [webhook_from(row) for row in rows.all(sql)])
+        return await self._database.read(lambda rows: [webhook_from(row, self._box) for row in rows.all(sql)])
 
     async def _checked(self, caller: Caller, data: Mapping[str, Any], known: Target | None) -> Target:
         """What is asked for on top of what is known, without what became of it so far."""

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceeded, NotFound
 from pentad.net.fetch import HttpFetcher
 from pentad.rooms.agents.agents.contract import hosted
@@ -58,7 +59,7 @@ async def settled(tasks: Tasks, task_id: str) -> Any:
         while True:
             due = await tasks._keeping.database.lookup("SELECT due_at FROM agent_pushes WHERE task = ?", task_id)
             if due == (None,):
-                found = await tasks._keeping.database.read(lambda rows: configs_of(rows, task_id))
+                found = await tasks._keeping.database.read(lambda rows: configs_of(rows, PLAIN, task_id))
                 return found[0]
             await asyncio.sleep(0.01)
 
@@ -203,6 +204,25 @@ async def test_an_address_that_may_not_be_told_is_refused_when_it_is_set(stores:
         assert (await tasks.get(ADA, task.id)).state == "input-required"
 
 
+@pytest.mark.requirement("access:secret-key:rooms")
+async def test_tokens_and_credentials_are_encrypted_in_the_store_and_sent_in_the_open(stores: Stores) -> None:
+    box = SecretBox("not-a-real-key " * 3)
+    async with receiving() as receiver, pushing(stores, secret_box=box) as tasks:
+        config = to(receiver, token="hidden-token", scheme="Bearer", credentials="hidden-credentials")
+        task = await send(tasks, "hello", push=config)
+        (kept,) = await tasks._keeping.database.lookup("SELECT config FROM agent_pushes WHERE task = ?", task.id)
+        assert bytes(kept).startswith(b"sealed1:")
+        (told, *_) = await receiver.until(1)
+        assert told.headers["x-a2a-notification-token"] == "hidden-token"
+        assert told.headers["authorization"] == "Bearer hidden-credentials"
+        second = await tasks.push.set(ADA, task.id, replace_id(config, "two"))
+        assert [one.id for one in await tasks.push.list(ADA, task.id)][-1] == second.id
+
+
+def replace_id(config: PushConfig, name: str) -> PushConfig:
+    return msgspec.structs.replace(config, id=name)
+
+
 async def test_a_name_that_leads_elsewhere_by_then_is_refused_at_delivery(stores: Stores) -> None:
     fetcher = HttpFetcher(resolver=Rebound("93.184.216.34", "127.0.0.1"))
     async with engine(stores, fetcher=fetcher) as tasks:
@@ -210,7 +230,7 @@ async def test_a_name_that_leads_elsewhere_by_then_is_refused_at_delivery(stores
         tasks.deliveries.register("1.0", shown)
         task = await send(tasks, "hello", push=PushConfig(url="https://rebinds.example/hook", dialect="1.0"))
         await _failed(tasks, task.id)
-        (found,) = await tasks._keeping.database.read(lambda rows: configs_of(rows, task.id))
+        (found,) = await tasks._keeping.database.read(lambda rows: configs_of(rows, PLAIN, task.id))
         assert (found.attempt, found.told) == (1, 1)
         assert "not on the public internet" in str(found.problem)
 
@@ -243,7 +263,7 @@ async def test_the_first_configuration_set_is_the_first_even_in_the_same_moment(
         for name in wanted:
             config = PushConfig(url="https://a.example/x", dialect="1.0", id=name)
             await tasks._keeping.database.write(
-                lambda tx, config=config: insert_config(tx, task.id, config, told=0, now=1.0)
+                lambda tx, config=config: insert_config(tx, PLAIN, task.id, config, told=0, now=1.0)
             )
         assert [config.id for config in await tasks.push.list(ADA, task.id)] == wanted
         assert (await tasks.push.get(ADA, task.id)).id == "c"

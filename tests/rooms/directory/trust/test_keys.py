@@ -10,10 +10,9 @@ from cryptography.hazmat.primitives import serialization
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound, PentadError, Unavailable
+from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound, Unavailable
 from pentad.rooms.directory.trust.key_sources import KeySource
-from pentad.rooms.directory.trust.keys import new_private_key, read_private_key, read_public_key
-from pentad.rooms.directory.trust.own_key import FILE, own_key
+from pentad.rooms.directory.trust.keys import read_private_key, read_public_key
 from tests.rooms.directory.trust.key_files import BAD, GOOD, huge_rsa_pem, key, private_pem, public_pem
 from tests.rooms.directory.trust.opening import Pages
 
@@ -133,15 +132,3 @@ async def test_an_address_is_fetched_through_the_one_door():
             await source.text(missing, "public key")
     with pytest.raises(InvalidInput, match="awskms:// cannot be reached"):
         await source.text("awskms:///alias/key", "private key", local=True)
-
-
-def test_the_server_makes_one_key_for_itself_and_keeps_it(tmp_path: Path):
-    folder = tmp_path / "data"
-    made = own_key(folder)
-    assert own_key(folder) == made != new_private_key()
-    assert read_private_key(made).public.algorithm == "Ed25519"
-    assert (folder / FILE).stat().st_mode & 0o777 == 0o600
-    assert [path.name for path in folder.iterdir()] == [FILE]
-    (folder / FILE).write_bytes(b"\xff")
-    with pytest.raises(PentadError, match="signing key cannot be read"):
-        own_key(folder)

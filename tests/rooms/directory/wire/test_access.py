@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 from grpc import StatusCode, aio, ssl_channel_credentials
 
+from pentad.access.failures import PAIR_ALLOWED
 from pentad.app import open_app
 from pentad.gateway.doorways import own_servers
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.limits import Limits
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.platform import Doorway
+from pentad.rooms.directory.wire.calls import address_of
 from pentad.rooms.directory.wire.client import LOST_STATUS
 from pentad.rooms.directory.wire.protos import search_pb2
 from pentad.rooms.directory.wire.security import everybody_is_welcome, server_credentials
@@ -88,6 +90,43 @@ async def test_calls_are_in_the_audit_trail_with_how_they_ended(guarded: Site) -
         ("/agntcy.dir.search.v1.SearchService/CountRecords", "ok", "grpc"),
         ("/agntcy.dir.store.v1.StoreService/Push", "permission_denied", "grpc"),
     ]
+
+
+@pytest.mark.requirement("access:failed-logins:told")
+async def test_a_failed_login_is_in_the_trail_with_its_name_and_address(guarded: Site) -> None:
+    basic = base64.b64encode(b"mallory:canary-guess").decode()
+    stranger = Wire(guarded.wire.channel, [("authorization", f"Basic {basic}")])
+    assert (await stranger.refused(COUNT, EVERYTHING)).code is StatusCode.UNAUTHENTICATED
+    await guarded.app.audit.flush()
+    [entry] = [one for one in await guarded.app.audit.recent(tool="login") if one.login == "user mallory"]
+    assert (entry.address, entry.transport, entry.outcome) == ("127.0.0.1", "grpc", "unauthenticated")
+
+
+@pytest.mark.requirement("access:failed-logins:no-lockout")
+async def test_guessing_over_grpc_closes_the_name_at_that_address_alone(guarded: Site) -> None:
+    await guarded.app.users.add("eve", "a long password", role="reader")
+    for number in range(PAIR_ALLOWED):
+        basic = base64.b64encode(f"eve:guess {number}".encode()).decode()
+        await Wire(guarded.wire.channel, [("authorization", f"Basic {basic}")]).refused(COUNT, EVERYTHING)
+    right = base64.b64encode(b"eve:a long password")
+    wire = Wire(guarded.wire.channel, [("authorization", f"Basic {right.decode()}")])
+    assert (await wire.refused(COUNT, EVERYTHING)).code is StatusCode.RESOURCE_EXHAUSTED
+    known = await guarded.app.authenticator.authenticate(b"Basic " + right, "192.0.2.9")
+    assert known.name == "eve"
+
+
+@pytest.mark.parametrize(
+    ("peer", "address"),
+    [
+        ("ipv4:192.0.2.7:50000", "192.0.2.7"),
+        ("ipv6:%5B2001:db8::7%5D:50000", "2001:db8::7"),
+        ("ipv6:[::1]:1", "::1"),
+        ("unix:/run/pentad", None),
+        ("", None),
+    ],
+)
+async def test_the_address_of_a_peer_is_read_from_its_name(peer: str, address: str | None) -> None:
+    assert address_of(peer) == address
 
 
 async def test_too_many_calls_are_refused(tmp_path: Path) -> None:
@@ -186,7 +225,7 @@ async def test_a_port_taken_at_the_last_moment_is_told_too(tmp_path: Path) -> No
                 pass
 
 
-async def local(header: str | None) -> Principal:
+async def local(header: str | None, address: str | None) -> Principal:
     return LOCAL
 
 

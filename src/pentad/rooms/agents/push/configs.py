@@ -78,7 +78,7 @@ class PushConfigs:
         now = self._keeping.now()
 
         def work(transaction: Transaction) -> None:
-            known = configs_of(transaction, task_id)
+            known = configs_of(transaction, self._keeping.secret_box, task_id)
             if len(known) >= MOST and all(one.config.id != config.id for one in known):
                 raise LimitExceeded(
                     f"The task has {MOST} push configurations, the most it may have.",
@@ -86,7 +86,7 @@ class PushConfigs:
                     details={"reason": "too-many-push-configs"},
                 )
             told = transaction.value("SELECT seq FROM agent_tasks WHERE id = ?", task_id)
-            insert_config(transaction, task_id, config, told=int(told), now=now)
+            insert_config(transaction, self._keeping.secret_box, task_id, config, told=int(told), now=now)
             recount(transaction, task_id)
 
         await self._keeping.database.write(work)
@@ -105,7 +105,7 @@ class PushConfigs:
     async def list(self, caller: Principal, task_id: str, *, agent: str | None = None) -> list[PushConfig]:
         """All of them, without their secrets."""
         await self._keeping.owned(caller, task_id, agent)
-        found = await self._keeping.database.read(lambda rows: configs_of(rows, task_id))
+        found = await self._keeping.database.read(lambda rows: configs_of(rows, self._keeping.secret_box, task_id))
         return [msgspec.structs.replace(one.config, token=None, credentials=None) for one in found]
 
     async def delete(self, caller: Principal, task_id: str, config_id: str, *, agent: str | None = None) -> None:

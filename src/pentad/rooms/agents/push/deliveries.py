@@ -121,7 +121,7 @@ class Deliveries:
         if (due := await self._keeping.database.read(next_due)) is None or due > now:
             return False
         taken = await self._keeping.database.write(
-            lambda transaction: lease_due(transaction, now, now + _LEASE_SECONDS, _AT_ONCE)
+            lambda transaction: lease_due(transaction, self._keeping.secret_box, now, now + _LEASE_SECONDS, _AT_ONCE)
         )
         await asyncio.gather(*(self._tell(one) for one in taken))
         return bool(taken)

@@ -2,6 +2,7 @@
 
 `told` moves only forward and only by the process that has the lease, so a configuration is told of every event, in
 order, at least once. What is due is marked in the transaction that appends the event, so nothing due is ever forgotten.
+Configurations hold tokens and credentials, and are sealed as a whole.
 """
 
 from dataclasses import dataclass
@@ -9,10 +10,13 @@ from typing import Final
 
 import msgspec
 
+from pentad.access.sealed_columns import SealedColumn
+from pentad.access.secret_box import SecretBox
 from pentad.kernel.ports import Row, Rows, Transaction
 from pentad.rooms.agents.tasks.model import PushConfig
 
 _DECODE: Final = msgspec.json.Decoder(PushConfig).decode
+CONFIG: Final = SealedColumn("agent_pushes", "config", ("task", "id"))
 _COLUMNS: Final = "task, id, config, told, attempt, problem"
 _TICK: Final = 0.001
 """Moments are kept to the millisecond, and the first one set is the one that is meant where none is named."""
@@ -29,9 +33,11 @@ class Pushing:
     problem: str | None
 
 
-def insert_config(transaction: Transaction, task_id: str, config: PushConfig, *, told: int, now: float) -> None:
+def insert_config(
+    transaction: Transaction, box: SecretBox, task_id: str, config: PushConfig, *, told: int, now: float
+) -> None:
     """Keep a configuration behind those that are there, or put it in the place of the one with its id."""
-    body = msgspec.json.encode(config)
+    body = CONFIG.seal(box, msgspec.json.encode(config), task_id, config.id)
     last: float | None = transaction.value("SELECT max(created_at) FROM agent_pushes WHERE task = ?", task_id)
     created = now if last is None or last < now else last + _TICK
     transaction.run(
@@ -50,9 +56,9 @@ def recount(transaction: Transaction, task_id: str) -> None:
     )  # fmt: skip
 
 
-def configs_of(rows: Rows, task_id: str) -> list[Pushing]:
+def configs_of(rows: Rows, box: SecretBox, task_id: str) -> list[Pushing]:
     found = rows.all(f"SELECT {_COLUMNS} FROM agent_pushes WHERE task = ? ORDER BY created_at, id", task_id)  # noqa: S608  column names
-    return [_pushing(row) for row in found]
+    return [_pushing(row, box) for row in found]
 
 
 def delete_config(transaction: Transaction, task_id: str, config_id: str) -> bool:
@@ -61,13 +67,13 @@ def delete_config(transaction: Transaction, task_id: str, config_id: str) -> boo
     return bool(gone)
 
 
-def lease_due(transaction: Transaction, now: float, until: float, most: int) -> list[Pushing]:
+def lease_due(transaction: Transaction, box: SecretBox, now: float, until: float, most: int) -> list[Pushing]:
     """Take what is due and nobody else is telling."""
     found = transaction.all(
         f"SELECT {_COLUMNS} FROM agent_pushes WHERE due_at <= ? AND leased_until <= ? ORDER BY due_at LIMIT ?",  # noqa: S608  column names
         now, now, most,
     )  # fmt: skip
-    due = [_pushing(row) for row in found]
+    due = [_pushing(row, box) for row in found]
     transaction.run_many(
         "UPDATE agent_pushes SET leased_until = ? WHERE task = ? AND id = ?",
         [(until, one.task, one.config.id) for one in due],
@@ -98,6 +104,6 @@ def settle(
     )  # fmt: skip
 
 
-def _pushing(row: Row) -> Pushing:
-    task, _, config, told, attempt, problem = row
-    return Pushing(task, _DECODE(config), told, attempt, problem)
+def _pushing(row: Row, box: SecretBox) -> Pushing:
+    task, config_id, config, told, attempt, problem = row
+    return Pushing(task, _DECODE(CONFIG.open(box, config, task, config_id)), told, attempt, problem)

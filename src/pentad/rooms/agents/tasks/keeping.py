@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ids import opaque_id
@@ -33,8 +34,16 @@ _LAST_WORD: Final = Bounds(2**31, 2**40)
 class Keeping:
     """The tasks of a store as one process sees them; also the `Keeper` of its runs."""
 
-    def __init__(self, database: Database, clock: Clock, limits: TaskLimits, contexts: Contexts) -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        limits: TaskLimits,
+        contexts: Contexts,
+        secret_box: SecretBox = PLAIN,
+    ) -> None:
         self.database = database
+        self.secret_box = secret_box
         self.clock = clock
         self.origin = opaque_id(size=9)
         self.bounds = limits.bounds

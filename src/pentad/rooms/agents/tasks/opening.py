@@ -20,11 +20,12 @@ async def open_tasks(
     platform: Platform, agents: Mapping[str, Hosted], *, contexts: Contexts | None = None
 ) -> AsyncGenerator[Tasks]:
     """The engine, running: its leases kept, its push notifications sent. Dialects register their push codecs on it."""
-    keys = await secret_keys(platform.database, _PUSH_KEY, clock=platform.clock)
+    keys = await secret_keys(platform.database, _PUSH_KEY, box=platform.secret_box, clock=platform.clock)
     tasks = Tasks(
         platform.database, platform.clock, agents, task_limits(platform.settings),
         contexts=contexts, fetcher=platform.fetcher, push_key=keys[0],
         push_private=is_on(platform.settings.get("push_private", False)),
+        secret_box=platform.secret_box,
     )  # fmt: skip
     await tasks.open()
     try:

@@ -193,7 +193,7 @@ class Sending:
             pushes = 0 if push is None else 1
             events = log.create(transaction, task, bodies, now, bounds=keeping.bounds, pushes=pushes, lease=lease)
             if push is not None:
-                insert_config(transaction, task.id, push, told=0, now=now)
+                insert_config(transaction, keeping.secret_box, task.id, push, told=0, now=now)
             return events
 
         # sends that come together share a commit

@@ -77,7 +77,7 @@ class Records:
         store.take_turn(tx, self._database.dialect)
         new = store.insert(tx, self._database.dialect, drafts, who.id, self._clock.now())
         if new:
-            list_changed(tx, "resources")
+            list_changed(tx, "resources", "directory")
             if self._index is not None:
                 self._index.stir(tx, COLLECTION)
             names = {draft.facts.name for draft in drafts if draft.cid in new}
@@ -165,7 +165,7 @@ class Records:
         store.remove(tx, self._database.dialect, record)
         if self._index is not None:
             self._index.remove(tx, COLLECTION, [record])
-        list_changed(tx, "resources")
+        list_changed(tx, "resources", "directory")
         _name_changed(tx, name)
         resource_updated(tx, uri_of(cid))
         self._events.emit(tx, EventType.RECORD_DELETED, [cid])

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Literal
+from urllib.parse import unquote
 
 import grpc
 from google.protobuf.message import DecodeError, Message
@@ -92,7 +93,13 @@ class Entrance:
             return known
         if given is not None and not isinstance(given, str):
             raise Unauthenticated("The credentials were not accepted.")
-        return await self._doorway.principal(given)
+        return await self._doorway.principal(given, address_of(context.peer()))
+
+
+def address_of(peer: str) -> str | None:
+    """The address in what gRPC calls a peer: `ipv4:192.0.2.7:50000`, `ipv6:[2001:db8::7]:50000`, `unix:/path`."""
+    kind, _, rest = unquote(peer).partition(":")
+    return rest.rpartition(":")[0].strip("[]") if kind in ("ipv4", "ipv6") else None
 
 
 def handlers(entrance: Entrance, service: str, methods: Service) -> grpc.GenericRpcHandler:

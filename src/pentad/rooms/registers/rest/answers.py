@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
-from pentad.kernel.errors import Conflict, InvalidInput, Overloaded, PentadError, RateLimited, Unauthenticated
+from pentad.kernel.errors import Conflict, InvalidInput, Overloaded, PentadError, RateLimited
 from pentad.rooms.registers.missing import Missing
 from pentad.rooms.registers.models import Locked
 
@@ -55,8 +55,6 @@ def _status(error: PentadError) -> int:
 def _headers(error: PentadError) -> dict[str, str]:
     if isinstance(error, RateLimited | Overloaded):
         return {"retry-after": str(max(1, round(error.retry_after)))}
-    if isinstance(error, Unauthenticated):
-        return {"www-authenticate": 'Basic realm="pentad", charset="UTF-8"'}
     return {}
 
 

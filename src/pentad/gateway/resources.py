@@ -1,0 +1,116 @@
+"""The protected resources of this server: which rooms a path leads to, and how a refusal there asks for a login.
+
+A challenge names the metadata of the very path that was asked for (RFC 9728) and the least that is of use there:
+reading in the rooms behind it. More is asked for when it turns out to be wanting, and administration only where the
+call itself needs it.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from pentad.access.challenges import BASIC, bearer
+from pentad.access.protected_resource import protected_resource
+from pentad.kernel.errors import PentadError, Unauthenticated
+from pentad.kernel.principal import Action, Principal
+from pentad.mcp.sse import Message
+from pentad.platform import Scope
+
+Headers = list[tuple[bytes, bytes]]
+
+WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
+_CHALLENGE: Final = b"www-authenticate"
+_CHANGING: Final = frozenset({"PUT", "PATCH", "DELETE"})
+
+
+class Resources:
+    """Knows the rooms behind every path."""
+
+    def __init__(
+        self, rooms: Iterable[str], *, public_url: str | None, own_url: str, issuers: Iterable[str] = ()
+    ) -> None:
+        self._all = tuple(rooms)
+        self._by_path: dict[str, tuple[str, ...]] = {f"/rooms/{room}": (room,) for room in self._all}
+        self._public_url = None if public_url is None else public_url.rstrip("/")
+        self._own_url = own_url
+        self._issuers = tuple(issuers)
+
+    def add(self, room: str, patterns: Iterable[str]) -> None:
+        """The paths that begin like these, up to their first parameter, lead to that room."""
+        for pattern in patterns:
+            if start := pattern.partition("{")[0].rstrip("/"):
+                known = self._by_path.get(start, ())
+                self._by_path[start] = known if room in known else (*known, room)
+
+    def rooms_at(self, path: str) -> tuple[str, ...]:
+        """The rooms a path leads to: one, or all of them where it does not say which."""
+        while path:
+            if (rooms := self._by_path.get(path)) is not None:
+                return rooms
+            path = path.rpartition("/")[0]
+        return self._all
+
+    def document(self, scope: Scope, path: str) -> dict[str, Any]:
+        """The metadata of one resource: what it is called, who issues tokens for it, and what they can be for."""
+        scopes = [f"{room}:{action}" for room in self.rooms_at(path) for action in ("read", "write")]
+        return protected_resource(
+            self._site(scope, dict(scope["headers"])) + path, authorization_servers=self._issuers, scopes=scopes
+        )
+
+    def refusal(self, scope: Scope, headers: Mapping[bytes, bytes], error: PentadError) -> Headers:
+        """The challenges that go with an error; none for errors that no login would mend."""
+        if isinstance(error, Unauthenticated):
+            return self._unauthorized(scope, headers)
+        if (needed := error.details.get("required_scope")) is not None:
+            return self.insufficient(scope, headers, needed)
+        return []
+
+    def insufficient(self, scope: Scope, headers: Mapping[bytes, bytes], needed: str) -> Headers:
+        """Who calls is known, and lacks a scope: Bearer alone, as a password would not help."""
+        told = bearer(metadata_url=self._metadata_url(scope, headers), scope=needed, error="insufficient_scope")
+        return [(_CHALLENGE, told.encode())]
+
+    def challenged(self, message: Message, scope: Scope, headers: Mapping[bytes, bytes]) -> Message:
+        """The start of a room's own refusal, with the challenges of this server for whatever the room put there."""
+        if message["status"] == 401:
+            added = self._unauthorized(scope, headers)
+        elif (needed := self._wanting(scope)) is not None:
+            added = self.insufficient(scope, headers, needed)
+        else:
+            return message
+        kept = [pair for pair in message["headers"] if pair[0].lower() != _CHALLENGE]
+        return {**message, "headers": [*kept, *added]}
+
+    def _unauthorized(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Headers:
+        least = " ".join(f"{room}:read" for room in self.rooms_at(scope["path"]))
+        told = bearer(
+            metadata_url=self._metadata_url(scope, headers),
+            scope=least or None,
+            error="invalid_token" if _sent_a_token(headers) else None,
+        )
+        return [(_CHALLENGE, told.encode()), (_CHALLENGE, BASIC.encode())]
+
+    def _wanting(self, scope: Scope) -> str | None:
+        """The scope that a refused caller of an ordinary path lacks; None if it is not for lack of a scope."""
+        principal: Principal | None = scope.get("state", {}).get("principal")
+        rooms = self.rooms_at(scope["path"])
+        if principal is None or principal.kind == "anonymous" or len(rooms) != 1:
+            return None
+        actions: tuple[Action, ...] = ("read",) if scope["method"] in ("GET", "HEAD") else ("read", "write")
+        if scope["method"] in _CHANGING:
+            actions = ("write",)
+        return next((f"{rooms[0]}:{action}" for action in actions if not principal.may(rooms[0], action)), None)
+
+    def _metadata_url(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str:
+        return self._site(scope, headers) + WELL_KNOWN + scope["path"].rstrip("/")
+
+    def _site(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str:
+        """This server as the client calls it, without a path: a client refuses metadata of another origin."""
+        if self._public_url is not None:
+            return self._public_url
+        host = headers.get(b"host", b"").decode("latin-1").strip()
+        return f"{scope.get('scheme', 'http')}://{host}" if host else self._own_url
+
+
+def _sent_a_token(headers: Mapping[bytes, bytes]) -> bool:
+    given = headers.get(b"authorization")
+    return b"x-api-key" in headers if given is None else given.lstrip(b" \t")[:7].lower() == b"bearer "

@@ -1,0 +1,151 @@
+"""Lists as encoded pages: each holds what its caller may use, and nothing else.
+
+A list is encoded once for a revision and a set of rights, and kept: most callers share a few roles. A cursor is bound
+to the rights it was made under, so that a caller whose rights change between two pages starts again instead of missing
+entries, and a cursor of somebody else leads nowhere.
+"""
+
+import base64
+import binascii
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import msgspec.structs
+
+from pentad.kernel.principal import Action, Principal
+from pentad.mcp.content import Annotations
+from pentad.mcp.messages import encode
+from pentad.mcp.revisions import Revision
+from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError
+
+KEYS: Final = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+}
+MOST_KEPT: Final = 64
+"""Encoded lists kept per endpoint; the one that was not asked for the longest makes room."""
+
+
+class Right(NamedTuple):
+    """The scope `room:action` that an entry is shown with."""
+
+    room: str
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An entry of a list."""
+
+    right: Right
+    entry: Callable[[], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """One list as one set of rights sees it. `tag` names the set in cursors; there is always a page, maybe an empty."""
+
+    method: str
+    tag: str
+    bodies: Sequence[bytes]
+    is_empty: bool
+
+    def at(self, position: int) -> tuple[bytes, bool]:
+        """One page as an encoded object, and whether it is the last."""
+        if not 0 <= position < len(self.bodies):
+            raise leads_nowhere(self.method)
+        return self.bodies[position], position == len(self.bodies) - 1
+
+    def page(self, cursor: str | None) -> tuple[bytes, bool]:
+        return self.at(0 if cursor is None else self.read(cursor).position)
+
+    def cursor(self, position: int, inner: str | None = None) -> str:
+        return make_cursor(self.method, self.tag, position, inner)
+
+    def read(self, cursor: str) -> "Cursor":
+        return read_cursor(cursor, self.method, self.tag)
+
+
+class ListPages:
+    """Every list of an endpoint. `also` names rights that decide on a list besides those of its declared entries."""
+
+    def __init__(
+        self, lists: Mapping[str, Sequence[Listed]], size: int, also: Mapping[str, Sequence[Right]] | None = None
+    ) -> None:
+        self._lists = lists
+        self._size = size
+        self._rights = {
+            method: tuple(dict.fromkeys([*(one.right for one in entries), *(also or {}).get(method, ())]))
+            for method, entries in lists.items()
+        }
+        self._kept: OrderedDict[tuple[str, str, tuple[Right, ...]], Pages] = OrderedDict()
+
+    def of(self, method: str, revision: Revision, principal: Principal) -> Pages:
+        held = tuple(right for right in self._rights[method] if principal.may(right.room, right.action))
+        key = (method, revision.name, held)
+        if (pages := self._kept.get(key)) is not None:
+            self._kept.move_to_end(key)
+            return pages
+        pages = self._kept[key] = self._encoded(method, revision, held)
+        while len(self._kept) > MOST_KEPT:
+            self._kept.popitem(last=False)
+        return pages
+
+    def _encoded(self, method: str, revision: Revision, held: tuple[Right, ...]) -> Pages:
+        fields = revision.tool_fields if method == "tools/list" else revision.named_fields
+        entries = [visible(one.entry(), fields, revision) for one in self._lists[method] if one.right in held]
+        slices = [entries[start : start + self._size] for start in range(0, len(entries), self._size)] or [[]]
+        tag = hashlib.blake2b(msgspec.json.encode(sorted(held)), digest_size=6).hexdigest()
+        bodies: list[bytes] = []
+        for index, entries_of_page in enumerate(slices):
+            body: dict[str, Any] = {KEYS[method]: entries_of_page}
+            if index + 1 < len(slices):
+                body["nextCursor"] = make_cursor(method, tag, index + 1)
+            bodies.append(encode(body))
+        return Pages(method, tag, bodies, not entries)
+
+
+def visible(entry: Mapping[str, Any], allowed: frozenset[str], revision: Revision) -> dict[str, Any]:
+    """A list entry as a revision knows it."""
+    shown = {key: value for key, value in entry.items() if key in allowed}
+    annotations = shown.get("annotations")
+    if isinstance(annotations, Annotations) and not revision.meta_on_content:
+        shown["annotations"] = msgspec.structs.replace(annotations, last_modified=None)
+    return shown
+
+
+class Cursor(NamedTuple):
+    """The position a cursor stands for, and the inner cursor of a list that exists only at run time."""
+
+    position: int
+    inner: str | None
+
+
+def make_cursor(method: str, tag: str, position: int, inner: str | None = None) -> str:
+    """An opaque cursor; it only means something to the list that made it, for callers with the same rights."""
+    return base64.urlsafe_b64encode(msgspec.json.encode([method, tag, position, inner])).decode("ascii")
+
+
+def read_cursor(cursor: str, method: str, tag: str) -> Cursor:
+    try:
+        made_by, made_for, position, inner = msgspec.json.decode(
+            base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True),
+            type=tuple[str, str, int, str | None],
+        )
+    except (binascii.Error, ValueError, msgspec.MsgspecError):
+        made_by, made_for, position, inner = "", "", -1, None
+    if made_by != method:
+        raise ProtocolError(INVALID_PARAMS, f"{method}: this cursor is not one of its own. Start without a cursor.")
+    if made_for != tag:
+        raise leads_nowhere(method)
+    return Cursor(position, inner)
+
+
+def leads_nowhere(method: str) -> ProtocolError:
+    return ProtocolError(INVALID_PARAMS, f"{method}: this cursor leads nowhere. Start again without a cursor.")

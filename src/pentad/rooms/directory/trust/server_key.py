@@ -1,0 +1,60 @@
+"""The key the server signs records with, as a ring in the store; only public halves are shown.
+
+Earlier versions kept the key in a file of the data folder. A start takes such a file into the store and removes it; if
+the process dies between the two, the next start finds the key in the store already and only removes the file.
+"""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any, Final
+
+from pentad.access.secret_box import SecretBox
+from pentad.access.signing_keys import KeyRing, SigningKey
+from pentad.kernel.clock import Clock, iso
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.ports import Database
+
+RING: Final = "directory-records"
+FILE: Final = "directory-signing-key.pem"
+
+_log = logging.getLogger(__name__)
+
+
+def record_ring(database: Database, box: SecretBox, clock: Clock) -> KeyRing:
+    return KeyRing(database, RING, _make, box=box, clock=clock)
+
+
+async def adopt_key_file(ring: KeyRing, folder: Path) -> None:
+    """Take the key file of an earlier version into the ring. One that cannot be read stays, with a warning."""
+    path = folder / FILE
+    if not path.exists():
+        return
+    try:
+        await ring.adopt(await asyncio.to_thread(path.read_text, encoding="ascii"))
+        path.unlink(missing_ok=True)
+    except (OSError, UnicodeDecodeError, InvalidInput):
+        _log.warning(
+            "%s in the data folder cannot be moved into the store. Make it readable and the folder writable, or delete"
+            " the file to sign with a new key.",
+            FILE,
+        )
+
+
+def published(keys: list[SigningKey]) -> list[dict[str, Any]]:
+    """What anybody may know of the keys, the one in use first."""
+    from pentad.rooms.directory.trust.keys import read_public_key
+
+    found: list[dict[str, Any]] = []
+    for one in keys:
+        public = read_public_key(one.public)
+        about = {"fingerprint": public.fingerprint, "algorithm": public.algorithm, "publicKey": public.pem}
+        retired = None if one.retired_at is None else iso(one.retired_at)
+        found.append({**about, "created": iso(one.created_at), "retired": retired})
+    return found
+
+
+def _make() -> str:
+    from pentad.rooms.directory.trust.keys import new_private_key
+
+    return new_private_key()
