@@ -48,6 +48,8 @@ class Authenticator:
         self._under_way: SingleFlight[bytes, Principal] = SingleFlight()
         self.known: Callable[[bytes], Principal | None] = remembered.known
         """The principal of a header verified a moment ago, or None: then `authenticate` must be asked."""
+        self.was_known: Callable[[bytes], bool] = remembered.was_known
+        """Whether a header was right before, though it may have to be verified again."""
 
     def follow(self, db: Database) -> Callable[[], None]:
         """Hear of changes made by other processes; returns the function that ends it."""

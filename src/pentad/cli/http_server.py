@@ -49,4 +49,5 @@ async def _run(settings: Settings, listener: socket.socket, prepare: Prepare, an
                 listener=listener,
                 ready=lambda _port: announce(app),
                 stopping=app.stopping,
+                proxies=settings.proxies(),
             )

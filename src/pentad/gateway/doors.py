@@ -23,13 +23,13 @@ class Doors:
         return None
 
 
-def doors_of(rooms: Sequence[OpenRoom], record: Record, own: Mapping[str, Door]) -> Doors:
-    """The doors of all rooms, their calls noted in the audit trail, and the gateway's own, which note theirs."""
-    found: dict[str, Door] = dict(own)
+def room_doors(rooms: Sequence[OpenRoom], record: Record) -> dict[str, Door]:
+    """The doors of all rooms by path, their calls noted in the audit trail."""
+    found: dict[str, Door] = {}
     for opened in rooms:
         if opened.room.doors is None:
             continue
         for path, door in opened.room.doors(opened.service).items():
             serve = noted_call(door.serve, opened.room.name, path, record)
             found[path] = Door(serve, door.is_public, door.refuse)
-    return Doors(found)
+    return found

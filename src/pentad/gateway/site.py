@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 
 from pentad.app import App, Era
-from pentad.gateway.doors import doors_of
+from pentad.gateway.doors import Doors, room_doors
 from pentad.gateway.front import Front
-from pentad.gateway.guards import HostGuard
+from pentad.gateway.guards.anonymous import AnonymousLimits
+from pentad.gateway.guards.credentials import CredentialsGuard
+from pentad.gateway.guards.host import HostGuard
+from pentad.gateway.guards.origin import OriginGuard
 from pentad.gateway.old_sse import OldSse
 from pentad.gateway.parts import Parts
 from pentad.gateway.routes import ordinary_routes
@@ -17,29 +20,48 @@ from pentad.platform import Door
 def http_application(app: App) -> Front:
     """Every room on `/mcp`, each on `/rooms/<room>/mcp` and where else it says, parts, and the ordinary routes."""
     settings, limits = app.settings, app.settings.limits
+    endpoints = mounted_endpoints(app)
+    is_open = settings.auth == "none"
+    anonymous = AnonymousLimits(limits, app.clock)
+    return Front(
+        endpoints,
+        ordinary_routes(app),
+        hosts=HostGuard(settings.host, public_url=settings.public_url, hosts=settings.allowed_hosts),
+        origins=OriginGuard(
+            public_url=settings.public_url,
+            origins=settings.allowed_origins,
+            shared=[prefix for opened in app.rooms for prefix in opened.room.any_origin],
+            always_trusted=is_open,
+        ),
+        credentials=CredentialsGuard(
+            None if is_open else app.authenticator,
+            anonymous.logins,
+            settings.url("/.well-known/oauth-protected-resource"),
+        ),
+        anonymous=anonymous,
+        rates=app.rates,
+        limits=limits,
+        parts=Parts(app.rooms, lambda path, part: _endpoint(app, path, app.one_part(part))),
+        doors=Doors(mounted_doors(app, endpoints["/mcp"])),
+        public_url=settings.public_url,
+        stopping=app.stopping,
+    )
+
+
+def mounted_endpoints(app: App) -> dict[str, Endpoint]:
+    """The MCP endpoints by path."""
     endpoints: dict[str, Endpoint] = {"/mcp": _endpoint(app, "/mcp", app.all_rooms)}
     for opened in app.rooms:
         path = f"/rooms/{opened.room.name}/mcp"
         endpoints[path] = _endpoint(app, path, app.one_room(opened))
         if opened.room.endpoints is not None:
             endpoints.update(opened.room.endpoints(opened.service, app.record))
-    guard = HostGuard(
-        settings.host, public_url=settings.public_url, hosts=settings.allowed_hosts, origins=settings.allowed_origins
-    )
-    return Front(
-        endpoints,
-        ordinary_routes(app),
-        guard=guard,
-        authenticator=app.authenticator if settings.auth == "required" else None,
-        rates=app.rates,
-        limits=limits,
-        metadata_url=settings.url("/.well-known/oauth-protected-resource"),
-        parts=Parts(app.rooms, lambda path, part: _endpoint(app, path, app.one_part(part))),
-        doors=doors_of(app.rooms, app.record, _old_doors(app, endpoints["/mcp"])),
-        public_url=settings.public_url,
-        stopping=app.stopping,
-        any_origin=[prefix for opened in app.rooms for prefix in opened.room.any_origin],
-    )
+    return endpoints
+
+
+def mounted_doors(app: App, endpoint: Endpoint) -> dict[str, Door]:
+    """The rooms' own applications by path, and the gateway's."""
+    return {**_old_doors(app, endpoint), **room_doors(app.rooms, app.record)}
 
 
 def _old_doors(app: App, endpoint: Endpoint) -> Mapping[str, Door]:
