@@ -16,7 +16,7 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _WILDCARDS: Final = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  compared, not bound
 _MOST_REMEMBERED: Final = 1000
 _SAID_ONCE: Final = frozenset(
-    {b"host", b"origin", b"authorization", b"x-api-key", b"content-type", b"content-encoding", b"sec-fetch-site"}
+    {b"origin", b"authorization", b"x-api-key", b"content-type", b"content-encoding", b"sec-fetch-site"}
 )
 
 
@@ -87,12 +87,17 @@ class HostGuard:
 
 
 def repeated_headers(pairs: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
-    """Names of headers that came more than once; refuses those that have only one meaning."""
-    seen: set[bytes] = set()
-    repeated = frozenset(name for name, _ in pairs if name in seen or seen.add(name))
-    if twice := repeated & _SAID_ONCE:
-        raise AmbiguousRequest(f"The header {min(twice).decode('ascii')} came more than once.", hint="Send it once.")
-    return repeated
+    """Names of headers that came more than once; refuses a second Host, and two values where one can be meant."""
+    seen: dict[bytes, bytes] = {}
+    repeated: set[bytes] = set()
+    for name, value in pairs:
+        if name in seen:
+            repeated.add(name)
+            if name == b"host" or (name in _SAID_ONCE and value != seen[name]):
+                said = name.decode("ascii")
+                raise AmbiguousRequest(f"The header {said} came more than once.", hint="Send it once.")
+        seen[name] = value
+    return frozenset(repeated)
 
 
 def host_name(host: str) -> str | None:
