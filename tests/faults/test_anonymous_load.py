@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from starlette.routing import Route
 
+from pentad.access.audit_store import AuditEntry
 from pentad.app import App, open_app
 from pentad.gateway.routes import ordinary_routes
 from pentad.gateway.site import mounted_doors, mounted_endpoints
@@ -81,7 +82,7 @@ async def prepared(settings: Settings) -> tuple[str, list[Sent]]:
         token = (await app.api_keys.create("caller", scopes=["*:*"])).token
         await app.users.add("ada", "a password of hers", role="reader")
         for number in range(400):
-            app.record((time.time(), "key:1", "load", f"tool {number}", "ok", number, "", "", "http", ""))
+            app.audit.record(AuditEntry(time.time(), "key:1", "load", f"tool {number}", "ok", number))
         await app.audit.flush()
         return token, await anonymous_requests(app, await public_object(app, token))
 

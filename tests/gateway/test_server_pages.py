@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pentad.access.audit_store import AuditEntry
 from pentad.app import App, open_app
 from pentad.gateway import openapi, server_pages, telemetry
 from pentad.kernel.limits import Limits
@@ -134,7 +135,7 @@ async def test_strangers_share_one_rendering_of_the_metrics_and_one_probe_for_a_
 async def test_the_metrics_grow_by_a_line_for_another_outcome_not_by_a_histogram(opened: Opener) -> None:
     app = await opened()
     for outcome in ("ok", "404", "422"):
-        app.record((1.0, "key:1", "lab", "echo", outcome, 700, "", "", "http", ""))
+        app.audit.record(AuditEntry(1.0, "key:1", "lab", "echo", outcome, 700))
     await app.audit.flush()
     text = (await send(front_of(app), "GET", "/metrics").body()).decode()
     assert 'pentad_calls_total{outcome="404",room="lab",tool="echo"} 1.0' in text
