@@ -318,3 +318,33 @@ def test_an_issuer_set_twice_is_refused(home: Path) -> None:
     toml = "[jwt]\nissuer = 'https://i'\naudience = ['a']\n[[jwt.issuers]]\nissuer = 'https://i'\naudience = ['b']"
     with pytest.raises(Misconfigured, match="set twice"):
         load(home, toml=toml)
+
+
+@pytest.mark.parametrize(
+    ("toml", "name"),
+    [
+        ('forwarded_allow_ips = ["*"]', "forwarded_allow_ips"),
+        ('public_pages = ["everything"]', "public_pages"),
+        ('allowed_origins = ["*"]', "allowed_origins"),
+        ('allowed_origins = ["null"]', "allowed_origins"),
+        ('allowed_origins = ["http://localhost:6274/page"]', "allowed_origins"),
+        ('allowed_origins = ["localhost:6274"]', "allowed_origins"),
+    ],
+)
+@pytest.mark.requirement("net:proxies:settings", "access:guards:settings", "access:public-pages:setting")
+def test_who_may_come_in_is_never_a_guess(home: Path, toml: str, name: str) -> None:
+    with pytest.raises(Misconfigured, match=name):
+        load(home, toml=toml)
+
+
+@pytest.mark.requirement("net:proxies:settings", "access:guards:settings", "access:public-pages:setting")
+def test_proxies_origins_and_public_pages_come_from_the_settings(home: Path) -> None:
+    found = load(
+        home,
+        toml='forwarded_allow_ips = ["10.0.0.0/8"]\nallowed_origins = ["http://localhost:6274/"]',
+        PENTAD_PUBLIC_PAGES="openapi,llms",
+    )
+    assert found.proxies().trust("10.1.2.3")
+    assert not found.proxies().trust("11.1.2.3")
+    assert found.is_public("openapi")
+    assert not found.is_public("metrics")
