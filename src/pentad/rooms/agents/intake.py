@@ -10,10 +10,10 @@ from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
-from pentad.kernel.cleaning import Masked, clean_value
 from pentad.kernel.errors import Misconfigured, NotFound, PentadError
 from pentad.kernel.principal import Principal
 from pentad.kernel.schema import pointer
+from pentad.kernel.secrets.documents import Masked, scrub_json
 from pentad.platform import Platform
 from pentad.rooms.agents.context.accepting import accepted
 from pentad.rooms.agents.context.extension import ISSUES_KEY, MASKED_KEY, PLAIN_KEY, URI, masked_json
@@ -151,7 +151,7 @@ def _kept(metadata: Mapping[str, Any], items: Mapping[str, Any]) -> tuple[dict[s
     beside: dict[str, Any] = {key: value for key, value in given.items() if key != "items"}
     masked: Sequence[Masked] = ()
     if beside:
-        beside, masked = clean_value(beside)
+        beside, masked = scrub_json(beside)
     if "integrity" in beside and items != given.get("items"):
         del beside["integrity"]  # what was sealed is not what is kept
     return ({"items": dict(items), **beside} if "items" in given or items else beside), masked
@@ -165,7 +165,7 @@ def _put(metadata: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, A
 
 def _told(issues: Sequence[Issue]) -> list[dict[str, str]]:
     """What a lenient reading lost or changed, for who sent it; a name can be a secret."""
-    told, _ = clean_value([{"code": one.code, "pointer": one.path, "message": one.message} for one in issues])
+    told, _ = scrub_json([{"code": one.code, "pointer": one.path, "message": one.message} for one in issues])
     return told
 
 

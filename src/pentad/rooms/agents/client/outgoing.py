@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from pentad.kernel.cleaning import Masked
 from pentad.kernel.errors import (
     Conflict,
     DeadlineExceeded,
@@ -22,6 +21,7 @@ from pentad.kernel.errors import (
     PentadError,
     Unavailable,
 )
+from pentad.kernel.secrets.documents import Masked
 from pentad.rooms.agents.client.a2a import A2aSpeaker
 from pentad.rooms.agents.client.line import MAX_DEPTH, MAX_KEYS, Line
 from pentad.rooms.agents.client.peers import chosen, name_of, schemes

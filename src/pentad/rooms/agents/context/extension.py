@@ -8,10 +8,10 @@ could say which of the two was meant.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from pentad.kernel.cleaning import Masked
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.jcs import canonical
 from pentad.kernel.schema import pointer
+from pentad.kernel.secrets.documents import Masked
 from pentad.rooms.agents.context.kinds import KINDS
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 

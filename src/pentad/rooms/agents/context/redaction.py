@@ -12,9 +12,9 @@ from typing import Any, Final, Literal, cast
 
 from msgspec import Struct
 
-from pentad.kernel.cleaning import DEEPEST, Action, Cleaner, Masked, depth_of, free_key, too_deep
 from pentad.kernel.errors import Forbidden
 from pentad.kernel.secrets import may_hold
+from pentad.kernel.secrets.documents import DEEPEST, Action, Cleaner, Masked, depth_of, free_key, too_deep
 from pentad.rooms.agents.context.walking import exact_json
 
 Sensitivity = Literal["public", "internal", "confidential", "secret"]

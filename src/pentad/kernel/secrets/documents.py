@@ -1,20 +1,32 @@
-"""Takes secrets out of JSON values and tells what it took, never the secret: for what leaves, is kept or is logged.
+"""Takes secrets out of JSON values and reports where, never what: for anything that leaves, is kept or is logged.
 
-Names and pointers in the report are cleaned like everything else: a key of an object can be a secret too.
+A member is a secret by its name or by its value. Names and pointers in the report are cleaned like everything else: a
+key of an object can be a secret too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, cast
 
 from msgspec import Struct
 
 from pentad.kernel.errors import LimitExceeded
 from pentad.kernel.schema import Path, pointer
-from pentad.kernel.secrets import found_in, is_telling
+from pentad.kernel.secrets.commands import scrub_command
+from pentad.kernel.secrets.findings import Finding
+from pentad.kernel.secrets.names import Place, is_secret_member, is_secret_name
+from pentad.kernel.secrets.references import is_reference
+from pentad.kernel.secrets.text import found_in, scrub_text
 
 Action = Literal["allow", "mask", "deny"]
 DEEPEST: Final = 200
 """What is nested deeper is not looked through."""
+_PLACES: Final[dict[str, Place]] = {"headers": "header", "env": "variable", "environment": "variable"}
+"""Members whose own members are names of headers or variables."""
+_COMMANDS: Final = frozenset({"args", "argv", "arguments", "command"})
+_OF_SEVERAL_PARTS: Final = ("auth", "authorization")
+"""An object under these is a description, read by member: `{"type": "basic", "password": ...}`."""
+_NAMES: Final = ("name", "key", "header")
+_VALUES: Final = ("value", "default")
 
 
 class Masked(Struct, frozen=True):
@@ -25,17 +37,12 @@ class Masked(Struct, frozen=True):
     action: Action
 
 
-def clean_value(value: Any) -> tuple[Any, list[Masked]]:
-    """Any JSON value without secrets, and what was masked in it."""
+def scrub_json(value: Any) -> tuple[Any, list[Masked]]:
+    """Any JSON value without secrets, and what was masked in it. LimitExceeded if it is nested too deeply."""
     if depth_of(value) > DEEPEST:
         raise too_deep()
     cleaner = Cleaner("mask")
     return cleaner.value(value, ()), cleaner.report
-
-
-def clean_text(text: str) -> str:
-    """A text for logs and messages: the same without secrets."""
-    return Cleaner("mask").text(text, ())
 
 
 def too_deep() -> LimitExceeded:
@@ -79,7 +86,7 @@ class Cleaner:
             case dict():
                 return self._object(cast("dict[str, Any]", value), path)
             case list() | tuple():
-                return [self.value(one, (*path, at)) for at, one in enumerate(cast("list[Any]", value))]
+                return self._list(cast("Sequence[Any]", value), path)
             case bool() | None:
                 return value
             case int() | float():
@@ -93,7 +100,7 @@ class Cleaner:
         """A key as it may be seen."""
         if not found_in(key):
             return key
-        clean = _marked(key)
+        clean = scrub_text(key)
         self.note((*path, clean), "key", self._action)
         return key if self._action == "allow" else clean
 
@@ -103,29 +110,49 @@ class Cleaner:
             return text
         for name, _, _ in found:
             self.note(path, name, self._action)
-        return text if self._action == "allow" else _marked(text)
+        return text if self._action == "allow" else scrub_text(text)
 
     def _object(self, value: dict[str, Any], path: Path) -> dict[str, Any]:
         shown: dict[str, Any] = {}
+        place = _PLACES.get(str(path[-1]).lower(), "member") if path else "member"
+        named = self._pair_names_a_secret(value) if "value" in value or "default" in value else False
         for key, inner in value.items():
             clean = self.key(key, path)
             clean = key if clean == key else free_key(clean, shown)
-            turned = self._telling if is_telling(key) else self.value
-            shown[clean] = turned(inner, (*path, clean))
+            is_secret = is_secret_member(key, inner, place) or (named and key in _VALUES)
+            if is_secret and isinstance(inner, dict) and key.lower().endswith(_OF_SEVERAL_PARTS):
+                is_secret = False
+            shown[clean] = (self._secret if is_secret else self.value)(inner, (*path, clean))
         return shown
 
-    def _telling(self, value: Any, path: Path) -> Any:
-        """What stands under a telling name: all its texts and numbers."""
+    def _pair_names_a_secret(self, value: dict[str, Any]) -> bool:
+        """Whether this is a name and its value written as two members, and the name is that of a secret."""
+        names = (value.get(name) for name in _NAMES)
+        return any(isinstance(name, str) and is_secret_name(name, "header") for name in names)
+
+    def _list(self, value: Sequence[Any], path: Path) -> list[Any]:
+        if path and str(path[-1]).lower() in _COMMANDS and value and all(isinstance(one, str) for one in value):
+            return self._command(value, path)
+        return [self.value(one, (*path, at)) for at, one in enumerate(value)]
+
+    def _command(self, argv: Sequence[str], path: Path) -> list[str]:
+        clean, findings = scrub_command(list(argv), mark=_mark_of, cautious=False)
+        for finding in findings:
+            self.note((*path, int(finding.where.split(".")[1])), finding.kind, self._action)
+        return list(argv) if self._action == "allow" else clean
+
+    def _secret(self, value: Any, path: Path) -> Any:
+        """What stands under a secret's name: all its texts and numbers, but not a reference to where it is."""
         if isinstance(value, dict):
             shown: dict[str, Any] = {}
             for key, one in cast("dict[str, Any]", value).items():
                 clean = self.key(key, path)
                 clean = key if clean == key else free_key(clean, shown)
-                shown[clean] = self._telling(one, (*path, clean))
+                shown[clean] = self._secret(one, (*path, clean))
             return shown
-        if isinstance(value, list):
-            return [self._telling(one, (*path, at)) for at, one in enumerate(cast("list[Any]", value))]
-        if value is None or isinstance(value, bool) or value == "" or _is_mark(value):
+        if isinstance(value, list | tuple):
+            return [self._secret(one, (*path, at)) for at, one in enumerate(cast("Sequence[Any]", value))]
+        if value is None or isinstance(value, bool) or (isinstance(value, str) and is_reference(value)):
             return value
         return self._mask(path, "key-name", value)
 
@@ -134,19 +161,8 @@ class Cleaner:
         return value if self._action == "allow" else f"[redacted:{what}]"
 
 
-def _is_mark(value: Any) -> bool:
-    return isinstance(value, str) and value.startswith("[redacted:") and value.endswith("]")
-
-
-def _marked(text: str) -> str:
-    """The text with a mark for each secret; looked through again, as a mark may bring two halves together."""
-    for _ in range(3):
-        found = found_in(text)
-        if not found:
-            break
-        for name, start, end in reversed(found):
-            text = f"{text[:start]}[redacted:{name}]{text[end:]}"
-    return text
+def _mark_of(finding: Finding) -> str:
+    return f"[redacted:{finding.kind}]"
 
 
 def free_key(key: str, taken: Mapping[str, Any]) -> str:
