@@ -11,15 +11,15 @@ from pentad.kernel.secrets.urls import scrub_header, scrub_value
 
 _HEADER_FLAGS: Final = frozenset({"-H", "--header", "--headers", "--http-header", "--proxy-header"})
 _LOGIN_FLAGS: Final = frozenset({"-u", "--user", "--proxy-user", "-U"})
-_PASSWORD_FLAGS: Final = {
-    "sshpass": "-p", "mongo": "-p", "mongosh": "-p", "docker": "-p", "podman": "-p", "redis-cli": "-a",
-}  # fmt: skip
+_PASSWORD_FLAGS: Final = {"sshpass": "-p", "mongo": "-p", "mongosh": "-p", "login": "-p", "redis-cli": "-a"}
+"""What a program calls its password; `login` is that of docker and podman, whose `-p` is otherwise a port."""
 _JOINED_PASSWORDS: Final = frozenset({"mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass"})
 """Programs that take `-psecret`, in one word."""
 _ASSIGNED: Final = re.compile(
     r"(?P<head>(?:-{1,2}|/)?(?:D(?=[a-z]))?)(?P<name>[A-Za-z_][\w.-]{0,200})(?P<sign>=|:(?!//|\\))(?P<value>.*)",
     re.DOTALL,
 )
+_PLAIN_FLAG: Final = re.compile(r"--?[A-Za-z]+(?:-[A-Za-z]+)*")
 _HEADER: Final = re.compile(r"(?P<name>[A-Za-z][\w-]{0,100})(?P<sign>\s{0,3}[:=]\s{0,3})(?P<value>.*)", re.DOTALL)
 _LOGIN: Final = re.compile(r"(?P<user>[^\s:/]{0,200}):(?P<password>\S+)")
 _NUMBERS: Final = re.compile(r"[0-9]*:[0-9]*")
@@ -28,6 +28,8 @@ _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _SHELL_FLAGS: Final = frozenset({"-c", "-lc", "-ic", "-Command", "--command", "/c", "/C"})
 """What follows one of these is a string for a shell."""
 _DEEPEST: Final = 3
+_SHORTEST: Final = 13
+"""A word of letters and digits alone is too short to be a secret by its form."""
 
 
 @overload
@@ -65,6 +67,8 @@ class _Command:
             clean.append(kept)
             if not program and not argument.startswith("-") and "=" not in argument:
                 program = re.split(r"[/\\]", argument)[-1].removesuffix(".exe")
+            elif argument == "login":
+                program = argument
             is_flag = argument in _SHELL_FLAGS or (argument.startswith("-") and "=" not in argument)
             flag = argument if is_flag and kept == argument else ""
         return clean
@@ -82,7 +86,7 @@ class _Command:
         return "".join(pieces) + text[at:]
 
     def _argument(self, argument: str, flag: str, program: str, where: str, depth: int) -> str:
-        if not argument or is_reference(argument):
+        if (not flag and len(argument) < _SHORTEST and argument.isalnum()) or is_reference(argument):
             return argument
         if flag in _HEADER_FLAGS and (header := _HEADER.fullmatch(argument)) is not None:
             return self._header("", header, where)
@@ -95,8 +99,8 @@ class _Command:
             if strength is not None and not (strength == "token" and is_path(argument)):
                 return self._found(where, "key-name", flag.lstrip("-"))
         joined = self._joined(argument, program, where)
-        if joined is not None:
-            return joined
+        if joined is not None or _PLAIN_FLAG.fullmatch(argument):
+            return joined or argument
         if depth < _DEEPEST and any(character.isspace() for character in argument):
             before = len(self.findings)
             clean = self.shell(argument, where, depth + 1)

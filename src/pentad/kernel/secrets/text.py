@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from pentad.kernel.secrets.names import LONGEST_NAME, NAME_PARTS, Place, Strength, is_secret_member, strength_of
-from pentad.kernel.secrets.patterns import has_any, has_parts, spans_of_patterns
+from pentad.kernel.secrets.names import LONGEST_NAME, Place, Strength, has_name_part, is_secret_member, strength_of
+from pentad.kernel.secrets.patterns import has_parts, spans_of_patterns
 from pentad.kernel.secrets.references import is_reference
 
 _SHORTEST: Final = 6
@@ -17,11 +17,13 @@ _ROUNDS: Final = 4
 _LONGEST_VALUE: Final = 2_000
 _LONGEST_LOGIN: Final = 600
 
-_NAMED: Final = re.compile(
-    rf"(?<![A-Za-z0-9_])(?P<name>[A-Za-z_][A-Za-z0-9_.-]{{0,{LONGEST_NAME}}}+)(?:\\{{0,3}}[\"']\]?)?+"
-    r"(?:[ \t]{0,3}+(?:=>|:=|={1,3}|:(?!:|//))[ \t]{0,3}+|[ \t]{1,3}+is[ \t]{1,3}+(?=[\"']))"
+_SIGN: Final = re.compile(r"(?:=>|:=|={1,3}|:(?!:|//)|(?<=[ \t])is(?=[ \t]{1,3}[\"']))[ \t]{0,3}+")
+"""What stands between a name and its value: `name=value`, `"name": "value"`, `name is "value"`."""
+_NAME_BACKWARDS: Final = re.compile(
+    rf"[ \t]{{0,3}}+(?:\]?[\"']\\{{0,3}})?+(?P<name>[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}+)"
 )
-"""A name and the sign that leads to its value: `name=`, `"name": `, `name is "`."""
+"""The name that ends here, in a text that is read from its end."""
+_WINDOW: Final = LONGEST_NAME + 16
 _FLAG: Final = re.compile(
     rf"(?<![A-Za-z0-9_-])--?(?P<name>[A-Za-z][A-Za-z0-9_-]{{0,{LONGEST_NAME}}}+)[ \t]{{1,3}}+(?=[^\s-])"
 )
@@ -55,7 +57,7 @@ Span = tuple[int, int, str]
 def may_hold(text: str) -> bool:
     """Whether a text, or a value written as JSON, can hold a secret at all; most do not, and need not be read."""
     lowered = text.lower()
-    return has_any(NAME_PARTS, lowered) or ("@" in lowered and "://" in lowered) or has_parts(lowered)
+    return has_name_part(lowered) or ("@" in lowered and "://" in lowered) or has_parts(lowered)
 
 
 def scrub_text(text: str) -> str:
@@ -75,13 +77,13 @@ def scrub_text(text: str) -> str:
 
 def found_in(text: str) -> list[tuple[str, int, int]]:
     """What is secret in a text, as its kind and where; in order, without overlap."""
-    if len(text) < _SHORTEST or not may_hold(text):
+    if len(text) < _SHORTEST:
         return []
     lowered = text.lower()
     spans = spans_of_patterns(text, lowered)
-    if has_any(NAME_PARTS, lowered):
+    if has_name_part(lowered):
         spans += _named(text)
-        if "-" in text:
+        if " -" in text or "--" in text:
             spans += _flags(text)
         if "</" in text:
             spans += _elements(text)
@@ -98,11 +100,17 @@ def is_path(value: str) -> bool:
 def _named(text: str) -> Iterator[Span]:
     """Values of names that are secrets."""
     at = 0
-    while (match := _NAMED.search(text, at)) is not None:
-        at = match.end()
-        name = match["name"]
-        before = text[match.start() - 1] if match.start() else ""
-        place: Place = "parameter" if before and before in "?&;#" else "flag" if before == "-" else "member"
+    while (sign := _SIGN.search(text, at)) is not None:
+        at = sign.end()
+        read = _NAME_BACKWARDS.match(text[max(0, sign.start() - _WINDOW) : sign.start()][::-1])
+        if read is None:
+            continue
+        run = read["name"][::-1]
+        name = run.lstrip("-.")
+        start = sign.start() - read.end()
+        place: Place = "flag" if run.startswith("-") else "member"
+        if start > 0 and text[start - 1] in "?&;#":
+            place = "parameter"
         strength = strength_of(name, place)
         if strength is None and name[-3:].lower() != "pin":
             continue

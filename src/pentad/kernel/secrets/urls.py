@@ -67,19 +67,18 @@ def scrub_value(value: str, where: str, name: str, *, mark: Mark = stars, cautio
 
 
 def _scrub_cookies(name: str, value: str, mark: Mark) -> Scrubbed[str]:
-    pairs: list[str] = []
+    """The values of all cookies; of `Set-Cookie` the first pair, as the others are attributes."""
     findings: list[Finding] = []
-    for pair in value.split(";") if name.lower() == "cookie" else value.split(";", 1):
-        key, equals, held = pair.partition("=")
-        is_attribute = name.lower() == "set-cookie" and bool(pairs)
-        if not equals or is_attribute or is_reference(held):
-            pairs.append(pair)
-            continue
-        findings.append(Finding(f"header.{name}", "key-name", key.strip()))
-        pairs.append(f"{key}={mark(findings[-1])}")
-    if not findings and not is_reference(value) and name.lower() == "cookie":
+    if "=" not in value:
         findings.append(Finding(f"header.{name}", "key-name", name))
         return Scrubbed(mark(findings[0]), tuple(findings))
+    pairs = value.split(";")
+    held = len(pairs) if name.lower() == "cookie" else 1
+    for index, pair in enumerate(pairs[:held]):
+        key, equals, cookie = pair.partition("=")
+        if equals and not is_reference(cookie):
+            findings.append(Finding(f"header.{name}", "key-name", key.strip()))
+            pairs[index] = f"{key}={mark(findings[-1])}"
     return Scrubbed(";".join(pairs), tuple(findings))
 
 

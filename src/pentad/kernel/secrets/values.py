@@ -19,6 +19,7 @@ _CHANGES: Final = 0.25
 """How often neighbours differ in class (upper, lower, digit). Words stay below, base62 is at 0.6, hex at 0.45."""
 _CHANGES_OF_LETTERS: Final = 0.35
 """The same for letters without any digit: camelCase stays below."""
+_SHORTEST: Final = 6
 _LONGEST: Final = 10_000
 _PUBLIC: Final = re.compile(
     r"(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"  # UUID
@@ -38,7 +39,7 @@ _HEX: Final = re.compile(r"[0-9a-f]{32}|[0-9A-F]{32}")
 def judge_value(value: str) -> Verdict:
     """Whether a value is a secret, whatever it is called."""
     bare = value.strip()
-    if not bare or is_reference(bare) or is_sample(bare):
+    if len(bare) < _SHORTEST or is_reference(bare) or is_sample(bare):
         return "no"
     if found_in(bare):
         return "yes"

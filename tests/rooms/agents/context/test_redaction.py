@@ -200,7 +200,7 @@ def test_what_is_not_looked_through_holds_nothing(value: dict[str, Any]):
 
 
 def test_every_telling_name_is_looked_through():
-    telling = ("password", "pwd", "apiKey", "X-Auth", "otp", "pin", "cvc", "ssn", "cardNumber", "IBAN", "seedPhrase",
+    telling = ("password", "pwd", "apiKey", "X-Auth", "otp", "cvc", "ssn", "cardNumber", "IBAN", "seedPhrase",
                "sessionId", "cookies", "mnemonic", "bearer", "credentials", "token", "clientSecret")  # fmt: skip
     for name in telling:
         assert is_secret_name(name)
