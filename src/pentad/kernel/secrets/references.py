@@ -23,7 +23,7 @@ _ELSEWHERE: Final = re.compile(
     r"(?:op|vault|keyring|keychain)://\S+|(?:env|secret|file):[\w./-]+|(?:os|process)\.env\S+"
 )
 _PLACEHOLDER: Final = re.compile(
-    r"<[^<>]*>|\[redacted(?::[^\[\]]*)?\]|\[?(?:hidden|masked|redacted|removed)\]?|[*.\u2022#_-]+"
+    r"<[A-Za-z][A-Za-z _-]*>|\[redacted(?::[^\[\]]*)?\]|\[?(?:hidden|masked|redacted|removed)\]?|[*.\u2022#_-]+"
     r"|(?:<|\[|\{)?(?i:your|insert|enter|paste)[-_ ](?i:[a-z]+[-_ ]){0,6}(?i:[a-z]+)(?:[-_ ]?here)?(?:>|\]|\})?"
 )
 _SAMPLE: Final = re.compile(

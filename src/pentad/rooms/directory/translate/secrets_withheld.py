@@ -7,14 +7,10 @@ and reported as lost.
 import re
 from typing import Any, Final
 
+from pentad.kernel.secrets import is_secret_name
 from pentad.rooms.directory.translate.losses import Loss
 from pentad.rooms.directory.translate.shapes import items_of, mapping_of
 
-_SECRET: Final = re.compile(
-    r"api_?key|access_?key|private_?key|(?:^|_)key$|token|secret|passw(?:or)?d|passphrase|credential|(?:^|_)pat$"
-    r"|(?:^|_)auth$|authorization|cookie|connection_?string|database_url|dsn",
-    re.IGNORECASE,
-)
 _FLAG: Final = re.compile(r"(--?[A-Za-z][\w-]*)=(.+)", re.DOTALL)
 _REFERENCE: Final = re.compile(r"\$\{[^{}]*\}|\$[A-Za-z_]\w*|\{[A-Za-z_][\w-]*\}")
 _SCHEME: Final = re.compile(r"(?:Bearer|Basic|Token)\s+", re.IGNORECASE)
@@ -51,7 +47,7 @@ def _asked(name: str, value: Any, path: str, losses: list[Loss]) -> Any:
 
 def _is_secret(name: str, value: str) -> bool:
     bare = _SCHEME.sub("", value)
-    named = _SECRET.search(name.strip("-").replace("-", "_")) is not None or _URL_PASSWORD.search(value) is not None
+    named = is_secret_name(name.strip("-"), "variable") or _URL_PASSWORD.search(value) is not None
     return named and bool(bare.strip()) and _REFERENCE.search(bare) is None
 
 
