@@ -42,6 +42,14 @@ _CODE_ABOUT_A_PASSWORD: Final = re.compile(
     r"(?:self|this|os|process|settings|config|args|request|env|options|params)\.\w[\w.]*|[A-Za-z_.]+\(.*"
 )
 _TYPES: Final = frozenset({"str", "string", "bytes", "int", "number", "bool", "boolean", "text", "any", "object"})
+_SENTENCES: Final = frozenset(
+    {
+        "must", "was", "were", "should", "shall", "has", "have", "had", "needs", "may", "might", "cannot", "can", "not",
+        "too", "the", "this", "that", "these", "expected", "wrong", "does", "for", "please", "enter", "field", "value",
+        "input", "extra", "unexpected", "unsupported", "only", "are", "got", "given", "use", "set", "check", "see",
+    }
+)  # fmt: skip
+"""How a sentence about a secret begins: `password: must have twelve characters`."""
 _PATH: Final = re.compile(
     r"(?:~|\.{1,2})?/[\w.@/+-]*|[\w@+-][\w.@/+-]*\.(?:pem|key|crt|cer|p12|pfx|json|ya?ml|toml|txt|env|js|ts|py|sh)"
 )
@@ -49,6 +57,7 @@ _SCHEME_BEFORE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*\Z")
 _ADDRESS: Final = re.compile(rf"[^\s\"'<>`]{{1,{_LONGEST_LOGIN}}}")
 _PORT: Final = re.compile(r"[0-9]{1,5}[/?#]")
 _PLAIN_USER: Final = re.compile(r"[A-Za-z]{0,24}(?:[._-][A-Za-z]{1,24}){0,3}")
+_EXAMPLES: Final = frozenset({"user:password", "user:pass", "user:secret", "username:password", "name:password"})
 _WEB: Final = frozenset({"http", "https", "ws", "wss", "ftp", "ftps", "sftp", "git", "ssh"})
 
 Span = tuple[int, int, str]
@@ -162,7 +171,7 @@ def _holds(name: str, strength: Strength | None, value: str) -> bool:
 
 def _is_prose_or_code(value: str, strength: Strength | None) -> bool:
     """Whether what follows a name without quotes is a word or an expression: `token: expired`, `key = load()`."""
-    if len(value) < 3 or value.lower() in _TYPES:
+    if len(value) < 3 or value.lower() in _TYPES or value.lower() in _SENTENCES:
         return True
     if strength == "password":
         return _CODE_ABOUT_A_PASSWORD.fullmatch(value) is not None
@@ -225,6 +234,8 @@ def login_span(scheme: str, address: str) -> tuple[int, int] | None:
     if not at or is_reference(login):
         return None
     user, colon, password = login.partition(":")
+    if login in _EXAMPLES:
+        return None
     if colon and password and password not in ("x", "x-oauth-basic"):
         return None if is_reference(password) else (len(user) + 1, len(login))
     is_plain = is_reference(user) or not is_web or _PLAIN_USER.fullmatch(user) is not None
