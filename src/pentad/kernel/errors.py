@@ -17,7 +17,7 @@
 An error says what was wrong (`message`), what to do about it (`hint`), and where (`details`, plain JSON). Services
 raise these; `mcp/wire_errors.py` and the HTTP routes translate them, nobody else builds codes or statuses.
 
-An error may quote what a remote server, a driver or a caller wrote, and it reaches callers, logs and tasks in many ways.
+An error may quote what a remote server, a driver or a caller wrote, and reaches callers, logs and tasks in many ways.
 So secrets are taken out here, where all of them begin.
 """
 
