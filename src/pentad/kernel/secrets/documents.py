@@ -37,11 +37,11 @@ class Masked(Struct, frozen=True):
     action: Action
 
 
-def scrub_json(value: Any) -> tuple[Any, list[Masked]]:
-    """Any JSON value without secrets, and what was masked in it. LimitExceeded if it is nested too deeply."""
+def scrub_json(value: Any, action: Action = "mask") -> tuple[Any, list[Masked]]:
+    """Any JSON value without secrets, and what was masked in it; `allow` only reports. LimitExceeded if too deep."""
     if depth_of(value) > DEEPEST:
         raise too_deep()
-    cleaner = Cleaner("mask")
+    cleaner = Cleaner(action)
     return cleaner.value(value, ()), cleaner.report
 
 
@@ -104,6 +104,10 @@ class Cleaner:
         self.note((*path, clean), "key", self._action)
         return key if self._action == "allow" else clean
 
+    def told(self, key: str) -> str:
+        """A key as the report may name it, also where the value keeps its secrets."""
+        return scrub_text(key) if self._action == "allow" else key
+
     def text(self, text: str, path: Path) -> str:
         found = found_in(text)
         if not found:
@@ -122,7 +126,7 @@ class Cleaner:
             is_secret = is_secret_member(key, inner, place) or (named and key in _VALUES)
             if is_secret and isinstance(inner, dict) and key.lower().endswith(_OF_SEVERAL_PARTS):
                 is_secret = False
-            shown[clean] = (self._secret if is_secret else self.value)(inner, (*path, clean))
+            shown[clean] = (self._secret if is_secret else self.value)(inner, (*path, self.told(clean)))
         return shown
 
     def _pair_names_a_secret(self, value: dict[str, Any]) -> bool:
@@ -148,7 +152,7 @@ class Cleaner:
             for key, one in cast("dict[str, Any]", value).items():
                 clean = self.key(key, path)
                 clean = key if clean == key else free_key(clean, shown)
-                shown[clean] = self._secret(one, (*path, clean))
+                shown[clean] = self._secret(one, (*path, self.told(clean)))
             return shown
         if isinstance(value, list | tuple):
             return [self._secret(one, (*path, at)) for at, one in enumerate(cast("Sequence[Any]", value))]
