@@ -143,7 +143,7 @@ def _is_plain(entry: AuditEntry) -> bool:
     """Whether the texts a caller chose cannot hold a secret, as is mostly the case."""
     request_id, trace = entry[6], entry[9] if len(entry) > 9 else ""
     is_short = len(request_id) < _SHORTEST_SECRET or request_id.isdigit()
-    return is_short and not entry[11:] and (not trace or parse_traceparent(trace) is not None)
+    return is_short and not any(entry[11:]) and (not trace or parse_traceparent(trace) is not None)
 
 
 def _without_secrets(entry: AuditEntry) -> AuditEntry:

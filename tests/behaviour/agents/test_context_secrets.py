@@ -46,7 +46,7 @@ async def sent_in_every_dialect(wire: Wire) -> list[tuple[dict[str, Any], dict[s
     newer = (await wire.call("SendMessage", new, ECHO, a2a_version="1.0"))["task"]
     rest = (await wire.rest("POST", f"{ECHO}/message:send", new, a2a_version="1.0").json())["task"]
     return [
-        (task["metadata"] or {}, task[history][0]["metadata"])
+        (task.get("metadata") or {}, task[history][0]["metadata"])
         for task, history in ((vaulted, "messages"), (older, "history"), (newer, "history"), (rest, "history"))
     ]
 

@@ -13,7 +13,8 @@ SOURCE = Path(pentad.__file__).parent
 OWN = SOURCE / "kernel" / "secrets"
 WORDS = {
     "password", "passwords", "passwd", "passphrase", "pwd", "secret", "secrets", "token", "apikey", "api_key",
-    "api-key", "credential", "credentials", "authorization", "cookie", "cookies", "private_key", "access_key", "access_token",
+    "api-key", "credential", "credentials", "authorization", "cookie", "cookies", "private_key", "access_key",
+    "access_token",
 }  # fmt: skip
 """What a list of names to recognise secrets by would have in it; two of them make one."""
 ALLOWED: dict[str, str] = {}
