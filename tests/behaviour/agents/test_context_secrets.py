@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ PLACES = [
 
 
 @contextlib.asynccontextmanager
-async def served(data: Path, mode: str | None) -> AsyncIterator[Wire]:
+async def served(data: Path, mode: str | None) -> AsyncGenerator[Wire]:
     table = {} if mode is None else {"agents": {"context_secrets": mode}}
     async with open_app(Settings(data=data, rooms=("agents",), auth="none", room_tables=table)) as app:
         yield Wire(app)

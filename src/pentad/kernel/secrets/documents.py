@@ -118,8 +118,8 @@ class Cleaner:
 
     def _object(self, value: dict[str, Any], path: Path) -> dict[str, Any]:
         shown: dict[str, Any] = {}
-        place = _PLACES.get(str(path[-1]).lower(), "member") if path else "member"
-        named = self._pair_names_a_secret(value) if "value" in value or "default" in value else False
+        place = _place(path[-1:])
+        named = ("value" in value or "default" in value) and _pair_names_a_secret(value, _place(path[-2:-1]))
         for key, inner in value.items():
             clean = self.key(key, path)
             clean = key if clean == key else free_key(clean, shown)
@@ -128,11 +128,6 @@ class Cleaner:
                 is_secret = False
             shown[clean] = (self._secret if is_secret else self.value)(inner, (*path, self.told(clean)))
         return shown
-
-    def _pair_names_a_secret(self, value: dict[str, Any]) -> bool:
-        """Whether this is a name and its value written as two members, and the name is that of a secret."""
-        names = (value.get(name) for name in _NAMES)
-        return any(isinstance(name, str) and is_secret_name(name, "header") for name in names)
 
     def _list(self, value: Sequence[Any], path: Path) -> list[Any]:
         if path and str(path[-1]).lower() in _COMMANDS and value and all(isinstance(one, str) for one in value):
@@ -163,6 +158,17 @@ class Cleaner:
     def _mask(self, path: Path, what: str, value: Any) -> Any:
         self.note(path, what, self._action)
         return value if self._action == "allow" else f"[redacted:{what}]"
+
+
+def _place(path: Path) -> Place:
+    """What the members of a container by this name are."""
+    return _PLACES.get(str(path[0]).lower(), "member") if path else "member"
+
+
+def _pair_names_a_secret(value: dict[str, Any], place: Place) -> bool:
+    """Whether this is a name and its value written as two members, and the name is that of a secret."""
+    names = (value.get(name) for name in _NAMES)
+    return any(isinstance(name, str) and is_secret_name(name, place) for name in names)
 
 
 def _mark_of(finding: Finding) -> str:
