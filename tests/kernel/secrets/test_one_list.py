@@ -12,7 +12,7 @@ import pentad
 SOURCE = Path(pentad.__file__).parent
 OWN = SOURCE / "kernel" / "secrets"
 WORDS = {
-    "password", "passwords", "passwd", "passphrase", "pwd", "secret", "secrets", "token", "apikey", "api_key",
+    "password", "passwords", "passwd", "passphrase", "pwd", "secret", "secrets", "token", "api_key",
     "api-key", "credential", "credentials", "authorization", "cookie", "cookies", "private_key", "access_key",
     "access_token",
 }  # fmt: skip
