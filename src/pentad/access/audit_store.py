@@ -143,13 +143,14 @@ def _is_plain(entry: AuditEntry) -> bool:
     """Whether the texts a caller chose cannot hold a secret, as is mostly the case."""
     request_id, trace = entry[6], entry[9] if len(entry) > 9 else ""
     is_short = len(request_id) < _SHORTEST_SECRET or request_id.isdigit()
-    return is_short and not any(entry[11:]) and (not trace or parse_traceparent(trace) is not None)
+    return is_short and not any(entry[11:13]) and (not trace or parse_traceparent(trace) is not None)
 
 
 def _without_secrets(entry: AuditEntry) -> AuditEntry:
     whole = AuditEntry(*entry)
     trace = whole.trace if parse_traceparent(whole.trace) is not None else scrub_text(whole.trace)
-    return whole._replace(request_id=scrub_text(whole.request_id), trace=trace, reason=scrub_text(whole.reason))
+    texts = {name: scrub_text(getattr(whole, name)) for name in ("request_id", "reason", "login")}
+    return whole._replace(trace=trace, **texts)
 
 
 def _escaped(entry: AuditEntry) -> AuditEntry:
