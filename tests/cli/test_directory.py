@@ -136,6 +136,27 @@ def test_a_folder_is_imported_and_bad_sources_are_told(tmp_path: Path) -> None:
     assert "does not exist" in directory(tmp_path, "import", "nowhere", code=2)
 
 
+@pytest.mark.requirement("dir:import:valid-record", "dir:import:conversion", "dir:import:unmapped")
+def test_imported_records_keep_their_cids_unless_another_version_is_asked_for(tmp_path: Path) -> None:
+    for version in ("0.7.0", "0.8.0", "1.0.0", "1.1.0"):
+        saved(tmp_path, f"records/{version}.json", sample(version))
+    imported = {line.split()[0] for line in directory(tmp_path, "import", "records").splitlines()}
+    stdin = json.dumps(sample("0.8.0"))
+    assert directory(tmp_path, "push", "-", stdin=stdin).strip() in imported
+    assert len(imported) == 4
+    skill = {"name": "natural_language_processing/natural_language_understanding", "id": 101}
+    only = saved(tmp_path, "only.json", sample("1.0.0") | {"skills": [skill, *sample("1.0.0")["skills"]]})
+    told = directory(tmp_path, "import", only, "--schema-version", "1.1.0", code=1)
+    assert f"The skill '{skill['name']}' has no counterpart in OASF 1.1.0" in told
+    assert "converted from 1.0.0 to 1.1.0" in told
+    (one,) = json.loads(
+        directory(tmp_path, "import", only, "--schema-version", "1.1.0", "--allow-unmapped", "--json")
+    )  # fmt: skip
+    assert (one["status"], one["unmapped"]) == ("imported", [{"family": "skill", "name": skill["name"]}])
+    assert "no counterpart" in directory(tmp_path, "migrate", only, "--to", "1.1.0", "--push", code=1)
+    assert directory(tmp_path, "migrate", only, "--to", "1.1.0", "--push", "--allow-unmapped").strip() == one["cid"]
+
+
 @pytest.mark.requirement("dir:cli:export", "dir:cli:migrate", "dir:cli:diff")
 def test_records_are_exported_migrated_and_compared(tmp_path: Path) -> None:
     card = saved(tmp_path, "card.json", CARD)
