@@ -11,12 +11,16 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.rooms.directory.translate import agent_skills
 from pentad.rooms.directory.translate.envelope import NOTHING_GIVEN, Given, digest_of
+from pentad.rooms.directory.translate.formats import import_format, import_record
 from pentad.rooms.directory.translate.losses import Loss, Translated
+
+if TYPE_CHECKING:
+    from pentad.rooms.directory.translate.redaction import Doubt
 
 MIB: Final = 1024 * 1024
 MOST_PACKED: Final = 16 * MIB
@@ -56,14 +60,19 @@ def is_bundle(content: bytes) -> bool:
     return content[:4] in (b"PK\x03\x04", b"PK\x05\x06") or content[:2] == b"\x1f\x8b" or content[257:262] == b"ustar"
 
 
-def to_record(content: bytes, given: Given = NOTHING_GIVEN) -> Translated[dict[str, Any]]:
+def to_record(
+    content: bytes, given: Given = NOTHING_GIVEN, doubt: "Doubt" = "refuse"
+) -> Translated[dict[str, Any]]:  # fmt: skip
     """The record of a bundle."""
-    return bundle_record(read_bundle(content), given)
+    return bundle_record(read_bundle(content), given, doubt)
 
 
-def bundle_record(bundle: Bundle, given: Given = NOTHING_GIVEN) -> Translated[dict[str, Any]]:
+def bundle_record(
+    bundle: Bundle, given: Given = NOTHING_GIVEN, doubt: "Doubt" = "refuse"
+) -> Translated[dict[str, Any]]:  # fmt: skip
     """The record of a skill with files beside it: the skill itself, and of the others their names and hashes."""
-    record, losses = agent_skills.to_record({"skillMarkdown": bundle.markdown}, given)
+    source = {"skillMarkdown": bundle.markdown}
+    record, losses = import_record(import_format("agentskills"), source, given, doubt)
     if bundle.files:
         record["modules"][0]["data"]["artifacts"] = [
             {

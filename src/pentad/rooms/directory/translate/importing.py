@@ -22,14 +22,16 @@ from pentad.rooms.directory.translate.detection import Content, Read, read_sourc
 from pentad.rooms.directory.translate.enrichment import Suggested, enrich
 from pentad.rooms.directory.translate.envelope import SCHEMA_VERSION, Given, digest_of
 from pentad.rooms.directory.translate.gathering import Source
-from pentad.rooms.directory.translate.losses import Loss
+from pentad.rooms.directory.translate.losses import Loss, losses_json, withheld_json
 from pentad.rooms.directory.translate.migration import migrate, unmapped_problem
+from pentad.rooms.directory.translate.redaction import REASON, Doubt, SuspiciousSource
 from pentad.rooms.directory.translate.shapes import mapping_of, objects_of
+from pentad.rooms.directory.translate.source_scrubber import Withheld
 
 DIGEST_NOTE: Final = "source_digest"
 """The annotation that says which source a record was made from."""
 
-Status = Literal["imported", "already there", "would be imported", "invalid", "failed"]
+Status = Literal["imported", "already there", "would be imported", "invalid", "suspicious", "failed"]
 
 
 class Target(Protocol):
@@ -48,7 +50,8 @@ class ImportOptions:
 
     Without a schema version an OASF record keeps its own; any other source becomes a 1.0.0 record. A valid record is
     stored as it is, whatever is said here of versions, authors, skills and domains. `allow_unmapped` lets a conversion
-    leave out skills and domains the asked version has no counterpart for.
+    leave out skills and domains the asked version has no counterpart for. `doubt` says what to do with values that may
+    be secrets.
     """
 
     schema_version: str | None = None
@@ -58,6 +61,7 @@ class ImportOptions:
     domains: tuple[str, ...] = ()
     suggest: bool = True
     allow_unmapped: bool = False
+    doubt: Doubt = "refuse"
     dry_run: bool = False
 
 
@@ -66,7 +70,7 @@ DEFAULT_OPTIONS: Final = ImportOptions()
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What came of a source. An invalid record has errors and was not stored."""
+    """What came of a source. An invalid record has errors and was not stored; for a suspicious source none was made."""
 
     format: str
     record: dict[str, Any]
@@ -78,6 +82,7 @@ class Imported:
     repairs: Patch = field(default_factory=Patch)
     errors: list[str] = field(default_factory=list[str])
     warnings: list[str] = field(default_factory=list[str])
+    suspicious: list[Withheld] = field(default_factory=list[Withheld])
 
     @property
     def unmapped(self) -> list[ClassMapping]:
@@ -94,7 +99,9 @@ class Imported:
 
     def as_json(self) -> dict[str, Any]:
         told: dict[str, Any] = {"status": self.status, "format": self.format, "cid": self.cid}
-        told["losses"] = [loss.as_json() for loss in self.losses]
+        told["losses"] = losses_json(self.losses)
+        told["withheld"] = withheld_json(self.losses)
+        told["suspicious"] = [one.as_json() for one in self.suspicious]
         for family in ("skill", "domain"):
             told[f"suggested_{family}s"] = [one.as_json() for one in self.suggested if one.family == family]
         told["mappings"] = [mapping.as_json() for mapping in self.mappings]
@@ -116,7 +123,7 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        return self.status not in ("failed", "invalid")
+        return self.status not in ("failed", "invalid", "suspicious")
 
     def line(self) -> str:
         if self.imported is None:
@@ -125,9 +132,11 @@ class Outcome:
         return f"{told}: {'; '.join(self.imported.errors)}" if self.imported.errors else f"{told}: {self.imported.cid}"
 
     def remarks(self) -> list[str]:
-        """What whoever imports a record should know: what became of its classes, what was lost, what is doubtful."""
-        if self.imported is None or self.imported.format != "oasf":
+        """What whoever imports should know: which secrets were withheld, and what became of a record."""
+        if self.imported is None:
             return []
+        if self.imported.format != "oasf":
+            return [f"{one['path']} was withheld ({one['kind']})" for one in withheld_json(self.imported.losses)]
         renamed = [one.line() for one in self.imported.mappings if one.how not in ("same name", "same id")]
         return [*renamed, *(loss.line() for loss in self.imported.losses), *self.imported.warnings]
 
@@ -159,7 +168,10 @@ class Importer:
         """Import one source; its format is told from its content when it is not named. InvalidInput says why not."""
         if options.schema_version is not None and options.schema_version not in EMBEDDED:
             raise UnknownVersion(options.schema_version, list(EMBEDDED))
-        read = read_source(source, form, Given(options.record_version, options.authors))
+        try:
+            read = read_source(source, form, Given(options.record_version, options.authors), options.doubt)
+        except SuspiciousSource as refused:
+            return _refused(form, refused)
         digest = source_digest(read, options)
         known = None if digest is None else await self._known(digest, options.schema_version or SCHEMA_VERSION)
         if known is not None:
@@ -277,6 +289,13 @@ class Importer:
 
         fixed, patch, _ = repaired(record, report)
         return (fixed, patch, await self._schemas.validate(fixed)) if patch else (record, [], report)
+
+
+def _refused(form: str | None, error: SuspiciousSource) -> Imported:
+    losses = [Loss(one.path, REASON, one.kind) for one in error.withheld]
+    return Imported(
+        form or "", {}, "", "suspicious", losses, errors=[error.sentence()], suspicious=error.suspicious
+    )  # fmt: skip
 
 
 _OVERRIDES: Final = ("record_version", "authors", "skills", "domains")
