@@ -88,6 +88,24 @@ HARMLESS: Final = (
         ),
     ),
     Harmless(
+        "clouds",
+        "claude",
+        started(
+            "x",
+            "--mount",
+            "type=bind,src=/Users/ada/projects,dst=/projects",
+            "--allowed-tools=Read,Write,Bash(git:*)",
+            "mongodb+srv://cluster0.ab1cd.mongodb.net/library",
+            "jdbc:postgresql://db.example.org:5432/library",
+            "https://github.com/vendor/files/releases/download/v1.4.0/files_1.4.0_darwin_arm64.mcpb",
+            ROLE="arn:aws:iam::123456789012:role/Reader-Production",
+            DATASTORE="projects/library-123456/locations/europe-west4/collections/default_collection",
+            TENANT_ID=UUID,
+            PUBLIC_KEY_URL="https://login.example.org/.well-known/jwks.json",
+            PASSWORD_POLICY="at least 12 characters",
+        ),
+    ),
+    Harmless(
         "key-files",
         "claude",
         started(

@@ -58,6 +58,15 @@ def survivors(secrets: tuple[str, ...], text: str) -> list[str]:
     return [one for one in secrets if one in text or json.dumps(one)[1:-1] in text]
 
 
+def answer_to(form: str, source: Source, doubt: Doubt) -> str:
+    """Everything that comes of an import: the record and the losses, or the error."""
+    try:
+        record, losses = record_of(form, source, doubt)
+    except InvalidInput as error:
+        return json.dumps(error.as_json(), ensure_ascii=False)
+    return everything_in(record) + json.dumps([loss.as_json() for loss in losses], ensure_ascii=False)
+
+
 @pytest.mark.requirement("dir:import:secrets")
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.id)
 def test_a_secret_of_a_source_is_withheld_and_reported(shape: Shape):
@@ -112,8 +121,9 @@ def test_two_secrets_are_two_questions():
     record, _ = record_of("claude", started("x", GITHUB, GITHUB[:-1] + "x", "--token", WORD, f"--token={WORD}"))
     (connection,) = record["modules"][0]["data"]["connections"]
     assert connection["args"] == [
-        "x", "${input:github-token}", "${input:github-token-2}", "--token", "${input:token}", "--token=${input:token-2}",
-    ]  # fmt: skip
+        *("x", "${input:github-token}", "${input:github-token-2}"),
+        *("--token", "${input:token}", "--token=${input:token-2}"),
+    ]
 
 
 @pytest.mark.requirement("dir:import:secrets")
@@ -170,7 +180,8 @@ def _token(prefix: str, length: int, alphabet: str = _WORDS) -> st.SearchStrateg
 tokens = st.one_of(
     _token("ghp_", 36), _token("github_pat_", 40), _token("glpat-", 20), _token("sk-ant-api03-", 40),
     _token("sk-proj-", 40), _token("xoxb-", 24, string.digits), _token("AIza", 32), _token("sk_live_", 24),
-    _token("AKIA", 16, string.ascii_uppercase + string.digits), _token("hf_", 34), _token("npm_", 36), _token("gsk_", 40),
+    _token("AKIA", 16, string.ascii_uppercase + string.digits), _token("hf_", 34), _token("npm_", 36),
+    _token("gsk_", 40),
     st.builds(lambda a, b: f"eyJhbGciOiJIUzI1NiJ9.eyJ{a}.{b}", _token("", 20), _token("", 30)),
 )  # fmt: skip
 """Secrets that are known by their form."""
@@ -213,24 +224,14 @@ def test_no_known_token_survives_anywhere(data: st.DataObject, secret: str, way:
     old, put = found[data.draw(st.integers(0, len(found) - 1))]
     put(way(old, secret))
     for doubt in ("refuse", "withhold"):
-        try:
-            record, losses = record_of(form, root["source"], doubt)
-        except InvalidInput as error:
-            assert secret not in error.sentence() + json.dumps(error.as_json())
-        else:
-            assert secret not in everything_in(record) + json.dumps([loss.as_json() for loss in losses])
+        assert secret not in answer_to(form, root["source"], doubt)
 
 
 @pytest.mark.requirement("dir:import:secrets")
 @given(secret=tokens, at=st.integers(0, len(SKILL)))
 def test_no_known_token_survives_in_a_skill(secret: str, at: int):
     text = f"{SKILL[:at]} {secret} {SKILL[at:]}"
-    try:
-        record, _ = record_of("agentskills", text, "withhold")
-    except InvalidInput as error:
-        assert secret not in error.sentence()
-    else:
-        assert secret not in everything_in(record)
+    assert secret not in answer_to("agentskills", text, "withhold")
 
 
 NAMED: tuple[Callable[[str, str], tuple[str, Source]], ...] = (
@@ -250,8 +251,7 @@ NAMED: tuple[Callable[[str, str], tuple[str, Source]], ...] = (
 @given(value=passwords, name=st.sampled_from(NAMES), place=st.sampled_from(NAMED))
 def test_no_value_under_a_telling_name_survives(value: str, name: str, place: Callable[..., tuple[str, Source]]):
     form, source = place(name, value)
-    record, losses = record_of(form, source, "withhold")
-    assert not survivors((value,), everything_in(record) + json.dumps([loss.as_json() for loss in losses]))
+    assert not survivors((value,), answer_to(form, source, "withhold"))
 
 
 @pytest.mark.requirement("dir:import:harmless")

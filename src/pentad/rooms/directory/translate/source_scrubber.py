@@ -266,6 +266,7 @@ class SourceScrubber:
     def _ask(self, name: str, kind: str, *, is_variable: bool = False) -> str:
         """A question for a value. No two secrets are asked for by the same name, but for variables of one name."""
         asked = _NO_NAME.sub("_", name.lstrip("-")).strip("_") or kind
+        asked = kind if judge_value(asked) != "no" else asked  # a name can be a secret too
         asked = asked if asked[0].isalpha() else f"value_{asked}"
         self._asked[asked] += not (is_variable and self._asked[asked])
         number = self._asked[asked]
@@ -297,8 +298,8 @@ def _child(key: str, item: Any, around: Around, owner: Around) -> Around:
         return Around(key, kind="definitions")
     if around.kind == "definitions":
         return Around(key, kind="definition")
-    is_described = isinstance(item, dict) and key.lower().endswith(_DESCRIBED)
-    is_secret = around.is_secret or (is_secret_member(key, item) and not is_described)
+    is_described = bool(mapping_of(item)) and key.lower().endswith(_DESCRIBED)
+    is_secret = around.is_secret or (not is_described and is_secret_member(key, item))
     return Around(key, is_secret=is_secret, is_public=key in _PUBLIC)
 
 
@@ -308,4 +309,4 @@ def _parsed(text: str) -> Any:
         value: Any = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict | list | str) and value != text else None
+    return None if isinstance(value, int | float) or value == text else value
