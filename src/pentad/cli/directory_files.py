@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pentad.rooms.directory.oasf.findings import Report
     from pentad.rooms.directory.oasf.source import SchemaSource
     from pentad.rooms.directory.service import Directory
+    from pentad.rooms.directory.translate.envelope import Doubt
     from pentad.rooms.directory.translate.importing import Outcome
     from pentad.settings.model import Settings
 
@@ -113,6 +114,13 @@ async def _pushed(directory: "Directory", file: str) -> dict[str, Any]:
 @click.option("--skill", "skills", multiple=True, metavar="NAME|ID", help="Instead of suggested skills; repeatable.")
 @click.option("--domain", "domains", multiple=True, metavar="NAME|ID", help="Instead of suggested domains.")
 @click.option("--author", "authors", multiple=True, help="Instead of the source's authors; repeatable.")
+@click.option(
+    "--suspicious",
+    type=click.Choice(["refuse", "withhold", "keep"]),
+    default="refuse",
+    show_default=True,
+    help="What to do with values that may be secrets. Keep them only if they are none.",
+)
 @click.option("--dry-run", is_flag=True, help="Do everything but store.")
 @json_option
 @store_options
@@ -124,6 +132,7 @@ def import_sources(
     skills: tuple[str, ...],
     domains: tuple[str, ...],
     authors: tuple[str, ...],
+    suspicious: "Doubt",
     dry_run: bool,
     as_json: bool,
     settings: "Settings",
@@ -131,7 +140,7 @@ def import_sources(
     """Make records of files and folders: SKILL.md, server.json, agent cards, mcp.json, skill bundles, records.
 
     Each source is translated, given skills and domains, validated and stored. A valid OASF record is stored unchanged.
-    A bad source does not stop the rest.
+    Secrets in a source do not get into its record: they are withheld and told. A bad source does not stop the rest.
     """
     from pentad.rooms.directory.translate.importing import ImportOptions
 
@@ -144,6 +153,7 @@ def import_sources(
         skills=skills,
         domains=domains,
         allow_unmapped=allow_unmapped,
+        doubt=suspicious,
         dry_run=dry_run,
     )
 

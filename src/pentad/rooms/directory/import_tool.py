@@ -8,6 +8,8 @@ from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declare import tool
 from pentad.rooms.directory.service import Directory
+from pentad.rooms.directory.translate.envelope import Doubt
+from pentad.rooms.directory.translation_tools import SUSPICIOUS
 
 MOST_SOURCES: Final = 100
 
@@ -39,11 +41,12 @@ class ImportManyArguments(Arguments):
         bool,
         Field(description="When converting, leave out and list skills and domains the version has none like."),
     ] = False
+    suspicious: Annotated[Doubt, Field(description=SUSPICIOUS)] = "refuse"
     dry_run: Annotated[bool, Field(description="Tell what would happen, store nothing.")] = False
 
 
 class ManyImported(BaseModel):
-    """`outcomes` has one entry a source: its status, CID, losses, suggestions, mappings, repairs and errors."""
+    """`outcomes` has one entry a source: its status, CID, losses, withheld secrets, suggestions, repairs and errors."""
 
     imported: int
     already_there: int
@@ -56,8 +59,8 @@ async def import_many(arguments: ImportManyArguments, call: Call[Directory]) -> 
     """Makes agent records of MCP server.json, A2A cards, SKILL.md and MCP configurations, and stores them.
 
     Each source is translated, given skills and domains, validated, and stored if it is valid. A valid OASF record is
-    stored unchanged. The same source gives the same CID, so importing twice changes nothing; a bad source does not stop
-    the rest.
+    stored unchanged. Secrets in a source are withheld and listed. The same source gives the same CID, so importing
+    twice changes nothing; a bad source does not stop the rest.
     """
     from pentad.rooms.directory.translate.gathering import Source
     from pentad.rooms.directory.translate.importing import ImportOptions, Outcome
@@ -69,6 +72,7 @@ async def import_many(arguments: ImportManyArguments, call: Call[Directory]) -> 
         skills=arguments.skills,
         domains=arguments.domains,
         allow_unmapped=arguments.allow_unmapped,
+        doubt=arguments.suspicious,
         dry_run=arguments.dry_run,
     )
     sources = [

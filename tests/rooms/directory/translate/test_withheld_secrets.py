@@ -15,11 +15,12 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.oasf.validator import validate
 from pentad.rooms.directory.translate import copilot
+from pentad.rooms.directory.translate.envelope import Doubt
 from pentad.rooms.directory.translate.formats import export_format, export_record, import_format, parse_source
 from pentad.rooms.directory.translate.formats import import_record as imported
 from pentad.rooms.directory.translate.importing import Importer, ImportOptions
 from pentad.rooms.directory.translate.losses import Translated
-from pentad.rooms.directory.translate.redaction import Doubt, SuspiciousSource
+from pentad.rooms.directory.translate.redaction import SuspiciousSource
 from tests.rooms.directory.oasf.samples import sample
 from tests.rooms.directory.translate.harmless_sources import HARMLESS, Harmless
 from tests.rooms.directory.translate.secret_shapes import (

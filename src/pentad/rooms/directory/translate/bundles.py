@@ -11,16 +11,13 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.rooms.directory.translate import agent_skills
-from pentad.rooms.directory.translate.envelope import NOTHING_GIVEN, Given, digest_of
+from pentad.rooms.directory.translate.envelope import NOTHING_GIVEN, Doubt, Given, digest_of
 from pentad.rooms.directory.translate.formats import import_format, import_record
 from pentad.rooms.directory.translate.losses import Loss, Translated
-
-if TYPE_CHECKING:
-    from pentad.rooms.directory.translate.redaction import Doubt
 
 MIB: Final = 1024 * 1024
 MOST_PACKED: Final = 16 * MIB
@@ -61,14 +58,14 @@ def is_bundle(content: bytes) -> bool:
 
 
 def to_record(
-    content: bytes, given: Given = NOTHING_GIVEN, doubt: "Doubt" = "refuse"
+    content: bytes, given: Given = NOTHING_GIVEN, doubt: Doubt = "refuse"
 ) -> Translated[dict[str, Any]]:  # fmt: skip
     """The record of a bundle."""
     return bundle_record(read_bundle(content), given, doubt)
 
 
 def bundle_record(
-    bundle: Bundle, given: Given = NOTHING_GIVEN, doubt: "Doubt" = "refuse"
+    bundle: Bundle, given: Given = NOTHING_GIVEN, doubt: Doubt = "refuse"
 ) -> Translated[dict[str, Any]]:  # fmt: skip
     """The record of a skill with files beside it: the skill itself, and of the others their names and hashes."""
     source = {"skillMarkdown": bundle.markdown}

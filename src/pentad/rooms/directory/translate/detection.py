@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.directory.oasf.parsing import parse_record
 from pentad.rooms.directory.translate.bundles import Bundle, bundle_record, is_bundle, read_bundle
-from pentad.rooms.directory.translate.envelope import Given
+from pentad.rooms.directory.translate.envelope import Doubt, Given
 from pentad.rooms.directory.translate.formats import (
     IMPORTS,
     import_format,
@@ -15,7 +15,7 @@ from pentad.rooms.directory.translate.formats import (
     parse_source,
 )
 from pentad.rooms.directory.translate.losses import Translated
-from pentad.rooms.directory.translate.redaction import Doubt, check_record
+from pentad.rooms.directory.translate.redaction import check_record
 
 Detected = Literal["mcp", "a2a", "agentskills", "ghcopilot", "claude", "oasf", "bundle"]
 

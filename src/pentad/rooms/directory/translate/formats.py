@@ -7,17 +7,14 @@ import importlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.json import check_bounds
 from pentad.kernel.limits import MIB
 from pentad.kernel.names import did_you_mean
-from pentad.rooms.directory.translate.envelope import NOTHING_GIVEN, Given
+from pentad.rooms.directory.translate.envelope import NOTHING_GIVEN, Doubt, Given
 from pentad.rooms.directory.translate.losses import Translated
-
-if TYPE_CHECKING:
-    from pentad.rooms.directory.translate.redaction import Doubt
 
 MOST_SOURCE: Final = 4 * MIB
 _DEPTH: Final = 60
@@ -118,7 +115,7 @@ def _constant(name: str) -> Any:
 
 
 def import_record(
-    form: Format, source: dict[str, Any], given: Given = NOTHING_GIVEN, doubt: "Doubt" = "refuse"
+    form: Format, source: dict[str, Any], given: Given = NOTHING_GIVEN, doubt: Doubt = "refuse"
 ) -> Translated[dict[str, Any]]:
     """The record of a source, without its secrets. It has no skills and domains yet; `importing.py` goes on from here.
 

@@ -20,11 +20,11 @@ from pentad.rooms.directory.search.query import Filter, FilterKind, Found, Query
 from pentad.rooms.directory.translate.carried_classes import ClassMapping
 from pentad.rooms.directory.translate.detection import Content, Read, read_source
 from pentad.rooms.directory.translate.enrichment import Suggested, enrich
-from pentad.rooms.directory.translate.envelope import SCHEMA_VERSION, Given, digest_of
+from pentad.rooms.directory.translate.envelope import SCHEMA_VERSION, Doubt, Given, digest_of
 from pentad.rooms.directory.translate.gathering import Source
 from pentad.rooms.directory.translate.losses import Loss, losses_json, withheld_json
 from pentad.rooms.directory.translate.migration import migrate, unmapped_problem
-from pentad.rooms.directory.translate.redaction import REASON, Doubt, SuspiciousSource
+from pentad.rooms.directory.translate.redaction import REASON, SuspiciousSource
 from pentad.rooms.directory.translate.shapes import mapping_of, objects_of
 from pentad.rooms.directory.translate.source_scrubber import Withheld
 
@@ -169,9 +169,11 @@ class Importer:
         if options.schema_version is not None and options.schema_version not in EMBEDDED:
             raise UnknownVersion(options.schema_version, list(EMBEDDED))
         try:
-            read = read_source(source, form, Given(options.record_version, options.authors), options.doubt)
-        except SuspiciousSource as refused:
-            return _refused(form, refused)
+            # Looking for secrets in a large source takes its time, which others should not have to wait for.
+            given = Given(options.record_version, options.authors)
+            read = await asyncio.to_thread(read_source, source, form, given, options.doubt)
+        except SuspiciousSource as error:
+            return _refused(form, error)
         digest = source_digest(read, options)
         known = None if digest is None else await self._known(digest, options.schema_version or SCHEMA_VERSION)
         if known is not None:

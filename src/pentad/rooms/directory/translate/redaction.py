@@ -5,14 +5,12 @@ refused, unless the caller says to withhold such values as well, or to keep them
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
+from pentad.rooms.directory.translate.envelope import Doubt
 from pentad.rooms.directory.translate.losses import Loss, Translated
 from pentad.rooms.directory.translate.source_scrubber import SourceScrubber, Withheld
-
-Doubt = Literal["refuse", "withhold", "keep"]
-"""What to do with values that may be secrets."""
 
 REASON: Final = "it looks like a secret, and a record is there to be read; it has to be supplied anew"
 _QUESTIONS: Final = {"mcp": "{%s}", "a2a": "{%s}", "agentskills": "<%s>"}

@@ -24,6 +24,7 @@ from pentad.kernel.secrets import (
     scrub_url,
     scrub_value,
 )
+from pentad.kernel.secrets.documents import depth_of
 from pentad.kernel.secrets.names import strength_of
 from pentad.kernel.secrets.text import is_path
 from pentad.kernel.secrets.urls import is_url
@@ -74,6 +75,7 @@ _NAME_BEFORE: Final = re.compile(r"([A-Za-z_][\w.-]{0,80})[\"'`]?\s{0,3}[:=]\s{0
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s\"'<>`)\]]+")
 _LONG_WORD: Final = re.compile(r"[^\s\"'`<>()\[\]{},;]{20,}")
 _NO_NAME: Final = re.compile(r"[^\w-]+")
+_DEEPEST: Final = 60
 _ROUNDS: Final = 4
 """How often a text is looked through: a question in the place of a secret may bring two halves of another together."""
 
@@ -309,4 +311,6 @@ def _parsed(text: str) -> Any:
         value: Any = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return None if isinstance(value, int | float) or value == text else value
+    if isinstance(value, int | float) or value == text or depth_of(value) > _DEEPEST:
+        return None
+    return value
