@@ -16,7 +16,7 @@ _PASSWORD_FLAGS: Final = {"sshpass": "-p", "mongo": "-p", "mongosh": "-p", "logi
 _JOINED_PASSWORDS: Final = frozenset({"mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass"})
 """Programs that take `-psecret`, in one word."""
 _ASSIGNED: Final = re.compile(
-    r"(?P<head>(?:-{1,2}|/)?(?:D(?=[a-z]))?)(?P<name>[A-Za-z_][\w.-]{0,200})(?P<sign>=|:(?!//|\\))(?P<value>.*)",
+    r"(?P<head>(?:-{1,2}|/|\$env:)?(?:D(?=[a-z]))?)(?P<name>[A-Za-z_][\w.-]{0,200})(?P<sign>=|:(?!//|\\))(?P<value>.*)",
     re.DOTALL,
 )
 _PLAIN_FLAG: Final = re.compile(r"--?[A-Za-z]+(?:-[A-Za-z]+)*")

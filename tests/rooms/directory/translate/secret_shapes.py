@@ -19,6 +19,10 @@ HEX: Final = "0f1e2d3c4b5a6978" + "8796a5b4c3d2e1f0"
 UUID: Final = "0f8fad5b-d9cb-469f-a165-70867728950e"
 MIXED: Final = "Zk3q9TxW7vB2nLp8" + "RsYdC4hJ6mKfG1aQ" + "eUoI5tXwVz"
 WORD: Final = "fake-hunter2"
+PLAIN: Final = "fakehunter"
+ADDRESS: Final = "https://mcp.example.org"
+CODED: Final = "eyJhcGlLZXkiOiJmYWtlLWh1bnRlcjIifQ"
+"""A configuration with a key in it, in base64."""
 PEM: Final = "-----BEGIN " + "PRIVATE KEY-----\nZmFrZWZha2VmYWtl\nZmFrZWZha2VmYWtl\n-----END " + "PRIVATE KEY-----"
 BASIC: Final = "ZmFrZTpmYWtlLWh1bnRlcjI="
 
@@ -183,6 +187,14 @@ SHAPES: Final = (
     Shape("args-shell-flag", "claude", started("-c", f'npx x --api-key "{WORD}"', command="bash"), (WORD,)),
     Shape("args-json", "claude", started("x", "--config", json.dumps({"apiKey": WORD, "mode": "fast"})), (WORD,)),
     Shape("args-json-escaped", "claude", started("x", "--config", json.dumps(json.dumps({"apiKey": WORD}))), (WORD,)),
+    Shape("args-powershell", "claude", started("-Command", f"$env:API_KEY='{PLAIN}'; npx x", command="pwsh"), (PLAIN,)),
+    Shape("args-of-letters", "claude", started("x", "--api-key", PLAIN), (PLAIN,)),
+    Shape("args-in-one", "claude", host({"command": "x", "args": f"-y --api-key {PLAIN}"}), (PLAIN,)),
+    Shape("args-without-a-command", "claude", host({"url": ADDRESS, "args": ["--token", PLAIN]}), (PLAIN,)),
+    Shape("command-as-a-list", "claude", host({"url": ADDRESS, "command": ["x", "--token", PLAIN]}), (PLAIN,)),
+    Shape("env-as-a-list", "claude", host({"command": "x", "env": [f"API_KEY={PLAIN}"]}), (PLAIN,)),
+    Shape("headers-as-a-list", "claude", host({"url": ADDRESS, "headers": [f"X-Api-Key: {PLAIN}"]}), (PLAIN,)),
+    Shape("url-config", "claude", reached(f"https://mcp.example.org/mcp?config={CODED}"), (CODED,), certain=False),
     Shape("command-line-in-one", "claude", host({"command": f"npx -y x --api-key {WORD}"}), (WORD,)),
     # Elsewhere in a configuration
     Shape(
@@ -324,6 +336,7 @@ SHAPES: Final = (
     # Skills
     Shape("skill-export", "agentskills", skill(f"```\nexport OPENAI_API_KEY={OPENAI}\n```\n"), (OPENAI,)),
     Shape("skill-assignment-of-a-word", "agentskills", skill(f"```\nDB_PASSWORD={WORD}\n```\n"), (WORD,)),
+    Shape("skill-assignment-of-letters", "agentskills", skill(f"Run `API_KEY={PLAIN} npx x`.\n"), (PLAIN,)),
     Shape(
         "skill-header",
         "agentskills",

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
+from pentad.kernel.secrets import scrub_text
 from pentad.rooms.directory.translate import agent_skills
 from pentad.rooms.directory.translate.envelope import NOTHING_GIVEN, Doubt, Given, digest_of
 from pentad.rooms.directory.translate.formats import import_format, import_record
@@ -73,14 +74,14 @@ def bundle_record(
     if bundle.files:
         record["modules"][0]["data"]["artifacts"] = [
             {
-                "path": member.path,
+                "path": scrub_text(member.path),
                 "type": _FOLDERS.get(member.path.split("/")[0], "other"),
                 "artifact_hash": digest_of(member.content),
             }
             for member in bundle.files
         ]
     kept = "the record keeps the file's path and hash, not its content"
-    return Translated(record, losses + [Loss(member.path, kept) for member in bundle.files])
+    return Translated(record, losses + [Loss(scrub_text(member.path), kept) for member in bundle.files])
 
 
 def read_bundle(content: bytes) -> Bundle:

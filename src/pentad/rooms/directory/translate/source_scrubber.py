@@ -55,7 +55,7 @@ _PLACES: Final[Mapping[str, Place]] = {
 }  # fmt: skip
 _ARGUMENTS: Final = frozenset({"runtimeArguments", "packageArguments"})
 _VALUES: Final = frozenset({"value", "default", "default_value"})
-_SAMPLES: Final = frozenset({"example", "examples", "x-example", "const", "enum"})
+_SAMPLES: Final = frozenset({"example", "examples", "x-example", "const", "enum", "choices"})
 _DEFINITIONS: Final = frozenset(
     {"securitySchemes", "schemes", "security", "securityRequirements", "flows", "scopes", "properties", "variables"}
 )
@@ -70,9 +70,13 @@ _PUBLIC: Final = frozenset(
 _DESCRIBED: Final = ("auth", "authorization", "oauth")
 """Names under which an object describes how to log in, so that its members are read one by one."""
 
-_SCHEME: Final = re.compile(r"(?:bearer|basic|digest|token|apikey)\s+(?=\S)", re.IGNORECASE)
+_SCHEME: Final = re.compile(r"(?:bearer|basic|digest)\s+(?=\S)", re.IGNORECASE)
 _NAME_BEFORE: Final = re.compile(r"([A-Za-z_][\w.-]{0,80})[\"'`]?\s{0,3}[:=]\s{0,3}[\"'`]?(?:[A-Za-z]{1,10}\s)?\Z")
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s\"'<>`)\]]+")
+_ASSIGNMENT: Final = re.compile(
+    r"(?<![\w?&/-])(?P<head>(?P<name>[A-Z][A-Z0-9_]{2,80})=[\"']?)(?P<value><[^<>\n]{0,80}>|[^\s\"'`;&|)]+)"
+)
+"""A variable of a shell in the middle of a text. What stands there is in use, were it a word."""
 _LONG_WORD: Final = re.compile(r"[^\s\"'`<>()\[\]{},;]{20,}")
 _NO_NAME: Final = re.compile(r"[^\w-]+")
 _DEEPEST: Final = 60
@@ -110,12 +114,23 @@ class SourceScrubber:
         if isinstance(value, dict):
             return self._object(mapping_of(value), path, around)
         if isinstance(value, list):
-            return [self.value(item, f"{path}[{at}]", around) for at, item in enumerate(items_of(value))]
+            return [self._item(item, f"{path}[{at}]", around) for at, item in enumerate(items_of(value))]
         if isinstance(value, str):
             return self._text(value, path, around)
         if around.is_secret and isinstance(value, int | float) and not isinstance(value, bool):
             return self._found(path, "key-name", around.name, is_variable=around.place == "variable")
         return value
+
+    def _item(self, item: Any, path: str, around: Around) -> Any:
+        """An item of a list; a variable or a header can be a line."""
+        if around.kind != "inputs" or not isinstance(item, str):
+            return self.value(item, path, around)
+        if around.place == "variable":
+            return self._words([item], [path])[0]
+        name, sign, value = item.partition(":")
+        if not sign:
+            return self.value(item, path)
+        return name + sign + self._noted(scrub_header(name, value, mark=self._mark, cautious=self._cautious), path)
 
     def prose(self, text: str, path: str) -> str:
         """A text that people read: only the secrets in it are replaced."""
@@ -130,10 +145,17 @@ class SourceScrubber:
                 pieces += (text[at:start], self._found(path, kind, before[1] if before else ""))
                 at = end
             text = "".join(pieces) + text[at:]
+        text = _ASSIGNMENT.sub(lambda match: self._assignment(match, path), text)
         text = _ADDRESS.sub(
             lambda match: self._noted(scrub_url(match[0], mark=self._mark, cautious=self._cautious), path), text
         )
         return _LONG_WORD.sub(lambda match: self._word(match[0], path), text) if self._cautious else text
+
+    def _assignment(self, match: re.Match[str], path: str) -> str:
+        name, value = match["name"], match["value"]
+        if is_reference(value) or not is_secret_name(name, "variable") or (not _is_password(name) and is_path(value)):
+            return match[0]
+        return match["head"] + self._found(path, "key-name", name)
 
     def _word(self, word: str, path: str) -> str:
         core = word.rstrip(".:!?")
@@ -159,7 +181,7 @@ class SourceScrubber:
     def _text(self, value: str, path: str, around: Around) -> str:
         if not value or is_reference(value) or value.startswith("data:"):
             return value
-        if around.is_secret and not (strength_of(around.name, around.place) == "token" and is_path(value)):
+        if around.is_secret and (_is_password(around.name, around.place) or not is_path(value)):
             return self._named(value, path, around)
         if around.place == "header":
             return self._noted(scrub_header(around.name, value, mark=self._mark, cautious=self._cautious), path)
@@ -181,17 +203,28 @@ class SourceScrubber:
 
     def _command(self, given: dict[str, Any], path: str) -> dict[str, Any]:
         """The command line of an MCP server, as the members that make it up."""
-        command, args = text_of(given.get("command")), given.get("args")
-        if command is None or (args is not None and not isinstance(args, list)):
-            return {}
-        words = [str(one) for one in items_of(args)]
-        places = [f"{path}.command", *(f"{path}.args[{at}]" for at in range(len(words)))]
-        if not words and any(character.isspace() for character in command):
-            clean = self._noted(scrub_command(command, mark=self._mark, cautious=self._cautious), places[0])
-            return {"command": clean, **({"args": args} if "args" in given else {})}
-        scrubbed = self._words([command, *words], places)
-        kept = [old if str(old) == new else new for old, new in zip(items_of(args), scrubbed[1:], strict=True)]
-        return {"command": scrubbed[0], **({"args": kept} if "args" in given else {})}
+        command, args = given.get("command"), given.get("args")
+        if isinstance(args, list) and not isinstance(command, list):
+            program = text_of(command)
+            clean = self._line([program or "run", *items_of(args)], path, "args", before=f"{path}.command")
+            return {"args": clean[1:], **({"command": clean[0]} if program else {})}
+        lines: dict[str, Any] = {}
+        for key in ("command", "args"):
+            line: Any = given.get(key)
+            if isinstance(line, list):
+                lines[key] = self._line(items_of(line), path, key)
+            elif isinstance(line, str):
+                lines[key] = self._noted(
+                    scrub_command(line, mark=self._mark, cautious=self._cautious), f"{path}.{key}"
+                )  # fmt: skip
+        return lines
+
+    def _line(self, words: list[Any], path: str, key: str, before: str | None = None) -> list[Any]:
+        """A command line as a list; `before` is the place of its first word, if that stands elsewhere."""
+        first = [before] if before else []
+        places = first + [f"{path}.{key}[{at}]" for at in range(len(words) - len(first))]
+        clean = self._words([str(word) for word in words], places)
+        return [old if str(old) == new else new for old, new in zip(words, clean, strict=True)]
 
     def _words(self, words: list[str], places: list[str]) -> list[str]:
         clean, findings = scrub_command(words, mark=self._mark, cautious=self._cautious)
@@ -292,7 +325,7 @@ def _child(key: str, item: Any, around: Around, owner: Around) -> Around:
     """What is known of a member of an object."""
     if around.kind == "names":
         return Around(key, around.place, is_secret=is_secret_member(key, item, around.place))
-    if key in _VALUES or (key in _SAMPLES and around.kind == "definition"):
+    if key in _VALUES or (key in _SAMPLES and around.kind in ("definition", "inputs")):
         return owner
     if key in _PLACES and isinstance(item, dict | list):
         return Around(key, _PLACES[key], "names" if isinstance(item, dict) else "inputs", around.is_secret)
@@ -303,6 +336,11 @@ def _child(key: str, item: Any, around: Around, owner: Around) -> Around:
     is_described = bool(mapping_of(item)) and key.lower().endswith(_DESCRIBED)
     is_secret = around.is_secret or (not is_described and is_secret_member(key, item))
     return Around(key, is_secret=is_secret, is_public=key in _PUBLIC)
+
+
+def _is_password(name: str, place: Place = "variable") -> bool:
+    """Whether a name is that of a password, which may look like anything; a key or a token never looks like a path."""
+    return strength_of(name, place) == "password"
 
 
 def _parsed(text: str) -> Any:
