@@ -7,7 +7,6 @@ and nothing here opens a file but through those layers.
 
 import ipaddress
 import os
-import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,7 +36,6 @@ DATABASE_SCHEMES: Final = ("sqlite", "postgresql", "postgres")
 MOST_PORTS: Final = 65_535
 PUBLIC_PAGES: Final = ("metrics", "openapi", "llms", "readiness")
 """Pages about the server itself that an operator may open to everybody."""
-_PASSWORD_PARAMETER: Final = re.compile(r"(?i)([?&](?:ssl)?password=)[^&#]*")
 
 
 def setting(default: T, about: str, *, secret: bool = False) -> T:
@@ -346,18 +344,6 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host.lower() == "localhost"
-
-
-def masked_url(url: str) -> str:
-    """A URL without the passwords in it, for people to read."""
-    url = _PASSWORD_PARAMETER.sub(r"\1***", url)
-    head, separator, rest = url.partition("://")
-    # A password may itself hold `/` or `@`: everything up to the last `@` counts as login.
-    login, at, place = rest.rpartition("@")
-    if not separator or not at:
-        return url
-    user, colon, _ = login.partition(":")
-    return f"{head}://{user}:***@{place}" if colon else f"{head}://{user}@{place}"
 
 
 def _check_database(url: str) -> None:
