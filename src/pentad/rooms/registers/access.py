@@ -15,9 +15,10 @@ from typing import Any, Final, Protocol
 from pentad.kernel.errors import Forbidden, NotFound, Unauthenticated
 from pentad.kernel.principal import Action, Principal, Role
 from pentad.rooms.registers.authorization import AUTHENTICATED, NOTHING, PUBLIC, Block, Right, any_of, read_block
-from pentad.rooms.registers.missing import Missing
+from pentad.rooms.registers.missing import Missing, missing_object
 from pentad.rooms.registers.models import Caller, Pair, Register, Schema, StoredObject
-from pentad.rooms.registers.query.tree import And, Compare, Filter, Or
+from pentad.rooms.registers.query.metadata import SELF
+from pentad.rooms.registers.query.tree import And, Compare, Filter, Or, filter_paths
 
 ROOM: Final = "registers"
 _ROLES: Final[tuple[tuple[Role, Action], ...]] = (("reader", "read"), ("writer", "write"), ("admin", "admin"))
@@ -116,17 +117,25 @@ class AccessRules:
 
     def check_object(self, caller: Caller, pair: Pair, right: Right, stored: StoredObject) -> None:
         """Refuse a right on one stored object; one the caller may not see is not found."""
+        self.found(caller, pair, right, stored.uuid, stored)
+
+    def found(
+        self, caller: Caller, pair: Pair, right: Right, ref: int | str, stored: StoredObject | None
+    ) -> StoredObject:
+        """What the caller named by `ref`, if it has the right on it.
+
+        An object that is hidden is refused exactly as one that is absent, whichever right is asked for.
+        """
         principal = caller.principal
-        if is_admin(principal):
-            return
-        if right != "read":
+        if right != "read" and not is_admin(principal):
             self._require_scope(principal, right)
-        if not self.sees_object(caller, pair, stored):
-            raise Missing(f"Object {stored.uuid} not found.", "objects", (pair.register.id, pair.schema.id))
-        if right == "read" or stored.owner == principal.id:
-            return
+        if stored is None or not self.sees_object(caller, pair, stored):
+            raise missing_object(pair, ref)
+        if right == "read" or is_admin(principal) or stored.owner == principal.id:
+            return stored
         if not self._grants(principal, pair, right, stored.data):
             raise _refused(principal, right, f"object {stored.uuid}")
+        return stored
 
     def sees_object(self, caller: Caller, pair: Pair, stored: StoredObject) -> bool:
         """Whether the caller may know of a stored object; what `row_filter` says, for one object at hand."""
@@ -138,6 +147,17 @@ class AccessRules:
         if not principal.may(ROOM, "read") or stored.organisation != self._memberships.of(principal):
             return False
         return stored.owner == principal.id or self._grants(principal, pair, "read", stored.data)
+
+    def sees_past(self, caller: Caller, pair: Pair, current: StoredObject, past: StoredObject) -> bool:
+        """Whether the caller may read an earlier state: today's rights and those of the moment both have to allow it.
+
+        Rules are today's; they are asked about the object as it is (or was last, if it is deleted) and as it was then.
+        """
+        return self.sees_object(caller, pair, current) and self.sees_object(caller, pair, past)
+
+    def judges_data(self, caller: Caller, pair: Pair) -> bool:
+        """Whether an object's data decides if the caller may read it, so that it may have been otherwise in the past."""
+        return any(path[0] != SELF for path in filter_paths(self.row_filter(caller, pair)))
 
     def row_filter(self, caller: Caller, pair: Pair, right: Right = "read") -> Filter | None:
         """What an object of the pair must be like for the caller to have the right; None: anything goes."""
@@ -196,6 +216,10 @@ class AccessRules:
         if not guarded or is_admin(principal) or (owner is not None and owner == principal.id):
             return frozenset()
         return frozenset(name for name, block in guarded.items() if not self._allows(principal, block, "read", data))
+
+    def hides_some(self, caller: Caller, pair: Pair) -> bool:
+        """Whether anything of the pair's objects, now or in the past, may be hidden from the caller."""
+        return bool(self.hidden(caller, pair)) or self.judges_data(caller, pair)
 
     def readable(self, caller: Caller, pair: Pair, data: dict[str, Any], owner: str | None = None) -> dict[str, Any]:
         """The object as the caller may see it; the very same dict where nothing is hidden."""

@@ -34,10 +34,13 @@ class ChangedObjects:
         if_version: int | None,
     ) -> Held:  # fmt: skip
         """The object, if the caller may change it now and it is the version the caller knows."""
-        if held is None or held.stored.is_deleted:
+        if held is not None and held.stored.is_deleted:
+            held = None
+        if held is None and ref is None:
             raise missing(task.pair, ref)
-        stored = held.stored
-        self._access.check_object(task.caller, task.pair, right, stored)
+        named = held.stored.uuid if ref is None and held is not None else ref or ""
+        stored = self._access.found(task.caller, task.pair, right, named, None if held is None else held.stored)
+        assert held is not None  # noqa: S101  it was found
         check_version(stored, if_version)
         locks.refuse_locked(stored, task.caller.principal.id, task.now)
         return held

@@ -1,7 +1,8 @@
 """References between objects: what data points at, whether it is there, and what points back.
 
 Checked inside the transaction that writes. Only references that are new are checked: one that was left dangling on
-purpose (NO_ACTION) must not stand in the way of the next change of its object.
+purpose (NO_ACTION) must not stand in the way of the next change of its object. A new reference to an object that the
+writer may not see is refused exactly as one to an object that does not exist.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,6 +19,7 @@ from pentad.rooms.registers.objects.drafts import Draft, Reference
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled import CompiledSchema
+    from pentad.rooms.registers.objects.visibility import Visibility
 
 Seen = Callable[[Sequence[str]], Collection[str]]
 _OBJECT_ADDRESS = "openregister://objects/"
@@ -46,15 +48,23 @@ def values_at(data: Any, path: Sequence[str]) -> list[Any]:
     return values_at(cast("dict[str, Any]", data).get(path[0]), path[1:]) if isinstance(data, dict) else []
 
 
-def broken(rows: Rows, definition: "CompiledSchema", drafts: Sequence[Draft]) -> dict[int, InvalidInput]:
-    """The drafts (by position) that point at something which does not exist, or is of another kind."""
+def broken(
+    rows: Rows, definition: "CompiledSchema", drafts: Sequence[Draft], visible: "Visibility | None" = None
+) -> dict[int, InvalidInput]:
+    """The drafts (by position) that point at something which does not exist, or is of another kind.
+
+    With `visible`, what the writer may not see does not exist.
+    """
     trusted = {pointer(facts.path) for facts in definition.references if not facts.validate}
     added = [[one for one in _added(draft) if one.path not in trusted] for draft in drafts]
     wanted = {reference.target for references in added for reference in references}
     if not wanted:
         return {}
-    expected = _target_schemas(rows, definition)
+    expected = _target_schemas(rows, definition, visible)
     present = store.living(rows, sorted(wanted))
+    if visible is not None and present:
+        seen = visible.objects(sorted(present))
+        present = {uuid: schema for uuid, schema in present.items() if uuid in seen}
     present.update((draft.after.uuid, draft.after.schema) for draft in drafts if draft.before is None)
     refused: dict[int, InvalidInput] = {}
     looked_at = -1
@@ -116,12 +126,15 @@ def _added(draft: Draft) -> list[Reference]:
     return [reference for reference in draft.references if reference not in known]
 
 
-def _target_schemas(rows: Rows, definition: "CompiledSchema") -> dict[str, int | None]:
+def _target_schemas(
+    rows: Rows, definition: "CompiledSchema", visible: "Visibility | None"
+) -> dict[str, int | None]:  # fmt: skip
     """Of which schema the target of each reference must be; None where that schema does not exist."""
     found: dict[str, int | None] = {}
     for facts in definition.references:
         schema = find_target(rows, facts.target)
-        found[pointer(facts.path)] = None if schema is None else schema.id
+        known = schema is not None and (visible is None or visible.schema(schema))
+        found[pointer(facts.path)] = schema.id if schema is not None and known else None
     return found
 
 
