@@ -156,7 +156,7 @@ class AccessRules:
         return self.sees_object(caller, pair, current) and self.sees_object(caller, pair, past)
 
     def judges_data(self, caller: Caller, pair: Pair) -> bool:
-        """Whether an object's data decides if the caller may read it, so that it may have been otherwise in the past."""
+        """Whether an object's data decides if the caller may read it, which may have differed in the past."""
         return any(path[0] != SELF for path in filter_paths(self.row_filter(caller, pair)))
 
     def row_filter(self, caller: Caller, pair: Pair, right: Right = "read") -> Filter | None:

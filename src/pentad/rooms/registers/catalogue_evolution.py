@@ -3,13 +3,16 @@
 A change is checked against every stored object first, also those of schemas made of this one. What does not fit either
 is carried over by the steps the caller agreed to, or stops the change. All of it happens in the caller's transaction.
 Nothing compiled here is remembered: the transaction may still fail.
+
+What the caller may not read is never tried: whether it fits would tell what it is. A change that might matter to it is
+refused whatever it is like.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from pentad.kernel.errors import Conflict
+from pentad.kernel.errors import Conflict, Forbidden
 from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.rooms.registers import catalogue_store
 from pentad.rooms.registers.catalogue_definitions import Definitions, target
@@ -59,7 +62,7 @@ class Evolution:
 
     def report(self, rows: Rows, wanted: Schema, migration: Migration, hidden: Hidden) -> "EvolutionReport":
         """What a change would mean for the stored objects, after the migration if there is one."""
-        return _preflight(rows, self._definitions.try_out(rows, wanted), wanted.id, _steps(migration), hidden)
+        return _preflight(rows, self._definitions.try_out(rows, wanted), wanted.id, _steps(migration), hidden)[0]
 
     def apply(
         self,
@@ -79,9 +82,7 @@ class Evolution:
         refuse_unsound(new)
         made_of_old = {user.id: self._definitions.of(tx, user) for user in self.dependents(tx, current)}
         catalogue_store.update_schema(tx, wanted)
-        if not new.soft:
-            report = _preflight(tx, new, wanted.id, _steps(migration), hidden)
-            _refuse_misfits(wanted, report, migrated=bool(migration))
+        _refuse_misfits(tx, wanted, (old, new), _steps(migration), hidden)
         for user in self.dependents(tx, wanted):
             self._follow(tx, caller, user, made_of_old.get(user.id), now, hidden)
         self._carry_over(tx, caller, wanted, (old, new), _steps(migration), now)
@@ -101,8 +102,7 @@ class Evolution:
     ) -> None:
         """A schema made of a changed one is another one too."""
         compiled = self._definitions.try_out(tx, user)
-        if not compiled.soft:
-            _refuse_misfits(user, _preflight(tx, compiled, user.id, [], hidden), migrated=False)
+        _refuse_misfits(tx, user, (old or compiled, compiled), [], hidden)
         changed = replace(user, changes=user.changes + 1, updated_at=max(now, user.updated_at))
         catalogue_store.update_schema(tx, changed)
         if old is not None:
@@ -160,22 +160,70 @@ def _steps(migration: Migration) -> "list[Step]":
     return read_steps(migration or ())
 
 
+@dataclass(slots=True)
+class _Unseen:
+    """What a look at stored objects had to leave out: whole objects, or properties of those it could look at."""
+
+    objects: bool = False
+    properties: frozenset[str] = frozenset()
+
+    def may_matter(self, old: "CompiledSchema", new: "CompiledSchema") -> bool:
+        """Whether a change could make a difference to it; of a soft schema only indexes could."""
+        from pentad.rooms.registers.definitions.compatibility import leaves_alone
+
+        if not self.objects and not self.properties:
+            return False
+        if new.soft:
+            return plan_of(old) != plan_of(new)
+        return not leaves_alone(old, new, None if self.objects else self.properties)
+
+
 def _preflight(
     rows: Rows, definition: "CompiledSchema", schema: int, steps: "Sequence[Step]", hidden: Hidden
-) -> "EvolutionReport":
+) -> "tuple[EvolutionReport, _Unseen]":
+    """What would not fit of what may be read, and what may not be."""
     from pentad.rooms.registers.definitions.evolution import Looked, looked_at
     from pentad.rooms.registers.definitions.migration import migrate
+
+    unseen = _Unseen()
 
     def objects() -> "Iterator[Looked]":
         for portion in store.stream(rows, schema):
             for held in portion:
-                data = migrate(held.stored.data, steps) if steps else held.stored.data
-                yield Looked(data) if hidden is None else Looked(data, hidden(held.stored))
+                without = frozenset[str]() if hidden is None else hidden(held.stored)
+                if without is None:
+                    unseen.objects = True
+                    continue
+                data = held.stored.data
+                if without:
+                    unseen.properties |= without
+                    data = {name: value for name, value in data.items() if name not in without}
+                yield Looked(migrate(data, steps) if steps else data, without)
 
-    return looked_at(definition, objects())
+    report = looked_at(definition, objects())
+    report.complete = hidden is None
+    return report, unseen
 
 
-def _refuse_misfits(schema: Schema, report: "EvolutionReport", *, migrated: bool) -> None:
+def _refuse_misfits(
+    rows: Rows, schema: Schema, change: "tuple[CompiledSchema, CompiledSchema]", steps: "Sequence[Step]", hidden: Hidden
+) -> None:
+    """Conflict where objects would not fit; Forbidden where that is not the caller's to know."""
+    old, new = change
+    if new.soft and (hidden is None or plan_of(old) == plan_of(new)):
+        return
+    report, unseen = _preflight(rows, new, schema.id, steps, hidden)
+    if not new.soft:
+        _refuse_failing(schema, report, migrated=bool(steps))
+    if unseen.may_matter(old, new):
+        raise Forbidden(
+            f"Some of what is stored under {schema.slug!r} is not visible to you, and the change may not fit it.",
+            hint="Change what only concerns what you can read, or ask an administrator.",
+            details={"rule": "evolution", "schema": schema.id},
+        )
+
+
+def _refuse_failing(schema: Schema, report: "EvolutionReport", *, migrated: bool) -> None:
     if not report.failing:
         return
     kinds = ", ".join(f"{kind} ({count})" for kind, count in report.counts.most_common(3))

@@ -78,7 +78,7 @@ def held_by_ref(rows: Rows, register: int, schema: int, ref: int | str) -> Held 
 
 
 def all_by_ref(rows: Rows, register: int, schema: int, ref: int | str) -> Iterator[Held]:
-    """Every object of a pair that a uuid, id or slug means, deleted ones too, in the order `held_by_ref` prefers them."""
+    """Every object of a pair that a uuid, id or slug means, deleted ones too; `held_by_ref` gives the first."""
     where, value = place_of(ref)
     for start in range(0, 2**31, CHUNK):
         found = rows.all(
