@@ -7,6 +7,7 @@ import pytest
 
 from pentad.kernel.errors import Conflict, PentadError
 from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
+from pentad.rooms.registers.query.tree import Query
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.transfer.imports import ImportOptions
 from tests.rooms.registers.objects.making import pair_of, reference
@@ -205,3 +206,18 @@ async def test_the_cursor_of_the_feed_does_not_move_when_hidden_objects_change(r
     assert await registers.history.feed(WRITER, schema=0, limit=5) == ([], "c0-0")
     await registers.objects.create(WRITER, pair, {"state": "open", "code": "C"})
     assert len((await registers.history.feed(WRITER, first[1], schema=pair.schema.id))[0]) == 1
+
+
+@pytest.mark.requirement("registers:oracles:relevance")
+async def test_how_relevant_a_hit_is_does_not_depend_on_hidden_objects(registers: Registers):
+    pair = await cases(registers)
+    for name in ("merger of mills", "merger merger", "a mill"):
+        await registers.objects.create(WRITER, pair, {"state": "open", "name": name})
+    query = Query(search="merger")
+    before = await registers.objects.find(WRITER, pair, query)
+    for _ in range(20):
+        await hidden_case(registers, pair, name="merger with a competitor")
+    after = await registers.objects.find(WRITER, pair, query)
+    assert (after.relevance, after.rows) == (before.relevance, before.rows)
+    assert len(after.rows) == 2
+    assert (await registers.objects.find(WRITER, None, query)).relevance == before.relevance

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled import CompiledSchema
     from pentad.rooms.registers.objects.visibility import Visibility
 
-Seen = Callable[[Sequence[str]], Collection[str]]
+Seen = Callable[[Sequence[str]], Mapping[str, Collection[str]]]
+"""Which of some objects may be told of, each with its properties that may not."""
 _OBJECT_ADDRESS = "openregister://objects/"
+_NOTHING: frozenset[str] = frozenset()
 
 
 def references_of(definition: "CompiledSchema", data: Mapping[str, Any]) -> list[Reference]:
@@ -95,12 +97,13 @@ def pointing_back(
 ) -> dict[str, dict[str, list[str]]]:
     """Who points back at objects, in order, for each of their properties that is filled on reading.
 
-    `seen` says which of those that point there are to be told; without it all that live.
+    `seen` says which of those that point there are to be told; without it all that live. A property that is hidden
+    points nowhere: the other end would tell what it says.
     """
     found: dict[str, dict[str, list[str]]] = {uuid: {} for uuid in uuids}
     pointing = store.references_to(rows, uuids)
     sources = sorted({source for source, _, _ in pointing})
-    living = store.living(rows, sources) if seen is None else seen(sources)
+    living = dict.fromkeys(store.living(rows, sources), _NOTHING) if seen is None else seen(sources)
     for facts in definition.references:
         if not facts.filled or facts.inversed_by is None:
             continue
@@ -112,6 +115,7 @@ def pointing_back(
                 for source, reference, kind in pointing
                 if reference.target == uuid
                 and source in living
+                and facts.inversed_by not in living[source]
                 and schema is not None
                 and kind == schema.id
                 and (reference.path == path or reference.path.startswith(f"{path}/"))

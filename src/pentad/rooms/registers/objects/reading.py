@@ -3,7 +3,7 @@
 One read is one hop. A single object without properties that others fill or that are computed on reading is one look-up.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from pentad.rooms.registers.objects.visibility import visibility
 from pentad.rooms.registers.query import run
 from pentad.rooms.registers.query.hybrid import Meaning
 from pentad.rooms.registers.query.metadata import SELF
+from pentad.rooms.registers.query.scoring import Scorer, counted, telling_words
 from pentad.rooms.registers.query.tallies import Tallies
 from pentad.rooms.registers.query.tree import (
     Aggregated,
@@ -140,6 +141,7 @@ class ObjectReader:
             scope = self.scope_of(caller, pair)
             meaning = None if question is None else question.put(rows, [pair])
             found = run.find(rows, self._database.dialect, scope, asked, self._tallies, meaning)
+            found = self._rescored(caller, found, query.search, lambda _stored: pair)
             moment = None if asked.as_of is None else asked.as_of.at
             if not self._fills(pair) and moment is None:
                 return found
@@ -168,6 +170,7 @@ class ObjectReader:
             scope = Scope(rule=Or(tuple(place for _, place in places)))
             found = run.find(rows, self._database.dialect, scope, asked, None, meaning)
             known = {(pair.register.id, pair.schema.id): pair for pair, _ in places}
+            found = self._rescored(caller, found, query.search, lambda stored: known[stored.register, stored.schema])
             shown = [
                 self._filled_then(rows, caller, known[row[2], row[3]], [StoredObject(*row)], moment)[0].row
                 for row in found.rows
@@ -179,6 +182,24 @@ class ObjectReader:
         if by_meaning and await self._database.read(hybrid):
             question = await self._question(query.search)
         return await self._database.read(read)
+
+    def _rescored(
+        self, caller: Caller, found: Found, search: str | None, pair_of: Callable[[StoredObject], Pair]
+    ) -> Found:
+        """A page of a search by words, weighed by what is on it.
+
+        SQLite weighs words by how many of all objects have them: its figures would tell of words in hidden ones.
+        """
+        if not found.relevance or found.why or search is None or self._database.dialect != "sqlite":
+            return found
+        if self._access.is_free(caller):
+            return found
+        objects = [StoredObject(*row) for row in found.rows]
+        texts = [counted(pair_of(stored).definition.texts(stored.data)) for stored in objects]
+        scorer = Scorer(telling_words(search), texts, len(texts))
+        scores = [sum(scorer.of(text, has_all=True).values()) for text in texts]
+        order = sorted(range(len(scores)), key=lambda place: -scores[place])
+        return replace(found, rows=[found.rows[place] for place in order], relevance=[scores[place] for place in order])
 
     async def _question(self, search: str | None) -> "_Question | None":
         return None if search is None else _Question(self._index, await self._index.asked(search))

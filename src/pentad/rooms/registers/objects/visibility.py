@@ -18,16 +18,15 @@ class Visibility:
     caller: Caller
     pair_of: Callable[[int, int], Pair]
 
-    def objects(self, uuids: Sequence[str]) -> set[str]:
-        """Which of some objects live and are the caller's to see."""
-        return {
-            uuid
-            for uuid, held in store.held_by_uuid(self.rows, uuids).items()
-            if not held.stored.is_deleted
-            and self.access.sees_object(
-                self.caller, self.pair_of(held.stored.register, held.stored.schema), held.stored
-            )
-        }
+    def objects(self, uuids: Sequence[str]) -> dict[str, frozenset[str]]:
+        """Which of some objects live and are the caller's to see, each with its properties that are not."""
+        found: dict[str, frozenset[str]] = {}
+        for held in store.held_by_uuid(self.rows, uuids).values():
+            stored = held.stored
+            pair = self.pair_of(stored.register, stored.schema)
+            if not stored.is_deleted and self.access.sees_object(self.caller, pair, stored):
+                found[stored.uuid] = self.access.hidden(self.caller, pair, stored.data, stored.owner)
+        return found
 
     def schema(self, schema: Schema) -> bool:
         return self.access.sees(self.caller, schema)

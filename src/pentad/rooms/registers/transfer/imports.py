@@ -86,7 +86,7 @@ class Importer:
         named = set(store.living(rows, wanted))
         visible = visibility(rows, self._access, task.caller, self.objects.pairs_in(rows))
         if visible is not None:
-            named &= visible.objects(wanted)
+            named.intersection_update(visible.objects(wanted))
         by_key: Sequence[str | None] = [None] * len(found)
         if key:
             by_key = uniqueness.found_by_key(
