@@ -18,7 +18,7 @@ from tests.rooms.registers.hidden_things import Target, World, make_world, maske
 from tests.rooms.registers.site import PREFIXES, Object, open_site
 from tests.stores import PostgresServer
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("registers:oracles:not-found")]
+pytestmark = pytest.mark.anyio
 
 CALLERS = ("reader", "writer")
 _VARYING = frozenset({"content-length", "date", "x-request-id"})
@@ -155,6 +155,7 @@ def test_every_route_that_takes_a_name_is_asked_for_something_hidden() -> None:
     assert missing == []
 
 
+@pytest.mark.requirement("registers:oracles:not-found")
 @pytest.mark.parametrize("case", REST, ids=rest_id)
 async def test_over_rest(world: World, case: tuple[str, str, str, Any]) -> None:
     kind, verb, path, body = case
@@ -243,6 +244,7 @@ def test_every_action_is_asked_for_something_hidden() -> None:
     assert asked == set(get_args(Action))
 
 
+@pytest.mark.requirement("registers:oracles:not-found")
 @WIRES
 @pytest.mark.parametrize("who", CALLERS)
 async def test_over_mcp(world: World, wire: Wire, who: str) -> None:
@@ -285,6 +287,7 @@ def test_every_address_is_asked_for_something_hidden() -> None:
         assert any(re.fullmatch(pattern, one) for one in asked), uri
 
 
+@pytest.mark.requirement("registers:oracles:not-found")
 @WIRES
 @pytest.mark.parametrize("who", CALLERS)
 async def test_by_address(world: World, wire: Wire, who: str) -> None:
@@ -315,6 +318,7 @@ def _compatible() -> Iterator[tuple[str, str, Object]]:
             yield kind, tool, arguments
 
 
+@pytest.mark.requirement("registers:oracles:not-found")
 @pytest.mark.parametrize("path", [f"{prefix}/mcp" for prefix in PREFIXES])
 @pytest.mark.parametrize("who", CALLERS)
 async def test_over_the_openregister_profile(world: World, path: str, who: str) -> None:
@@ -348,6 +352,7 @@ PAGES: list[tuple[str, str]] = [
 ]
 
 
+@pytest.mark.requirement("registers:oracles:not-found")
 @pytest.mark.parametrize("who", CALLERS)
 @pytest.mark.parametrize("page", PAGES, ids=rest_id)
 async def test_on_the_console(world: World, page: tuple[str, str], who: str) -> None:
