@@ -174,7 +174,9 @@ async def _rest(world: World, who: str, verb: str, path: str, body: Any, target:
         given = {"auditTrailId": int(named)}
     reply = await world.site.send(verb, prefix + put(path, named), given, who=who)
     assert reply.status >= 400 or verb == "POST", reply.body
-    headers = [(name, value) for name, value in reply.header_list if name not in _VARYING]
+    headers = [
+        (name, masked(value, target, named)) for name, value in reply.header_list if name not in _VARYING
+    ]  # fmt: skip
     text = masked(reply.body.decode(), target, named)
     return reply.status, headers, _timeless(text)
 
