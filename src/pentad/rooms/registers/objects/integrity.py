@@ -19,8 +19,10 @@ from pentad.rooms.registers.objects.drafts import Draft, Reference
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled import CompiledSchema
 
-Seen = Callable[[Sequence[str]], Collection[str]]
+Seen = Callable[[Sequence[str]], Mapping[str, Collection[str]]]
+"""Which of some objects may be told of, each with its properties that may not."""
 _OBJECT_ADDRESS = "openregister://objects/"
+_NOTHING: frozenset[str] = frozenset()
 
 
 def references_of(definition: "CompiledSchema", data: Mapping[str, Any]) -> list[Reference]:
@@ -85,16 +87,17 @@ def pointing_back(
 ) -> dict[str, dict[str, list[str]]]:
     """Who points back at objects, in order, for each of their properties that is filled on reading.
 
-    `seen` says which of those that point there are to be told; without it all that live.
+    `seen` says which of those that point there are to be told; without it all that live. A property that is hidden
+    points nowhere: the other end would tell what it says.
     """
     found: dict[str, dict[str, list[str]]] = {uuid: {} for uuid in uuids}
     pointing = store.references_to(rows, uuids)
     sources = sorted({source for source, _, _ in pointing})
-    living = store.living(rows, sources) if seen is None else seen(sources)
+    living = dict.fromkeys(store.living(rows, sources), _NOTHING) if seen is None else seen(sources)
     for facts in definition.references:
         if not facts.filled or facts.inversed_by is None:
             continue
-        schema = find_target(rows, facts.target)
+        schema = find_target(rows, facts.target, definition.organisation)
         path = pointer((facts.inversed_by,))
         for uuid, members in found.items():
             members[facts.path[0]] = sorted(
@@ -102,6 +105,7 @@ def pointing_back(
                 for source, reference, kind in pointing
                 if reference.target == uuid
                 and source in living
+                and facts.inversed_by not in living[source]
                 and schema is not None
                 and kind == schema.id
                 and (reference.path == path or reference.path.startswith(f"{path}/"))
@@ -120,7 +124,7 @@ def _target_schemas(rows: Rows, definition: "CompiledSchema") -> dict[str, int |
     """Of which schema the target of each reference must be; None where that schema does not exist."""
     found: dict[str, int | None] = {}
     for facts in definition.references:
-        schema = find_target(rows, facts.target)
+        schema = find_target(rows, facts.target, definition.organisation)
         found[pointer(facts.path)] = None if schema is None else schema.id
     return found
 

@@ -207,7 +207,7 @@ class ObjectReader:
             pairs = [pair_of(register, schema) for register, schema in filled]
         for pair in pairs:
             register, schema = pair.register.id, pair.schema.id
-            if not (self._access.sees(caller, pair.register) and self._access.sees(caller, pair.schema)):
+            if not self._access.sees_both(caller, pair.register, pair.schema):
                 continue
             if self._hidden_at(caller, pair, paths) is not None:
                 continue
@@ -251,16 +251,17 @@ class ObjectReader:
         ]
 
     def _seen(self, rows: Rows, caller: Caller) -> integrity.Seen:
-        """Which of some objects live and are the caller's to see."""
+        """Which of some objects live and are the caller's to see, and what of them is not."""
         pair_of = self._catalogue.pairs_in(rows)
 
-        def seen(uuids: Sequence[str]) -> set[str]:
-            found = [held.stored for held in store.held_by_uuid(rows, uuids).values() if not held.stored.is_deleted]
-            return {
-                stored.uuid
-                for stored in found
-                if self._access.sees_object(caller, pair_of(stored.register, stored.schema), stored)
-            }
+        def seen(uuids: Sequence[str]) -> dict[str, frozenset[str]]:
+            found: dict[str, frozenset[str]] = {}
+            for held in store.held_by_uuid(rows, uuids).values():
+                stored = held.stored
+                pair = pair_of(stored.register, stored.schema)
+                if not stored.is_deleted and self._access.sees_object(caller, pair, stored):
+                    found[stored.uuid] = self._access.hidden(caller, pair, stored.data, stored.owner)
+            return found
 
         return seen
 

@@ -6,7 +6,7 @@ fails there takes everything back. `partial` writes what it can, some rows at a 
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -66,7 +66,7 @@ class Importer:
     ) -> ImportReport:
         """Import a seekable stream from its beginning."""
         self._access.check(caller, pair, "create")
-        _check_key(pair, options.key)
+        _check_key(pair, options.key, self._access.hidden(caller, pair))
         report = ImportReport(mode="dry run" if options.dry_run else "partial" if options.partial else "all or nothing")
         with Spool() as spool:
             run = _Run(self, caller, pair, kind, options, report, spool, progress)
@@ -188,9 +188,10 @@ class _Run:
         return Operation("create", row.data, uuid=row.uuid)
 
 
-def _check_key(pair: Pair, key: Sequence[str]) -> None:
+def _check_key(pair: Pair, key: Sequence[str], hidden: Collection[str]) -> None:
+    """What is hidden is no key: whether an object has a value would tell it."""
     for name in key:
-        known = list(pair.definition.properties)
+        known = [one for one in pair.definition.properties if one not in hidden]
         if name not in known:
             meant = did_you_mean(name, known) or f"Its properties are {', '.join(known[:20])}."
             raise InvalidInput(f"The schema {pair.schema.slug} has no property {name[:60]!r} to be a key.", hint=meant)
