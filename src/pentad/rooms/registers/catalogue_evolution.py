@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from pentad.kernel.errors import Conflict, Forbidden
+from pentad.kernel.errors import Conflict, Forbidden, PentadError
 from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.rooms.registers import catalogue_store
-from pentad.rooms.registers.catalogue_definitions import Definitions, target
-from pentad.rooms.registers.definitions.references import composed_reference
+from pentad.rooms.registers.catalogue_definitions import Definitions, composed, parent_of
 from pentad.rooms.registers.models import Caller, Schema, StoredObject
 from pentad.rooms.registers.objects import integrity, store
 from pentad.rooms.registers.objects.drafts import Draft, Held, after, provenance
@@ -33,6 +32,8 @@ _TAKING_OVER: Final = 0x50454E545258
 Migration = Sequence[Mapping[str, Any]] | None
 Hidden = Callable[[StoredObject], frozenset[str] | None] | None
 """What of an object a report must not tell (None: not even that there is one); None where all may be told."""
+Allow = Callable[[Schema, "CompiledSchema", Schema, "CompiledSchema", "Sequence[Step]"], None]
+"""Refuses a change of a schema and what it means, with its migration, where the caller has no right to it."""
 
 
 class Evolution:
@@ -60,9 +61,25 @@ class Evolution:
         for schema in catalogue_store.all_schemas(tx):
             synchronise(tx, self._dialect, schema.id, plan_of(self._definitions.try_out(tx, schema)))
 
-    def report(self, rows: Rows, wanted: Schema, migration: Migration, hidden: Hidden) -> "EvolutionReport":
+    def look_again(self, tx: Transaction) -> None:
+        """Take words and slugs that are made from protected properties out of a store that still has them."""
+        for schema in catalogue_store.schemas_to_look_at(tx):
+            definition = self._definitions.try_out(tx, schema)
+            if definition.derived or definition.unnamed:
+                for portion in store.stream(tx, schema.id):
+                    drafts = [_migrated(definition, held, held.stored.data, 0.0) for held in portion]
+                    store.note(tx, self._dialect, drafts)
+                    if definition.hybrid:
+                        self._meanings.keep(tx, schema.id, drafts, None)
+            catalogue_store.looked_at(tx, schema.id)
+
+    def report(
+        self, rows: Rows, current: Schema, wanted: Schema, migration: Migration, hidden: Hidden, allow: Allow
+    ) -> "EvolutionReport":
         """What a change would mean for the stored objects, after the migration if there is one."""
-        return _preflight(rows, self._definitions.try_out(rows, wanted), wanted.id, _steps(migration), hidden)[0]
+        steps, new = _steps(migration), self._definitions.try_out(rows, wanted)
+        allow(current, self._definitions.of(rows, current), wanted, new, steps)
+        return _preflight(rows, new, wanted.id, steps, hidden)[0]
 
     def apply(
         self,
@@ -73,41 +90,66 @@ class Evolution:
         migration: Migration,
         now: float,
         hidden: Hidden,
+        allow: Allow,
+        seen: Callable[[Schema], bool],
     ) -> None:
-        """Store a changed schema with everything that follows from it."""
+        """Store a changed schema with everything that follows from it, if it is allowed.
+
+        What stands in the way in a schema that is not `seen` is not told.
+        """
         from pentad.rooms.registers.definitions.soundness import refuse_unsound
 
         old = self._definitions.of(tx, current)
         new = self._definitions.try_out(tx, wanted)
         refuse_unsound(new)
+        allow(current, old, wanted, new, _steps(migration))
         made_of_old = {user.id: self._definitions.of(tx, user) for user in self.dependents(tx, current)}
         catalogue_store.update_schema(tx, wanted)
         _refuse_misfits(tx, wanted, (old, new), _steps(migration), hidden)
         for user in self.dependents(tx, wanted):
-            self._follow(tx, caller, user, made_of_old.get(user.id), now, hidden)
+            try:
+                self._follow(tx, caller, user, made_of_old.get(user.id), now, hidden, allow)
+            except PentadError:
+                if seen(user):
+                    raise
+                raise Conflict(
+                    f"A schema that is made of {wanted.slug!r} stands in the way.", hint="Ask an administrator."
+                ) from None
         self._carry_over(tx, caller, wanted, (old, new), _steps(migration), now)
-        synchronise(tx, self._dialect, wanted.id, plan_of(new))
+        synchronise(tx, self._dialect, wanted.id, plan_of(new), discreet=hidden is not None)
 
     def dependents(self, rows: Rows, schema: Schema) -> list[Schema]:
         """The schemas that are made of this one, directly or through others."""
         everyone = catalogue_store.all_schemas(rows)
-        parents = {one.id: {found.id for ref in _composed(one) if (found := target(rows, ref))} for one in everyone}
+        parents = {
+            one.id: {found.id for _, ref in composed(one) if (found := parent_of(rows, ref, one.organisation))}
+            for one in everyone
+        }
         reached = {schema.id}
         while more := {key for key, made_of in parents.items() if key not in reached and made_of & reached}:
             reached |= more
         return [one for one in everyone if one.id in reached and one.id != schema.id]
 
     def _follow(
-        self, tx: Transaction, caller: Caller, user: Schema, old: "CompiledSchema | None", now: float, hidden: Hidden
+        self,
+        tx: Transaction,
+        caller: Caller,
+        user: Schema,
+        old: "CompiledSchema | None",
+        now: float,
+        hidden: Hidden,
+        allow: Allow,
     ) -> None:
         """A schema made of a changed one is another one too."""
         compiled = self._definitions.try_out(tx, user)
+        if old is not None:
+            allow(user, old, user, compiled, ())
         _refuse_misfits(tx, user, (old or compiled, compiled), [], hidden)
         changed = replace(user, changes=user.changes + 1, updated_at=max(now, user.updated_at))
         catalogue_store.update_schema(tx, changed)
         if old is not None:
             self._carry_over(tx, caller, changed, (old, compiled), [], now)
-        synchronise(tx, self._dialect, user.id, plan_of(compiled))
+        synchronise(tx, self._dialect, user.id, plan_of(compiled), discreet=hidden is not None)
 
     def _carry_over(
         self,
@@ -246,12 +288,6 @@ def _reads_otherwise(old: "CompiledSchema", new: "CompiledSchema") -> bool:
         old.references != new.references
         or old.searchable != new.searchable
         or old.unsearched != new.unsearched
+        or old.unnamed != new.unnamed
         or old.body.get("configuration") != new.body.get("configuration")
     )
-
-
-def _composed(schema: Schema) -> Iterator[int | str]:
-    for keyword in ("allOf", "anyOf", "oneOf"):
-        for entry in schema.body.get(keyword) or ():
-            if (ref := composed_reference(entry)) is not None:
-                yield ref

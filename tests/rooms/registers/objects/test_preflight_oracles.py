@@ -121,5 +121,5 @@ async def test_a_soft_schema_cannot_be_made_unique_to_compare_hidden_values(regi
     pair = await people(registers, hardValidation=False)
     for _ in range(2):
         await registers.objects.create(ADMIN, pair, {"name": "Ada", "salary": 5000})
-    with pytest.raises(Forbidden, match="not visible to you"):
+    with pytest.raises(Forbidden):
         await registers.catalogue.update_schema(WRITER, "person", wanted(salary={**SALARY, "unique": True}))

@@ -107,7 +107,7 @@ def pointing_back(
     for facts in definition.references:
         if not facts.filled or facts.inversed_by is None:
             continue
-        schema = find_target(rows, facts.target)
+        schema = find_target(rows, facts.target, definition.organisation)
         path = pointer((facts.inversed_by,))
         for uuid, members in found.items():
             members[facts.path[0]] = sorted(
@@ -136,7 +136,7 @@ def _target_schemas(
     """Of which schema the target of each reference must be; None where that schema does not exist."""
     found: dict[str, int | None] = {}
     for facts in definition.references:
-        schema = find_target(rows, facts.target)
+        schema = find_target(rows, facts.target, definition.organisation)
         known = schema is not None and (visible is None or visible.schema(schema))
         found[pointer(facts.path)] = schema.id if schema is not None and known else None
     return found

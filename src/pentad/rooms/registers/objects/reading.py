@@ -238,7 +238,7 @@ class ObjectReader:
             pairs = [pair_of(register, schema) for register, schema in filled]
         for pair in pairs:
             register, schema = pair.register.id, pair.schema.id
-            if not (self._access.sees(caller, pair.register) and self._access.sees(caller, pair.schema)):
+            if not self._access.sees_both(caller, pair.register, pair.schema):
                 continue
             if self._hidden_at(caller, pair, paths) is not None:
                 continue

@@ -88,7 +88,7 @@ class WriteBacks:
         self._making = making
         self._visible = visible
         self._others: dict[str, _Other | None] = {}
-        self._schemas: dict[int | str, int | None] = {}
+        self._schemas: dict[tuple[str, int | str], int | None] = {}
 
     def of(self, task: Task, drafts: Sequence[Draft]) -> WrittenBack:
         """What follows from drafts of one pair. Where something is refused, the rest is to be worked out again."""
@@ -150,7 +150,8 @@ class WriteBacks:
         """The object a wish is about; None where it is gone and does not have to be there."""
         if wish.target not in self._others:
             self._load(task, {wish.target})
-        other, schema = self._others[wish.target], self._schema(wish.facts)
+        source = self._pair_of(wish.source.register, wish.source.schema)
+        other, schema = self._others[wish.target], self._schema(wish.facts, source.schema.organisation)
         if other is not None and other.stored.schema == schema:
             return other
         if not wish.adding:
@@ -174,7 +175,7 @@ class WriteBacks:
             if wish.facts.filled or facts.inversed_by != wish.facts.path[0]:
                 raise _refusal(wish, InvalidInput("It is not kept there either, but filled on reading."))
             return None
-        if self._schema(facts) != wish.source.schema:
+        if self._schema(facts, other.task.pair.schema.organisation) != wish.source.schema:
             raise _refusal(wish, InvalidInput("It is for objects of another schema."))
         return back
 
@@ -284,13 +285,15 @@ class WriteBacks:
                 continue
             self._others[uuid] = _Other(there, stored, here, dict(stored.data))
 
-    def _schema(self, facts: ReferenceFacts) -> int | None:
-        if facts.target not in self._schemas:
-            schema = find_target(self._rows, facts.target)
+    def _schema(self, facts: ReferenceFacts, organisation: str) -> int | None:
+        """The schema that a relation names in a schema of an organisation."""
+        key = organisation, facts.target
+        if key not in self._schemas:
+            schema = find_target(self._rows, facts.target, organisation)
             if schema is not None and self._visible is not None and not self._visible.schema(schema):
                 schema = None
-            self._schemas[facts.target] = None if schema is None else schema.id
-        return self._schemas[facts.target]
+            self._schemas[key] = None if schema is None else schema.id
+        return self._schemas[key]
 
 
 def _wishes(pair: Pair, draft: Draft) -> Iterator[_Wish]:

@@ -197,7 +197,7 @@ class _Run:
 
 
 def _check_key(pair: Pair, key: Sequence[str], hidden: Collection[str]) -> None:
-    """Refuse a key that the schema does not have; what is hidden from the caller could be guessed by it."""
+    """What is hidden is no key: whether an object has a value would tell it."""
     for name in key:
         known = [one for one in pair.definition.properties if one not in hidden]
         if name not in known:
