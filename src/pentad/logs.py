@@ -8,58 +8,34 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, Literal, TextIO
 
 from pentad.kernel.clock import iso
+from pentad.kernel.secrets.names import is_secret_member
+from pentad.kernel.secrets.text import scrub_text
 from pentad.kernel.trace import request_mark
 
 Format = Literal["auto", "json", "console"]
 
-HIDDEN: Final = "***"
-_WORDS: Final = (
-    r"authorization|cookie|pass(?:word|wd|phrase)?|pwd|secret|token|credentials?"
-    r"|api[_-]?key|private[_-]?key|client[_-]?secret|access[_-]?key|session[_-]?id"
-)
-_SECRET_KEY: Final = re.compile(rf"(?i)(?:^|[_-])(?:{_WORDS})(?:[_-][a-z]+)?$")
-# Every repetition is bounded or ends at a class of its own, so that a hostile line costs linear time.
-_RULES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
-    (re.compile(r"\bpentad_[A-Za-z0-9]+_[A-Za-z0-9_-]+"), f"pentad_{HIDDEN}"),
-    (re.compile(r"\beyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*\.?[A-Za-z0-9_-]*"), HIDDEN),
-    (re.compile(r"(?i)\b((?:proxy-)?authorization|(?:set-)?cookie)(\W{1,4})[^\r\n]+"), rf"\1\2{HIDDEN}"),
-    (re.compile(r"(?i)\b(bearer|basic|digest|negotiate)(\s+)[^\s,;'\")\]}]{3,}"), rf"\1\2{HIDDEN}"),
-    (re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,30}://)[^\s/?#'\"<>]{0,2000}@"), rf"\1{HIDDEN}@"),
-    (
-        re.compile(
-            rf"(?i)\b((?:[a-z0-9]{{1,30}}[_-]){{0,6}}(?:{_WORDS})['\"]?\s{{0,3}}[:=]\s{{0,3}})"
-            r"(?:\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[^\s,;&}\])]+)"
-        ),
-        rf"\1{HIDDEN}",
-    ),
-)
+HIDDEN: Final = "[redacted:key-name]"
+
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 _COLOURS: Final = {"DEBUG": "2", "INFO": "32", "WARNING": "33", "ERROR": "31", "CRITICAL": "1;31"}
 
 
-def redacted(text: str) -> str:
-    """The text without anything that looks like a credential."""
-    for pattern, replacement in _RULES:
-        text = pattern.sub(replacement, text)
-    return text
-
-
 def safe_value(name: str, value: Any) -> Any:
-    """A structured value fit for a log: hidden by its name, redacted in its texts."""
-    if _SECRET_KEY.search(name):
+    """A structured value fit for a log: hidden by its name, its texts without secrets."""
+    if is_secret_member(name, value):
         return HIDDEN
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, Mapping):
-        return {str(key): safe_value(str(key), inner) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  extras may be of any type
+        return {scrub_text(str(key)): safe_value(str(key), inner) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  extras may be of any type
     if isinstance(value, list | tuple | set | frozenset):
         return [safe_value("", inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]  extras may be of any type
-    return redacted(str(value))
+    return scrub_text(str(value))
 
 
 def _extras(record: logging.LogRecord) -> dict[str, Any]:
@@ -81,11 +57,11 @@ class JsonLines(logging.Formatter):
             "time": iso(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": redacted(record.getMessage()),
+            "message": scrub_text(record.getMessage()),
             **_extras(record),
         }
         if record.exc_info:
-            line["exception"] = redacted(self.formatException(record.exc_info))
+            line["exception"] = scrub_text(self.formatException(record.exc_info))
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
@@ -101,9 +77,9 @@ class Console(logging.Formatter):
         if self._colour:
             level = f"\x1b[{_COLOURS.get(record.levelname, '0')}m{level}\x1b[0m"
         told = "".join(f" {key}={value}" for key, value in _extras(record).items())
-        text = _one_line(redacted(record.getMessage()) + told)
+        text = _one_line(scrub_text(record.getMessage()) + told)
         if record.exc_info:
-            text += "\n" + _CONTROL.sub(_escaped, redacted(self.formatException(record.exc_info)))
+            text += "\n" + _CONTROL.sub(_escaped, scrub_text(self.formatException(record.exc_info)))
         return f"{iso(record.created)[11:23]} {level} {text}"
 
 

@@ -240,6 +240,8 @@ class Operation:
     body: "type[BaseModel] | None" = None
     answer: "type[BaseModel] | None" = None
     status: int = 200
+    uploads: Sequence[str] = ()
+    """Media types a body may have besides JSON; `*/*` for any."""
 
 
 def described(operation: Operation) -> Callable[[F], F]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import anyio
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -143,6 +144,23 @@ async def test_a_hostile_id_is_stored_harmlessly(db: Database) -> None:
     [stored] = await trail.recent()
     assert stored.request_id == "nul \0 lone \\ud800 line\n"
     assert len(stored.session) == LONGEST_TEXT
+
+
+@pytest.mark.requirement("access:audit:no-secrets")
+def test_a_secret_a_caller_puts_into_its_ids_is_not_stored() -> None:
+    token = "ghp_" + "A1b2C3d4E5" * 3
+    trace = f"00-{'4111111111111111' * 2}-{'1' * 16}-01"
+    entries = [
+        AuditEntry(1.0, "p", "", "t", "ok", 1, f"id {token}", "", "http", f"password={token}"),
+        AuditEntry(2.0, "p", "", "t", "ok", 1, "4111111111111111", "", "http", trace),
+        AuditEntry(3.0, "p", "", "t", "ok", 1, "1", reason=f"looking for {token}"),
+    ]
+    batch = made_batch(uuid7(), entries)
+    assert token.encode() not in batch.entries
+    kept = msgspec.json.decode(batch.entries, type=list[AuditEntry])
+    assert kept[0].request_id == "id [redacted:github-token]"
+    assert kept[1] == entries[1], "a number or a trace that only resembles a secret stays"
+    assert kept[2].reason == "looking for [redacted:github-token]"
 
 
 @pytest.mark.anyio

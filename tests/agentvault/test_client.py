@@ -22,8 +22,8 @@ from pentad.agentvault import (
     TaskState,
     TextPart,
 )
-from pentad.kernel.cleaning import Masked
 from pentad.kernel.errors import Forbidden
+from pentad.kernel.secrets.documents import Masked
 from pentad.net.fetch import HttpFetcher
 from tests.agentvault.agent_server import Answer, Received, agent, events, refusal, result
 

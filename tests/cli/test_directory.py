@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.processes import run
 from tests.rooms.directory.oasf.samples import sample
+from tests.rooms.directory.translate.secret_shapes import HEX, MIXED, WORD
 from tests.rooms.directory.translate.sources import CARD, SERVER, SKILL
 
 NAME = "example.org/paper-reader"
@@ -134,6 +135,52 @@ def test_a_folder_is_imported_and_bad_sources_are_told(tmp_path: Path) -> None:
     assert "4 sources: 0 imported, 3 already there, 1 bad." in told
     assert not (tmp_path.parent / "outside.txt").exists()
     assert "does not exist" in directory(tmp_path, "import", "nowhere", code=2)
+
+
+@pytest.mark.requirement("dir:import:valid-record", "dir:import:conversion", "dir:import:unmapped")
+def test_imported_records_keep_their_cids_unless_another_version_is_asked_for(tmp_path: Path) -> None:
+    for version in ("0.7.0", "0.8.0", "1.0.0", "1.1.0"):
+        saved(tmp_path, f"records/{version}.json", sample(version))
+    imported = {line.split()[0] for line in directory(tmp_path, "import", "records").splitlines()}
+    stdin = json.dumps(sample("0.8.0"))
+    assert directory(tmp_path, "push", "-", stdin=stdin).strip() in imported
+    assert len(imported) == 4
+    skill = {"name": "natural_language_processing/natural_language_understanding", "id": 101}
+    only = saved(tmp_path, "only.json", sample("1.0.0") | {"skills": [skill, *sample("1.0.0")["skills"]]})
+    told = directory(tmp_path, "import", only, "--schema-version", "1.1.0", code=1)
+    assert f"The skill '{skill['name']}' has no counterpart in OASF 1.1.0" in told
+    assert "converted from 1.0.0 to 1.1.0" in told
+    (one,) = json.loads(
+        directory(tmp_path, "import", only, "--schema-version", "1.1.0", "--allow-unmapped", "--json")
+    )  # fmt: skip
+    assert (one["status"], one["unmapped"]) == ("imported", [{"family": "skill", "name": skill["name"]}])
+    assert "no counterpart" in directory(tmp_path, "migrate", only, "--to", "1.1.0", "--push", code=1)
+    assert directory(tmp_path, "migrate", only, "--to", "1.1.0", "--push", "--allow-unmapped").strip() == one["cid"]
+
+
+@pytest.mark.requirement("dir:import:secrets", "dir:import:suspicious")
+def test_an_imported_configuration_leaves_its_secrets_behind(tmp_path: Path) -> None:
+    server = {"description": "Summarizes notes.", "command": "x", "args": ["--api-key", WORD], "env": {"MODE": "fast"}}
+    other = {"description": "Summarizes notes.", "url": f"https://x.example.org/mcp?key={HEX}"}
+    saved(tmp_path, "mcp.json", {"mcpServers": {"notes": server, "more": other}})
+    done = run("directory", "import", "mcp.json", "--data", str(tmp_path / "data"), home=tmp_path)
+    assert done.returncode == 0, done
+    assert "mcp.json#notes: servers.notes.args[1] was withheld (key-name)" in done.stderr
+    assert "mcp.json#more: servers.more.url was withheld (key-name)" in done.stderr
+    told = directory(tmp_path, "import", "mcp.json", "--json")
+    assert [one["withheld"] for one in json.loads(told)] == [
+        [{"path": "servers.notes.args[1]", "kind": "key-name"}], [{"path": "servers.more.url", "kind": "key-name"}],
+    ]  # fmt: skip
+    saved(tmp_path, "doubtful.json", {"mcpServers": {"notes": {**server, "env": {"NOTE": MIXED}}}})
+    refused = directory(tmp_path, "import", "doubtful.json", code=1)
+    assert "values that look like secrets would be published: mcpServers.notes.env.NOTE (random)" in refused
+    withheld = directory(tmp_path, "import", "doubtful.json", "--suspicious", "withhold")
+    assert "doubtful.json" in withheld
+    files = [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
+    seen = done.stdout + done.stderr + told + refused + "".join(path.read_bytes().decode("latin-1") for path in files)
+    assert not [secret for secret in (WORD, HEX, MIXED) if secret in seen]
+    assert "doubtful.json" in directory(tmp_path, "import", "doubtful.json", "--suspicious", "keep")
+    assert "refuse|withhold|keep" in run("directory", "import", "--help", home=tmp_path).stdout
 
 
 @pytest.mark.requirement("dir:cli:export", "dir:cli:migrate", "dir:cli:diff")

@@ -7,6 +7,7 @@ import pytest
 
 from pentad.app import App, open_app
 from pentad.gateway.front import Front
+from pentad.kernel.limits import Limits
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import ROOM as LAB
 from tests.behaviour.connecting import front_of, make_app
@@ -14,12 +15,15 @@ from tests.behaviour.connecting import front_of, make_app
 __all__ = ["closed", "make_app", "site"]
 
 PAGES = "tests.gateway.room:ROOM"
+HALL = "tests.gateway.door_room:ROOM"
+UNHURRIED = Limits(anonymous_per_second=0, logins_per_second=0)
+"""For tests that send more wrong credentials than one address may."""
 
 
 @pytest.fixture(scope="module")
 async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Front]:
-    """Both rooms, without credentials."""
-    settings = Settings(data=tmp_path_factory.mktemp("site"), rooms=(LAB, PAGES), auth="none")
+    """All rooms, without credentials."""
+    settings = Settings(data=tmp_path_factory.mktemp("site"), rooms=(LAB, PAGES, HALL), auth="none")
     async with open_app(settings) as app:
         yield front_of(app)
 
@@ -36,7 +40,12 @@ class Closed:
 @pytest.fixture(scope="module")
 async def closed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Closed]:
     """Both rooms, behind credentials."""
-    settings = Settings(data=tmp_path_factory.mktemp("closed"), rooms=(LAB, PAGES), public_url="https://pentad.example")
+    settings = Settings(
+        data=tmp_path_factory.mktemp("closed"),
+        rooms=(LAB, PAGES),
+        public_url="https://pentad.example",
+        limits=UNHURRIED,
+    )
     async with open_app(settings) as app:
         scopes = {
             "reader": ["*:read"],

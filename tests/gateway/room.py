@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute, Route
 
 from pentad.kernel.errors import Conflict, RateLimited, Unavailable
 from pentad.mcp.declare import tool
-from pentad.platform import Platform, Room
+from pentad.platform import Operation, Platform, Room, described
 
 CANARY = "canary-51c0"
 
@@ -38,7 +38,17 @@ def routes(_service: None) -> Sequence[BaseRoute]:
         """Has had enough."""
         raise RateLimited("Too many.", retry_after=7)
 
+    async def note(request: Request) -> Response:
+        """Takes JSON."""
+        return JSONResponse({"received": len(await request.body())})
+
+    @described(Operation("Takes files.", "pages", uploads=("text/csv", "multipart/form-data")))
+    async def upload(request: Request) -> Response:
+        return JSONResponse({"received": len(await request.body())})
+
     return [
+        Route("/api/notes", note, methods=["POST", "PUT", "PATCH", "DELETE"]),
+        Route("/api/upload", upload, methods=["POST"]),
         Route("/api/whoami", whoami),
         Route("/api/items/{number:int}", item, methods=["GET", "PUT"]),
         Route("/api/crash", crash),

@@ -13,6 +13,7 @@ from pentad.gateway.front import Front
 from pentad.settings.model import IssuerSettings, Settings, TokenSettings
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import HttpAnswer, send
+from tests.gateway.conftest import UNHURRIED
 
 pytestmark = pytest.mark.anyio
 
@@ -59,7 +60,7 @@ class Whole:
 
 @pytest.fixture(scope="module")
 async def whole(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Whole]:
-    settings = Settings(data=tmp_path_factory.mktemp("whole"), public_url=SITE)
+    settings = Settings(data=tmp_path_factory.mktemp("whole"), public_url=SITE, limits=UNHURRIED)
     async with open_app(settings) as app:
         scopes = {"nothing": ["lab:read"], "reader": ["*:read"]}
         keys = {name: (await app.api_keys.create(name, scopes=wanted)).token for name, wanted in scopes.items()}

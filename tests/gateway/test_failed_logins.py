@@ -14,6 +14,7 @@ from pentad.access.tokens import TokenVerifier
 from pentad.app import App, open_app
 from pentad.gateway.front import Front
 from pentad.kernel.errors import Unavailable
+from pentad.kernel.limits import Limits
 from pentad.logs import JsonLines
 from pentad.settings.model import Settings, TokenSettings
 from tests.access.issuer_server import IssuerServer, issuer_server
@@ -21,6 +22,7 @@ from tests.access.issuing import AUDIENCE, RSA, claims, key_set, signed
 from tests.behaviour.connecting import ROOM as LAB
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import HttpAnswer, send
+from tests.gateway.conftest import UNHURRIED
 
 pytestmark = pytest.mark.anyio
 
@@ -50,7 +52,7 @@ async def ask(front: Front, path: str, authorization: str, client: str) -> HttpA
 
 @pytest.fixture
 async def app(tmp_path: Path) -> AsyncIterator[App]:
-    async with open_app(Settings(data=tmp_path, rooms=ROOMS)) as opened:
+    async with open_app(Settings(data=tmp_path, rooms=ROOMS, limits=UNHURRIED)) as opened:
         await opened.users.add("ada", PASSWORD, role="reader")
         yield opened
 
@@ -128,6 +130,19 @@ async def test_a_flood_of_failures_is_a_few_entries(app: App) -> None:
     assert sum(times for _, _, times in told) == 300
 
 
+@pytest.mark.requirement("access:failed-logins:told")
+async def test_attempts_refused_unread_are_told_of_too(tmp_path: Path) -> None:
+    limits = Limits(anonymous_per_second=0, logins_per_second=0.001, logins_burst=3)
+    async with open_app(Settings(data=tmp_path, rooms=ROOMS, limits=limits)) as app:
+        for number in range(20):
+            answer = await ask(front_of(app), "an MCP endpoint", f"Bearer nonsense{number}", ATTACKER)
+            assert answer.status == (401 if number < 3 else 429)
+        await app.authenticator.close()
+        await app.audit.flush()
+        told = await app.audit.recent(tool="login")
+        assert sum(entry.times for entry in told if entry.reason == "throttled") == 17
+
+
 @pytest.mark.requirement("access:failed-logins:full-disk")
 async def test_on_a_full_disk_a_login_still_works(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     async def full(work: Callable[..., object], *, brief: bool = False) -> Any:
@@ -192,9 +207,10 @@ async def test_an_issuer_that_is_away_makes_a_ready_server_degraded(trusting: Ap
     assert isinstance(trusting.tokens, TokenVerifier)
     assert trusting.issuer_watch is not None
     front = front_of(trusting)
+    key = {"authorization": f"Bearer {(await trusting.api_keys.create('probe')).token}"}
 
     async def readiness() -> tuple[int, str, Any]:
-        answer = send(front, "GET", "/readyz")
+        answer = send(front, "GET", "/readyz", key)
         body = await answer.json()
         return answer.status, body["status"], body["issuers"]
 

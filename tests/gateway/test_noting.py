@@ -68,4 +68,4 @@ async def test_routes_are_counted_with_the_tools(make_app: AppMaker) -> None:
     await send(front_of(app), "GET", "/api/whoami").body()
     await app.audit.flush()
     text = (await send(front_of(app), "GET", "/metrics").body()).decode()
-    assert 'pentad_call_seconds_count{outcome="ok",room="pages",tool="GET /api/whoami"} 1.0' in text
+    assert 'pentad_calls_total{outcome="ok",room="pages",tool="GET /api/whoami"} 1.0' in text

@@ -144,8 +144,9 @@ async def test_calls_are_counted_by_room_tool_and_outcome(make_app: AppMaker) ->
     answer = send(front_of(app), "GET", "/metrics")
     text = (await answer.body()).decode()
     assert answer.headers["content-type"].startswith("text/plain")
-    assert 'pentad_call_seconds_count{outcome="ok",room="lab",tool="echo"} 3.0' in text
-    assert 'pentad_call_seconds_count{outcome="invalid_input",room="lab",tool="refuse"} 1.0' in text
+    assert 'pentad_calls_total{outcome="ok",room="lab",tool="echo"} 3.0' in text
+    assert 'pentad_calls_total{outcome="invalid_input",room="lab",tool="refuse"} 1.0' in text
+    assert 'pentad_call_seconds_count{room="lab",tool="echo"} 3.0' in text
     assert "pentad_audit_dropped_total 0.0" in text
     await client.close()
 

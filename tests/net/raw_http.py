@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from pentad.kernel.limits import Limits
-from pentad.net.server import serve
+from pentad.net.forwarded import TrustedProxies
+from pentad.net.server import NO_PROXIES, serve
 
 PATIENCE = 8.0
 HONEST = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"
@@ -68,7 +69,12 @@ class Peer:
 
 @asynccontextmanager
 async def running(
-    app: Any, *, grace_seconds: int = 5, write_seconds: float = 5.0, **limits: Any
+    app: Any,
+    *,
+    grace_seconds: int = 5,
+    write_seconds: float = 5.0,
+    proxies: TrustedProxies = NO_PROXIES,
+    **limits: Any,
 ) -> AsyncIterator[Running]:
     stopping = asyncio.Event()
     ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -81,6 +87,7 @@ async def running(
             stopping=stopping,
             grace_seconds=grace_seconds,
             write_seconds=write_seconds,
+            proxies=proxies,
         )
     )
     await asyncio.wait([task, ready], return_when=asyncio.FIRST_COMPLETED, timeout=PATIENCE)

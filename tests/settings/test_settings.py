@@ -13,7 +13,7 @@ from pentad.kernel.errors import Misconfigured
 from pentad.kernel.limits import Limits
 from pentad.net.policy import FetchPolicy
 from pentad.settings.catalogue import catalogue, shown_settings, value_of
-from pentad.settings.model import Settings, masked_url, user_data_folder
+from pentad.settings.model import Settings, user_data_folder
 from pentad.settings.sources import load_settings
 from pentad.settings.values import WrongKindError, convert
 
@@ -233,9 +233,13 @@ def test_secrets_inside_a_rooms_table_are_masked_too() -> None:
     st.text(st.characters(exclude_characters="&#", categories=["L", "N", "P", "S"]), max_size=12),
 )
 def test_a_masked_address_never_shows_the_password(user: str, password: str) -> None:
-    canary = f"<{password}>"
-    assert canary not in masked_url(f"postgresql://{user}:{canary}@host:5432/name")
-    assert canary not in masked_url(f"postgresql://{user}@host/name?password={canary}&x=1")
+    canary = f"9{password}9"
+
+    def shown_address(url: str) -> str:
+        return catalogue()["database"].shown(url)
+
+    assert canary not in shown_address(f"postgresql://{user}:{canary}@host:5432/name")
+    assert canary not in shown_address(f"postgresql://{user}@host/name?password={canary}&x=1")
 
 
 @given(st.text(max_size=30), st.sampled_from([entry.kind for entry in catalogue().values()]))
@@ -318,3 +322,33 @@ def test_an_issuer_set_twice_is_refused(home: Path) -> None:
     toml = "[jwt]\nissuer = 'https://i'\naudience = ['a']\n[[jwt.issuers]]\nissuer = 'https://i'\naudience = ['b']"
     with pytest.raises(Misconfigured, match="set twice"):
         load(home, toml=toml)
+
+
+@pytest.mark.parametrize(
+    ("toml", "name"),
+    [
+        ('forwarded_allow_ips = ["*"]', "forwarded_allow_ips"),
+        ('public_pages = ["everything"]', "public_pages"),
+        ('allowed_origins = ["*"]', "allowed_origins"),
+        ('allowed_origins = ["null"]', "allowed_origins"),
+        ('allowed_origins = ["http://localhost:6274/page"]', "allowed_origins"),
+        ('allowed_origins = ["localhost:6274"]', "allowed_origins"),
+    ],
+)
+@pytest.mark.requirement("net:proxies:settings", "access:guards:settings", "access:public-pages:setting")
+def test_who_may_come_in_is_never_a_guess(home: Path, toml: str, name: str) -> None:
+    with pytest.raises(Misconfigured, match=name):
+        load(home, toml=toml)
+
+
+@pytest.mark.requirement("net:proxies:settings", "access:guards:settings", "access:public-pages:setting")
+def test_proxies_origins_and_public_pages_come_from_the_settings(home: Path) -> None:
+    found = load(
+        home,
+        toml='forwarded_allow_ips = ["10.0.0.0/8"]\nallowed_origins = ["http://localhost:6274/"]',
+        PENTAD_PUBLIC_PAGES="openapi,llms",
+    )
+    assert found.proxies().trust("10.1.2.3")
+    assert not found.proxies().trust("11.1.2.3")
+    assert found.is_public("openapi")
+    assert not found.is_public("metrics")

@@ -12,10 +12,13 @@ import msgspec
 
 from pentad.access.call_totals import CallKey, add_totals, grouped
 from pentad.kernel.ports import Rows, Transaction
+from pentad.kernel.secrets.text import scrub_text
+from pentad.kernel.trace import parse_traceparent
 
 PRUNED_AT_ONCE: Final = 10
 RECENT_MOST: Final = 1000
 LONGEST_TEXT: Final = 512
+_SHORTEST_SECRET: Final = 10
 _READ_AT_ONCE: Final = 20
 _LATEST: Final = b"\xff" * 16
 
@@ -62,6 +65,7 @@ _decode = msgspec.json.Decoder(list[AuditEntry]).decode
 def made_batch(batch_id: uuid.UUID, entries: Sequence[AuditEntry]) -> Batch:
     """All the work that needs no store, done before the writer is held up."""
     kept = [entry if sum(map(len, entry[6:14])) < LONGEST_TEXT else _cut(entry) for entry in entries]
+    kept = [entry if _is_plain(entry) else _without_secrets(entry) for entry in kept]
     totals = grouped(((entry[2], entry[3], entry[4]), entry[5]) for entry in kept)
     try:
         encoded = msgspec.json.encode(kept)
@@ -133,6 +137,20 @@ def _written_at(batch_id: bytes) -> float:
 def _cut(entry: AuditEntry) -> AuditEntry:
     """A caller chooses its request ids, trace and reason; they must not fill the trail."""
     return _with_texts(entry, lambda text: text[:LONGEST_TEXT])
+
+
+def _is_plain(entry: AuditEntry) -> bool:
+    """Whether the texts a caller chose cannot hold a secret, as is mostly the case."""
+    request_id, trace = entry[6], entry[9] if len(entry) > 9 else ""
+    is_short = len(request_id) < _SHORTEST_SECRET or request_id.isdigit()
+    return is_short and not any(entry[11:13]) and (not trace or parse_traceparent(trace) is not None)
+
+
+def _without_secrets(entry: AuditEntry) -> AuditEntry:
+    whole = AuditEntry(*entry)
+    trace = whole.trace if parse_traceparent(whole.trace) is not None else scrub_text(whole.trace)
+    texts = {name: scrub_text(getattr(whole, name)) for name in ("request_id", "reason", "login")}
+    return whole._replace(trace=trace, **texts)
 
 
 def _escaped(entry: AuditEntry) -> AuditEntry:

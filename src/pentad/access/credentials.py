@@ -53,6 +53,8 @@ class Authenticator:
         self._under_way: SingleFlight[tuple[bytes, str | None], Principal] = SingleFlight()
         self.known: Callable[[bytes], Principal | None] = remembered.known
         """The principal of a header verified a moment ago, or None: then `authenticate` must be asked."""
+        self.was_known: Callable[[bytes], bool] = remembered.was_known
+        """Whether a header was right before, though it may have to be verified again."""
 
     def follow(self, db: Database) -> Callable[[], None]:
         """Hear of changes made by other processes; returns the function that ends it."""
@@ -78,6 +80,10 @@ class Authenticator:
         fingerprint = self._remembered.fingerprint(header)
         check = _Check(header, fingerprint, address, wire)
         return await self._under_way.run((fingerprint, address), lambda: self._verify(check))
+
+    def throttled(self, address: str | None) -> str:
+        """Tell the operator of credentials that were refused unread, for their number; the incident."""
+        return self._reports.failed("unread credentials", address or "", "throttled", wire="http")
 
     async def _verify(self, check: "_Check") -> Principal:
         scheme, _, rest = check.header.strip(b" \t").partition(b" ")

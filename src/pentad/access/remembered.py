@@ -51,6 +51,13 @@ class RememberedCredentials:
             return None
         return entry[0]
 
+    def was_known(self, header: bytes) -> bool:
+        """Whether these very bytes were right before, and nothing has changed since that would make them wrong.
+
+        Trust may have ended meanwhile: this says only that they are no guess.
+        """
+        return self.fingerprint(header) in self._entries
+
     def remember(
         self,
         fingerprint: bytes,

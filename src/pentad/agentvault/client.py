@@ -29,8 +29,8 @@ from pentad.agentvault.models.a2a_protocol import (
     TaskStatusUpdateEvent,
 )
 from pentad.agentvault.models.agent_card import AgentCard
-from pentad.kernel.cleaning import Masked, clean_value
 from pentad.kernel.errors import LimitExceeded
+from pentad.kernel.secrets.documents import Masked, scrub_json
 from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
 
@@ -214,7 +214,7 @@ class AgentVaultClient:
     def _cleaned(self, context: Any) -> Any:
         """The context without secrets, and without a seal that would not hold any more."""
         try:
-            clean, self.last_report = clean_value(context)
+            clean, self.last_report = scrub_json(context)
         except LimitExceeded as error:
             raise A2AMessageError(f"The message is not sent: {error.message}") from None
         if self.last_report:

@@ -10,8 +10,8 @@ from typing import Any, Final, cast
 
 from pydantic import BaseModel, Field, ValidationError
 
-from pentad.kernel.cleaning import clean_text
 from pentad.kernel.schema import pointer
+from pentad.kernel.secrets.text import scrub_text
 
 KEY: Final = "mcp_context"
 """Where a message's metadata carries the context."""
@@ -49,7 +49,7 @@ def format_mcp_context(context_data: dict[str, Any]) -> dict[str, Any] | None:
         problem = reason(error)
     else:
         if lost := lost_members(context_data):
-            _log.warning("Not part of an MCP context, so it is left out: %s", clean_text(", ".join(lost)))
+            _log.warning("Not part of an MCP context, so it is left out: %s", scrub_text(", ".join(lost)))
         return sent
     _log.error("This is not an MCP context: %s", problem)
     return None

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pentad.rooms.directory.oasf.findings import Report
     from pentad.rooms.directory.oasf.source import SchemaSource
     from pentad.rooms.directory.service import Directory
+    from pentad.rooms.directory.translate.envelope import Doubt
     from pentad.rooms.directory.translate.importing import Outcome
     from pentad.settings.model import Settings
 
@@ -102,27 +103,44 @@ async def _pushed(directory: "Directory", file: str) -> dict[str, Any]:
 @click.command("import")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--format", "form", metavar="NAME", help="mcp, a2a, agentskills, ...; found out by default.")
-@click.option("--schema-version", default="1.0.0", show_default=True, help="The OASF version of the records.")
+@click.option(
+    "--schema-version",
+    metavar="VERSION",
+    help="Convert to this OASF version. By default a record keeps its own; other sources get 1.0.0.",
+)
+@click.option(
+    "--allow-unmapped", is_flag=True, help="When converting, leave out skills and domains that VERSION has none like."
+)
 @click.option("--skill", "skills", multiple=True, metavar="NAME|ID", help="Instead of suggested skills; repeatable.")
 @click.option("--domain", "domains", multiple=True, metavar="NAME|ID", help="Instead of suggested domains.")
 @click.option("--author", "authors", multiple=True, help="Instead of the source's authors; repeatable.")
+@click.option(
+    "--suspicious",
+    type=click.Choice(["refuse", "withhold", "keep"]),
+    default="refuse",
+    show_default=True,
+    help="What to do with values that may be secrets. Keep them only if they are none.",
+)
 @click.option("--dry-run", is_flag=True, help="Do everything but store.")
 @json_option
 @store_options
 def import_sources(
     paths: tuple[str, ...],
     form: str | None,
-    schema_version: str,
+    schema_version: str | None,
+    allow_unmapped: bool,
     skills: tuple[str, ...],
     domains: tuple[str, ...],
     authors: tuple[str, ...],
+    suspicious: "Doubt",
     dry_run: bool,
     as_json: bool,
     settings: "Settings",
 ) -> int:
     """Make records of files and folders: SKILL.md, server.json, agent cards, mcp.json, skill bundles, records.
 
-    Each source is translated, given skills and domains, validated and stored. A bad one does not stop the rest.
+    Each source is translated, given skills and domains, validated and stored. A valid OASF record is stored unchanged.
+    Secrets in a source do not get into its record: they are withheld and told. A bad source does not stop the rest.
     """
     from pentad.rooms.directory.translate.importing import ImportOptions
 
@@ -130,7 +148,13 @@ def import_sources(
         if path != "-" and not Path(path).exists():
             raise click.UsageError(f"{path} does not exist.")
     options = ImportOptions(
-        schema_version=schema_version, authors=authors, skills=skills, domains=domains, dry_run=dry_run
+        schema_version=schema_version,
+        authors=authors,
+        skills=skills,
+        domains=domains,
+        allow_unmapped=allow_unmapped,
+        doubt=suspicious,
+        dry_run=dry_run,
     )
 
     async def work(directory: "Directory") -> "list[Outcome]":
@@ -155,6 +179,9 @@ def _told(outcomes: "list[Outcome]", as_json: bool, dry_run: bool) -> int:
         lambda: [f"{one.imported.cid}  {one.source}" for one in outcomes if one.ok and one.imported is not None],
     )
     if not as_json:
+        for one in outcomes:
+            for line in one.remarks():
+                warn(f"{one.source}: {line}")
         for one in bad:
             print_error(one.line())
         new = sum(one.status in ("imported", "would be imported") for one in outcomes)
@@ -212,12 +239,19 @@ def export(record: str, form: str, as_json: bool, out: Path | None, settings: "S
 @click.argument("record")
 @click.option("--to", "version", required=True, metavar="VERSION", help="The OASF version, such as 1.1.0.")
 @click.option("--push", "store", is_flag=True, help="Store the result and print its CID instead.")
+@click.option("--allow-unmapped", is_flag=True, help="Leave out skills and domains that VERSION has none like.")
 @json_option
 @out_option
 @store_options
 def migrate(
-    record: str, version: str, store: bool, as_json: bool, out: Path | None, settings: "Settings"
-) -> int:  # fmt: skip
+    record: str,
+    version: str,
+    store: bool,
+    allow_unmapped: bool,
+    as_json: bool,
+    out: Path | None,
+    settings: "Settings",
+) -> int:
     """Translate RECORD (a file, -, a CID or name:version) to another OASF version; what became of what is told."""
     from pentad.rooms.directory.oasf.versions import EMBEDDED
     from pentad.rooms.directory.translate.migration import Migrated
@@ -229,7 +263,7 @@ def migrate(
     async def work(directory: "Directory") -> tuple[Migrated, str | None]:
         from pentad.kernel.principal import LOCAL
 
-        moved = migrated(await record_given(directory, record), version)
+        moved = migrated(await record_given(directory, record), version, allow_unmapped=allow_unmapped)
         if not store or not moved.valid:
             return moved, None
         return moved, (await directory.node.push(LOCAL, moved.record)).cid
@@ -241,7 +275,7 @@ def migrate(
     write(cid or indented(moved.record), out)
     for mapping in moved.mappings:
         if mapping.how not in ("same name", "same id"):
-            say(f"{mapping.family} {mapping.before} -> {mapping.after or 'nothing'} ({mapping.how})")
+            say(mapping.line())
     for loss in moved.losses:
         warn(loss.line())
     for problem in moved.problems:

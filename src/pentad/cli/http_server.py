@@ -51,4 +51,5 @@ async def _run(settings: Settings, listener: socket.socket, prepare: Prepare, an
                 listener=listener,
                 ready=lambda _port: announce(app),
                 stopping=app.stopping,
+                proxies=settings.proxies(),
             )

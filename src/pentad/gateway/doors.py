@@ -1,19 +1,15 @@
 """Which of the rooms' own applications answers at a path: the one whose path is the longest start of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from pentad.gateway.noting import noted_call
-from pentad.mcp.dispatcher import Record
-from pentad.platform import Door, OpenRoom
+from pentad.platform import Door
 
 
 class Doors:
     """Finds doors by path; `/x` and `/x/` are the same."""
 
-    def __init__(self, doors: Mapping[str, Door], rooms: Mapping[str, str]) -> None:
+    def __init__(self, doors: Mapping[str, Door]) -> None:
         self._doors = dict(doors)
-        self.rooms = rooms
-        """The room a door is of, by its path."""
 
     def find(self, path: str) -> Door | None:
         if not self._doors:
@@ -23,17 +19,3 @@ class Doors:
                 return door
             path = path.rpartition("/")[0]
         return None
-
-
-def doors_of(rooms: Sequence[OpenRoom], record: Record, own: Mapping[str, Door]) -> Doors:
-    """The doors of all rooms, their calls noted in the audit trail, and the gateway's own, which note theirs."""
-    found: dict[str, Door] = dict(own)
-    names: dict[str, str] = {}
-    for opened in rooms:
-        if opened.room.doors is None:
-            continue
-        for path, door in opened.room.doors(opened.service).items():
-            serve = noted_call(door.serve, opened.room.name, path, record)
-            found[path] = Door(serve, door.is_public, door.refuse)
-            names[path] = opened.room.name
-    return Doors(found, names)

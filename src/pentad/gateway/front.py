@@ -1,68 +1,42 @@
 """The root ASGI application: every request passes the same guards in the same order.
 
 host -> origin -> credentials -> rate -> calls in flight -> media type -> body, then the MCP endpoint of that path.
-A path that is a room's own door passes the same guards but the media type, which is the door's affair. All others pass
-host, origin and credentials here and go on to the ordinary routes with the principal in `scope["state"]`.
+A path that is a room's own door passes the same guards but the media type, which is the door's affair unless a browser
+sends it. All others pass host, origin, credentials and rate here and go on to the ordinary routes with the principal in
+`scope["state"]`. Callers without credentials pass the bounds of `guards/anonymous.py` first.
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping
 from functools import partial
 from typing import Final
 
-from pentad.access.credentials import Authenticator
 from pentad.access.rate_limits import RateLimits
 from pentad.gateway.doors import Doors
-from pentad.gateway.guards import HostGuard
+from pentad.gateway.guards import cors, media
+from pentad.gateway.guards.anonymous import AnonymousLimits
+from pentad.gateway.guards.credentials import CredentialsGuard
+from pentad.gateway.guards.encoding import encoding_of, inflated
+from pentad.gateway.guards.host import HostGuard, repeated_headers
+from pentad.gateway.guards.origin import OriginGuard
 from pentad.gateway.parts import Parts, Place
 from pentad.gateway.replies import send_empty, send_error, send_refusal
 from pentad.gateway.resources import Resources
-from pentad.kernel.errors import Forbidden, InvalidInput, Overloaded, PentadError
+from pentad.kernel.errors import Overloaded, PentadError
 from pentad.kernel.limits import MIB, Limits
-from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
+from pentad.kernel.principal import ANONYMOUS, Principal
 from pentad.mcp.exchange import Endpoint, HttpExchange
 from pentad.mcp.sse import Message, Receive, Send
 from pentad.mcp.wire_errors import unforeseen
 from pentad.net.body import BodyTooLarge, ClientDisconnected, bounded_receive, drained, read_body
 from pentad.platform import Admitted, AsgiApp, Door, Scope
 
-_ASKED_FIRST: Final = frozenset({b"application/json", b"application/json-patch+json"})
-"""Kinds of bodies a browser does not send to another origin without asking."""
 _FORM: Final = b"multipart/form-data"
 _MOST_DRAINED: Final = 32 * MIB
 _DRAIN_SECONDS: Final = 10.0
 """What is read of a body that is refused, so that its sender hears why."""
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _NONE_REPEATED: Final = frozenset[bytes]()
-_USUAL_MEDIA: Final = frozenset(
-    (b"application/json", accept)
-    for accept in (None, b"*/*", b"application/json, text/event-stream", b"application/json,text/event-stream")
-)
-_CORS_HEADERS: Final = (
-    b"authorization, x-api-key, content-type, accept, last-event-id, a2a-version, a2a-extensions,"
-    b" mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, if-match, if-none-match, idempotency-key"
-)
-
-
-class MisdirectedRequest(PentadError):
-    """Asked for by a name that is not ours."""
-
-    code = "misdirected"
-    http_status = 421
-
-
-class UnsupportedMedia(InvalidInput):
-    """A body of a kind nobody here reads."""
-
-    code = "unsupported_media_type"
-    http_status = 415
-
-
-class NotAcceptable(InvalidInput):
-    """No kind of answer the client would take."""
-
-    code = "not_acceptable"
-    http_status = 406
 
 
 class Front:
@@ -73,8 +47,10 @@ class Front:
         endpoints: Mapping[str, Endpoint],
         ordinary: AsgiApp,
         *,
-        guard: HostGuard,
-        authenticator: Authenticator | None,
+        hosts: HostGuard,
+        origins: OriginGuard,
+        credentials: CredentialsGuard,
+        anonymous: AnonymousLimits,
         rates: RateLimits,
         limits: Limits,
         resources: Resources,
@@ -82,12 +58,13 @@ class Front:
         doors: Doors,
         public_url: str | None,
         stopping: asyncio.Event,
-        any_origin: Sequence[str] = (),
     ) -> None:
         self._endpoints = {path: point for key, point in endpoints.items() for path in (key, key + "/")}
         self._ordinary = ordinary
-        self._guard = guard
-        self._authenticator = authenticator
+        self._hosts = hosts
+        self._origins = origins
+        self._credentials = credentials
+        self._anonymous = anonymous
         self._rates = rates
         self._limits = limits
         self._resources = resources
@@ -95,7 +72,6 @@ class Front:
         self._doors = doors
         self._public_url = public_url
         self._stopping = stopping
-        self._any_origin = tuple(any_origin) if authenticator is not None else ()
         self._in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -105,71 +81,41 @@ class Front:
         pairs: list[tuple[bytes, bytes]] = scope["headers"]
         headers = dict(pairs)
         origin = headers.get(b"origin")
+        principal = self._credentials.known(headers)
         try:
-            self._check_addressee(scope, headers, origin)
+            if principal is ANONYMOUS:
+                await self._anonymous.spend(scope)
+            repeated = _NONE_REPEATED if len(headers) == len(pairs) else repeated_headers(pairs)
+            self._hosts.check(headers, scope.get("target"))
+            self._origins.check(scope, headers, origin)
             if origin is not None:
-                send = _with_cors(send, origin)
+                send = cors.with_cors(send, origin)
                 if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
-                    await _preflight(send)
+                    await cors.answer_preflight(send)
                     return
             endpoint = self._endpoints.get(scope["path"]) or self._parts.place(scope["path"])
-            if endpoint is None:
-                if self._authenticator is not None:
-                    send = self._challenging(scope, headers, send)
-                if (door := self._doors.find(scope["path"])) is not None:
-                    await self._serve_door(door, scope, headers, receive, send)
-                else:
-                    await self._serve_ordinary(scope, headers, receive, send)
+            if endpoint is not None:
+                if principal is None or principal is ANONYMOUS:
+                    principal = await self._credentials.verified(scope, headers)
+                exchange = HttpExchange(headers, repeated, principal, receive, send, front=self, scope=scope)
+                await self._serve_mcp(endpoint, scope["method"], exchange)
                 return
-            principal = LOCAL
-            if self._authenticator is not None:
-                principal = await self.principal(scope, headers, required=True)
-            if not self._rates.try_spend(principal.id):
-                await self._rates.spend(principal.id)
-            repeated = _NONE_REPEATED if len(headers) == len(pairs) else _repeated(pairs)
-            exchange = HttpExchange(headers, repeated, principal, receive, send, front=self, scope=scope)
-            if isinstance(endpoint, Place):
-                endpoint = await self._parts.endpoint(endpoint, principal)
-            await self._serve_mcp(endpoint, scope["method"], exchange)
+            if self._credentials.are_needed:
+                send = self._challenging(scope, headers, send)
+            if (door := self._doors.find(scope["path"])) is not None:
+                await self._serve_door(door, scope, headers, principal, receive, send)
+            else:
+                await self._serve_ordinary(scope, headers, principal, receive, send)
         except PentadError as error:
+            if principal is None or principal is ANONYMOUS:
+                await self._anonymous.slow_down(scope)
             await send_error(send, error, self._resources.refusal(scope, headers, error))
         except Exception as error:  # noqa: BLE001  the outermost wall: a caller hears an incident number, the log the rest
             await send_error(send, PentadError(unforeseen(error, f"{scope['method']} {scope['path']}").message))
 
-    def _check_addressee(self, scope: Scope, headers: Mapping[bytes, bytes], origin: bytes | None) -> None:
-        if not self._guard.host_is_ours(headers.get(b"host", b"")):
-            raise MisdirectedRequest(
-                "This server does not answer to that Host name.", hint="Add the name to allowed_hosts if it is yours."
-            )
-        if origin is not None and not self._guard.origin_is_ours(origin) and not self._is_shared(scope, headers):
-            raise Forbidden(
-                "Web pages of that Origin may not call this server.", hint="Add it to allowed_origins if it is yours."
-            )
-
-    def _is_shared(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
-        """Whether pages of every origin may send this; never on the strength of credentials a browser adds itself.
-
-        Our answers do not allow credentials, so a browser leaves its own out of whatever it asks permission for first,
-        and a body in JSON makes it ask.
-        """
-        if not any(scope["path"].startswith(prefix) for prefix in self._any_origin):
-            return False
-        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-        return scope["method"] not in _WITH_BODY or kind in _ASKED_FIRST
-
-    async def principal(self, scope: Scope, headers: Mapping[bytes, bytes], *, required: bool) -> Principal:
-        """Who sends these headers; without credentials nobody, unless some are required."""
-        if self._authenticator is None:
-            return LOCAL
-        credentials = headers.get(b"authorization")
-        if credentials is None and (key := headers.get(b"x-api-key")) is not None:
-            credentials = b"Bearer " + key.strip(b" \t")
-        if credentials is None and not required:
-            return ANONYMOUS
-        if credentials is not None and (known := self._authenticator.known(credentials)) is not None:
-            return known
-        client = scope.get("client")
-        return await self._authenticator.authenticate(credentials, client[0] if client else None)
+    async def principal(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal:
+        """What the credentials in the headers are worth by now."""
+        return await self._credentials.recognised(scope, headers)
 
     def insufficient(self, scope: Scope, headers: Mapping[bytes, bytes], needed: str) -> list[tuple[bytes, bytes]]:
         """The challenge for a caller that lacks a scope."""
@@ -185,40 +131,63 @@ class Front:
 
         return answer
 
-    async def _serve_ordinary(self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send) -> None:
-        principal = await self.principal(scope, headers, required=False)
+    async def _spend(self, principal: Principal) -> None:
+        """Count a call against its caller's rate; callers without one are counted by address."""
         if principal is not ANONYMOUS and not self._rates.try_spend(principal.id):
             await self._rates.spend(principal.id)
+
+    async def _serve_ordinary(
+        self, scope: Scope, headers: Mapping[bytes, bytes], principal: Principal | None, receive: Receive, send: Send
+    ) -> None:
         try:
+            if principal is None:
+                principal = await self._credentials.verified(scope, headers)
+            await self._spend(principal)
             if scope["method"] in _WITH_BODY:
-                receive = await self._receive_body(headers, receive)
+                receive = await self._receive_body(headers, principal, receive)
             scope.setdefault("state", {})["principal"] = principal
             scope["path"] = scope["path"].rstrip("/") or "/"
-            await self._ordinary(scope, receive, send)
+            await self._in_turn(self._ordinary, principal, scope, receive, send)
         except ClientDisconnected:
             return
 
+    async def _in_turn(self, app: AsgiApp, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run an application; callers without credentials wait for their turn."""
+        if principal is not ANONYMOUS:
+            await app(scope, receive, send)
+            return
+        place = await self._anonymous.place(scope["path"])
+        try:
+            await app(scope, receive, place.left_by(send))
+        finally:
+            place.leave()
+
     async def _serve_door(
-        self, door: Door, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send
+        self,
+        door: Door,
+        scope: Scope,
+        headers: Mapping[bytes, bytes],
+        principal: Principal | None,
+        receive: Receive,
+        send: Send,
     ) -> None:
         method, path = scope["method"], scope["path"]
         place = _Place(self)
         try:
-            principal = LOCAL
-            if self._authenticator is not None:
-                principal = await self.principal(scope, headers, required=not door.is_public(method, path))
-            if principal is not ANONYMOUS and not self._rates.try_spend(principal.id):
-                await self._rates.spend(principal.id)
+            if principal is None or (principal is ANONYMOUS and not door.is_public(method, path)):
+                principal = await self._credentials.verified(scope, headers)
+            await self._spend(principal)
             body = b""
             if method in _WITH_BODY:
-                place.take()
-                limit, floor = self._limits.body_bytes, self._limits.body_bytes_per_second
-                body = await read_body(receive, _length(headers), limit=limit, floor_bytes_per_second=floor)
-            now = partial(self.principal, scope, headers, required=True)
+                if principal is not ANONYMOUS:  # a stranger with a slow body must not keep others out
+                    place.take()
+                body = await self._read(headers, receive, self._limits.body_bytes, principal)
+                media.check_page(headers, body)
+            now = partial(self._credentials.recognised, scope, headers)
             admitted = Admitted(principal, headers, body, place.leave, now, self._public_url, self._stopping)
             state = scope.setdefault("state", {})
             state["principal"], state["admitted"] = principal, admitted
-            await door.serve(scope, receive, send)
+            await self._in_turn(door.serve, principal, scope, receive, send)
         except ClientDisconnected:
             return
         except PentadError as error:
@@ -227,18 +196,37 @@ class Front:
             if isinstance(error, BodyTooLarge) and 0 < error.rest <= _MOST_DRAINED:
                 place.leave()
                 await drained(receive, most=_MOST_DRAINED, seconds=_DRAIN_SECONDS)
+            if principal is None or principal is ANONYMOUS:
+                await self._anonymous.slow_down(scope)
             await send_refusal(send, error, *door.refuse(error, path))
         finally:
             place.leave()
 
-    async def _receive_body(self, headers: Mapping[bytes, bytes], receive: Receive) -> Receive:
+    async def _receive_body(self, headers: Mapping[bytes, bytes], principal: Principal, receive: Receive) -> Receive:
         """A body that is here already, or, for a form with files, one that its route reads as it comes."""
-        length, limit, floor = _length(headers), self._limits.upload_bytes, self._limits.body_bytes_per_second
-        if headers.get(b"content-type", b"").startswith(_FORM):
-            return bounded_receive(receive, length, limit=limit, floor_bytes_per_second=floor)
-        return _once(await read_body(receive, length, limit=limit, floor_bytes_per_second=floor), receive)
+        limit = self._limits.upload_bytes
+        is_form = headers.get(b"content-type", b"").startswith(_FORM) and b"content-encoding" not in headers
+        if is_form and principal is not ANONYMOUS:
+            floor = self._limits.body_bytes_per_second
+            return bounded_receive(receive, _length(headers), limit=limit, floor_bytes_per_second=floor)
+        return _once(await self._read(headers, receive, limit, principal), receive)
 
-    async def _serve_mcp(self, endpoint: Endpoint, method: str, exchange: HttpExchange) -> None:
+    async def _read(self, headers: Mapping[bytes, bytes], receive: Receive, limit: int, principal: Principal) -> bytes:
+        """The whole body, without its encoding."""
+        if principal is ANONYMOUS:
+            limit = min(limit, self._limits.anonymous_body_bytes)
+        stated = headers.get(b"content-encoding")
+        encoding = None if stated is None else encoding_of(stated)
+        floor = self._limits.body_bytes_per_second
+        body = await read_body(receive, _length(headers), limit=limit, floor_bytes_per_second=floor)
+        return body if encoding is None else await inflated(body, encoding, limit)
+
+    async def _serve_mcp(self, endpoint: Endpoint | Place, method: str, exchange: HttpExchange) -> None:
+        principal = exchange.principal
+        if not self._rates.try_spend(principal.id):
+            await self._rates.spend(principal.id)
+        if isinstance(endpoint, Place):
+            endpoint = await self._parts.endpoint(endpoint, principal)
         if method == "POST":
             await self._post(endpoint, exchange)
         elif method == "GET":
@@ -252,16 +240,9 @@ class Front:
         self.enter()
         exchange.release = self.leave
         try:
-            headers = exchange.headers
-            if (headers.get(b"content-type"), headers.get(b"accept")) not in _USUAL_MEDIA:
-                _check_media(headers)
-            limits = self._limits
-            exchange.body = await read_body(
-                exchange.receive,
-                _length(headers),
-                limit=limits.body_bytes,
-                floor_bytes_per_second=limits.body_bytes_per_second,
-            )
+            media.check_mcp(exchange.headers)
+            limit = self._limits.body_bytes
+            exchange.body = await self._read(exchange.headers, exchange.receive, limit, exchange.principal)
             await endpoint.post(exchange)
         except ClientDisconnected:
             return
@@ -320,45 +301,3 @@ def _once(body: bytes, receive: Receive) -> Receive:
         return await receive()
 
     return again
-
-
-def _check_media(headers: Mapping[bytes, bytes]) -> None:
-    """JSON in; JSON or a stream out. Plain curl, which says nothing or `*/*`, is welcome."""
-    kind = headers.get(b"content-type")
-    if kind is not None and b"json" not in kind.lower():
-        raise UnsupportedMedia("The body must be JSON.", hint="Send Content-Type: application/json.")
-    accept = headers.get(b"accept", b"*/*").lower()
-    if b"application/" not in accept and b"text/event-stream" not in accept and b"*/*" not in accept:
-        raise NotAcceptable(
-            "Answers are JSON or an event stream.", hint="Send Accept: application/json, text/event-stream."
-        )
-
-
-def _repeated(pairs: list[tuple[bytes, bytes]]) -> frozenset[bytes]:
-    seen: set[bytes] = set()
-    return frozenset(name for name, _ in pairs if name in seen or seen.add(name))
-
-
-def _with_cors(send: Send, origin: bytes) -> Send:
-    """Let the page of an allowed origin read the answer."""
-
-    async def answer(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            shared = [
-                (b"access-control-allow-origin", origin),
-                (b"access-control-expose-headers", b"mcp-session-id, www-authenticate, a2a-extensions, etag"),
-                (b"vary", b"origin"),
-            ]
-            message["headers"] = [*message["headers"], *shared]
-        await send(message)
-
-    return answer
-
-
-async def _preflight(send: Send) -> None:
-    allowed = [
-        (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE"),
-        (b"access-control-allow-headers", _CORS_HEADERS),
-        (b"access-control-max-age", b"600"),
-    ]
-    await send_empty(send, 204, allowed)

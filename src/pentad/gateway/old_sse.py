@@ -174,7 +174,7 @@ class _Admission:
     def __init__(self, admitted: Admitted) -> None:
         self._admitted = admitted
 
-    async def principal(self, scope: Any, headers: Mapping[bytes, bytes], *, required: bool) -> Principal:
+    async def principal(self, scope: Any, headers: Mapping[bytes, bytes]) -> Principal:
         return await self._admitted.principal_now()
 
     def insufficient(self, scope: Any, headers: Mapping[bytes, bytes], needed: str) -> list[tuple[bytes, bytes]]:

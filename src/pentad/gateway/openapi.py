@@ -71,8 +71,10 @@ def _operation(route: Route, method: str, components: dict[str, Any]) -> dict[st
     if described is not None:
         operation["tags"] = [described.topic]
         parameters += [_parameter(one) for one in described.parameters]
-        if described.body is not None:
-            operation["requestBody"] = {"required": True, "content": _content(described.body, components)}
+        content = {} if described.body is None else _content(described.body, components)
+        content |= {kind: {"schema": {"type": "string", "format": "binary"}} for kind in described.uploads}
+        if content:
+            operation["requestBody"] = {"required": True, "content": content}
         if described.answer is not None:
             success["content"] = _content(described.answer, components)
     return {**operation, "parameters": parameters} if parameters else operation

@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from pentad.gateway.guards.encoding import ACCEPTED, UnsupportedEncoding
 from pentad.kernel.errors import Overloaded, PentadError, RateLimited
 from pentad.mcp.sse import Send
 
@@ -18,6 +19,8 @@ def error_body(error: PentadError) -> bytes:
 def error_headers(error: PentadError) -> list[tuple[bytes, bytes]]:
     if isinstance(error, RateLimited | Overloaded):
         return [(b"retry-after", b"%d" % max(1, round(error.retry_after)))]
+    if isinstance(error, UnsupportedEncoding):
+        return [(b"accept-encoding", ACCEPTED)]
     return []
 
 

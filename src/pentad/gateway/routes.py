@@ -1,4 +1,4 @@
-"""The ordinary routes every server has: health, readiness, metrics, and what describes the server to programs."""
+"""The ordinary routes: those every server has, the console, and those of the rooms."""
 
 from typing import Any
 
@@ -6,21 +6,18 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
-from pentad import __version__
 from pentad.app import App
-from pentad.gateway import openapi, telemetry
+from pentad.gateway.guards.media import check_routes
 from pentad.gateway.noting import note_calls
 from pentad.gateway.replies import error_headers
 from pentad.gateway.resources import WELL_KNOWN, Resources
+from pentad.gateway.server_pages import ServerPages
 from pentad.kernel.errors import NotFound, PentadError
-from pentad.platform import OpenRoom
-from pentad.storage.probe import probe_store
 from pentad.web.console import Console
-from pentad.web.home import llms_text
 
 
 class _Site(Starlette):
@@ -38,6 +35,7 @@ def ordinary_routes(app: App, resources: Resources) -> Starlette:
         served = console.room_routes(opened)
         if opened.room.routes is not None:
             served.extend(opened.room.routes(opened.service))
+        check_routes(served)
         note_calls(served, opened.room.name, app.record)
         resources.add(opened.room.name, [route.path for route in served if isinstance(route, Route | Mount)])
         routes.extend(served)
@@ -49,60 +47,17 @@ def ordinary_routes(app: App, resources: Resources) -> Starlette:
 
 
 def _own_routes(app: App, resources: Resources) -> list[BaseRoute]:
-    async def healthz(_request: Request) -> Response:
-        """Whether the process is alive."""
-        return JSONResponse({"status": "ok", "version": __version__})
-
-    async def readyz(_request: Request) -> Response:
-        """Whether the store answers and every room is well; without an issuer of tokens a server is still ready."""
-        store = await probe_store(app.database)
-        rooms = {opened.room.name: await _health(opened) for opened in app.rooms}
-        ready = store.trouble is None and all(state.get("status") == "ok" for state in rooms.values())
-        shown: dict[str, Any] = {"dialect": store.dialect, "schema": store.schema, "queued": store.queued}
-        if store.trouble is not None:
-            shown["trouble"] = store.trouble.as_json()
-        issuers = {name: "ok" if trouble is None else "unreachable" for name, trouble in app.issuer_troubles().items()}
-        well = ready and "unreachable" not in issuers.values()
-        body = {"status": "ok" if well else "degraded", "store": shown, "rooms": rooms}
-        if issuers:
-            body["issuers"] = issuers
-        return JSONResponse(body, status_code=200 if ready else 503)
-
-    async def metrics(_request: Request) -> Response:
-        """Counters and latencies of all calls, for Prometheus."""
-        text = telemetry.exposition(await app.audit.totals(), app.audit)
-        return PlainTextResponse(text, media_type=telemetry.CONTENT_TYPE)
-
-    async def describe(request: Request) -> Response:
-        """This description."""
-        return JSONResponse(openapi.document(request.app.routes, app.settings.url("")))
+    pages = ServerPages(app)
 
     async def resource_metadata(request: Request) -> Response:
         """Who issues tokens for this server (RFC 9728)."""
         return JSONResponse(resources.document(request.scope, "/" + request.path_params.get("path", "mcp")))
 
-    async def llms(_request: Request) -> Response:
-        """The page for models."""
-        return PlainTextResponse(llms_text(app))
-
     return [
-        Route("/healthz", healthz),
-        Route("/readyz", readyz),
-        Route("/metrics", metrics),
-        Route("/openapi.json", describe),
-        Route("/llms.txt", llms),
+        *pages.routes(),
         Route(WELL_KNOWN, resource_metadata),
         Route(WELL_KNOWN + "/{path:path}", resource_metadata),
     ]
-
-
-async def _health(opened: OpenRoom) -> dict[str, Any]:
-    if opened.room.health is None:
-        return {"status": "ok"}
-    try:
-        return {"status": "ok", **await opened.room.health(opened.service)}
-    except PentadError as error:
-        return {"status": error.code, "message": error.message}
 
 
 async def _refuse(_request: Request, error: PentadError) -> Response:

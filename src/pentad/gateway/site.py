@@ -4,9 +4,13 @@ from collections.abc import Mapping
 
 from pentad.access.issuer import is_safe_url
 from pentad.app import App, Era
-from pentad.gateway.doors import doors_of
+from pentad.gateway.doors import Doors
 from pentad.gateway.front import Front
-from pentad.gateway.guards import HostGuard
+from pentad.gateway.guards.anonymous import AnonymousLimits
+from pentad.gateway.guards.credentials import CredentialsGuard
+from pentad.gateway.guards.host import HostGuard
+from pentad.gateway.guards.origin import OriginGuard
+from pentad.gateway.noting import noted_call
 from pentad.gateway.old_sse import OldSse
 from pentad.gateway.parts import Parts
 from pentad.gateway.resources import Resources
@@ -19,13 +23,40 @@ from pentad.platform import Door
 def http_application(app: App) -> Front:
     """Every room on `/mcp`, each on `/rooms/<room>/mcp` and where else it says, parts, and the ordinary routes."""
     settings, limits = app.settings, app.settings.limits
-    endpoints: dict[str, Endpoint] = {"/mcp": _endpoint(app, "/mcp", app.all_rooms)}
     resources = Resources(
         [opened.room.name for opened in app.rooms],
         public_url=settings.public_url,
         own_url=settings.url(""),
         issuers=[issuer.issuer for issuer in settings.trusted_issuers() if is_safe_url(issuer.issuer)],
     )
+    endpoints = mounted_endpoints(app, resources)
+    is_open = settings.auth == "none"
+    anonymous = AnonymousLimits(limits, app.clock)
+    return Front(
+        endpoints,
+        ordinary_routes(app, resources),
+        hosts=HostGuard(settings.host, public_url=settings.public_url, hosts=settings.allowed_hosts),
+        origins=OriginGuard(
+            public_url=settings.public_url,
+            origins=settings.allowed_origins,
+            shared=[prefix for opened in app.rooms for prefix in opened.room.any_origin],
+            always_trusted=is_open,
+        ),
+        credentials=CredentialsGuard(None if is_open else app.authenticator, anonymous.logins),
+        anonymous=anonymous,
+        rates=app.rates,
+        limits=limits,
+        resources=resources,
+        parts=Parts(app.rooms, lambda path, part: _endpoint(app, path, app.one_part(part))),
+        doors=Doors(mounted_doors(app, endpoints["/mcp"], resources)),
+        public_url=settings.public_url,
+        stopping=app.stopping,
+    )
+
+
+def mounted_endpoints(app: App, resources: Resources) -> dict[str, Endpoint]:
+    """The MCP endpoints by path."""
+    endpoints: dict[str, Endpoint] = {"/mcp": _endpoint(app, "/mcp", app.all_rooms)}
     for opened in app.rooms:
         path = f"/rooms/{opened.room.name}/mcp"
         endpoints[path] = _endpoint(app, path, app.one_room(opened))
@@ -33,26 +64,20 @@ def http_application(app: App) -> Front:
             further = opened.room.endpoints(opened.service, app.record)
             endpoints.update(further)
             resources.add(opened.room.name, further)
-    guard = HostGuard(
-        settings.host, public_url=settings.public_url, hosts=settings.allowed_hosts, origins=settings.allowed_origins
-    )
-    doors = doors_of(app.rooms, app.record, _old_doors(app, endpoints["/mcp"]))
-    for path, room in doors.rooms.items():
-        resources.add(room, [path])
-    return Front(
-        endpoints,
-        ordinary_routes(app, resources),
-        guard=guard,
-        authenticator=app.authenticator if settings.auth == "required" else None,
-        rates=app.rates,
-        limits=limits,
-        resources=resources,
-        parts=Parts(app.rooms, lambda path, part: _endpoint(app, path, app.one_part(part))),
-        doors=doors,
-        public_url=settings.public_url,
-        stopping=app.stopping,
-        any_origin=[prefix for opened in app.rooms for prefix in opened.room.any_origin],
-    )
+    return endpoints
+
+
+def mounted_doors(app: App, endpoint: Endpoint, resources: Resources) -> dict[str, Door]:
+    """The rooms' own applications by path, and the gateway's. The calls of a room's are noted in the audit trail."""
+    found = dict(_old_doors(app, endpoint))
+    for opened in app.rooms:
+        if opened.room.doors is None:
+            continue
+        for path, door in opened.room.doors(opened.service).items():
+            serve = noted_call(door.serve, opened.room.name, path, app.record)
+            found[path] = Door(serve, door.is_public, door.refuse)
+            resources.add(opened.room.name, [path])
+    return found
 
 
 def _old_doors(app: App, endpoint: Endpoint) -> Mapping[str, Door]:

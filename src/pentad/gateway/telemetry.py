@@ -12,7 +12,8 @@ from pentad.access.audit import AuditTrail
 from pentad.access.call_totals import BOUNDS_US, CallTotal
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
-_LABELS: Final = ("room", "tool", "outcome")
+_EXPOSED_US: Final = frozenset({1_000, 2_500, 10_000, 25_000, 100_000, 250_000, 1_000_000, 2_500_000, 10_000_000})
+"""The buckets shown. Each is a line for each tool, and cumulative: leaving one out makes the others no less true."""
 
 
 class _Calls(Collector):
@@ -21,6 +22,7 @@ class _Calls(Collector):
         self._trail = trail
 
     def collect(self) -> Iterable[Metric]:
+        yield self._counts()
         yield self._latencies()
         yield GaugeMetricFamily(
             "pentad_audit_waiting", "Audit entries of this process not stored yet.", value=self._trail.waiting()
@@ -29,12 +31,23 @@ class _Calls(Collector):
             "pentad_audit_dropped", "Audit entries this process had to give up.", value=self._trail.dropped
         )
 
-    def _latencies(self) -> Metric:
-        family = HistogramMetricFamily(
-            "pentad_call_seconds", "Calls by room, tool and outcome, with how long they took.", labels=_LABELS
+    def _counts(self) -> Metric:
+        family = CounterMetricFamily(
+            "pentad_calls", "Calls by room, tool and outcome.", labels=("room", "tool", "outcome")
         )
         for total in self._totals:
-            family.add_metric((total.room, total.tool, total.outcome), list(_cumulative(total)), total.seconds)
+            family.add_metric((total.room, total.tool, total.outcome), total.calls)
+        return family
+
+    def _latencies(self) -> Metric:
+        """Without the outcome: a histogram for each would be most of the page, and say little more."""
+        family = HistogramMetricFamily("pentad_call_seconds", "How long calls took.", labels=("room", "tool"))
+        by_tool: dict[tuple[str, str], list[CallTotal]] = {}
+        for total in self._totals:
+            by_tool.setdefault((total.room, total.tool), []).append(total)
+        for labels, totals in by_tool.items():
+            buckets = [sum(counts) for counts in zip(*(total.buckets for total in totals), strict=True)]
+            family.add_metric(labels, list(_cumulative(buckets)), sum(total.seconds for total in totals))
         return family
 
 
@@ -45,8 +58,9 @@ def exposition(totals: Sequence[CallTotal], trail: AuditTrail) -> str:
     return generate_latest(registry).decode("utf-8")
 
 
-def _cumulative(total: CallTotal) -> Iterator[tuple[str, float]]:
+def _cumulative(buckets: Sequence[int]) -> Iterator[tuple[str, float]]:
     seen = 0
-    for bound, count in zip((*BOUNDS_US, None), total.buckets, strict=True):
+    for bound, count in zip((*BOUNDS_US, None), buckets, strict=True):
         seen += count
-        yield ("+Inf" if bound is None else repr(bound / 1_000_000), seen)
+        if bound is None or bound in _EXPOSED_US:
+            yield ("+Inf" if bound is None else repr(bound / 1_000_000), seen)

@@ -16,10 +16,15 @@
 
 An error says what was wrong (`message`), what to do about it (`hint`), and where (`details`, plain JSON). Services
 raise these; `mcp/wire_errors.py` and the HTTP routes translate them, nobody else builds codes or statuses.
+
+An error may quote what a remote server, a driver or a caller wrote, and reaches callers, logs and tasks in many ways.
+So secrets are taken out here, where all of them begin.
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, cast
+
+_DEEPEST: Final = 100
 
 
 class PentadError(Exception):
@@ -29,9 +34,9 @@ class PentadError(Exception):
     http_status: ClassVar[int] = 500
 
     def __init__(self, message: str, *, hint: str | None = None, details: Mapping[str, Any] | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = _without_secrets(message)
+        self.hint = hint if hint is None else _without_secrets(hint)
+        super().__init__(self.message)
         self.details: dict[str, Any] = dict(details or {})
 
     def sentence(self) -> str:
@@ -46,8 +51,22 @@ class PentadError(Exception):
         if self.hint:
             body["hint"] = self.hint
         if self.details:
-            body["details"] = self.details
+            body["details"] = _without_secrets(self.details)
         return body
+
+
+def _without_secrets(value: Any, depth: int = 0) -> Any:
+    """A text, or JSON with its texts, without secrets."""
+    from pentad.kernel.secrets.text import scrub_text  # on the first error: it takes a while to load
+
+    if isinstance(value, str):
+        return scrub_text(value)
+    if depth < _DEEPEST and isinstance(value, dict):
+        members = cast("dict[Any, Any]", value)
+        return {name: _without_secrets(one, depth + 1) for name, one in members.items()}
+    if depth < _DEEPEST and isinstance(value, list | tuple):
+        return [_without_secrets(one, depth + 1) for one in cast("list[Any]", value)]
+    return value
 
 
 class InvalidInput(PentadError):

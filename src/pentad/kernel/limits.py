@@ -23,6 +23,12 @@ class Limits:
     calls_in_flight: int = 256
     calls_per_second: float = 1000.0
     calls_burst: int = 2000
+    anonymous_per_second: float = 50.0
+    anonymous_burst: int = 200
+    anonymous_in_flight: int = 4
+    anonymous_body_bytes: int = 320 * KIB
+    logins_per_second: float = 2.0
+    logins_burst: int = 30
     tool_seconds: float = 30.0
     result_bytes: int = 1 * MIB
     sessions: int = 10_000

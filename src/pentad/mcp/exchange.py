@@ -15,9 +15,7 @@ _JSON: Final = (b"content-type", b"application/json")
 class Front(Protocol):
     """What let the request in: it knows credentials and how to ask for better ones."""
 
-    async def principal(
-        self, scope: MutableMapping[str, Any], headers: Mapping[bytes, bytes], *, required: bool
-    ) -> Principal:
+    async def principal(self, scope: MutableMapping[str, Any], headers: Mapping[bytes, bytes]) -> Principal:
         """What the credentials in the headers are worth now."""
         ...
 
@@ -49,7 +47,7 @@ class HttpExchange:
         """Who the client is by now: an exchange that lasts can outlive its credentials."""
         if self.front is None:
             return self.principal
-        return await self.front.principal(self.scope, self.headers, required=True)
+        return await self.front.principal(self.scope, self.headers)
 
     def released(self) -> None:
         """The call is over, or has become a stream: it no longer counts as in flight."""

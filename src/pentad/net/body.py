@@ -185,7 +185,8 @@ def _resume(step: Generator[Any, Any, Message], waiting: Any) -> Generator[Any, 
 
 def _too_large(limit: int, rest: int) -> BodyTooLarge:
     error = BodyTooLarge(
-        f"The request's body is larger than {limit} bytes.", hint="Send less, or raise limits.body_bytes."
+        f"The request's body is larger than {limit} bytes.",
+        hint="Send less, sign in if you have not, or raise limits.body_bytes.",
     )
     error.rest = rest
     return error

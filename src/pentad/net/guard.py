@@ -5,11 +5,11 @@ request no more than a few attribute writes. Knows no HTTP; `protocol.py` says w
 """
 
 from collections.abc import Iterable
-from ipaddress import IPv6Network
 from math import inf
 from typing import Final, Protocol
 
 from pentad.kernel.limits import Limits
+from pentad.net.peers import counted_as
 
 WRITE_SECONDS: Final = 30.0
 LINGER_SECONDS: Final = 2.0
@@ -63,7 +63,7 @@ class Guard:
 
     def admit(self, address: str) -> bool:
         """Count one more connection of an address, unless it has as many as it may."""
-        key = _counted_as(address)
+        key = counted_as(address)
         count = self._by_address.get(key, 0)
         if count >= self.connections_per_address:
             return False
@@ -72,16 +72,9 @@ class Guard:
 
     def release(self, address: str) -> None:
         """Forget one admitted connection."""
-        key = _counted_as(address)
+        key = counted_as(address)
         left = self._by_address[key] - 1
         if left:
             self._by_address[key] = left
         else:
             del self._by_address[key]
-
-
-def _counted_as(address: str) -> str:
-    """One subscriber usually holds a whole IPv6 /64, so that is what is counted."""
-    if ":" not in address:
-        return address
-    return str(IPv6Network((address.partition("%")[0], 64), strict=False))

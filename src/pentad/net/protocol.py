@@ -10,7 +10,7 @@ application's to bound (`body.py`).
 import asyncio
 from functools import lru_cache
 from math import inf
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import unquote
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, parse_url
@@ -19,6 +19,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from pentad.net.cycle import OneWriteCycle
+from pentad.net.forwarded import TrustedProxies
 from pentad.net.guard import Guard
 
 TIMED_OUT: Final = (b"408 Request Timeout", b"The request took too long to arrive.")
@@ -38,17 +39,19 @@ _DROPPED: Final = _Dropped()
 
 
 @lru_cache(maxsize=256)
-def _parts(url: bytes) -> tuple[str, bytes, bytes]:
-    """The path as text and as sent, and the query; the same few come again and again."""
+def _parts(url: bytes) -> tuple[str, bytes, bytes, bool]:
+    """The path as text and as sent, the query, and whether that was all; the same few come again and again."""
     parsed = parse_url(url)
-    path = parsed.path.decode("ascii")
-    return unquote(path) if "%" in path else path, parsed.path, parsed.query or b""
+    raw: bytes = parsed.path or b"/"
+    path = raw.decode("ascii")
+    return unquote(path) if "%" in path else path, raw, parsed.query or b"", url.startswith((b"/", b"*"))
 
 
 class GuardedConfig(Config):
     """uvicorn's settings plus the guard that its connections share."""
 
     guard: Guard
+    proxies: TrustedProxies
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -63,6 +66,7 @@ class GuardedProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.guard = config.guard
+        self.proxies = config.proxies
         self._application: Any = vars(config)["loaded_app"]  # its declared type is partly unknown
         self.deadline = inf
         self.write_deadline = inf
@@ -76,6 +80,8 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self.deadline = self.guard.now + self.guard.header_seconds
         if self.client is not None:
+            if self.proxies.trust(self.client[0]):
+                return
             if not self.guard.admit(self.client[0]):
                 self._write_answer(TOO_MANY)
                 self._close()
@@ -115,7 +121,10 @@ class GuardedProtocol(HttpToolsProtocol):
         version = parser.get_http_version()
         scope["method"] = parser.get_method().decode("ascii")
         scope["http_version"] = version
-        scope["path"], scope["raw_path"], scope["query_string"] = _parts(self.url)
+        scope["path"], scope["raw_path"], scope["query_string"], is_path = _parts(self.url)
+        if not is_path:
+            # A whole URL. Whether it names this server is the application's to check.
+            cast("dict[str, Any]", scope)["target"] = self.url
         answering = self._is_answering()
         self.cycle = OneWriteCycle(
             scope=scope,

@@ -11,13 +11,14 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Generator, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, MutableMapping
 from typing import Any, Final
 
 from uvicorn import Server
 
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.limits import Limits
+from pentad.net.forwarded import BehindProxies, TrustedProxies
 from pentad.net.guard import WRITE_SECONDS, Guard
 from pentad.net.listen import bind, bound_port, remove_path
 from pentad.net.protocol import GuardedConfig, GuardedProtocol
@@ -27,6 +28,7 @@ App = Callable[[MutableMapping[str, Any], Callable[[], Awaitable[Message]], Call
 
 GRACE_SECONDS: Final = 10
 BACKLOG: Final = 2048
+NO_PROXIES: Final = TrustedProxies(())
 
 
 async def serve(
@@ -41,17 +43,18 @@ async def serve(
     stopping: asyncio.Event | None = None,
     grace_seconds: int = GRACE_SECONDS,
     write_seconds: float = WRITE_SECONDS,
-    trusted_proxies: Sequence[str] = (),
+    proxies: TrustedProxies = NO_PROXIES,
 ) -> None:
     """Serve an ASGI application until it is asked to stop.
 
     `listener` is a socket bound elsewhere (a worker inherits one) and goes before `host`, `port` and `uds`. `ready` is
-    told the port once connections are taken. Setting `stopping` stops the server as a signal does.
+    told the port once connections are taken. Setting `stopping` stops the server as a signal does. What `proxies` hand
+    on carries the address and scheme they forward.
     """
     owned = listener or bind(host, port, uds)
     guard = Guard(limits, asyncio.get_running_loop().time(), write_seconds=write_seconds)
     server = _GuardedServer(
-        _config(app, guard, grace_seconds, trusted_proxies), stopping or asyncio.Event(), ready, bound_port(owned)
+        _config(app, guard, grace_seconds, proxies), stopping or asyncio.Event(), ready, bound_port(owned)
     )
     try:
         await server.serve(sockets=[owned])
@@ -120,9 +123,9 @@ class _GuardedServer(Server):
         return [entry for entry in self.server_state.connections if isinstance(entry, GuardedProtocol)]
 
 
-def _config(app: App, guard: Guard, grace_seconds: int, trusted_proxies: Sequence[str]) -> GuardedConfig:
+def _config(app: App, guard: Guard, grace_seconds: int, proxies: TrustedProxies) -> GuardedConfig:
     config = GuardedConfig(
-        app,
+        BehindProxies(app, proxies, guard) if proxies else app,
         http=GuardedProtocol,
         ws="none",
         lifespan="on",
@@ -132,10 +135,10 @@ def _config(app: App, guard: Guard, grace_seconds: int, trusted_proxies: Sequenc
         access_log=False,
         server_header=False,
         date_header=True,
-        proxy_headers=bool(trusted_proxies),
-        forwarded_allow_ips=list(trusted_proxies),
+        proxy_headers=False,
         backlog=BACKLOG,
         timeout_graceful_shutdown=grace_seconds,
     )
     config.guard = guard
+    config.proxies = proxies
     return config

@@ -12,8 +12,10 @@ from functools import cache
 from typing import Any, Final
 
 from pentad.kernel.limits import Limits
+from pentad.kernel.secrets.names import is_secret_member
+from pentad.kernel.secrets.urls import is_url, scrub_url, scrub_value
 from pentad.net.policy import FetchPolicy
-from pentad.settings.model import Origin, Settings, masked_url
+from pentad.settings.model import Origin, Settings
 
 LIMITS: Final = {
     "body_bytes": "The largest body of a call.",
@@ -29,6 +31,12 @@ LIMITS: Final = {
     "calls_in_flight": "How many calls run at once; more are told to come back.",
     "calls_per_second": "How many calls a second one caller may make for long; 0 is no limit.",
     "calls_burst": "How many calls one caller may make at once after a pause.",
+    "anonymous_per_second": "Requests a second from one address without credentials, for long; 0 is no limit.",
+    "anonymous_burst": "How many of them one address may send at once after a pause.",
+    "anonymous_in_flight": "How many requests without credentials are worked on at once; more wait their turn.",
+    "anonymous_body_bytes": "The largest body of a request without credentials.",
+    "logins_per_second": "Wrong or new credentials one address may try a second, for long; 0 is no limit.",
+    "logins_burst": "How many of them one address may try at once after a pause.",
     "tool_seconds": "How long a tool may run; 0 is no limit.",
     "result_bytes": "The largest result given in place; a larger one becomes a link.",
     "sessions": "How many sessions are kept.",
@@ -55,7 +63,6 @@ FETCH: Final = {
 }
 
 _ELSEWHERE: Final[dict[type, dict[str, str]]] = {Limits: LIMITS, FetchPolicy: FETCH}
-_SECRET_WORDS: Final = ("password", "passwd", "secret", "token", "key", "credential")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +84,8 @@ class Entry:
         """A value of this setting as people may see it."""
         if value is None or value == ():
             return ""
-        if isinstance(value, str) and "://" in value and (not self.secret or self.path == "database"):
-            return masked_url(value)
+        if isinstance(value, str) and is_url(value) and (not self.secret or self.path == "database"):
+            return scrub_url(value).clean
         if self.secret:
             return "***"
         if isinstance(value, Mapping):
@@ -134,9 +141,11 @@ def _masked(key: str, value: Any) -> Any:
     if isinstance(value, Mapping):
         inner = typing.cast("Mapping[str, Any]", value)
         return {name: "***" if _is_header(key) else _masked(name, one) for name, one in inner.items()}
-    if any(word in key.lower() for word in _SECRET_WORDS):
+    if isinstance(value, list | tuple):
+        return [_masked(key, one) for one in typing.cast("list[Any]", value)]
+    if is_secret_member(key, value, "variable"):
         return "***"
-    return masked_url(value) if isinstance(value, str) and "://" in value else value
+    return scrub_value(value, key, key).clean if isinstance(value, str) else value
 
 
 def _is_header(key: str) -> bool:

@@ -7,7 +7,6 @@ and nothing here opens a file but through those layers.
 
 import ipaddress
 import os
-import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.limits import Limits
+from pentad.net.forwarded import TrustedProxies
 from pentad.net.policy import FetchPolicy
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ PLATFORM_VARIABLES: Final = ("PENTAD_ANYPOINT_",)
 
 DATABASE_SCHEMES: Final = ("sqlite", "postgresql", "postgres")
 MOST_PORTS: Final = 65_535
-_PASSWORD_PARAMETER: Final = re.compile(r"(?i)([?&](?:ssl)?password=)[^&#]*")
+PUBLIC_PAGES: Final = ("metrics", "openapi", "llms", "readiness")
+"""Pages about the server itself that an operator may open to everybody."""
 
 
 def setting(default: T, about: str, *, secret: bool = False) -> T:
@@ -183,7 +184,20 @@ class Settings:
     agent: tuple[str, ...] = setting((), "Agents to host, each as my.module:Agent.")
     public_url: str | None = setting(None, "The address clients use, when a proxy stands in front.")
     allowed_hosts: tuple[str, ...] = setting((), "Further Host names to answer to; this machine's names always count.")
-    allowed_origins: tuple[str, ...] = setting((), "Web origins besides the server's own that browsers may call from.")
+    allowed_origins: tuple[str, ...] = setting(
+        (), "Web origins besides the server's own that browsers may call from, each as scheme://host:port."
+    )
+    forwarded_allow_ips: tuple[str, ...] = setting(
+        (), "Proxies whose word on a client's address and scheme is believed: addresses or networks."
+    )
+    forwarded_header: Literal["x-forwarded-for", "forwarded"] = setting(
+        "x-forwarded-for", "The header in which these proxies name the client."
+    )
+    public_pages: tuple[str, ...] = setting(
+        ("auto",),
+        "What needs no login: metrics, openapi, llms, readiness (the details of /readyz), or none;"
+        " auto is all of them while only this machine can reach the server, and none otherwise.",
+    )
     models: Path | None = field(
         default=None,
         metadata=documented("The folder of models; by default `models` in the data folder, then in the user's own."),
@@ -257,6 +271,17 @@ class Settings:
 
         return SecretBox(self.secret_key, self.secret_key_previous)
 
+    def proxies(self) -> TrustedProxies:
+        """The proxies in front whose word counts."""
+        return TrustedProxies(self.forwarded_allow_ips, self.forwarded_header)
+
+    def is_public(self, page: str) -> bool:
+        """Whether one of `PUBLIC_PAGES` needs no login."""
+        if "auto" in self.public_pages:
+            named = self.public_url is None or is_loopback(urlsplit(self.public_url).hostname or "")
+            return named and is_loopback(self.host) and not self.forwarded_allow_ips
+        return page in self.public_pages
+
     def url(self, path: str = "/") -> str:
         """An address of this server as a client would write it."""
         if self.public_url is not None:
@@ -283,6 +308,7 @@ def checked(settings: Settings) -> Settings:
         _check_database(settings.database)
     if settings.public_url is not None and not _is_web_url(settings.public_url):
         raise Misconfigured("public_url is not an http or https address.", hint="Write https://pentad.example.com.")
+    _check_edge(settings)
     if settings.search.remote_url is not None and not _is_web_url(settings.search.remote_url):
         raise Misconfigured(
             "search.remote_url is not an http or https address.", hint="Write https://api.example.com/v1."
@@ -296,24 +322,28 @@ def checked(settings: Settings) -> Settings:
     return settings
 
 
+def _check_edge(settings: Settings) -> None:
+    """The settings of who may come in, and from where."""
+    settings.proxies()
+    for page in settings.public_pages:
+        if page not in (*PUBLIC_PAGES, "auto", "none"):
+            raise Misconfigured(
+                f"public_pages has {page[:80]!r}.", hint=f"It may have {', '.join(PUBLIC_PAGES)}, auto or none."
+            )
+    for origin in settings.allowed_origins:
+        if not _is_web_url(origin) or urlsplit(origin)[2:] not in (("", "", ""), ("/", "", "")):
+            raise Misconfigured(
+                f"allowed_origins has {origin[:80]!r}, which is no origin.",
+                hint="Write scheme, host and port as a browser sends them: http://localhost:6274.",
+            )
+
+
 def is_loopback(host: str) -> bool:
     """Whether an address to listen on is reachable from this machine only."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host.lower() == "localhost"
-
-
-def masked_url(url: str) -> str:
-    """A URL without the passwords in it, for people to read."""
-    url = _PASSWORD_PARAMETER.sub(r"\1***", url)
-    head, separator, rest = url.partition("://")
-    # A password may itself hold `/` or `@`: everything up to the last `@` counts as login.
-    login, at, place = rest.rpartition("@")
-    if not separator or not at:
-        return url
-    user, colon, _ = login.partition(":")
-    return f"{head}://{user}:***@{place}" if colon else f"{head}://{user}@{place}"
 
 
 def _check_database(url: str) -> None:

@@ -84,6 +84,17 @@ async def test_a_body_is_read_as_json_whatever_it_is_called(wire: Wire) -> None:
         assert (await ok(wire, "POST", f"{BASE}/message:send", v10("m"), content_type=kind))["task"]
 
 
+@pytest.mark.requirement("access:media:mounts")
+async def test_from_a_browser_a_body_is_json_and_called_so(wire: Wire) -> None:
+    browser = {"sec_fetch_site": "same-origin"}
+    sent = wire.rest("POST", f"{BASE}/message:send", v10("m"), content_type="text/plain", **browser)
+    assert (await sent.head()).status == 415
+    await sent.body()
+    assert (await ok(wire, "POST", f"{BASE}/message:send", v10("m"), content_type="application/a2a+json", **browser))[
+        "task"
+    ]
+
+
 @pytest.mark.parametrize(
     ("verb", "path", "body", "headers", "status", "reason"),
     [

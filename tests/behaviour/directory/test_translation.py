@@ -10,6 +10,9 @@ from tests.rooms.directory.translate.sources import CARD, CONFIG, SERVER, SKILL
 
 pytestmark = pytest.mark.anyio
 
+ONLY_IN_1_0_0 = ("natural_language_processing/natural_language_understanding", 101)
+"""A skill 1.1.0 has no counterpart for."""
+
 SOURCES = {
     "mcp": json.dumps(SERVER),
     "a2a": json.dumps(CARD),
@@ -157,3 +160,25 @@ async def test_many_sources_are_imported_at_once_and_a_bad_one_stops_nobody(door
     assert answer["outcomes"][1]["status"] == "failed"
     again = await door.ask("directory_import", sources=sources)
     assert (again["imported"], again["already_there"], again["failed"]) == (0, 3, 1)
+
+
+@pytest.mark.requirement("dir:import:valid-record", "dir:import:conversion", "dir:import:unmapped")
+async def test_an_imported_record_has_the_cid_a_push_gives_it(door: Door) -> None:
+    for version in ("0.7.0", "0.8.0", "1.1.0"):
+        made = record(version)
+        answer = await door.ask("directory_import", sources=[{"content": json.dumps(made)}])
+        assert answer["outcomes"][0]["cid"] == await door.push(made), version
+    made = record("1.0.0", skills=[{"name": ONLY_IN_1_0_0[0], "id": ONLY_IN_1_0_0[1]}, *record()["skills"]])
+    source: dict[str, Any] = {"sources": [{"content": json.dumps(made)}], "schema_version": "1.1.0"}
+    (refused,) = (await door.ask("directory_import", **source))["outcomes"]
+    assert refused["status"] == "invalid"
+    assert ONLY_IN_1_0_0[0] in " ".join(refused["errors"])
+    (allowed,) = (await door.ask("directory_import", **source, allow_unmapped=True))["outcomes"]
+    assert allowed["status"] == "imported"
+    assert allowed["unmapped"] == [{"family": "skill", "name": ONLY_IN_1_0_0[0]}]
+    assert "schema_version" in [loss["path"] for loss in allowed["losses"]]
+    cid = await door.push(made)
+    moved = await door.ask("directory_migrate", reference=cid, to_version="1.1.0")
+    assert (moved["valid"], ONLY_IN_1_0_0[0] in moved["problems"][0]) == (False, True)
+    moved = await door.ask("directory_migrate", reference=cid, to_version="1.1.0", allow_unmapped=True)
+    assert (moved["valid"], moved["problems"]) == (True, [])

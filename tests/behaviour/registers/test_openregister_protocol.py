@@ -199,6 +199,21 @@ async def test_a_page_of_any_origin_may_ask_and_call(endpoint: OpenRegister) -> 
     assert "mcp-session-id" in called.headers["access-control-expose-headers"]
 
 
+@pytest.mark.requirement("access:guards:shared-paths")
+async def test_a_page_of_another_origin_never_gets_by_with_a_login_the_browser_remembers(
+    endpoint: OpenRegister,
+) -> None:
+    origin = {"origin": "https://elsewhere.example", "sec-fetch-site": "cross-site"}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize"}
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
+        sent = await endpoint.post(body, who="admin:admin", **{**origin, "content-type": kind})
+        assert sent.status == 403
+    read = await endpoint.site.send("GET", f"{endpoint.path}/v1/discover/registers", who="admin:admin", headers=origin)
+    assert read.status == 403
+    public = await endpoint.site.send("GET", f"{endpoint.path}/v1/discover", who="", headers=origin)
+    assert public.status == 200
+
+
 @pytest.mark.requirement("openregister:session-owner")
 async def test_a_session_is_of_no_use_to_anybody_else(endpoint: OpenRegister) -> None:
     session = await endpoint.session()

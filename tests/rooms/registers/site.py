@@ -74,6 +74,7 @@ class Site:
         given = {"host": "localhost:8700", **self.credentials(who), **(headers or {})}
         if body is not None:
             given.setdefault("content-type", "application/json")
+            given.setdefault("content-length", str(len(raw)))
         scope = {
             "type": "http",
             "asgi": {"version": "3.0"},

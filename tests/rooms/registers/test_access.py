@@ -1,6 +1,7 @@
 """Who may do what: scopes, authorization blocks, owners, administrators, tenants and single properties."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -37,11 +38,16 @@ class Members:
 RULES = AccessRules(Members(mem="acme"))
 
 
-def pair_with(schema: Object | None = None, register: Object | None = None, **properties: Object) -> Pair:
+def pair_with(
+    schema: Object | None = None, register: Object | None = None, organisation: str = "default", **properties: Object
+) -> Pair:
     body: Object = {"properties": {"status": {"type": "string"}, "level": {"type": "number"}, **properties}}
     if schema is not None:
         body["authorization"] = schema
-    container: Object = {} if register is None else {"authorization": register}
+    body["organisation"] = organisation
+    container: Object = {"organisation": organisation}
+    if register is not None:
+        container["authorization"] = register
     return Pair(
         Register(1, "r", "people", "People", "0.0.1", container, (1,), 0, 0),
         Schema(1, "s", "person", "Person", "0.0.1", body, 1, 0, 0),
@@ -183,21 +189,23 @@ def test_an_owner_keeps_every_right_on_its_object() -> None:
 
 @pytest.mark.requirement("registers:organisations:isolation")
 def test_objects_of_another_organisation_do_not_exist_for_members_of_this_one() -> None:
-    pair = pair_with()
+    ours, theirs = pair_with(), pair_with(organisation="acme")
     acme, common = stored({}, organisation="acme"), stored({})
-    assert outcome(MEMBER, pair, "read", acme) == "ok"
-    assert outcome(MEMBER, pair, "update", common) == "NotFound"
-    assert outcome(WRITER, pair, "read", acme) == "NotFound"
-    assert outcome(ADMIN, pair, "read", acme) == "ok"
+    assert outcome(MEMBER, theirs, "read", acme) == "ok"
+    assert outcome(MEMBER, theirs, "update", common) == "NotFound"
+    assert outcome(WRITER, ours, "read", acme) == "NotFound"
+    assert outcome(WRITER, theirs, "create", stored({})) == outcome(MEMBER, ours, "create", stored({})) == "NotFound"
+    assert outcome(ADMIN, ours, "read", acme) == "ok"
     assert RULES.organisation(Caller(MEMBER)) == "acme"
     assert RULES.tenant(Caller(ADMIN)) is None
 
 
 def test_what_is_public_is_read_across_organisations_and_changed_in_none_but_its_own() -> None:
-    pair = pair_with({"read": ["public"]})
+    pair = pair_with({"read": ["public"]}, organisation="acme")
     acme = stored({}, organisation="acme")
     assert outcome(WRITER, pair, "read", acme) == "ok"
     assert outcome(ANONYMOUS, pair, "read", acme) == "ok"
+    assert [outcome(WRITER, pair, right, acme) for right in ("create", "update", "delete")] == ["Forbidden"] * 3
 
 
 @pytest.mark.requirement("registers:access:properties")
@@ -223,26 +231,52 @@ def test_a_protected_property_can_be_sent_back_as_it_was() -> None:
         RULES.writable(Caller(WRITER), pair, {"status": "shut"}, data)
 
 
+@pytest.mark.requirement("registers:define:owners")
+def test_to_write_objects_is_not_to_define_their_register_and_schema() -> None:
+    pair = pair_with()
+    for entity in (pair.register, pair.schema):
+        for principal in (WRITER, READER, ANONYMOUS, ELSEWHERE, MEMBER):
+            assert not RULES.defines(Caller(principal), entity)
+            with pytest.raises((Forbidden, Unauthenticated)):
+                RULES.check_define(Caller(principal), entity)
+        mine = replace(entity, body={**entity.body, "owner": "user:wri"})
+        assert [RULES.defines(Caller(one), mine) for one in (WRITER, OTHER, ADMIN, LOCAL)] == [True, False, True, True]
+    RULES.check_define(Caller(WRITER), None)
+    with pytest.raises(Forbidden, match="may not create anything"):
+        RULES.check_define(Caller(READER), None)
+
+
+@pytest.mark.requirement("registers:define:groups")
+def test_a_block_names_further_definers_and_never_takes_the_right_from_owner_or_administrator() -> None:
+    for named, whose in ((["user:oth"], {"oth", "adm"}), (["writer"], {"wri", "oth", "adm"}), (["admin"], {"adm"})):
+        schema = pair_with({"define": named, "update": ["admin"]}).schema
+        everybody = (ANONYMOUS, ELSEWHERE, READER, WRITER, OTHER, ADMIN, MEMBER)
+        assert {one.name for one in everybody if RULES.defines(Caller(one), schema)} == whose
+        mine = replace(schema, body={**schema.body, "owner": "user:wri"})
+        assert RULES.defines(Caller(WRITER), mine)
+
+
+def test_an_owner_who_left_the_organisation_defines_nothing_there_any_more() -> None:
+    schema = pair_with({"define": ["writer"]}, organisation="acme").schema
+    mine = replace(schema, body={**schema.body, "owner": "user:wri"})
+    assert not RULES.sees(Caller(WRITER), mine)
+    assert not RULES.defines(Caller(WRITER), mine)
+    assert RULES.defines(Caller(MEMBER), mine)
+
+
 def test_registers_and_schemas_follow_their_blocks_and_owners() -> None:
     schema = pair_with({"read": ["admin"], "update": ["admin"]}).schema
     owned = Schema(2, "t", "mine", "Mine", "0.0.1", {**schema.body, "owner": "user:wri"}, 1, 0, 0)
     assert not RULES.sees(Caller(WRITER), schema)
     assert RULES.sees(Caller(WRITER), owned)
     assert RULES.sees(Caller(ADMIN), schema)
-    with pytest.raises(NotFound):
-        RULES.check_entity(Caller(WRITER), schema, "update")
-    RULES.check_entity(Caller(WRITER), owned, "update", {"authorization": {}})
-    with pytest.raises(Forbidden):
-        RULES.check_entity(Caller(READER), None, "create")
 
 
-def test_only_owner_or_administrator_lifts_a_block() -> None:
-    schema = pair_with({"delete": ["admin"]}).schema
-    RULES.check_entity(Caller(WRITER), schema, "update", {"title": "New"})
-    RULES.check_entity(Caller(WRITER), schema, "update", {"authorization": {"delete": ["admin"]}})
-    with pytest.raises(Forbidden, match="authorization"):
-        RULES.check_entity(Caller(WRITER), schema, "update", {"authorization": {}})
-    RULES.check_entity(Caller(ADMIN), schema, "update", {"authorization": {}})
+def test_definers_are_named_without_conditions() -> None:
+    with pytest.raises(InvalidInput, match="a rule with conditions"):
+        read_block({"define": [{"group": "writer", "match": {"x": 1}}]}, "s")
+    with pytest.raises(InvalidInput, match="no right 'define'"):
+        read_block({"define": ["writer"]}, "s", of_property=True)
 
 
 def test_strangers_are_asked_for_credentials() -> None:

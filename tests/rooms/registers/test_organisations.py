@@ -63,16 +63,26 @@ async def test_slugs_are_checked_and_unique(stores: Stores) -> None:
 
 
 @pytest.mark.requirement("registers:organisations:kept")
-async def test_an_organisation_with_objects_stays(stores: Stores) -> None:
+async def test_an_organisation_with_objects_or_definitions_stays(stores: Stores) -> None:
     async with opened(stores) as registers:
-        pair = await with_trees(registers)
-        await registers.organisations.create(ADMIN, "acme", "Acme")
+        catalogue = registers.catalogue
+        await with_trees(registers)
+        acme = await registers.organisations.create(ADMIN, "acme", "Acme")
         await registers.organisations.add_member(ADMIN, "acme", WRITER.principal.id)
+        for change, name in ((catalogue.update_schema, "tree"), (catalogue.update_register, "city")):
+            assert (await change(ADMIN, name, {"organisation": "acme"})).organisation == acme.id
+        pair = await catalogue.pair(WRITER, "city", "tree")
         made = await registers.objects.create(WRITER, pair, {"number": "T-1"})
-        with pytest.raises(Conflict):
+        with pytest.raises(Conflict, match="objects"):
             await registers.organisations.delete(ADMIN, "acme")
         await registers.objects.delete(WRITER, pair, made.uuid)
         await registers.objects.purge(WRITER, pair, made.uuid)
+        with pytest.raises(Conflict, match="registers"):
+            await registers.organisations.delete(ADMIN, "acme")
+        await catalogue.update_register(ADMIN, pair.register.id, {"organisation": DEFAULT})
+        with pytest.raises(Conflict, match="schemas"):
+            await registers.organisations.delete(ADMIN, "acme")
+        await catalogue.update_schema(ADMIN, pair.schema.id, {"organisation": DEFAULT})
         await registers.organisations.delete(ADMIN, "acme")
         assert registers.organisations.of(WRITER.principal) == DEFAULT
 

@@ -49,6 +49,7 @@ async def remote_agent(agents: "Agents", caller: Principal, wanted: str, *, trus
         card_url=url,
         signing_keys=card_keys(agents.platform.settings.get("card_keys")).get(service),
         context_key=agents.context_key,
+        secrets=agents.intake.secrets,
         lend=partial(agents.lending.loan, caller),
     )
 

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from pentad.kernel.cleaning import Masked
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.kernel.ids import uuid7
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.principal import Principal
+from pentad.kernel.secrets.documents import Masked
 from pentad.rooms.agents.client.outgoing import RemoteAgent
 from pentad.rooms.agents.context.extension import PLAIN_KEY, with_issues
 from pentad.rooms.agents.elsewhere import hand_in, hand_out, remote_agent

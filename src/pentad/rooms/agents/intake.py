@@ -10,16 +10,17 @@ from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
-from pentad.kernel.cleaning import Masked, clean_value
 from pentad.kernel.errors import Misconfigured, NotFound, PentadError
 from pentad.kernel.principal import Principal
 from pentad.kernel.schema import pointer
+from pentad.kernel.secrets.documents import Masked, scrub_json
 from pentad.platform import Platform
 from pentad.rooms.agents.context.accepting import accepted
-from pentad.rooms.agents.context.extension import ISSUES_KEY, MASKED_KEY, PLAIN_KEY, URI, masked_json
+from pentad.rooms.agents.context.extension import ISSUES_KEY, PLAIN_KEY, URI, told_of_secrets
 from pentad.rooms.agents.context.findings import LEVELS, Issue, Level
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.merging import Contexts, Items, after_turn
+from pentad.rooms.agents.context.redaction import MODES, SecretsMode, keeping
 from pentad.rooms.agents.context.refs import Resolver
 from pentad.rooms.agents.context.spill import Contents
 from pentad.rooms.agents.handed import HandedContext, artifact_bytes
@@ -40,6 +41,8 @@ class Intake:
         self.limits: ContextLimits = DEFAULT_LIMITS
         self._coming: ContextLimits = _wide(self.limits)
         self.level: Level = _level(platform.settings.get("context_level", "standard"))
+        self.secrets: SecretsMode = _secrets(platform.settings.get("context_secrets", "mask"))
+        """What is done about secrets in contexts that come in and go out."""
         self.resolver = Resolver(platform.neighbours, contents, platform.fetcher, artifact_bytes(tasks))
         self._keys = context_keys(platform.settings.get("context_keys"))
         self._contents = contents
@@ -61,14 +64,14 @@ class Intake:
     async def _accepted(
         self, caller: Principal, message: Message, metadata: Mapping[str, Any], level: Level
     ) -> Message:
-        context = accepted(metadata, level, self._coming, now=self._clock.now(), keys=self._keys)
+        context = accepted(metadata, level, self._coming, keeping(self.secrets), now=self._clock.now(), keys=self._keys)
         if context is None:
             return message
         items = context.items
-        kept, beside = _kept(metadata, items)
+        kept, beside = _kept(metadata, items, self.secrets)
         if not is_small(kept):
             items, _ = await self._contents.spilled(caller, items, self.limits)
-            kept, beside = _kept(metadata, items)
+            kept, beside = _kept(metadata, items, self.secrets)
             if (whole := shelved(kept)) is not None:
                 await self._contents.keep(caller, {whole.sha256: (whole.body, whole.media_type)})
         begins = message.task_id is None and message.context_id is None
@@ -79,8 +82,7 @@ class Intake:
         told = _put(metadata, kept)
         if level == "lenient" and context.warnings:
             told[ISSUES_KEY] = _told(context.warnings)
-        if masked := (*context.masked, *beside):
-            told[MASKED_KEY] = masked_json(masked)
+        told.update(told_of_secrets((*context.masked, *beside)))
         return replace(message, metadata=told)
 
     def of(self, message: Message, caller: Principal) -> HandedContext | None:
@@ -145,13 +147,15 @@ class Intake:
         return items
 
 
-def _kept(metadata: Mapping[str, Any], items: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[Masked]]:
-    """The context as it is kept: its items, and whatever else it has, without secrets; and what was masked of that."""
+def _kept(
+    metadata: Mapping[str, Any], items: Mapping[str, Any], mode: SecretsMode
+) -> tuple[dict[str, Any], Sequence[Masked]]:
+    """The context as it is kept: its items, and whatever else it has; and the secrets of that, masked by `mode`."""
     given: dict[str, Any] = next(metadata[key] for key in _KEYS if key in metadata)
     beside: dict[str, Any] = {key: value for key, value in given.items() if key != "items"}
     masked: Sequence[Masked] = ()
-    if beside:
-        beside, masked = clean_value(beside)
+    if beside and mode != "off":
+        beside, masked = scrub_json(beside, "allow" if mode == "report" else "mask")
     if "integrity" in beside and items != given.get("items"):
         del beside["integrity"]  # what was sealed is not what is kept
     return ({"items": dict(items), **beside} if "items" in given or items else beside), masked
@@ -165,7 +169,7 @@ def _put(metadata: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, A
 
 def _told(issues: Sequence[Issue]) -> list[dict[str, str]]:
     """What a lenient reading lost or changed, for who sent it; a name can be a secret."""
-    told, _ = clean_value([{"code": one.code, "pointer": one.path, "message": one.message} for one in issues])
+    told, _ = scrub_json([{"code": one.code, "pointer": one.path, "message": one.message} for one in issues])
     return told
 
 
@@ -186,6 +190,13 @@ def _wide(limits: ContextLimits) -> ContextLimits:
         depth=limits.depth,
         ref_schemes=limits.ref_schemes,
     )
+
+
+def _secrets(given: Any) -> SecretsMode:
+    for mode in MODES:
+        if given == mode:
+            return mode
+    raise Misconfigured(f"rooms.agents.context_secrets is {given!r}.", hint=f"Write {', '.join(MODES)}.")
 
 
 def _level(given: Any) -> Level:

@@ -10,7 +10,7 @@ from msgspec import UNSET, ValidationError, convert, to_builtins
 from pydantic import BaseModel, ConfigDict
 
 from pentad.kernel.clock import iso
-from pentad.rooms.agents.context.extension import MASKED_KEY, masked_json
+from pentad.rooms.agents.context.extension import FOUND_KEY, MASKED_KEY, found_json, masked_json
 from pentad.rooms.agents.effective import effective_hash
 from pentad.rooms.agents.handing import Handed
 from pentad.rooms.agents.registry.store import Registered
@@ -39,7 +39,7 @@ class ShownTask(BaseModel):
     a login.
 
     `context_sha256` is the hash of the context it is worked on with; `masked` are the secrets that were taken out of
-    what was sent last.
+    what was sent last, `secrets_found` those that were left in.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -55,6 +55,7 @@ class ShownTask(BaseModel):
     artifacts: list[ShownArtifact] = []
     context_sha256: str | None = None
     masked: list[dict[str, str]] | None = None
+    secrets_found: list[dict[str, str]] | None = None
     updated_at: str | None = None
     resource: str | None = None
     cut: str | None = None
@@ -111,7 +112,8 @@ def shown_task(task: Task, agent: str, budget: int = DEFAULT_BUDGET, *, here: bo
         waiting_for=_waiting(task),
         artifacts=artifacts,
         context_sha256=effective_hash(task),
-        masked=_masked(task) if here else None,
+        masked=_said_of_secrets(task, MASKED_KEY) if here else None,
+        secrets_found=_said_of_secrets(task, FOUND_KEY) if here else None,
         updated_at=iso(task.updated_at) if task.updated_at else None,
         resource=address,
         cut=_cut(left, address),
@@ -140,7 +142,10 @@ def shown_handed(handed: Handed, budget: int = DEFAULT_BUDGET) -> ShownTask:
         shown = shown_message(handed.result, handed.agent, budget)
     else:
         shown = shown_task(handed.result, handed.agent, budget, here=handed.here)
-    return shown.model_copy(update={"masked": masked_json(handed.masked)}) if handed.masked else shown
+    if not handed.masked:
+        return shown
+    told = {"masked": masked_json(handed.masked) or None, "secrets_found": found_json(handed.masked) or None}
+    return shown.model_copy(update=told)
 
 
 def shown_agent(card: Registered) -> ShownAgent:
@@ -225,10 +230,10 @@ def _text(parts: tuple[Part, ...]) -> str:
     return "\n".join(part.text for part in parts if part.text is not UNSET)
 
 
-def _masked(task: Task) -> list[dict[str, str]] | None:
-    """What was masked in the user's last message."""
+def _said_of_secrets(task: Task, key: str) -> list[dict[str, str]] | None:
+    """Which secrets were masked, or found and left in place, in the user's last message."""
     said = next((one for one in reversed(task.history) if one.role == "user"), None)
-    told = None if said is None else (said.metadata or {}).get(MASKED_KEY)
+    told = None if said is None else (said.metadata or {}).get(key)
     with suppress(ValidationError):  # a caller may write there what it likes
         return convert(told, list[dict[str, str]])
     return None

@@ -112,13 +112,18 @@ class VerifiedName(BaseModel):
 
 
 class ImportedRecord(BaseModel):
-    """`status` is imported, already there, would be imported, or invalid."""
+    """`status` is imported, already there, would be imported, invalid, or suspicious.
+
+    `withheld` and `suspicious` say where secrets stood, or values that may be some, and of what kind they are.
+    """
 
     record_json: str | None = None
     error_message: str | None = None
     cid: str | None = None
     status: str | None = None
     losses: list[dict[str, str]] | None = None
+    withheld: list[dict[str, str]] | None = None
+    suspicious: list[dict[str, str]] | None = None
     suggested: list[dict[str, Any]] | None = None
     validation_errors: list[str] | None = None
 

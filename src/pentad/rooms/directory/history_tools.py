@@ -32,6 +32,9 @@ class DiffArguments(Arguments):
 
 class MigrateArguments(ReferenceArguments):
     to_version: Annotated[str, Field(description='The OASF version to translate the record to, such as "1.1.0".')]
+    allow_unmapped: Annotated[
+        bool, Field(description="Take skills and domains without a counterpart for left out, not for problems.")
+    ] = False
 
 
 class Ref(BaseModel):
@@ -119,7 +122,8 @@ async def migrate(arguments: MigrateArguments, call: Call[Directory]) -> Migrati
     from pentad.rooms.directory.translate.migration import migrate as migrated
 
     record = await record_meant(call.service, arguments.reference)
-    return Migration(**migrated(record.data, arguments.to_version).as_json())
+    moved = migrated(record.data, arguments.to_version, allow_unmapped=arguments.allow_unmapped)
+    return Migration(**moved.as_json())
 
 
 def _ref(found: NamedRef) -> dict[str, str]:

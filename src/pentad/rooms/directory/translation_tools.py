@@ -4,6 +4,7 @@ A plain import gives the record as the original does, without skills and domains
 asks for more (`enrich`, `push`, `schema_version`, `dry_run`) gets it in the same call.
 """
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -13,9 +14,9 @@ from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declare import ToolResult, tool
-from pentad.rooms.directory.answers import ExportedRecord, ImportedRecord, failure, schema_of, told
+from pentad.rooms.directory.answers import ExportedRecord, ImportedRecord, failure, reason, schema_of, told
 from pentad.rooms.directory.service import Directory
-from pentad.rooms.directory.translate.envelope import SCHEMA_VERSION
+from pentad.rooms.directory.translate.envelope import SCHEMA_VERSION, Doubt
 from pentad.rooms.directory.translate.formats import (
     Format,
     export_format,
@@ -25,10 +26,16 @@ from pentad.rooms.directory.translate.formats import (
     parse_json,
     parse_source,
 )
-from pentad.rooms.directory.translate.losses import losses_json
+from pentad.rooms.directory.translate.losses import Loss, losses_json, withheld_json
 
 if TYPE_CHECKING:
     from pentad.rooms.directory.translate.importing import Imported
+
+
+SUSPICIOUS: Final = (
+    "What to do if values look like secrets but may be none: refuse, withhold them as well, or keep them because they"
+    " are none. Certain secrets are always withheld."
+)
 
 
 class ImportArguments(Arguments):
@@ -39,6 +46,7 @@ class ImportArguments(Arguments):
     schema_version: Annotated[str, Field(description="The OASF version of the record; 1.0.0 if not given.")] = ""
     enrich: Annotated[bool, Field(description="Also suggest skills and domains, and validate the record.")] = False
     push: Annotated[bool, Field(description="Also store the record; implies enrich.")] = False
+    suspicious: Annotated[Doubt, Field(description=SUSPICIOUS)] = "refuse"
     dry_run: Annotated[bool, Field(description="With push: tell what would happen, store nothing.")] = False
 
 
@@ -56,7 +64,8 @@ class ExportArguments(Arguments):
 async def import_tool(arguments: ImportArguments, call: Call[Directory]) -> ToolResult:
     """Translates an MCP server, an A2A card, a skill or an MCP configuration into an agent record (JSON text).
 
-    The record has no skills and domains unless `enrich` is set. `losses` lists what the record could not take over.
+    The record has no skills and domains unless `enrich` is set. `losses` lists what the record could not take over,
+    `withheld` the secrets that were left out of it.
     """
     if not arguments.source_data:
         return told(ImportedRecord(error_message="source_data is required"))
@@ -77,7 +86,7 @@ async def import_tool(arguments: ImportArguments, call: Call[Directory]) -> Tool
     try:
         return told(await _imported(form, source, arguments, call))
     except PentadError as error:
-        return told(ImportedRecord(error_message=failure(f"Failed to import from {form.label} format", error)))
+        return told(_refused(form, reason(error), error.details.get("suspicious")))
 
 
 async def _imported(
@@ -88,19 +97,32 @@ async def _imported(
 
         options = ImportOptions(
             schema_version=arguments.schema_version or SCHEMA_VERSION,
+            doubt=arguments.suspicious,
             dry_run=arguments.dry_run or not arguments.push,
         )
-        return _enriched(await call.service.importer.import_one(call.principal, source, form.name, options))
-    record, losses = import_record(form, source)
+        made = await call.service.importer.import_one(call.principal, source, form.name, options)
+        if made.status == "suspicious":
+            return _refused(form, made.errors[0], [one.as_json() for one in made.suspicious])
+        return _enriched(made)
+    record, losses = await asyncio.to_thread(import_record, form, source, doubt=arguments.suspicious)
     if arguments.schema_version:
         from pentad.rooms.directory.translate.migration import migrate
 
         moved = migrate(record, arguments.schema_version)
         record, losses = moved.record, losses + moved.losses
-    fields: dict[str, Any] = {"record_json": _indented(record)}
-    if losses:
-        fields["losses"] = losses_json(losses)
-    return ImportedRecord(**fields)
+    return ImportedRecord(record_json=_indented(record), **_lost(losses))
+
+
+def _lost(losses: list[Loss]) -> dict[str, Any]:
+    fields: dict[str, Any] = {"losses": losses_json(losses)} if losses else {}
+    return fields | ({"withheld": withheld} if (withheld := withheld_json(losses)) else {})
+
+
+def _refused(form: Format, why: str, suspicious: list[dict[str, str]] | None) -> ImportedRecord:
+    message = f"Failed to import from {form.label} format: {why}"
+    if suspicious is None:
+        return ImportedRecord(error_message=message)
+    return ImportedRecord(error_message=message, status="suspicious", suspicious=suspicious)
 
 
 def _enriched(made: "Imported") -> ImportedRecord:
@@ -109,8 +131,7 @@ def _enriched(made: "Imported") -> ImportedRecord:
         fields["error_message"] = f"Record validation failed: [{'; '.join(made.errors)}]"
     else:
         fields["cid"] = made.cid
-    if made.losses:
-        fields["losses"] = losses_json(made.losses)
+    fields |= _lost(made.losses)
     if made.suggested:
         fields["suggested"] = [{"family": one.family, **one.as_json()} for one in made.suggested]
     lines = [f"ERROR: {line}" for line in made.errors] + [f"WARNING: {line}" for line in made.warnings]

@@ -2,13 +2,15 @@
 
     {"read": ["public"], "update": ["writer", {"group": "authenticated", "match": {"assignee": {"$eq": "$userId"}}}]}
 
-A grant names a group and, optionally, conditions on the object. This module knows what a block means for given groups
-and data; who has which groups, and what follows from owner, administrator and tenant, is `access.py`'s.
+The first four rights are about objects; `define` is about the register or schema itself, so it names groups alone, and
+properties have none. Otherwise a grant names a group and, optionally, conditions on the object. This module knows what
+a block means for given groups and data; who has which groups, and what follows from owner, administrator and tenant,
+is `access.py`'s.
 
 Conditions compare as filters do: where the schema says that a property is a date-time, by when that is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
@@ -22,6 +24,8 @@ from pentad.rooms.registers.query.tree import And, Compare, Exists, Filter, In, 
 
 Right = Literal["create", "read", "update", "delete"]
 RIGHTS: Final[tuple[Right, ...]] = ("create", "read", "update", "delete")
+Grantable = Right | Literal["define"]
+DEFINE: Final = "define"
 Comparison = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "exists"]
 COMPARISONS: Final[tuple[Comparison, ...]] = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "exists")
 PUBLIC: Final = "public"
@@ -84,40 +88,51 @@ class Grant:
     group: str
     match: tuple[Condition, ...] = ()
 
+    def looks_at(self, names: Collection[str]) -> bool:
+        """Whether a condition asks about one of these properties."""
+        return any(condition.path[0] in names for condition in self.match)
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """What one register, schema or property says. A right it does not name is not its business."""
 
-    grants: Mapping[Right, tuple[Grant, ...]]
+    grants: Mapping[Grantable, tuple[Grant, ...]]
 
-    def speaks_of(self, right: Right) -> bool:
+    def speaks_of(self, right: Grantable) -> bool:
         return right in self.grants
 
-    def given(self, right: Right, groups: frozenset[str]) -> tuple[Grant, ...]:
+    def given(self, right: Grantable, groups: frozenset[str]) -> tuple[Grant, ...]:
         """The grants of a right that some group of the caller has."""
         return tuple(grant for grant in self.grants.get(right, ()) if grant.group in groups)
+
+    def gives_all(self, right: Grantable, groups: frozenset[str]) -> bool:
+        """Whether it leaves a right to the caller whatever an object is like."""
+        return not self.speaks_of(right) or any(not grant.match for grant in self.given(right, groups))
 
 
 NOTHING: Final = Block({})
 
 
-def read_block(raw: Any, where: str, known: Known | None = None, *, strict: bool = False) -> Block:
+def read_block(
+    raw: Any, where: str, known: Known | None = None, *, strict: bool = False, of_property: bool = False
+) -> Block:
     """A block from its JSON, for objects of a known schema. Raises InvalidInput saying what is wrong and where.
 
     Only if `strict`, that a date-time is compared with what is no time is wrong too; it is true of no object.
     """
     if not raw:
         return NOTHING
+    rights: tuple[Grantable, ...] = RIGHTS if of_property else (*RIGHTS, DEFINE)
     if not isinstance(raw, dict):
-        raise InvalidInput(f"{where}: authorization must be an object.", hint=f"Its keys are {', '.join(RIGHTS)}.")
-    grants: dict[Right, tuple[Grant, ...]] = {}
+        raise InvalidInput(f"{where}: authorization must be an object.", hint=f"Its keys are {', '.join(rights)}.")
+    grants: dict[Grantable, tuple[Grant, ...]] = {}
     for name, listed in cast("dict[str, Any]", raw).items():
-        if name not in RIGHTS:
-            guess = did_you_mean(name, RIGHTS)
+        if name not in rights:
+            guess = did_you_mean(name, rights)
             raise InvalidInput(
                 f"{where}: authorization has no right {name[:80]!r}.{' ' + guess if guess else ''}",
-                hint=f"Rights are {', '.join(RIGHTS)}.",
+                hint=f"Rights are {', '.join(rights)}.",
             )
         if not isinstance(listed, list) or len(cast("list[Any]", listed)) > _MOST_GRANTS:
             raise InvalidInput(
@@ -126,8 +141,23 @@ def read_block(raw: Any, where: str, known: Known | None = None, *, strict: bool
             )
         if listed:
             reader = _Reader(f"{where}: authorization.{name}", known, strict)
-            grants[name] = tuple(reader.grant(one) for one in cast("list[Any]", listed))
+            given = grants[cast("Grantable", name)] = tuple(reader.grant(one) for one in cast("list[Any]", listed))
+            if name == DEFINE and any(grant.match for grant in given):
+                raise InvalidInput(
+                    f"{where}: authorization.define has a rule with conditions.",
+                    hint="Name groups alone: a definition is not about one object.",
+                )
     return Block(grants)
+
+
+def is_public(raw: Any) -> bool:
+    """Whether a block lets everybody read, some objects at least."""
+    listed = cast("dict[str, Any]", raw).get("read") if isinstance(raw, dict) else None
+    groups = [
+        cast("dict[str, Any]", one).get("group") if isinstance(one, dict) else one
+        for one in (cast("list[Any]", listed) if isinstance(listed, list) else [])
+    ]
+    return PUBLIC in groups
 
 
 def any_of(grants: Sequence[Grant], variables: Variables) -> Filter | None:

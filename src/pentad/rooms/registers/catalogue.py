@@ -7,6 +7,7 @@ second try but never let a wrong object in.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pentad.kernel.clock import Clock
@@ -17,8 +18,9 @@ from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.registers import catalogue_entries as entries
 from pentad.rooms.registers import catalogue_store as store
 from pentad.rooms.registers.access import AccessRules
-from pentad.rooms.registers.authorization import Right
-from pentad.rooms.registers.catalogue_definitions import Definitions, target
+from pentad.rooms.registers.authorization import Right, read_block
+from pentad.rooms.registers.catalogue_defining import Defining
+from pentad.rooms.registers.catalogue_definitions import Definitions, composed, target
 from pentad.rooms.registers.catalogue_evolution import Evolution
 from pentad.rooms.registers.catalogue_refusals import (
     chosen_slug,
@@ -27,6 +29,7 @@ from pentad.rooms.registers.catalogue_refusals import (
     refuse_filled,
     refuse_taken,
 )
+from pentad.rooms.registers.catalogue_sight import Sight
 from pentad.rooms.registers.catalogue_store import Ref
 from pentad.rooms.registers.models import Caller, Page, Pair, Register, Schema
 from pentad.rooms.registers.objects.drafts import moment
@@ -56,7 +59,8 @@ class Catalogue:
         self._clock = clock
         self._access = access
         self._evolution = Evolution(database.dialect, self.definitions, self.meanings)
-        self._pairs: dict[tuple[Ref, Ref], Pair] = {}
+        self._defining = Defining(access, self.definitions)
+        self._pairs: dict[tuple[str, Ref, Ref], Pair] = {}
         self._epoch = 0
         self._read_at = 0.0
         self._stop = database.listen(CHANNEL, lambda _payload: self.forget())
@@ -65,6 +69,8 @@ class Catalogue:
         """Make sure that the store has what its schemas need."""
         if await self._database.read(lambda rows: are_missing(rows, self._database.dialect)):
             await self._database.write(self._evolution.take_over)
+        if await self._database.read(store.schemas_to_look_at):
+            await self._database.write(self._evolution.look_again)
 
     def close(self) -> None:
         self._stop()
@@ -77,23 +83,31 @@ class Catalogue:
     # registers
 
     async def list_registers(self, caller: Caller, limit: int = 100, offset: int = 0) -> Page[Register]:
-        return self._page(caller, await self._database.read(store.all_registers), limit, offset)
+        return _page(await self._database.read(lambda rows: self._sight(rows, caller).registers()), limit, offset)
 
     async def get_register(self, caller: Caller, ref: Ref) -> Register:
-        return await self._database.read(lambda rows: self.register_in(rows, caller, ref))
+        def look(rows: Rows) -> Register:
+            sight = self._sight(rows, caller)
+            return sight.shown(sight.register(ref))
+
+        return await self._database.read(look)
 
     async def create_register(self, caller: Caller, data: Mapping[str, Any]) -> Register:
         fields = entries.checked("register", data)
-        self._access.check_entity(caller, None, "create", fields)
+        self._access.check_define(caller, None)
+        read_block(fields.get("authorization"), "authorization")
         title, uuid, now = entries.title_of("register", data), entries.given_uuid("register", data), moment(self._clock)
-        body = entries.body_of(fields, owner=caller.principal.id, organisation=self._access.organisation(caller))
 
         def create(tx: Transaction) -> Register:
-            slug = chosen_slug(tx, "register", data, title)
-            schemas = tuple(self._schema_ids(tx, caller, fields.get("schemas") or ()))
+            sight = self._sight(tx, caller)
+            organisation = self._defining.placed(tx, caller, data, self._access.organisation(caller))
+            body = entries.body_of(fields, owner=caller.principal.id, organisation=organisation)
+            slug = chosen_slug(tx, "register", data, title, organisation, partial(self._access.sees, caller))
+            schemas = tuple(_schema_ids(sight, fields.get("schemas") or ()))
             refuse_taken(tx, "register", uuid)
             version = entries.first_version(data)
             register = Register(0, uuid or str(uuid7(self._clock)), slug, title, version, body, schemas, now, now)
+            self._defining.refuse_opening(tx, caller, replace(register, body={}, schemas=()), register)
             return self._changed(tx, store.insert_register(tx, register))
 
         return await self._write(create)
@@ -106,20 +120,24 @@ class Catalogue:
         now = moment(self._clock)
 
         def update(tx: Transaction) -> Register:
-            current = self.register_in(tx, caller, ref)
-            self._access.check_entity(caller, current, "update", fields)
+            sight = self._sight(tx, caller)
+            current = sight.register(ref)
+            self._access.check_define(caller, current)
             entries.check_version(current, if_version)
             wanted = entries.changed(current, fields, merge=merge)
-            wanted = replace(wanted, slug=chosen_slug(tx, "register", data, current.title, current))
+            wanted = self._defining.moved(tx, caller, "register", wanted, current, data)
             if fields.get("schemas") is not None:
-                wanted = replace(wanted, schemas=tuple(self._schema_ids(tx, caller, fields["schemas"])))
+                unseen = set(current.schemas).difference(sight.shown(current).schemas)
+                wanted = replace(wanted, schemas=(*_schema_ids(sight, fields["schemas"]), *sorted(unseen)))
             if wanted == current:
-                return current
+                return sight.shown(current)
+            read_block(wanted.body.get("authorization"), "authorization")
+            self._defining.refuse_opening(tx, caller, current, wanted)
             if wanted.version == current.version:
                 wanted = replace(wanted, version=entries.next_version(current.version))
             wanted = replace(wanted, updated_at=max(now, current.updated_at))
             store.update_register(tx, wanted)
-            return self._changed(tx, wanted)
+            return sight.shown(self._changed(tx, wanted))
 
         return await self._write(update)
 
@@ -128,9 +146,9 @@ class Catalogue:
 
         def delete(tx: Transaction) -> Register:
             register = self.register_in(tx, caller, ref)
-            self._access.check_entity(caller, register, "delete")
+            self._access.check_define(caller, register)
             entries.check_version(register, if_version)
-            refuse_filled(tx, "register", register)
+            refuse_filled(tx, "register", register, counted=self._access.is_free(caller))
             store.delete_entity(tx, "register", register.id)
             return self._changed(tx, register)
 
@@ -139,22 +157,25 @@ class Catalogue:
     # schemas
 
     async def list_schemas(self, caller: Caller, limit: int = 100, offset: int = 0) -> Page[Schema]:
-        return self._page(caller, await self._database.read(store.all_schemas), limit, offset)
+        return _page(await self._database.read(lambda rows: self._sight(rows, caller).schemas()), limit, offset)
 
     async def get_schema(self, caller: Caller, ref: Ref) -> Schema:
         return await self._database.read(lambda rows: self.schema_in(rows, caller, ref))
 
     async def create_schema(self, caller: Caller, data: Mapping[str, Any]) -> Schema:
         fields = entries.checked("schema", data)
-        self._access.check_entity(caller, None, "create", fields)
+        self._access.check_define(caller, None)
+        read_block(fields.get("authorization"), "authorization")
         title, uuid, now = entries.title_of("schema", data), entries.given_uuid("schema", data), moment(self._clock)
-        body = entries.body_of(fields, owner=caller.principal.id, organisation=self._access.organisation(caller))
 
         def create(tx: Transaction) -> Schema:
-            slug = chosen_slug(tx, "schema", data, title)
+            organisation = self._defining.placed(tx, caller, data, self._access.organisation(caller))
+            body = entries.body_of(fields, owner=caller.principal.id, organisation=organisation)
+            slug = chosen_slug(tx, "schema", data, title, organisation, partial(self._access.sees, caller))
             refuse_taken(tx, "schema", uuid)
             version = entries.first_version(data)
             schema = Schema(0, uuid or str(uuid7(self._clock)), slug, title, version, body, 1, now, now)
+            self._defining.refuse_unseen(tx, caller, schema, ())
             schema = store.insert_schema(tx, schema)
             self._evolution.begin(tx, schema)
             return self._changed(tx, schema)
@@ -177,17 +198,19 @@ class Catalogue:
 
         def update(tx: Transaction) -> Schema:
             current = self.schema_in(tx, caller, ref)
-            self._access.check_entity(caller, current, "update", fields)
+            self._access.check_define(caller, current)
             entries.check_version(current, if_version)
             wanted = entries.changed(current, fields, merge=merge)
-            wanted = replace(wanted, slug=chosen_slug(tx, "schema", data, current.title, current))
+            wanted = self._defining.moved(tx, caller, "schema", wanted, current, data)
             if wanted == current:
                 return current
+            self._defining.refuse_unseen(tx, caller, wanted, composed(current))
             if wanted.version == current.version:
                 wanted = replace(wanted, version=entries.next_version(current.version))
             wanted = replace(wanted, changes=current.changes + 1, updated_at=max(now, current.updated_at))
             hidden = hidden_in(self._access, caller, self.pairs_in(tx, current))
-            self._evolution.apply(tx, caller, current, wanted, migration, now, hidden)
+            allow, seen = self._defining.allowing(tx, caller), partial(self._access.sees, caller)
+            self._evolution.apply(tx, caller, current, wanted, migration, now, hidden, allow, seen)
             return self._changed(tx, wanted)
 
         return await self._write(update)
@@ -206,9 +229,12 @@ class Catalogue:
 
         def look(rows: Rows) -> "EvolutionReport":
             current = self.schema_in(rows, caller, ref)
-            self._access.check_entity(caller, current, "update", fields)
+            self._access.check_define(caller, current)
+            wanted = entries.changed(current, fields, merge=merge)
+            self._defining.refuse_unseen(rows, caller, wanted, composed(current))
             hidden = hidden_in(self._access, caller, self.pairs_in(rows))
-            return self._evolution.report(rows, entries.changed(current, fields, merge=merge), migration, hidden)
+            allow = self._defining.allowing(rows, caller)
+            return self._evolution.report(rows, current, wanted, migration, hidden, allow)
 
         return await self._database.read(look)
 
@@ -217,10 +243,10 @@ class Catalogue:
 
         def delete(tx: Transaction) -> Schema:
             schema = self.schema_in(tx, caller, ref)
-            self._access.check_entity(caller, schema, "delete")
+            self._access.check_define(caller, schema)
             entries.check_version(schema, if_version)
-            refuse_filled(tx, "schema", schema)
-            refuse_composed(schema, self._evolution.dependents(tx, schema))
+            refuse_filled(tx, "schema", schema, counted=self._access.is_free(caller))
+            refuse_composed(schema, self._evolution.dependents(tx, schema), partial(self._access.sees, caller))
             for register in store.all_registers(tx):
                 if schema.id in register.schemas:
                     rest = tuple(key for key in register.schemas if key != schema.id)
@@ -237,26 +263,30 @@ class Catalogue:
 
     async def pair(self, caller: Caller, register: Ref, schema: Ref, action: Right = "read") -> Pair:
         """Where objects live; NotFound, with what there is, for anything the caller cannot see."""
-        found = self._remembered(register, schema)
-        if found is None or not (self._access.sees(caller, found.register) and self._access.sees(caller, found.schema)):
+        place = (self._access.organisation(caller), register, schema)
+        found = self._remembered(place)
+        if found is None or not self._is_current(caller, found):
             epoch, read_at = self._epoch, self._clock.monotonic()
             found = await self._database.read(lambda rows: self.pair_in(rows, caller, register, schema))
-            if epoch == self._epoch:
-                self._remember(register, schema, found, read_at)
+            if epoch == self._epoch and _means_the_same(place, found):
+                self._remember(place, found, read_at)
         self._access.check(caller, found, action)
         return found
+
+    def _is_current(self, caller: Caller, pair: Pair) -> bool:
+        """Whether a remembered pair is the caller's to see; one that did not belong together may do so meanwhile."""
+        return pair.schema.id in pair.register.schemas and self._access.sees_both(caller, pair.register, pair.schema)
 
     async def visible_pairs(self, caller: Caller) -> list[Pair]:
         """Every register with each of its schemas the caller may read."""
 
         def look(rows: Rows) -> list[Pair]:
-            schemas = {one.id: one for one in store.all_schemas(rows) if self._access.sees(caller, one)}
+            sight = self._sight(rows, caller)
             return [
-                Pair(register, schemas[key], self.definitions.of(rows, schemas[key]))
-                for register in store.all_registers(rows)
-                if self._access.sees(caller, register)
+                Pair(register, schema, self.definitions.of(rows, schema))
+                for register in sight.registers()
                 for key in register.schemas
-                if key in schemas
+                if (schema := sight.schema_in(register, key)) is not None
             ]
 
         return await self._database.read(look)
@@ -265,7 +295,7 @@ class Catalogue:
         """What a relation of a pair leads to, as its schema describes it; None where the caller may not know of it."""
 
         def look(rows: Rows) -> Pair | None:
-            found = target(rows, ref)
+            found = target(rows, ref, pair.schema.organisation)
             if found is None or not self._access.sees(caller, found):
                 return None
             return Pair(pair.register, found, self.definitions.of(rows, found))
@@ -275,23 +305,16 @@ class Catalogue:
     # inside a unit of work
 
     def register_in(self, rows: Rows, caller: Caller, ref: Ref) -> Register:
-        found = store.find_register(rows, ref)
-        if found is None or not self._access.sees(caller, found):
-            raise missing_entity(
-                "register", ref, [one for one in store.all_registers(rows) if self._access.sees(caller, one)]
-            )
-        return found
+        return self._sight(rows, caller).register(ref)
 
     def schema_in(self, rows: Rows, caller: Caller, ref: Ref) -> Schema:
-        found = store.find_schema(rows, ref)
-        if found is None or not self._access.sees(caller, found):
-            raise missing_entity(
-                "schema", ref, [one for one in store.all_schemas(rows) if self._access.sees(caller, one)]
-            )
-        return found
+        return self._sight(rows, caller).schema(ref)
 
     def pair_in(self, rows: Rows, caller: Caller, register: Ref, schema: Ref) -> Pair:
-        container, kind = self.register_in(rows, caller, register), self.schema_in(rows, caller, schema)
+        sight = self._sight(rows, caller)
+        container, kind = sight.register(register), sight.schema(schema)
+        if not self._access.sees_both(caller, container, kind):
+            raise missing_entity("register", register, sight.registers())
         return Pair(container, kind, self.definitions.of(rows, kind))
 
     def pairs_in(self, rows: Rows, before: Schema | None = None) -> Callable[[int, int], Pair]:
@@ -321,17 +344,20 @@ class Catalogue:
 
     # how it is done
 
-    def _remembered(self, register: Ref, schema: Ref) -> Pair | None:
+    def _sight(self, rows: Rows, caller: Caller) -> Sight:
+        return Sight(self._access, rows, caller)
+
+    def _remembered(self, place: tuple[str, Ref, Ref]) -> Pair | None:
         if self._pairs and self._clock.monotonic() - self._read_at > _FRESH_SECONDS:
             self._pairs.clear()
-        return self._pairs.get((register, schema))
+        return self._pairs.get(place)
 
-    def _remember(self, register: Ref, schema: Ref, pair: Pair, read_at: float) -> None:
+    def _remember(self, place: tuple[str, Ref, Ref], pair: Pair, read_at: float) -> None:
         if len(self._pairs) >= _REMEMBERED:
             self._pairs.clear()
         if not self._pairs:
             self._read_at = read_at
-        self._pairs[register, schema] = pair
+        self._pairs[place] = pair
 
     async def _write(self, work: Callable[[Transaction], T]) -> T:
         try:
@@ -344,14 +370,25 @@ class Catalogue:
         resource_updated(tx, f"openregister://{type(entity).__name__.lower()}s/{entity.id}")
         return entity
 
-    def _page(self, caller: Caller, found: list[E], limit: int, offset: int) -> Page[E]:
-        visible = [one for one in found if self._access.sees(caller, one)]
-        return Page(visible[offset : offset + limit], len(visible), limit, offset)
 
-    def _schema_ids(self, rows: Rows, caller: Caller, refs: Sequence[Any]) -> list[int]:
-        found: list[int] = []
-        for ref in refs:
-            if isinstance(ref, bool) or not isinstance(ref, int | str):
-                raise InvalidInput("schemas is a list of ids, uuids or slugs of schemas.")
-            found.append(self.schema_in(rows, caller, ref).id)
-        return list(dict.fromkeys(found))
+def _page(found: list[E], limit: int, offset: int) -> Page[E]:
+    return Page(found[offset : offset + limit], len(found), limit, offset)
+
+
+def _means_the_same(place: tuple[str, Ref, Ref], pair: Pair) -> bool:
+    """Whether everybody of an organisation who may see a pair means it by these names.
+
+    A slug that is not the organisation's own means another thing to whoever may see one that is.
+    """
+    organisation, *refs = place
+    own = pair.register.organisation == pair.schema.organisation == organisation
+    return own or all(store.names_one(ref) for ref in refs)
+
+
+def _schema_ids(sight: Sight, refs: Sequence[Any]) -> list[int]:
+    found: list[int] = []
+    for ref in refs:
+        if isinstance(ref, bool) or not isinstance(ref, int | str):
+            raise InvalidInput("schemas is a list of ids, uuids or slugs of schemas.")
+        found.append(sight.schema(ref).id)
+    return list(dict.fromkeys(found))

@@ -4,12 +4,14 @@ Used inside units of work, hence from several threads: a dictionary's single ste
 compiling twice does no harm.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pentad.kernel.ports import Rows
 from pentad.rooms.registers import catalogue_store as store
+from pentad.rooms.registers.authorization import is_public
+from pentad.rooms.registers.definitions.references import composed_reference, stored_reference
 from pentad.rooms.registers.models import Schema
 from pentad.rooms.registers.objects.indexes import IndexPlan, plan_of
 
@@ -71,8 +73,11 @@ class Definitions:
         from pentad.rooms.registers.definitions.compiled import compile_schema
 
         def parent(ref: int | str) -> Mapping[str, Any] | None:
-            found = target(rows, ref)
-            return None if found is None else _whole(found)
+            found = parent_of(rows, ref, schema.organisation)
+            if found is None:
+                return None
+            whole = _whole(found)
+            return whole if found.organisation == schema.organisation else _anchored(rows, whole, found.organisation)
 
         return compile_schema(_whole(schema), parents=parent)
 
@@ -90,6 +95,41 @@ def _facts(definition: "CompiledSchema") -> SchemaFacts:
     return SchemaFacts(plan_of(definition), inverse, shows or bool(inverse), carried)
 
 
-def target(rows: Rows, ref: int | str) -> Schema | None:
-    """The schema a `$ref`, an `allOf` or a caller names: id, uuid, slug, or an address that ends in one of them."""
-    return store.find_schema(rows, ref.rstrip("/").rpartition("/")[2] if isinstance(ref, str) else ref)
+def target(rows: Rows, ref: int | str, organisation: str) -> Schema | None:
+    """The schema that a `$ref` in a schema of an organisation names: id, uuid, slug, or an address that ends in one.
+
+    It is one of the organisation, or one that everybody may read.
+    """
+    named = _named(rows, ref)
+    own = (one for one in named if one.organisation == organisation)
+    return next(own, None) or next((one for one in named if is_public(one.body.get("authorization"))), None)
+
+
+def parent_of(rows: Rows, ref: int | str, organisation: str) -> Schema | None:
+    """The same for a schema that another is made of; one that was taken from elsewhere stays what it is made of."""
+    return target(rows, ref, organisation) or next(iter(_named(rows, ref)), None)
+
+
+def composed(schema: Schema) -> Iterator[tuple[str, int | str]]:
+    """The schemas that a schema is made of, each with the keyword that names it."""
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        for entry in schema.body.get(keyword) or ():
+            if (ref := composed_reference(entry)) is not None:
+                yield keyword, ref
+
+
+def _named(rows: Rows, ref: int | str) -> list[Schema]:
+    return store.named_schemas(rows, ref.rstrip("/").rpartition("/")[2] if isinstance(ref, str) else ref)
+
+
+def _anchored(rows: Rows, node: Any, organisation: str) -> Any:
+    """A part of a schema with the slugs of other schemas replaced by uuids: elsewhere a slug means something else."""
+    if isinstance(node, list):
+        return [_anchored(rows, one, organisation) for one in cast("list[Any]", node)]
+    if not isinstance(node, dict):
+        return node
+    anchored = {name: _anchored(rows, value, organisation) for name, value in cast("dict[str, Any]", node).items()}
+    ref = stored_reference(anchored.get("$ref"))
+    if isinstance(ref, str) and (found := target(rows, ref, organisation)) is not None:
+        anchored["$ref"] = found.uuid
+    return anchored

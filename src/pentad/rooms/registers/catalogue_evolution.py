@@ -3,17 +3,19 @@
 A change is checked against every stored object first, also those of schemas made of this one. What does not fit either
 is carried over by the steps the caller agreed to, or stops the change. All of it happens in the caller's transaction.
 Nothing compiled here is remembered: the transaction may still fail.
+
+What the caller may not read is never tried: whether it fits would tell what it is. A change that might matter to it is
+refused whatever it is like.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from pentad.kernel.errors import Conflict
+from pentad.kernel.errors import Conflict, Forbidden, PentadError
 from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.rooms.registers import catalogue_store
-from pentad.rooms.registers.catalogue_definitions import Definitions, target
-from pentad.rooms.registers.definitions.references import composed_reference
+from pentad.rooms.registers.catalogue_definitions import Definitions, composed, parent_of
 from pentad.rooms.registers.models import Caller, Schema, StoredObject
 from pentad.rooms.registers.objects import integrity, store
 from pentad.rooms.registers.objects.drafts import Draft, Held, after, provenance
@@ -30,6 +32,8 @@ _TAKING_OVER: Final = 0x50454E545258
 Migration = Sequence[Mapping[str, Any]] | None
 Hidden = Callable[[StoredObject], frozenset[str] | None] | None
 """What of an object a report must not tell (None: not even that there is one); None where all may be told."""
+Allow = Callable[[Schema, "CompiledSchema", Schema, "CompiledSchema", "Sequence[Step]"], None]
+"""Refuses a change of a schema and what it means, with its migration, where the caller has no right to it."""
 
 
 class Evolution:
@@ -57,9 +61,25 @@ class Evolution:
         for schema in catalogue_store.all_schemas(tx):
             synchronise(tx, self._dialect, schema.id, plan_of(self._definitions.try_out(tx, schema)))
 
-    def report(self, rows: Rows, wanted: Schema, migration: Migration, hidden: Hidden) -> "EvolutionReport":
+    def look_again(self, tx: Transaction) -> None:
+        """Take words and slugs that are made from protected properties out of a store that still has them."""
+        for schema in catalogue_store.schemas_to_look_at(tx):
+            definition = self._definitions.try_out(tx, schema)
+            if definition.derived or definition.unnamed:
+                for portion in store.stream(tx, schema.id):
+                    drafts = [_migrated(definition, held, held.stored.data, 0.0) for held in portion]
+                    store.note(tx, self._dialect, drafts)
+                    if definition.hybrid:
+                        self._meanings.keep(tx, schema.id, drafts, None)
+            catalogue_store.looked_at(tx, schema.id)
+
+    def report(
+        self, rows: Rows, current: Schema, wanted: Schema, migration: Migration, hidden: Hidden, allow: Allow
+    ) -> "EvolutionReport":
         """What a change would mean for the stored objects, after the migration if there is one."""
-        return _preflight(rows, self._definitions.try_out(rows, wanted), wanted.id, _steps(migration), hidden)
+        steps, new = _steps(migration), self._definitions.try_out(rows, wanted)
+        allow(current, self._definitions.of(rows, current), wanted, new, steps)
+        return _preflight(rows, new, wanted.id, steps, hidden)[0]
 
     def apply(
         self,
@@ -70,44 +90,66 @@ class Evolution:
         migration: Migration,
         now: float,
         hidden: Hidden,
+        allow: Allow,
+        seen: Callable[[Schema], bool],
     ) -> None:
-        """Store a changed schema with everything that follows from it."""
+        """Store a changed schema with everything that follows from it, if it is allowed.
+
+        What stands in the way in a schema that is not `seen` is not told.
+        """
         from pentad.rooms.registers.definitions.soundness import refuse_unsound
 
         old = self._definitions.of(tx, current)
         new = self._definitions.try_out(tx, wanted)
         refuse_unsound(new)
+        allow(current, old, wanted, new, _steps(migration))
         made_of_old = {user.id: self._definitions.of(tx, user) for user in self.dependents(tx, current)}
         catalogue_store.update_schema(tx, wanted)
-        if not new.soft:
-            report = _preflight(tx, new, wanted.id, _steps(migration), hidden)
-            _refuse_misfits(wanted, report, migrated=bool(migration))
+        _refuse_misfits(tx, wanted, (old, new), _steps(migration), hidden)
         for user in self.dependents(tx, wanted):
-            self._follow(tx, caller, user, made_of_old.get(user.id), now, hidden)
+            try:
+                self._follow(tx, caller, user, made_of_old.get(user.id), now, hidden, allow)
+            except PentadError:
+                if seen(user):
+                    raise
+                raise Conflict(
+                    f"A schema that is made of {wanted.slug!r} stands in the way.", hint="Ask an administrator."
+                ) from None
         self._carry_over(tx, caller, wanted, (old, new), _steps(migration), now)
-        synchronise(tx, self._dialect, wanted.id, plan_of(new))
+        synchronise(tx, self._dialect, wanted.id, plan_of(new), discreet=hidden is not None)
 
     def dependents(self, rows: Rows, schema: Schema) -> list[Schema]:
         """The schemas that are made of this one, directly or through others."""
         everyone = catalogue_store.all_schemas(rows)
-        parents = {one.id: {found.id for ref in _composed(one) if (found := target(rows, ref))} for one in everyone}
+        parents = {
+            one.id: {found.id for _, ref in composed(one) if (found := parent_of(rows, ref, one.organisation))}
+            for one in everyone
+        }
         reached = {schema.id}
         while more := {key for key, made_of in parents.items() if key not in reached and made_of & reached}:
             reached |= more
         return [one for one in everyone if one.id in reached and one.id != schema.id]
 
     def _follow(
-        self, tx: Transaction, caller: Caller, user: Schema, old: "CompiledSchema | None", now: float, hidden: Hidden
+        self,
+        tx: Transaction,
+        caller: Caller,
+        user: Schema,
+        old: "CompiledSchema | None",
+        now: float,
+        hidden: Hidden,
+        allow: Allow,
     ) -> None:
         """A schema made of a changed one is another one too."""
         compiled = self._definitions.try_out(tx, user)
-        if not compiled.soft:
-            _refuse_misfits(user, _preflight(tx, compiled, user.id, [], hidden), migrated=False)
+        if old is not None:
+            allow(user, old, user, compiled, ())
+        _refuse_misfits(tx, user, (old or compiled, compiled), [], hidden)
         changed = replace(user, changes=user.changes + 1, updated_at=max(now, user.updated_at))
         catalogue_store.update_schema(tx, changed)
         if old is not None:
             self._carry_over(tx, caller, changed, (old, compiled), [], now)
-        synchronise(tx, self._dialect, user.id, plan_of(compiled))
+        synchronise(tx, self._dialect, user.id, plan_of(compiled), discreet=hidden is not None)
 
     def _carry_over(
         self,
@@ -160,22 +202,70 @@ def _steps(migration: Migration) -> "list[Step]":
     return read_steps(migration or ())
 
 
+@dataclass(slots=True)
+class _Unseen:
+    """What a look at stored objects had to leave out: whole objects, or properties of those it could look at."""
+
+    objects: bool = False
+    properties: frozenset[str] = frozenset()
+
+    def may_matter(self, old: "CompiledSchema", new: "CompiledSchema") -> bool:
+        """Whether a change could make a difference to it; of a soft schema only indexes could."""
+        from pentad.rooms.registers.definitions.compatibility import leaves_alone
+
+        if not self.objects and not self.properties:
+            return False
+        if new.soft:
+            return plan_of(old) != plan_of(new)
+        return not leaves_alone(old, new, None if self.objects else self.properties)
+
+
 def _preflight(
     rows: Rows, definition: "CompiledSchema", schema: int, steps: "Sequence[Step]", hidden: Hidden
-) -> "EvolutionReport":
+) -> "tuple[EvolutionReport, _Unseen]":
+    """What would not fit of what may be read, and what may not be."""
     from pentad.rooms.registers.definitions.evolution import Looked, looked_at
     from pentad.rooms.registers.definitions.migration import migrate
+
+    unseen = _Unseen()
 
     def objects() -> "Iterator[Looked]":
         for portion in store.stream(rows, schema):
             for held in portion:
-                data = migrate(held.stored.data, steps) if steps else held.stored.data
-                yield Looked(data) if hidden is None else Looked(data, hidden(held.stored))
+                without = frozenset[str]() if hidden is None else hidden(held.stored)
+                if without is None:
+                    unseen.objects = True
+                    continue
+                data = held.stored.data
+                if without:
+                    unseen.properties |= without
+                    data = {name: value for name, value in data.items() if name not in without}
+                yield Looked(migrate(data, steps) if steps else data, without)
 
-    return looked_at(definition, objects())
+    report = looked_at(definition, objects())
+    report.complete = hidden is None
+    return report, unseen
 
 
-def _refuse_misfits(schema: Schema, report: "EvolutionReport", *, migrated: bool) -> None:
+def _refuse_misfits(
+    rows: Rows, schema: Schema, change: "tuple[CompiledSchema, CompiledSchema]", steps: "Sequence[Step]", hidden: Hidden
+) -> None:
+    """Conflict where objects would not fit; Forbidden where that is not the caller's to know."""
+    old, new = change
+    if new.soft and (hidden is None or plan_of(old) == plan_of(new)):
+        return
+    report, unseen = _preflight(rows, new, schema.id, steps, hidden)
+    if not new.soft:
+        _refuse_failing(schema, report, migrated=bool(steps))
+    if unseen.may_matter(old, new):
+        raise Forbidden(
+            f"Some of what is stored under {schema.slug!r} is not visible to you, and the change may not fit it.",
+            hint="Change what only concerns what you can read, or ask an administrator.",
+            details={"rule": "evolution", "schema": schema.id},
+        )
+
+
+def _refuse_failing(schema: Schema, report: "EvolutionReport", *, migrated: bool) -> None:
     if not report.failing:
         return
     kinds = ", ".join(f"{kind} ({count})" for kind, count in report.counts.most_common(3))
@@ -198,12 +288,6 @@ def _reads_otherwise(old: "CompiledSchema", new: "CompiledSchema") -> bool:
         old.references != new.references
         or old.searchable != new.searchable
         or old.unsearched != new.unsearched
+        or old.unnamed != new.unnamed
         or old.body.get("configuration") != new.body.get("configuration")
     )
-
-
-def _composed(schema: Schema) -> Iterator[int | str]:
-    for keyword in ("allOf", "anyOf", "oneOf"):
-        for entry in schema.body.get(keyword) or ():
-            if (ref := composed_reference(entry)) is not None:
-                yield ref

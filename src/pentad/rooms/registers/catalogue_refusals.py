@@ -1,6 +1,6 @@
 """What registers and schemas may be called, and what stands in the way of making or removing them, in words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from pentad.kernel.errors import Conflict, NotFound
@@ -26,17 +26,30 @@ def missing_entity(kind: Kind, ref: Ref, known: Sequence[Register | Schema]) -> 
 
 
 def chosen_slug(
-    rows: Rows, kind: Kind, data: Mapping[str, Any], title: str, current: Register | Schema | None = None
+    rows: Rows,
+    kind: Kind,
+    data: Mapping[str, Any],
+    title: str,
+    organisation: str,
+    seen: Callable[[Register | Schema], bool],
+    current: Register | Schema | None = None,
 ) -> str:
-    """The slug asked for, if nobody else has it; without one, what the thing has already or a readable new one."""
+    """The slug asked for, if nothing else of the organisation has it; without one, what it has or a readable new one.
+
+    Who has it is told to those who may know of that one (`seen`).
+    """
     slug = data.get("slug")
-    if not slug:
-        return store.free_slug(rows, kind, title) if current is None else current.slug
-    holder = _find(rows, kind, slug)
-    if holder is not None and (current is None or holder.id != current.id):
-        raise Conflict(
-            f"The slug {slug!r} belongs to {kind} {holder.id}.", hint="Choose another one, or update that one."
-        )
+    if not slug and current is None:
+        return store.free_slug(rows, kind, title, organisation)
+    slug = slug or (current.slug if current is not None else title)
+    named = store.named_registers(rows, slug) if kind == "register" else store.named_schemas(rows, slug)
+    for holder in named:
+        if holder.organisation != organisation or (current is not None and holder.id == current.id):
+            continue
+        if seen(holder):
+            hint = "Choose another one, or update that one."
+            raise Conflict(f"The slug {slug!r} belongs to {kind} {holder.id}.", hint=hint)
+        raise Conflict(f"The slug {slug!r} is taken.", hint="Choose another one.")
     return slug
 
 
@@ -45,8 +58,11 @@ def refuse_taken(rows: Rows, kind: Kind, uuid: str | None) -> None:
         raise Conflict(f"A {kind} with the uuid {uuid} exists already.", hint="Update it instead.")
 
 
-def refuse_filled(rows: Rows, kind: Kind, entity: Register | Schema) -> None:
+def refuse_filled(rows: Rows, kind: Kind, entity: Register | Schema, *, counted: bool) -> None:
+    """Conflict while there are objects; how many is for those who may see all of them (`counted`)."""
     living, deleted = store.count_objects(rows, kind, entity.id)
+    if (living or deleted) and not counted:
+        raise Conflict(f"The {kind} {entity.slug!r} still has objects.", hint="Delete and purge them first.")
     if living or deleted:
         also = f" and {deleted} deleted ones that are not purged" if deleted else ""
         raise Conflict(
@@ -56,12 +72,10 @@ def refuse_filled(rows: Rows, kind: Kind, entity: Register | Schema) -> None:
         )
 
 
-def refuse_composed(schema: Schema, users: Sequence[Schema]) -> None:
+def refuse_composed(schema: Schema, users: Sequence[Schema], seen: Callable[[Schema], bool]) -> None:
     if users:
-        raise Conflict(
-            f"Schema {schema.slug!r} is part of {', '.join(user.slug for user in users[:_NAMED])}.",
-            hint="Change those first.",
-        )
+        known = ", ".join([user.slug for user in users if seen(user)][:_NAMED]) or "others"
+        raise Conflict(f"Schema {schema.slug!r} is part of {known}.", hint="Change those first.")
 
 
 def _find(rows: Rows, kind: Kind, ref: Ref) -> Register | Schema | None:

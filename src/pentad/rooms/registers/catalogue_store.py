@@ -13,15 +13,15 @@ from uuid import UUID
 import msgspec
 
 from pentad.kernel.ports import Row, Rows, Transaction
-from pentad.rooms.registers.models import Register, Schema
+from pentad.rooms.registers.models import DEFAULT_ORGANISATION, Register, Schema
 
 Kind = Literal["register", "schema"]
 Ref = int | str
 
 _TABLES: Final[dict[Kind, str]] = {"register": "registers", "schema": "schemas"}
 _COLUMNS: Final[dict[Kind, str]] = {
-    "register": "id, uuid, slug, body, created_at, updated_at",
-    "schema": "id, uuid, slug, body, changes, created_at, updated_at",
+    "register": "id, uuid, slug, organisation, body, created_at, updated_at",
+    "schema": "id, uuid, slug, organisation, body, changes, created_at, updated_at",
 }
 _LONGEST_SLUG: Final = 80
 _LARGEST_ID: Final = 2**63 - 1
@@ -32,13 +32,23 @@ _SLUG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def find_register(rows: Rows, ref: Ref) -> Register | None:
-    row = _find(rows, "register", ref)
-    return None if row is None else _register(row)
+    """A register whosever it is; of several with one slug the oldest."""
+    return next(iter(named_registers(rows, ref)), None)
 
 
 def find_schema(rows: Rows, ref: Ref) -> Schema | None:
-    row = _find(rows, "schema", ref)
-    return None if row is None else _schema(row)
+    """A schema whosever it is; of several with one slug the oldest."""
+    return next(iter(named_schemas(rows, ref)), None)
+
+
+def named_registers(rows: Rows, ref: Ref) -> list[Register]:
+    """Every register called so, oldest first; a slug can be one in each organisation."""
+    return [_register(row) for row in _named(rows, "register", ref)]
+
+
+def named_schemas(rows: Rows, ref: Ref) -> list[Schema]:
+    """Every schema called so, oldest first; a slug can be one in each organisation."""
+    return [_schema(row) for row in _named(rows, "schema", ref)]
 
 
 def all_registers(rows: Rows) -> list[Register]:
@@ -52,8 +62,10 @@ def all_schemas(rows: Rows) -> list[Schema]:
 def insert_register(tx: Transaction, register: Register) -> Register:
     """Store a new register; the store gives it its id."""
     key = tx.value(
-        "INSERT INTO registers (uuid, slug, body, created_at, updated_at) VALUES (?, ?, ?, ?, ?) RETURNING id",
-        register.uuid, register.slug, _register_text(register), register.created_at, register.updated_at,
+        "INSERT INTO registers (uuid, slug, organisation, body, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)"
+        " RETURNING id",
+        register.uuid, register.slug, register.organisation, _register_text(register), register.created_at,
+        register.updated_at,
     )  # fmt: skip
     return replace(register, id=key)
 
@@ -61,24 +73,25 @@ def insert_register(tx: Transaction, register: Register) -> Register:
 def insert_schema(tx: Transaction, schema: Schema) -> Schema:
     """Store a new schema; the store gives it its id."""
     key = tx.value(
-        "INSERT INTO schemas (uuid, slug, body, changes, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)"
-        " RETURNING id",
-        schema.uuid, schema.slug, _schema_text(schema), schema.changes, schema.created_at, schema.updated_at,
+        "INSERT INTO schemas (uuid, slug, organisation, body, changes, created_at, updated_at, words)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, 1) RETURNING id",
+        schema.uuid, schema.slug, schema.organisation, _schema_text(schema), schema.changes, schema.created_at,
+        schema.updated_at,
     )  # fmt: skip
     return replace(schema, id=key)
 
 
 def update_register(tx: Transaction, register: Register) -> None:
     tx.run(
-        "UPDATE registers SET slug = ?, body = ?, updated_at = ? WHERE id = ?",
-        register.slug, _register_text(register), register.updated_at, register.id,
+        "UPDATE registers SET slug = ?, organisation = ?, body = ?, updated_at = ? WHERE id = ?",
+        register.slug, register.organisation, _register_text(register), register.updated_at, register.id,
     )  # fmt: skip
 
 
 def update_schema(tx: Transaction, schema: Schema) -> None:
     tx.run(
-        "UPDATE schemas SET slug = ?, body = ?, changes = ?, updated_at = ? WHERE id = ?",
-        schema.slug, _schema_text(schema), schema.changes, schema.updated_at, schema.id,
+        "UPDATE schemas SET slug = ?, organisation = ?, body = ?, changes = ?, updated_at = ? WHERE id = ?",
+        schema.slug, schema.organisation, _schema_text(schema), schema.changes, schema.updated_at, schema.id,
     )  # fmt: skip
 
 
@@ -98,6 +111,33 @@ def count_objects(rows: Rows, kind: Kind, key: int) -> tuple[int, int]:
     return (0, 0) if row is None else (int(row[0]), int(row[1]))
 
 
+def schemas_to_look_at(rows: Rows) -> list[Schema]:
+    """The schemas whose words and slugs may be from before derived values were as protected as their sources."""
+    return [_schema(row) for row in rows.all(_select("schema", "WHERE words = 0 ORDER BY id"))]
+
+
+def looked_at(tx: Transaction, schema: int) -> None:
+    tx.run("UPDATE schemas SET words = 1 WHERE id = ?", schema)
+
+
+def has_objects(rows: Rows, register: int, schema: int) -> bool:
+    sql = "SELECT 1 FROM objects WHERE register = ? AND schema = ? AND deleted IS NULL LIMIT 1"
+    return rows.value(sql, register, schema) is not None
+
+
+def organisations_of(rows: Rows, schema: int) -> set[str]:
+    """Whose the objects of a schema are."""
+    sql = "SELECT DISTINCT organisation FROM objects WHERE schema = ? AND deleted IS NULL"
+    return {row[0] for row in rows.all(sql, schema)}
+
+
+def organisation_named(rows: Rows, ref: str) -> str | None:
+    """The id of an organisation, by its id or slug."""
+    if ref == DEFAULT_ORGANISATION:
+        return ref
+    return rows.value("SELECT id FROM organisations WHERE id = ? OR slug = ?", ref, ref)
+
+
 def attach(tx: Transaction, register_id: int, schema_id: int) -> bool:
     """Make a schema part of a register, if it is not yet; whether anything changed."""
     register = find_register(tx, register_id)
@@ -114,12 +154,15 @@ def next_version(version: str) -> str:
     return f"{found[1] or ''}{int(found[2]) + 1}" if found else f"{version}.1"
 
 
-def free_slug(rows: Rows, kind: Kind, title: str) -> str:
-    """A readable slug made from a title, with a number behind it when others have the same."""
+def free_slug(rows: Rows, kind: Kind, title: str, organisation: str) -> str:
+    """A readable slug made from a title, with a number behind it when others of the organisation have the same."""
     stem = slugified(title, kind)
     # "." is the character after "-": all numbered forms of the stem and nothing else
-    sql = f"SELECT lower(slug) FROM {_TABLES[kind]} WHERE lower(slug) = ? OR (lower(slug) >= ? AND lower(slug) < ?)"  # noqa: S608  one of two names
-    taken = {row[0] for row in rows.all(sql, stem, f"{stem}-", f"{stem}.")}
+    sql = (
+        f"SELECT lower(slug) FROM {_TABLES[kind]} WHERE organisation = ?"  # noqa: S608  one of two names
+        " AND (lower(slug) = ? OR (lower(slug) >= ? AND lower(slug) < ?))"
+    )
+    taken = {row[0] for row in rows.all(sql, organisation, stem, f"{stem}-", f"{stem}.")}
     number, slug = 1, stem
     while slug in taken:
         number += 1
@@ -149,13 +192,18 @@ def as_uuid(text: str) -> str | None:
         return None
 
 
-def _find(rows: Rows, kind: Kind, ref: Ref) -> Row | None:
+def names_one(ref: Ref) -> bool:
+    """Whether a name is an id or a uuid, which mean the same thing to everybody."""
+    return isinstance(ref, int) or bool(_DIGITS.fullmatch(ref)) or as_uuid(ref) is not None
+
+
+def _named(rows: Rows, kind: Kind, ref: Ref) -> list[Row]:
     if isinstance(ref, int) or _DIGITS.fullmatch(ref):
         key = int(ref)
-        return rows.one(_select(kind, "WHERE id = ?"), key) if 0 < key <= _LARGEST_ID else None
+        return rows.all(_select(kind, "WHERE id = ?"), key) if 0 < key <= _LARGEST_ID else []
     if (uuid := as_uuid(ref)) is not None:
-        return rows.one(_select(kind, "WHERE uuid = ?"), uuid)
-    return rows.one(_select(kind, "WHERE lower(slug) = ?"), ref.lower()) if _SLUG.fullmatch(ref) else None
+        return rows.all(_select(kind, "WHERE uuid = ?"), uuid)
+    return rows.all(_select(kind, "WHERE lower(slug) = ? ORDER BY id"), ref.lower()) if _SLUG.fullmatch(ref) else []
 
 
 def _select(kind: Kind, rest: str) -> str:
@@ -163,15 +211,15 @@ def _select(kind: Kind, rest: str) -> str:
 
 
 def _register(row: Sequence[Any]) -> Register:
-    key, uuid, slug, text, created_at, updated_at = row
-    body: dict[str, Any] = msgspec.json.decode(text)
+    key, uuid, slug, organisation, text, created_at, updated_at = row
+    body: dict[str, Any] = {**msgspec.json.decode(text), "organisation": organisation}
     title, version, schemas = body.pop("title"), body.pop("version"), tuple(body.pop("schemas"))
     return Register(key, uuid, slug, title, version, body, schemas, created_at, updated_at)
 
 
 def _schema(row: Sequence[Any]) -> Schema:
-    key, uuid, slug, text, changes, created_at, updated_at = row
-    body: dict[str, Any] = msgspec.json.decode(text)
+    key, uuid, slug, organisation, text, changes, created_at, updated_at = row
+    body: dict[str, Any] = {**msgspec.json.decode(text), "organisation": organisation}
     return Schema(key, uuid, slug, body.pop("title"), body.pop("version"), body, changes, created_at, updated_at)
 
 

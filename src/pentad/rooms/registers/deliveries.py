@@ -100,6 +100,11 @@ def again(transaction: Transaction, webhook: str, delivery_id: int, now: float) 
     return _delivery(row)
 
 
+def withdraw(transaction: Transaction, delivery_id: int) -> None:
+    """Forget a delivery whose change is not to be told any more; its log would tell of it, too."""
+    transaction.run("DELETE FROM webhook_deliveries WHERE id = ?", delivery_id)
+
+
 def give_up(transaction: Transaction, webhook: str, problem: str, now: float) -> None:
     """End everything that still waits for a webhook."""
     transaction.run(

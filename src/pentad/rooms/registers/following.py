@@ -15,6 +15,7 @@ from pentad.rooms.registers import catalogue_store
 from pentad.rooms.registers.models import Caller
 from pentad.rooms.registers.objects import store
 from pentad.rooms.registers.objects.refusals import missing
+from pentad.rooms.registers.objects.targets import named_object
 from pentad.rooms.registers.resources import (
     one_object,
     one_register,
@@ -62,15 +63,15 @@ async def _object(registers: Registers, principal: Principal, at: Variables, tol
     caller = Caller(principal)
     ref, _ = split_moment(at["id"])
     pair = await registers.catalogue.pair(caller, at["register"], at["schema"])
-    held = await registers.platform.database.read(
-        lambda rows: store.held_by_ref(rows, pair.register.id, pair.schema.id, ref)
-    )
-    if held is None:
-        if told:
-            return
-        raise missing(pair, ref)
-    registers.access.check_object(caller, pair, "read", held.stored)
-    if held.stored.is_deleted and not told:
+
+    def look(rows: Rows) -> bool:
+        """Whether it may be followed: it lives, or has been deleted or purged since it was."""
+        held = named_object(rows, registers.access, caller, pair, ref)
+        if held is None:
+            return told and store.held_by_ref(rows, pair.register.id, pair.schema.id, ref) is None
+        return told or not held.stored.is_deleted
+
+    if not await registers.platform.database.read(look):
         raise missing(pair, ref)
 
 

@@ -5,6 +5,7 @@ tool's call means nothing to somebody with a browser or a shell.
 from typing import Literal
 
 from pentad.kernel.errors import NotFound
+from pentad.rooms.registers.models import Pair
 
 Kind = Literal["registers", "schemas", "objects"]
 
@@ -28,3 +29,10 @@ class Missing(NotFound):
     @property
     def hint_on_the_command_line(self) -> str:
         return "`pentad registers list` shows the registers and their schemas."
+
+
+def missing_object(pair: Pair, ref: int | str) -> Missing:
+    """No such object of a pair, named as the caller named it: the same words whether it is absent or hidden."""
+    return Missing(
+        f"Object {str(ref)[:80]!r} not found in {pair.label}.", "objects", (pair.register.id, pair.schema.id)
+    )

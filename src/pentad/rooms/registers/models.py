@@ -23,6 +23,9 @@ OBJECT_COLUMNS: Final = (
 )
 """The columns of a StoredObject in the order of its constructor: with these selected, write StoredObject(*row)."""
 
+DEFAULT_ORGANISATION: Final = "default"
+"""The organisation of whoever is in none, and of what none is named for."""
+
 _OBJECT_FIELDS: Final = OBJECT_COLUMNS.replace("data", "text").split(", ")
 _LINKS: Final = ("_mail", "_contacts", "_notes", "_todos", "_calendar", "_talk", "_deck")
 _QUOTAS: Final = ("storage", "bandwidth", "requests", "users", "groups")
@@ -89,6 +92,11 @@ class Register:
     created_at: float
     updated_at: float
 
+    @property
+    def organisation(self) -> str:
+        """Whose it is: that organisation's members may know of it."""
+        return self.body.get("organisation") or DEFAULT_ORGANISATION
+
     def wire(self) -> dict[str, Any]:
         """Every field a register has, also the empty ones."""
         wire: dict[str, Any] = {
@@ -116,6 +124,11 @@ class Schema:
     changes: int
     created_at: float
     updated_at: float
+
+    @property
+    def organisation(self) -> str:
+        """Whose it is: that organisation's members may know of it."""
+        return self.body.get("organisation") or DEFAULT_ORGANISATION
 
     def wire(self) -> dict[str, Any]:
         """Every field a schema has, also the empty ones."""

@@ -16,15 +16,20 @@ from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, Pe
 from pentad.kernel.ids import uuid7
 from pentad.kernel.ports import Database, Row, Rows, Transaction
 from pentad.kernel.principal import Principal
+from pentad.rooms.registers.models import DEFAULT_ORGANISATION as DEFAULT
 from pentad.rooms.registers.models import Caller
 
 _log = logging.getLogger(__name__)
 
-DEFAULT: Final = "default"
 _CHANNEL: Final = "registers.members"
 _OLD_SECONDS: Final = 30.0
 _SLUG: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _COLUMNS: Final = "id, slug, title, created_at"
+_EMPTIED: Final = {
+    "objects": "Purge or move them first.",
+    "registers": "Delete them, or give them to another organisation.",
+    "schemas": "Delete them, or give them to another organisation.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +159,9 @@ class Organisations:
 
         def delete(transaction: Transaction) -> None:
             found = _found(transaction, ref)
-            if transaction.value("SELECT 1 FROM objects WHERE organisation = ? LIMIT 1", found.id):
-                raise Conflict(f"Organisation {found.slug!r} still has objects.", hint="Purge or move them first.")
+            for table in ("objects", "registers", "schemas"):
+                if transaction.value(f"SELECT 1 FROM {table} WHERE organisation = ? LIMIT 1", found.id):  # noqa: S608  own names
+                    raise Conflict(f"Organisation {found.slug!r} still has {table}.", hint=_EMPTIED[table])
             transaction.run("DELETE FROM organisations WHERE id = ?", found.id)
             transaction.signal(_CHANNEL)
 

@@ -9,20 +9,28 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.kernel.background import Background
-from pentad.kernel.clock import Clock, Randomness, SystemRandomness, iso
+from pentad.kernel.clock import Clock, Randomness, SystemRandomness
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Database, Dialect, Fetcher, Rows, Transaction
 from pentad.mcp.changes import CHANNEL as CHANGES
 from pentad.net.urls import parse as parse_url
-from pentad.rooms.registers.deliveries import Delivery, forget_old, give_up, lease, make_out, next_due, settle
-from pentad.rooms.registers.objects.chronicle import ERASED, feed
-from pentad.rooms.registers.webhook_targets import EVENTS, Webhook, enabled_webhooks, signature, store_target
+from pentad.rooms.registers.deliveries import (
+    Delivery,
+    forget_old,
+    give_up,
+    lease,
+    make_out,
+    next_due,
+    settle,
+    withdraw,
+)
+from pentad.rooms.registers.objects.chronicle import feed
+from pentad.rooms.registers.webhook_messages import Messages
+from pentad.rooms.registers.webhook_targets import Webhook, enabled_webhooks, signature, store_target
 from pentad.rooms.registers.webhooks import CHANNEL
 
 MOST_FAILURES: Final = 20
@@ -55,10 +63,12 @@ class Sender:
         database: Database,
         clock: Clock,
         fetcher: Fetcher,
+        messages: Messages,
         randomness: Randomness = _RANDOMNESS,
         box: SecretBox = PLAIN,
     ) -> None:
         self._database = database
+        self._messages = messages
         self._box = box
         self._clock = clock
         self._fetcher = fetcher
@@ -144,8 +154,10 @@ class Sender:
             webhook = webhooks.get(delivery.webhook)
             if webhook is None:
                 give_up(transaction, delivery.webhook, "The webhook is switched off.", now)
+            elif (body := self._messages.of(transaction, webhook, delivery.seq)) is not None:
+                taken.append((webhook, delivery, body))
             else:
-                taken.append((webhook, delivery, message(transaction, delivery)))
+                withdraw(transaction, delivery.id)
         return taken, any(more)
 
     def _make_out(self, transaction: Transaction, webhook: Webhook, now: float) -> bool:
@@ -154,7 +166,12 @@ class Sender:
             transaction, self._database.dialect, webhook.position, register=None, schema=None, limit=_BATCH
         )
         if changes:
-            wanted = [change.seq for change in changes if webhook.wants(change.action, change.register, change.schema)]
+            wanted = [
+                change.seq
+                for change in changes
+                if webhook.wants(change.action, change.register, change.schema)
+                and self._messages.is_for(transaction, webhook, change.uuid, change.seq)
+            ]
             make_out(transaction, webhook.id, wanted, now)
             transaction.run("UPDATE webhooks SET position = ? WHERE id = ?", position, webhook.id)
         return len(changes) == _BATCH
@@ -220,36 +237,6 @@ def _count(transaction: Transaction, webhook: Webhook, delivery: Delivery, now: 
         target.enabled = False
         give_up(transaction, webhook.id, "The webhook was switched off after too many failures.", now)
     store_target(transaction, webhook.id, target, now, box)
-
-
-def message(rows: Rows, delivery: Delivery) -> bytes:
-    """What the receiver is told: the event, who did it, and the object as the change left it."""
-    row = rows.one(
-        "SELECT uuid, register, schema, version, action, at, principal, agent, reason FROM object_changes "
-        "WHERE seq = ?",
-        delivery.seq,
-    )
-    if row is None:
-        return msgspec.json.encode({"type": "object.forgotten", "seq": delivery.seq})
-    uuid, register, schema, version, action, at, principal, agent, reason = row
-    about: dict[str, Any] = {
-        "seq": delivery.seq, "uuid": uuid, "register": register, "schema": schema, "version": version,
-        "principal": principal, "agent": agent, "reason": reason,
-        "uri": f"openregister://objects/{register}/{schema}/{uuid}",
-        "object": _state_after(rows, uuid, delivery.seq),
-    }  # fmt: skip
-    return msgspec.json.encode({"type": EVENTS.get(action, action), "timestamp": iso(at), "data": about})
-
-
-def _state_after(rows: Rows, uuid: str, seq: int) -> Any:
-    """The data a change left behind: what the next change replaced, or what is there now; null when it is purged."""
-    text = rows.value(
-        "SELECT before FROM object_changes WHERE uuid = ? AND seq > ? AND before IS NOT NULL ORDER BY seq LIMIT 1",
-        uuid, seq,
-    )  # fmt: skip
-    if text is None:
-        text = rows.value("SELECT data FROM objects WHERE uuid = ?", uuid)
-    return None if text is None or text.startswith(ERASED) else msgspec.Raw(text.encode())
 
 
 def _held_back(rows: Rows, dialect: Dialect) -> bool:

@@ -18,6 +18,7 @@ from pentad.rooms.registers.organisations import Organisations
 from pentad.rooms.registers.saved import SavedQueries
 from pentad.rooms.registers.sending import Sender
 from pentad.rooms.registers.transfer.service import Transfer
+from pentad.rooms.registers.webhook_messages import Messages
 from pentad.rooms.registers.webhooks import Webhooks
 
 _SIZE: Final = (
@@ -40,10 +41,11 @@ class Registers:
         self.plans = Plans(database, clock, self.catalogue, self.access, self.objects, self.history)
         self.saved = SavedQueries(database, clock, self.catalogue, self.objects, self.access)
         self.files = Files(database, clock, platform.limits.upload_bytes)
-        self.webhooks = Webhooks(database, clock, self.catalogue, box=platform.secret_box)
+        self.webhooks = Webhooks(database, clock, self.catalogue, self.access, box=platform.secret_box)
         self.transfer = Transfer(database, self.objects, self.access)
         self._live = LiveQueries(database, self.saved)
-        self._sender = Sender(database, clock, platform.fetcher, box=platform.secret_box)
+        messages = Messages(self.catalogue, self.access)
+        self._sender = Sender(database, clock, platform.fetcher, messages, box=platform.secret_box)
 
     async def start(self) -> None:
         await self.catalogue.open()

@@ -21,10 +21,10 @@ def shown(
     hidden = access.hidden(caller, pair, stored.data, stored.owner)
     if hidden and fields is not None:
         fields = [name for name in fields if name.partition(".")[0] not in hidden]
-    return (_without(stored, pair, hidden) if hidden else stored).wire(pair.definition, prune=prune, fields=fields)
+    return (without(stored, pair, hidden) if hidden else stored).wire(pair.definition, prune=prune, fields=fields)
 
 
-def _without(stored: StoredObject, pair: Pair, hidden: Collection[str]) -> StoredObject:
+def without(stored: StoredObject, pair: Pair, hidden: Collection[str]) -> StoredObject:
     """The object as if it had never had the hidden properties: its name and slug must not tell of them either."""
     rest = {name: value for name, value in stored.data.items() if name not in hidden}
     return stored.altered(data=rest, text=text_of(rest)[0], slug=pair.definition.slug_of(rest))

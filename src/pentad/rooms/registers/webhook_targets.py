@@ -21,7 +21,9 @@ from pentad.kernel.clock import iso
 from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Row, Rows, Transaction
+from pentad.kernel.principal import Principal
 from pentad.net.urls import parse as parse_url
+from pentad.rooms.registers.models import Caller
 
 EVENTS: Final[Mapping[str, str]] = {
     "create": "object.created",
@@ -46,7 +48,10 @@ SELECT: Final = "SELECT id, principal, body, position, created_at, updated_at FR
 
 
 class Target(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
-    """What a webhook's owner decides, as it is stored; `failures` and `problem` are what became of it."""
+    """What a webhook's owner decides, as it is stored; `failures` and `problem` are what became of it.
+
+    `scopes` and `user` say who the owner was when deciding it; none are written down for an administrator.
+    """
 
     url: str
     events: list[str] = msgspec.field(default_factory=lambda: ["*"])
@@ -59,6 +64,8 @@ class Target(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defa
     enabled: bool = True
     failures: int = 0
     problem: str | None = None
+    scopes: list[str] | None = None
+    user: str | None = None
 
 
 class _Type(NamedTuple):
@@ -98,6 +105,12 @@ class Webhook:
     position: str
     created_at: float
     updated_at: float
+
+    @property
+    def owner(self) -> Caller:
+        """Who is told, as far as rights are concerned."""
+        scopes = ("registers:read", "registers:admin") if self.target.scopes is None else self.target.scopes
+        return Caller(Principal(self.principal, self.principal, frozenset(scopes), user=self.target.user))
 
     def wants(self, action: str, register: int, schema: int) -> bool:
         """Whether a change is for it."""
@@ -146,15 +159,21 @@ def webhook_from(row: Row, box: SecretBox) -> Webhook:
 
 def enabled_webhooks(rows: Rows, box: SecretBox) -> list[Webhook]:
     """All that are to be served; there are never many."""
-    found = [webhook_from(row, box) for row in rows.all(f"{SELECT} ORDER BY created_at, id")]
-    return [webhook for webhook in found if webhook.target.enabled]
+    return [webhook for webhook in webhooks_of(rows, box) if webhook.target.enabled]
 
 
-def one_webhook(rows: Rows, webhook_id: str, box: SecretBox) -> Webhook:
+def one_webhook(rows: Rows, webhook_id: str, box: SecretBox, owner: str | None = None) -> Webhook:
+    """A webhook: anybody's, or only one that the `owner` has."""
     row = rows.one(f"{SELECT} WHERE id = ?", webhook_id)
-    if row is None:
+    if row is None or owner not in (None, row[1]):
         raise NotFound(f"There is no webhook {webhook_id[:60]!r}.", hint="List the webhooks to see their ids.")
     return webhook_from(row, box)
+
+
+def webhooks_of(rows: Rows, box: SecretBox, owner: str | None = None) -> list[Webhook]:
+    """Everybody's webhooks, or those of an owner, oldest first."""
+    where, whose = ("", ()) if owner is None else (" WHERE principal = ?", (owner,))
+    return [webhook_from(row, box) for row in rows.all(f"{SELECT}{where} ORDER BY created_at, id", *whose)]
 
 
 def stored_target(webhook_id: str, target: Target, box: SecretBox) -> str | bytes:

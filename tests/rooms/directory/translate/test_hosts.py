@@ -8,6 +8,7 @@ import pytest
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.directory.oasf.validator import validate
 from pentad.rooms.directory.translate import copilot, hosts, mcp_servers, server_json
+from pentad.rooms.directory.translate.formats import import_format, import_record
 from pentad.rooms.directory.translate.launches import short_name
 from tests.rooms.directory.oasf.samples import sample
 from tests.rooms.directory.translate.sources import CONFIG, SERVER
@@ -144,7 +145,7 @@ def test_secrets_of_a_configuration_stay_behind():
             "b": {"url": "https://x.example.org", "headers": {"Authorization": "Bearer hunter2", "X-Mode": "fast"}},
         }
     }
-    record, losses = hosts.to_record(config)
+    record, losses = import_record(import_format("claude"), config)
     text = json.dumps(record) + json.dumps(hosts.to_claude(record).result)
     content = json.dumps(hosts.carried_json(hosts.carried(record["modules"][0])))
     assert not [secret for secret in secrets if secret in text or secret in content]

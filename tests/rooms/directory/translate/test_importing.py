@@ -88,8 +88,6 @@ async def test_a_valid_record_keeps_its_cid_though_words_would_suggest_more(impo
     imported = await importer.import_one(LOCAL, json.dumps(record))
     assert (imported.cid, imported.suggested) == (cid_of(canonical_json(record)), [])
     assert (await importer.import_one(LOCAL, {**record, "skills": []})).record["skills"] != []
-    asked = ImportOptions(domains=("technology/data_science",))
-    assert (await importer.import_one(LOCAL, record, options=asked)).record["domains"] != []
 
 
 @pytest.mark.anyio

@@ -79,6 +79,7 @@ def test_objects_that_fit_make_an_empty_report() -> None:
         "samples": {},
         "migration": [],
         "failing_after_migration": 0,
+        "complete": True,
     }
 
 

@@ -9,10 +9,13 @@ from tests.rooms.registers.opening import ADMIN
 
 async def pair_of(registers: Registers, schema: str, properties: dict[str, Any], **body: Any) -> Pair:
     """A schema with these properties in the register `library`, which is made if need be."""
-    await registers.catalogue.create_schema(ADMIN, {"title": schema, "slug": schema, "properties": properties, **body})
-    known = await registers.catalogue.list_registers(ADMIN)
-    if "library" not in [register.slug for register in known]:
-        await registers.catalogue.create_register(ADMIN, {"title": "Library"})
+    catalogue = registers.catalogue
+    made = await catalogue.create_schema(ADMIN, {"title": schema, "slug": schema, "properties": properties, **body})
+    known = {register.slug: register for register in await catalogue.list_registers(ADMIN)}
+    if "library" not in known:
+        await catalogue.create_register(ADMIN, {"title": "Library", "schemas": [made.id]})
+    else:
+        await catalogue.update_register(ADMIN, "library", {"schemas": [*known["library"].schemas, made.id]})
     return await registers.catalogue.pair(ADMIN, "library", schema, "create")
 
 

@@ -9,16 +9,14 @@ from pentad.kernel.ports import Database, Dialect, Transaction
 from pentad.rooms.registers.query.expressions import index_columns
 from pentad.rooms.registers.query.tree import Kind, Path
 from pentad.rooms.registers.query.words import indexed_text
-from pentad.storage.migration_files import STORAGE, MigrationSet
+from tests.rooms.registers.opening import SETS
 from tests.rooms.registers.query.oracle import Thing
 from tests.stores import Stores
-
-ROOM = MigrationSet("registers", "pentad.rooms.registers.schema")
 
 
 async def open_room(stores: Stores) -> Database:
     """A store with the room's tables, two registers and two schemas."""
-    db = await stores.open((STORAGE, ROOM))
+    db = await stores.open(SETS)
 
     def work(tx: Transaction) -> None:
         for table in ("registers", "schemas"):

@@ -238,16 +238,19 @@ async def test_tenants_do_not_see_one_another(site: Site) -> None:
     added = await site.send("POST", f"/api/organisations/{slug}/members", {"principal": member})
     assert added.status == 204
     try:
-        inside = (await site.send("POST", path, {"name": "Inside"}, who="writer")).json
-        listed = (await site.send("GET", path, who="writer")).json
-        assert [row["name"] for row in listed["results"]] == ["Inside"]
-        assert listed["total"] == 1
+        assert (await site.send("GET", path, who="writer")).status == 404
+        assert (await site.send("POST", path, {"name": "No"}, who="writer")).status == 404
         assert (await site.send("GET", f"{path}/{theirs['id']}", who="writer")).status == 404
-        assert (await site.send("PUT", f"{path}/{theirs['id']}", {"name": "No"}, who="writer")).status == 404
+        assert (await site.send("PUT", f"{path}/{mine['id']}", {"name": "No"}, who="writer")).status == 404
+        own = "/api" + await site.pair(RULES, who="writer")
+        inside = (await site.send("POST", own, {"name": "Inside"}, who="writer")).json
+        assert (await site.send("POST", own, {"name": "Outside"})).status == 201
+        listed = (await site.send("GET", own, who="writer")).json
+        assert ([row["name"] for row in listed["results"]], listed["total"]) == (["Inside"], 1)
         names = {row["name"] for row in (await site.send("GET", path, who="other")).json["results"]}
         assert names == {"Mine", "Theirs"}
-        assert (await site.send("GET", f"{path}/{inside['id']}", who="other")).status == 404
-        assert len((await site.send("GET", path)).json["results"]) == 3, "an administrator sees all"
+        assert (await site.send("GET", f"{own}/{inside['id']}", who="other")).status == 404
+        assert len((await site.send("GET", own)).json["results"]) == 2, "an administrator sees all"
     finally:
         await site.send("DELETE", f"/api/organisations/{slug}/members/{member}")
 

@@ -76,8 +76,8 @@ async def test_a_change_is_matched_strongly_and_a_reading_weakly(site: Site) -> 
         assert (await site.send("GET", item, headers={"if-none-match": other})).status == 200, other
 
 
-async def test_a_page_elsewhere_may_send_preconditions_and_keys(site: Site) -> None:
-    asked = {"origin": "http://localhost:3000", "access-control-request-method": "PUT"}
+async def test_a_page_may_send_preconditions_and_keys(site: Site) -> None:
+    asked = {"origin": "http://localhost:8700", "access-control-request-method": "PUT"}
     allowed = (await site.send("OPTIONS", "/api/registers/1", who="", headers=asked)).headers
     names = {name.strip() for name in allowed["access-control-allow-headers"].split(",")}
     assert {"if-match", "if-none-match", "idempotency-key", "authorization", "content-type"} <= names

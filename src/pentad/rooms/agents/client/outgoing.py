@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from pentad.kernel.cleaning import Masked
 from pentad.kernel.errors import (
     Conflict,
     DeadlineExceeded,
@@ -22,6 +21,7 @@ from pentad.kernel.errors import (
     PentadError,
     Unavailable,
 )
+from pentad.kernel.secrets.documents import Masked
 from pentad.rooms.agents.client.a2a import A2aSpeaker
 from pentad.rooms.agents.client.line import MAX_DEPTH, MAX_KEYS, Line
 from pentad.rooms.agents.client.peers import chosen, name_of, schemes
@@ -30,6 +30,7 @@ from pentad.rooms.agents.client.vault import VaultSpeaker
 from pentad.rooms.agents.client.verifying import verify
 from pentad.rooms.agents.context.extension import params_of
 from pentad.rooms.agents.context.preparing import Lender, prepared
+from pentad.rooms.agents.context.redaction import SecretsMode, sending
 from pentad.rooms.agents.tasks.model import Dialect, Event, Message, PushConfig, StatusEvent, Task, TaskPage
 from pentad.rooms.agents.tasks.states import RESTING, TERMINAL, State
 
@@ -61,7 +62,7 @@ class RemoteAgent:
     `keys` are asked for credentials under `service`, else under the ids the card names: give only keys that are meant
     for this agent. `trusted` is for a card, or its address, that the operator wrote: its origin is open wherever it is.
     `lend` gives the agent addresses for what is too large to travel; without it that is refused. `context_key` signs
-    the contexts it is sent.
+    the contexts it is sent; `secrets` says what is done about secrets in them.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class RemoteAgent:
         extensions: Sequence[str] = (),
         lend: Callable[[], Loan] | None = None,
         context_key: "Key | None" = None,
+        secrets: SecretsMode = "mask",
         seconds: float = 30.0,
         idle: float = 45.0,
     ) -> None:
@@ -91,6 +93,7 @@ class RemoteAgent:
         self._extensions = tuple(extensions)
         self._lend = lend
         self._context_key = context_key
+        self._policy = sending(secrets)
         self.masked: Sequence[Masked] = ()
         """What was masked in the context that was sent last."""
         self._context = params_of(card)
@@ -215,7 +218,9 @@ class RemoteAgent:
             return message, self._speaker()
         loan = None if self._lend is None else self._lend()
         key = self._context_key
-        ready = prepared(context, self._context, on_invalid, target=self.name, key=key, lender=loan)
+        ready = prepared(
+            context, self._context, on_invalid, policy=self._policy, target=self.name, key=key, lender=loan
+        )
         self.masked = ready.masked
         if loan is not None:
             await loan.keep()

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from pentad.kernel.cleaning import Masked
 from pentad.kernel.errors import PentadError
+from pentad.kernel.secrets.documents import Masked
 from pentad.rooms.agents.context.checks import checked
 from pentad.rooms.agents.context.extension import sent_context
 from pentad.rooms.agents.context.findings import Issue, Level, refusal

@@ -3,9 +3,9 @@
 import re
 from typing import Any, Final, cast
 
-from pentad.kernel.cleaning import depth_of
 from pentad.kernel.errors import PentadError
 from pentad.kernel.jcs import EXACT
+from pentad.kernel.secrets.documents import depth_of
 from pentad.rooms.agents.context import rules
 from pentad.rooms.agents.context.findings import Issues, Level
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits

@@ -8,10 +8,10 @@ could say which of the two was meant.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from pentad.kernel.cleaning import Masked
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.jcs import canonical
 from pentad.kernel.schema import pointer
+from pentad.kernel.secrets.documents import Masked
 from pentad.rooms.agents.context.kinds import KINDS
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 
@@ -23,6 +23,8 @@ ISSUES_KEY: Final = f"{URI}/issues"
 """Where the metadata of a message, and of the task it begins, says what a lenient reading lost or changed."""
 MASKED_KEY: Final = f"{URI}/masked"
 """Where it says which secrets were masked: their places and the detectors that found them."""
+FOUND_KEY: Final = f"{URI}/found"
+"""The same for secrets that were found and left in place, as the operator wants."""
 
 
 def declaration(limits: ContextLimits = DEFAULT_LIMITS, *, required: bool = False) -> dict[str, Any]:
@@ -77,7 +79,7 @@ def sent_context(metadata: Any) -> tuple[str, Any] | None:
 
 def with_issues(metadata: Mapping[str, Any] | None, message: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """The metadata of a task, with what was said about the context of the message that begins it."""
-    told = {key: message[key] for key in (ISSUES_KEY, MASKED_KEY) if key in message} if message else {}
+    told = {key: message[key] for key in (ISSUES_KEY, MASKED_KEY, FOUND_KEY) if key in message} if message else {}
     if not told:
         return None if metadata is None else dict(metadata)
     return {**(metadata or {}), **told}
@@ -85,7 +87,18 @@ def with_issues(metadata: Mapping[str, Any] | None, message: Mapping[str, Any] |
 
 def masked_json(report: Sequence[Masked]) -> list[dict[str, str]]:
     """What was masked, for who sent it; a name can be a secret, and is masked in the report as well."""
-    return [{"pointer": one.path, "what": one.what} for one in report]
+    return [{"pointer": one.path, "what": one.what} for one in report if one.action != "allow"]
+
+
+def found_json(report: Sequence[Masked]) -> list[dict[str, str]]:
+    """What was found and left in place."""
+    return [{"pointer": one.path, "what": one.what} for one in report if one.action == "allow"]
+
+
+def told_of_secrets(report: Sequence[Masked]) -> dict[str, list[dict[str, str]]]:
+    """What the metadata says about the secrets of a context."""
+    said = {MASKED_KEY: masked_json(report), FOUND_KEY: found_json(report)}
+    return {key: places for key, places in said.items() if places}
 
 
 def _same(one: Any, other: Any) -> bool:

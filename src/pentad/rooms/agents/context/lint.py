@@ -10,9 +10,9 @@ import json
 from contextlib import suppress
 from typing import Any, Final, cast
 
-from pentad.kernel.cleaning import depth_of
 from pentad.kernel.errors import PentadError
 from pentad.kernel.json import check_bounds
+from pentad.kernel.secrets.documents import depth_of
 from pentad.rooms.agents.context.checks import checked
 from pentad.rooms.agents.context.findings import Issues, Level, Report
 from pentad.rooms.agents.context.integrity import items_hash

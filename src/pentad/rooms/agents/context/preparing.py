@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 
 from msgspec import Struct
 
-from pentad.kernel.cleaning import Masked
+from pentad.kernel.secrets.documents import Masked
 from pentad.rooms.agents.context.checks import checked
 from pentad.rooms.agents.context.extension import URI, carried
 from pentad.rooms.agents.context.findings import Issue, Issues, Level, refusal

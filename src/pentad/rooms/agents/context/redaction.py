@@ -12,11 +12,13 @@ from typing import Any, Final, Literal, cast
 
 from msgspec import Struct
 
-from pentad.kernel.cleaning import DEEPEST, Action, Cleaner, Masked, depth_of, free_key, too_deep
 from pentad.kernel.errors import Forbidden
-from pentad.kernel.secrets import may_hold
+from pentad.kernel.secrets.documents import DEEPEST, Action, Cleaner, Masked, depth_of, free_key, too_deep
+from pentad.kernel.secrets.text import may_hold
 from pentad.rooms.agents.context.walking import exact_json
 
+SecretsMode = Literal["off", "report", "mask"]
+"""What the operator wants done about secrets in contexts: nothing, tell where they are, or take them out."""
 Sensitivity = Literal["public", "internal", "confidential", "secret"]
 
 SENSITIVITIES: Final[tuple[Sensitivity, ...]] = ("public", "internal", "confidential", "secret")
@@ -31,8 +33,8 @@ class Rule(Struct, frozen=True, kw_only=True):
     """What holds for the targets a pattern names (`*` is everybody); the first rule that fits is taken."""
 
     target: str = "*"
-    secrets: Action = "mask"
-    """What happens to what a detector or a telling name finds."""
+    secrets: Action | Literal["ignore"] = "mask"
+    """What happens to secrets: `allow` lets them pass and reports them, `ignore` does not look for them."""
     sensitive: Action = "mask"
     """What happens to an item more sensitive than `upto`."""
     upto: Sensitivity = "internal"
@@ -54,8 +56,20 @@ class Policy:
 
 
 _DEFAULT: Final = Rule()
-KEEPING: Final = Policy((Rule(target="*", sensitive="allow", strangers="allow", upto="secret"),))
-"""For what the owner keeps: secrets are masked, everything else is the owner's own business."""
+MODES: Final[dict[SecretsMode, Action | Literal["ignore"]]] = {"off": "ignore", "report": "allow", "mask": "mask"}
+
+
+def keeping(mode: SecretsMode) -> Policy:
+    """For what the owner keeps: secrets as the operator says, everything else is the owner's own business."""
+    return Policy((Rule(secrets=MODES[mode], sensitive="allow", strangers="allow", upto="secret"),))
+
+
+def sending(mode: SecretsMode) -> Policy:
+    """For what goes to an agent elsewhere."""
+    return Policy((Rule(secrets=MODES[mode]),))
+
+
+KEEPING: Final = keeping("mask")
 
 
 class Redacted(Struct, frozen=True):
@@ -69,14 +83,14 @@ def redacted(items: Mapping[str, Any], target: str = STORE, policy: Policy | Non
     """The items as `target` may see them. Forbidden, with the places, where the policy denies."""
     text = _shallow(dict(items))
     # What is small is looked at as a whole first, names and all; an escape may hide what is looked for.
-    is_clean = len(text) <= _SMALL and b"\\" not in text and not may_hold(text.decode())
     rule = (policy or Policy()).of(target)
-    cleaner = Cleaner(rule.secrets)
+    is_clean = rule.secrets == "ignore" or (len(text) <= _SMALL and b"\\" not in text and not may_hold(text.decode()))
+    cleaner = Cleaner("allow" if rule.secrets == "ignore" else rule.secrets)
     shown: dict[str, Any] = {}
     for name, item in items.items():
         clean = name if is_clean else cleaner.key(name, ("items",))
         clean = name if clean == name else free_key(clean, shown)
-        path = ("items", clean)
+        path = ("items", cleaner.told(clean))
         what, action = _item_rule(item, target, rule)
         if action == "allow":
             shown[clean] = item if is_clean or not _may_hold(item) else cleaner.value(item, path)

@@ -14,11 +14,11 @@ from typing import Any, Final, Protocol, cast
 import msgspec
 from msgspec import Struct, to_builtins
 
-from pentad.kernel.cleaning import clean_text
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceeded, NotFound, Unavailable
 from pentad.kernel.limits import MIB
 from pentad.kernel.ports import Fetcher
 from pentad.kernel.principal import Principal
+from pentad.kernel.secrets.text import scrub_text
 from pentad.mcp.content import Contents as ResourceContents
 from pentad.rooms.agents.context.integrity import SHA256, SIZE, bytes_hash
 from pentad.rooms.agents.context.lending import without_token
@@ -240,7 +240,7 @@ async def _fetched(fetcher: Fetcher, url: str, most: int) -> tuple[bytes, str | 
 
 def _shown(ref: str) -> str:
     """A reference for messages: without secrets, and the address of a lent content is one."""
-    return clean_text(without_token(ref)[:200])
+    return scrub_text(without_token(ref)[:200])
 
 
 def _refused(scheme: str, why: str) -> InvalidInput:

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
+from pentad.kernel.secrets.text import scrub_text
 from pentad.rooms.directory.translate import agent_skills
-from pentad.rooms.directory.translate.envelope import NOTHING_GIVEN, Given, digest_of
+from pentad.rooms.directory.translate.envelope import NOTHING_GIVEN, Doubt, Given, digest_of
+from pentad.rooms.directory.translate.formats import import_format, import_record
 from pentad.rooms.directory.translate.losses import Loss, Translated
 
 MIB: Final = 1024 * 1024
@@ -56,25 +58,30 @@ def is_bundle(content: bytes) -> bool:
     return content[:4] in (b"PK\x03\x04", b"PK\x05\x06") or content[:2] == b"\x1f\x8b" or content[257:262] == b"ustar"
 
 
-def to_record(content: bytes, given: Given = NOTHING_GIVEN) -> Translated[dict[str, Any]]:
+def to_record(
+    content: bytes, given: Given = NOTHING_GIVEN, doubt: Doubt = "refuse"
+) -> Translated[dict[str, Any]]:  # fmt: skip
     """The record of a bundle."""
-    return bundle_record(read_bundle(content), given)
+    return bundle_record(read_bundle(content), given, doubt)
 
 
-def bundle_record(bundle: Bundle, given: Given = NOTHING_GIVEN) -> Translated[dict[str, Any]]:
+def bundle_record(
+    bundle: Bundle, given: Given = NOTHING_GIVEN, doubt: Doubt = "refuse"
+) -> Translated[dict[str, Any]]:  # fmt: skip
     """The record of a skill with files beside it: the skill itself, and of the others their names and hashes."""
-    record, losses = agent_skills.to_record({"skillMarkdown": bundle.markdown}, given)
+    source = {"skillMarkdown": bundle.markdown}
+    record, losses = import_record(import_format("agentskills"), source, given, doubt)
     if bundle.files:
         record["modules"][0]["data"]["artifacts"] = [
             {
-                "path": member.path,
+                "path": scrub_text(member.path),
                 "type": _FOLDERS.get(member.path.split("/")[0], "other"),
                 "artifact_hash": digest_of(member.content),
             }
             for member in bundle.files
         ]
     kept = "the record keeps the file's path and hash, not its content"
-    return Translated(record, losses + [Loss(member.path, kept) for member in bundle.files])
+    return Translated(record, losses + [Loss(scrub_text(member.path), kept) for member in bundle.files])
 
 
 def read_bundle(content: bytes) -> Bundle:

@@ -9,9 +9,7 @@ from pentad.rooms.directory.oasf.versions import Family
 from pentad.rooms.directory.translate.losses import Loss
 from pentad.rooms.directory.translate.shapes import mapping_of, objects_of
 
-How = Literal[
-    "same name", "same id", "short name", "caption", "successor", "nearest parent", "kept as it is", "dropped"
-]
+How = Literal["same name", "same id", "short name", "caption", "successor", "kept as it is", "dropped"]
 HOWS: Final[dict[str, How]] = {
     "name": "same name",
     "id": "same id",
@@ -33,6 +31,9 @@ class ClassMapping:
     def as_json(self) -> dict[str, Any]:
         return {"family": self.family, "before": self.before, "after": self.after, "how": self.how}
 
+    def line(self) -> str:
+        return f"{self.family} {self.before} -> {self.after or 'nothing'} ({self.how})"
+
 
 class Classes:
     """The classes of one family, on their way from one version to another."""
@@ -52,8 +53,7 @@ class Classes:
             entry = self._entry(item)
             found = None if entry is None else self._found(entry, path)
             if entry is None:
-                shown = str(item.get("name") or item.get("class_name") or item.get("id") or item.get("class_uid"))
-                self.mappings.append(ClassMapping(self.family, shown[:200], None, "dropped"))
+                self.mappings.append(ClassMapping(self.family, shown_name(item)[:200], None, "dropped"))
                 self.losses.append(Loss(path, f"it is no {self.family} of OASF {self.before}"))
             if found is None:
                 continue
@@ -77,18 +77,27 @@ class Classes:
         if direct is not None and not direct.entry.grouping:
             self.mappings.append(ClassMapping(self.family, entry.name, direct.entry.name, HOWS[direct.how]))
             return direct.entry
+        self.mappings.append(ClassMapping(self.family, entry.name, None, "dropped"))
+        reason = f"OASF {self.after} has no {self.family} like {entry.name}"
+        wider = self._wider(entry)
+        self.losses.append(Loss(path, f"{reason}, only the wider {wider.name}" if wider else reason))
+        return None
+
+    def _wider(self, entry: ClassEntry) -> ClassEntry | None:
+        """The nearest parent that has a counterpart. Callers are told of it; it never takes the place of the class."""
         for parent in reversed(taxonomy(self.before, self.family).parents(entry)):
             above = None if parent.grouping else mapped(parent, self.before, self.after, self.family)
             if above is not None and not above.entry.grouping:
-                self.mappings.append(ClassMapping(self.family, entry.name, above.entry.name, "nearest parent"))
-                self.losses.append(Loss(path, f"OASF {self.after} has only the wider {above.entry.name}"))
                 return above.entry
-        self.mappings.append(ClassMapping(self.family, entry.name, None, "dropped"))
-        self.losses.append(Loss(path, f"OASF {self.after} has no {self.family} like {entry.name}"))
         return None
 
     def _item(self, entry: ClassEntry) -> dict[str, Any]:
         return class_item(entry, self.family, self.after)
+
+
+def shown_name(item: dict[str, Any]) -> str:
+    """What a record calls a class, whatever its version."""
+    return str(item.get("name") or item.get("class_name") or item.get("id") or item.get("class_uid"))
 
 
 def class_item(entry: ClassEntry, family: Family, version: str) -> dict[str, Any]:

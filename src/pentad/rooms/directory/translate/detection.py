@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.directory.oasf.parsing import parse_record
 from pentad.rooms.directory.translate.bundles import Bundle, bundle_record, is_bundle, read_bundle
-from pentad.rooms.directory.translate.envelope import Given
+from pentad.rooms.directory.translate.envelope import Doubt, Given
 from pentad.rooms.directory.translate.formats import (
     IMPORTS,
     import_format,
@@ -15,6 +15,7 @@ from pentad.rooms.directory.translate.formats import (
     parse_source,
 )
 from pentad.rooms.directory.translate.losses import Translated
+from pentad.rooms.directory.translate.redaction import check_record
 
 Detected = Literal["mcp", "a2a", "agentskills", "ghcopilot", "claude", "oasf", "bundle"]
 
@@ -29,18 +30,20 @@ class Read:
     translated: Translated[dict[str, Any]]
 
 
-def read_source(content: Content, form: str | None, given: Given) -> Read:
-    """The record of a source, in the format that is named or that it has by its looks."""
+def read_source(content: Content, form: str | None, given: Given, doubt: Doubt = "refuse") -> Read:
+    """The record of a source, in the format that is named or that it has by its looks, without its secrets."""
     if isinstance(content, Bundle):
-        return Read("bundle", bundle_record(content, given))
+        return Read("bundle", bundle_record(content, given, doubt))
     if isinstance(content, bytes) and is_bundle(content) and form in (None, "bundle", "agentskills"):
-        return Read("bundle", bundle_record(read_bundle(content), given))
+        return Read("bundle", bundle_record(read_bundle(content), given, doubt))
     name = form.strip().lower() if form else None
     if name == "oasf" or (name is None and _looks(content) == "oasf"):
-        return Read("oasf", Translated(_record(content), []))
+        record = _record(content)
+        check_record(record, doubt)
+        return Read("oasf", Translated(record, []))
     chosen = import_format(name or _looks(content))
     source = content if isinstance(content, dict) else parse_source(chosen, content)
-    return Read(chosen.name, import_record(chosen, source, given))
+    return Read(chosen.name, import_record(chosen, source, given, doubt))
 
 
 def _record(content: str | bytes | dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from pentad.rooms.directory.oasf.versions import serving
-from pentad.rooms.directory.translate.carried_classes import Classes
+from pentad.rooms.directory.translate.carried_classes import Classes, shown_name
 from pentad.rooms.directory.translate.carried_locators import carried_locators
 from pentad.rooms.directory.translate.carried_modules import Modules
 from pentad.rooms.directory.translate.inner_difference import Inner, differences, same
@@ -127,12 +127,11 @@ def _classes(record: dict[str, Any], family: Literal["skill", "domain"], newer: 
     own, there = _version(record), _version(newer)
     names: list[str] = []
     for item in objects_of(record.get(f"{family}s")):
-        shown = str(item.get("name") or item.get("class_name") or item.get("id") or item.get("class_uid"))
         classes = Classes(family, own, there)
         found = classes.carried([item]) if own and there else []
         exact = classes.mappings[0] if found else None
-        if exact is None or exact.after is None or exact.how == "nearest parent":
-            names.append(classes.mappings[0].before if classes.mappings else shown)
+        if exact is None or exact.after is None:
+            names.append(classes.mappings[0].before if classes.mappings else shown_name(item))
         else:
             names.append(exact.after)
     return names

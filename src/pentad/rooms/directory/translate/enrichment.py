@@ -45,9 +45,18 @@ class Suggested:
 
 
 def enrich(
-    record: dict[str, Any], version: str, skills: Sequence[str], domains: Sequence[str], *, by_words: bool = True
+    record: dict[str, Any],
+    version: str,
+    skills: Sequence[str],
+    domains: Sequence[str],
+    *,
+    by_words: bool = True,
+    guess: bool = True,
 ) -> list[Suggested]:
-    """Give a record the classes it lacks; returns those that were suggested by its words."""
+    """Give a record the classes it lacks; returns those that were suggested by its words.
+
+    Without `guess` only classes its words clearly speak for are taken.
+    """
     chosen: list[Suggested] = []
     families: tuple[tuple[Literal["skill", "domain"], Sequence[str]], ...] = (("skill", skills), ("domain", domains))
     for family, named in families:
@@ -58,7 +67,7 @@ def enrich(
             entries = [_entry(name, family, version) for name in named]
             record[f"{family}s"] = [class_item(entry, family, version) for entry in dict.fromkeys(entries)]
         elif by_words and not record.get(f"{family}s"):
-            found = _suggested(words_of(record), family, version)
+            found = _suggested(words_of(record), family, version, guess=guess and family == "skill")
             record[f"{family}s"] = [class_item(entry, family, version) for entry, _ in found]
             chosen += [one for _, one in found]
     return chosen
@@ -77,10 +86,12 @@ def _entry(name: str, family: Literal["skill", "domain"], version: str) -> Class
     return entry
 
 
-def _suggested(text: str, family: Literal["skill", "domain"], version: str) -> list[tuple[ClassEntry, Suggested]]:
+def _suggested(
+    text: str, family: Literal["skill", "domain"], version: str, *, guess: bool
+) -> list[tuple[ClassEntry, Suggested]]:
     found = suggest(text, version, family, limit=_MOST[family])
     near = [one for one in found if one.confident and one.score >= found[0].score * _NEAR[family]]
-    taken = near or (found[:1] if family == "skill" else [])
+    taken = near or (found[:1] if guess else [])
     return [
         (one.entry, Suggested(family, one.entry.id, one.entry.name, one.score, one.words, one.confident))
         for one in taken

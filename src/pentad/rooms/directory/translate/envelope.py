@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 from pentad.kernel.cid import canonical_json
 from pentad.kernel.errors import InvalidInput
@@ -46,6 +46,9 @@ class Given:
 
 
 NOTHING_GIVEN: Final = Given()
+
+Doubt = Literal["refuse", "withhold", "keep"]
+"""What to do with values of a source that may be secrets and may be none."""
 
 
 def framed(

@@ -13,7 +13,7 @@ from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.json import check_bounds
 from pentad.kernel.limits import MIB
 from pentad.kernel.names import did_you_mean
-from pentad.rooms.directory.translate.envelope import NOTHING_GIVEN, Given
+from pentad.rooms.directory.translate.envelope import NOTHING_GIVEN, Doubt, Given
 from pentad.rooms.directory.translate.losses import Translated
 
 MOST_SOURCE: Final = 4 * MIB
@@ -114,13 +114,22 @@ def _constant(name: str) -> Any:
     raise InvalidInput(f"{name} is not JSON", hint="Use a number, or leave the field out.")
 
 
-def import_record(form: Format, source: dict[str, Any], given: Given = NOTHING_GIVEN) -> Translated[dict[str, Any]]:
-    """The record of a source. It has no skills and domains yet; `importing.py` goes on from here."""
+def import_record(
+    form: Format, source: dict[str, Any], given: Given = NOTHING_GIVEN, doubt: Doubt = "refuse"
+) -> Translated[dict[str, Any]]:
+    """The record of a source, without its secrets. It has no skills and domains yet; `importing.py` goes on from here.
+
+    SuspiciousSource if the caller has to decide what to do with values that may be secrets.
+    """
+    from pentad.rooms.directory.translate.redaction import redacted
+
+    clean, withheld = redacted(form.name, source, doubt)
     if form.name == "mcp":
         from pentad.rooms.directory.translate.mcp_servers import wrapped
 
-        source = wrapped(source)
-    return _translator(form.reads)(source, given)
+        clean = wrapped(clean)
+    record, losses = _translator(form.reads)(clean, given)
+    return Translated(record, withheld + losses)
 
 
 def export_record(form: Format, record: dict[str, Any]) -> Translated[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded, PentadError
+from pentad.kernel.secrets.text import scrub_text
 from pentad.rooms.directory.translate.agent_skills import SKILL_FILE
 from pentad.rooms.directory.translate.bundles import MOST_FILES, MOST_PACKED, MOST_UNPACKED, Bundle, Member
 from pentad.rooms.directory.translate.detection import Content, detected
@@ -69,7 +70,8 @@ def _file(path: Path, label: str, *, named: bool) -> Iterator[Source]:
         data = parse_json(source.content.decode())
         kind = detected(data)
         if kind in ("claude", "ghcopilot") and len(configurations := single(data)) > 1:
-            yield from (Source(f"{label}#{name}", one, format="ghcopilot") for name, one in configurations.items())
+            for name, one in configurations.items():
+                yield Source(f"{label}#{scrub_text(name)}", one, format="ghcopilot")
             return
     except (PentadError, UnicodeDecodeError):
         if not named and path.name not in ("server.json", "mcp.json", ".mcp.json", "agent-card.json", "agent.json"):

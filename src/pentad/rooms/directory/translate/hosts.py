@@ -36,7 +36,6 @@ from pentad.rooms.directory.translate.launches import (
 )
 from pentad.rooms.directory.translate.losses import Loss, Translated
 from pentad.rooms.directory.translate.mcp_servers import launches_of
-from pentad.rooms.directory.translate.secrets_withheld import withheld
 from pentad.rooms.directory.translate.shapes import (
     different,
     mapping_of,
@@ -80,13 +79,13 @@ def single(source: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def to_record(source: dict[str, Any], given: Given = NOTHING_GIVEN) -> Translated[dict[str, Any]]:
-    """One record for all servers of a configuration. Secrets in it stay behind."""
-    clean, losses = _without_secrets(source)
-    ordered = json.loads(canonical_json(clean))  # the order of keys means nothing, so it must not change the record
+    """One record for all servers of a configuration. What else a host keeps in the file is nobody's business."""
+    kept, losses = _of_servers(source)
+    ordered = json.loads(canonical_json(kept))  # the order of keys means nothing, so it must not change the record
     launches = configured(ordered)
     if not launches:
         raise InvalidInput("no servers found in MCP configuration", hint="Give every server a command or a url.")
-    artifact, rounded = json_descriptor(clean, CONFIG)
+    artifact, rounded = json_descriptor(kept, CONFIG)
     servers = servers_of(ordered)
     name = next(iter(servers)) if len(servers) == 1 else UNNAMED_SERVER
     told = [text_of(server.get("description")) for server in servers.values()]
@@ -114,24 +113,16 @@ def _connections(launches: list[Launch]) -> list[dict[str, Any]]:
     return different(map(connection_of, launches))
 
 
-def _without_secrets(source: dict[str, Any]) -> tuple[dict[str, Any], list[Loss]]:
-    losses: list[Loss] = []
-
-    def cleaned(holder: dict[str, Any], path: str) -> dict[str, Any]:
-        clean = dict(holder)
-        for root in _ROOTS:
-            if isinstance(holder.get(root), dict):
-                clean[root] = {}
-                for name, server in mapping_of(holder[root]).items():
-                    kept, lost = withheld(mapping_of(server), f"{path}{root}.{name}")
-                    clean[root][name] = kept if isinstance(server, dict) else server
-                    losses.extend(lost)
-        return clean
-
-    clean = cleaned(source, "")
-    if isinstance(source.get("mcp"), dict):
-        clean["mcp"] = cleaned(mapping_of(source["mcp"]), "mcp.")
-    return clean, losses
+def _of_servers(source: dict[str, Any]) -> tuple[dict[str, Any], list[Loss]]:
+    """The servers of a configuration and the inputs they ask for, without a host's other settings."""
+    wrapped = not any(isinstance(source.get(root), dict) for root in _ROOTS)
+    holder = mapping_of(source.get("mcp")) if wrapped else source
+    kept = {key: value for key, value in holder.items() if key in ("inputs", *_ROOTS)}
+    lost = [f"mcp.{key}" for key in holder if key not in kept] if wrapped else []
+    lost += [key for key in source if key not in (("mcp",) if wrapped else kept)]
+    return ({"mcp": kept} if wrapped else kept), [
+        Loss(key, "only servers and their inputs are imported") for key in lost
+    ]
 
 
 def configured(source: dict[str, Any]) -> list[Launch]:

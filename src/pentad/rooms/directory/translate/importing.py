@@ -17,18 +17,21 @@ from pentad.rooms.directory.oasf.findings import Patch, Report
 from pentad.rooms.directory.oasf.source import SchemaSource, UnknownVersion
 from pentad.rooms.directory.oasf.versions import EMBEDDED, serving
 from pentad.rooms.directory.search.query import Filter, FilterKind, Found, Query
+from pentad.rooms.directory.translate.carried_classes import ClassMapping
 from pentad.rooms.directory.translate.detection import Content, Read, read_source
 from pentad.rooms.directory.translate.enrichment import Suggested, enrich
-from pentad.rooms.directory.translate.envelope import SCHEMA_VERSION, Given, digest_of
+from pentad.rooms.directory.translate.envelope import SCHEMA_VERSION, Doubt, Given, digest_of
 from pentad.rooms.directory.translate.gathering import Source
-from pentad.rooms.directory.translate.losses import Loss
-from pentad.rooms.directory.translate.migration import migrate
+from pentad.rooms.directory.translate.losses import Loss, losses_json, withheld_json
+from pentad.rooms.directory.translate.migration import migrate, unmapped_problem
+from pentad.rooms.directory.translate.redaction import REASON, SuspiciousSource
 from pentad.rooms.directory.translate.shapes import mapping_of, objects_of
+from pentad.rooms.directory.translate.source_scrubber import Withheld
 
 DIGEST_NOTE: Final = "source_digest"
 """The annotation that says which source a record was made from."""
 
-Status = Literal["imported", "already there", "would be imported", "invalid", "failed"]
+Status = Literal["imported", "already there", "would be imported", "invalid", "suspicious", "failed"]
 
 
 class Target(Protocol):
@@ -45,7 +48,10 @@ class Target(Protocol):
 class ImportOptions:
     """How to import. Skills and domains are full or short names or ids; without them they are suggested.
 
-    Without a schema version a record that is one already keeps its own; any other becomes 1.0.0.
+    Without a schema version an OASF record keeps its own; any other source becomes a 1.0.0 record. A valid record is
+    stored as it is, whatever is said here of versions, authors, skills and domains. `allow_unmapped` lets a conversion
+    leave out skills and domains the asked version has no counterpart for. `doubt` says what to do with values that may
+    be secrets.
     """
 
     schema_version: str | None = None
@@ -54,6 +60,8 @@ class ImportOptions:
     skills: tuple[str, ...] = ()
     domains: tuple[str, ...] = ()
     suggest: bool = True
+    allow_unmapped: bool = False
+    doubt: Doubt = "refuse"
     dry_run: bool = False
 
 
@@ -62,7 +70,7 @@ DEFAULT_OPTIONS: Final = ImportOptions()
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What came of a source. An invalid record has errors and was not stored."""
+    """What came of a source. An invalid record has errors and was not stored; for a suspicious source none was made."""
 
     format: str
     record: dict[str, Any]
@@ -70,9 +78,16 @@ class Imported:
     status: Status
     losses: list[Loss] = field(default_factory=list[Loss])
     suggested: list[Suggested] = field(default_factory=list[Suggested])
+    mappings: list[ClassMapping] = field(default_factory=list[ClassMapping])
     repairs: Patch = field(default_factory=Patch)
     errors: list[str] = field(default_factory=list[str])
     warnings: list[str] = field(default_factory=list[str])
+    suspicious: list[Withheld] = field(default_factory=list[Withheld])
+
+    @property
+    def unmapped(self) -> list[ClassMapping]:
+        """The skills and domains that were left out, because the asked version has none like them."""
+        return [one for one in self.mappings if one.family != "module" and one.after is None]
 
     @property
     def new(self) -> bool:
@@ -84,9 +99,13 @@ class Imported:
 
     def as_json(self) -> dict[str, Any]:
         told: dict[str, Any] = {"status": self.status, "format": self.format, "cid": self.cid}
-        told["losses"] = [loss.as_json() for loss in self.losses]
+        told["losses"] = losses_json(self.losses)
+        told["withheld"] = withheld_json(self.losses)
+        told["suspicious"] = [one.as_json() for one in self.suspicious]
         for family in ("skill", "domain"):
             told[f"suggested_{family}s"] = [one.as_json() for one in self.suggested if one.family == family]
+        told["mappings"] = [mapping.as_json() for mapping in self.mappings]
+        told["unmapped"] = [{"family": one.family, "name": one.before} for one in self.unmapped]
         return told | {"repairs": self.repairs, "errors": self.errors, "warnings": self.warnings}
 
 
@@ -104,13 +123,22 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        return self.status not in ("failed", "invalid")
+        return self.status not in ("failed", "invalid", "suspicious")
 
     def line(self) -> str:
         if self.imported is None:
             return f"{self.source}: failed: {self.error.sentence() if self.error else ''}"
         told = f"{self.source}: {self.status}"
         return f"{told}: {'; '.join(self.imported.errors)}" if self.imported.errors else f"{told}: {self.imported.cid}"
+
+    def remarks(self) -> list[str]:
+        """What whoever imports should know: which secrets were withheld, and what became of a record."""
+        if self.imported is None:
+            return []
+        if self.imported.format != "oasf":
+            return [f"{one['path']} was withheld ({one['kind']})" for one in withheld_json(self.imported.losses)]
+        renamed = [one.line() for one in self.imported.mappings if one.how not in ("same name", "same id")]
+        return [*renamed, *(loss.line() for loss in self.imported.losses), *self.imported.warnings]
 
     def as_json(self) -> dict[str, Any]:
         if self.imported is None:
@@ -140,7 +168,12 @@ class Importer:
         """Import one source; its format is told from its content when it is not named. InvalidInput says why not."""
         if options.schema_version is not None and options.schema_version not in EMBEDDED:
             raise UnknownVersion(options.schema_version, list(EMBEDDED))
-        read = read_source(source, form, Given(options.record_version, options.authors))
+        try:
+            # Looking for secrets in a large source takes its time, which others should not have to wait for.
+            given = Given(options.record_version, options.authors)
+            read = await asyncio.to_thread(read_source, source, form, given, options.doubt)
+        except SuspiciousSource as error:
+            return _refused(form, error)
         digest = source_digest(read, options)
         known = None if digest is None else await self._known(digest, options.schema_version or SCHEMA_VERSION)
         if known is not None:
@@ -189,35 +222,66 @@ class Importer:
 
     async def prepared(self, read: Read, digest: str | None, options: ImportOptions) -> Imported:
         """The record as it would be stored, with everything there is to say about it."""
+        if digest is None:
+            return await self._prepared_record(read, options)
         record, losses = read.translated
-        if options.schema_version is not None or digest is not None:
-            migrated = migrate(record, options.schema_version or SCHEMA_VERSION)
-            record, losses = migrated.record, losses + migrated.losses
-        if digest is None and not options.skills and not options.domains:
-            report = await self._schemas.validate(record)
-            if not report.errors:  # a record that is right is imported as it is, so that its CID stays what it was
-                return _ready(read.format, record, losses, report)
-        served = serving(str(record.get("schema_version")))
-        version = served.version if served else SCHEMA_VERSION
-        suggested = enrich(record, version, options.skills, options.domains, by_words=options.suggest)
-        if digest is not None:
-            losses = [loss for loss in losses if loss.path not in ("skills", "domains")]  # they were empty
-            if not record.get("locators"):
-                record.pop("locators", None)
-            record["annotations"] = {**mapping_of(record.get("annotations")), DIGEST_NOTE: digest}
+        migrated = migrate(record, options.schema_version or SCHEMA_VERSION)
+        record, losses = migrated.record, losses + migrated.losses
+        suggested = enrich(
+            record, record["schema_version"], options.skills, options.domains, by_words=options.suggest
+        )  # fmt: skip
+        losses = [loss for loss in losses if loss.path not in ("skills", "domains")]  # they were empty
+        if not record.get("locators"):
+            record.pop("locators", None)
+        record["annotations"] = {**mapping_of(record.get("annotations")), DIGEST_NOTE: digest}
+        return await self._checked(Imported(read.format, record, "", "invalid", losses, suggested))
+
+    async def _prepared_record(self, read: Read, options: ImportOptions) -> Imported:
+        """A source that is an OASF record already. A valid one stays as it is, unless another version is asked for."""
+        record, own = dict(read.translated.result), str(read.translated.result.get("schema_version"))
+        if options.schema_version not in (None, own):
+            return await self._converted(read.format, record, options, options.schema_version or own)
         report = await self._schemas.validate(record)
-        record, repairs, report = await self._repaired(record, report)
+        if not report.errors:
+            warnings = [finding.line() for finding in report.warnings] + _not_applied(options)
+            cid = cid_of(canonical_json(record))
+            return Imported(read.format, record, cid, "would be imported", warnings=warnings)
+        losses = _overridden(record, options)
+        served = serving(own)
+        version = served.version if served else SCHEMA_VERSION
+        suggested = enrich(
+            record, version, options.skills, options.domains, by_words=options.suggest, guess=False
+        )  # fmt: skip
+        return await self._checked(Imported(read.format, record, "", "invalid", losses, suggested))
+
+    async def _converted(self, form: str, record: dict[str, Any], options: ImportOptions, version: str) -> Imported:
+        replaced = _overridden(record, options)
+        migrated = migrate(record, version, allow_unmapped=True)
+        named = {family for family in ("skill", "domain") if getattr(options, f"{family}s")}
+        mappings = [one for one in migrated.mappings if one.family not in named]
+        reason = f"converted from {record['schema_version']} to {version} as asked, so the record has another CID"
+        losses = [Loss("schema_version", reason), *replaced, *migrated.losses]
+        enrich(migrated.record, version, options.skills, options.domains, by_words=False)
+        made = await self._checked(Imported(form, migrated.record, "", "invalid", losses, mappings=mappings))
+        if options.allow_unmapped or not made.unmapped:
+            return made
+        problems = [unmapped_problem(one, version) for one in made.unmapped]
+        return replace(made, status="invalid", errors=[*problems, *made.errors])
+
+    async def _checked(self, made: Imported) -> Imported:
+        """Validated, and repaired where that is certain."""
+        report = await self._schemas.validate(made.record)
+        record, repairs, report = await self._repaired(made.record, report)
         errors = [finding.line() for finding in report.errors]
-        return Imported(
-            read.format,
-            record,
-            cid_of(canonical_json(record)),
-            "invalid" if errors else "would be imported",
-            losses,
-            suggested,
-            repairs,
-            errors,
-            [finding.line() for finding in report.warnings] + [one.advice() for one in suggested if not one.confident],
+        guesses = [one.advice() for one in made.suggested if not one.confident]
+        return replace(
+            made,
+            record=record,
+            cid=cid_of(canonical_json(record)),
+            status="invalid" if errors else "would be imported",
+            repairs=repairs,
+            errors=errors,
+            warnings=[finding.line() for finding in report.warnings] + guesses,
         )
 
     async def _repaired(self, record: dict[str, Any], report: Report) -> tuple[dict[str, Any], Patch, Report]:
@@ -229,10 +293,31 @@ class Importer:
         return (fixed, patch, await self._schemas.validate(fixed)) if patch else (record, [], report)
 
 
-def _ready(form: str, record: dict[str, Any], losses: list[Loss], report: Report) -> Imported:
-    warnings = [finding.line() for finding in report.warnings]
-    cid = cid_of(canonical_json(record))
-    return Imported(form, record, cid, "would be imported", losses, warnings=warnings)
+def _refused(form: str | None, error: SuspiciousSource) -> Imported:
+    losses = [Loss(one.path, REASON, one.kind) for one in error.withheld]
+    return Imported(
+        form or "", {}, "", "suspicious", losses, errors=[error.sentence()], suspicious=error.suspicious
+    )  # fmt: skip
+
+
+_OVERRIDES: Final = ("record_version", "authors", "skills", "domains")
+"""The options that say something else of a record than its source."""
+
+
+def _not_applied(options: ImportOptions) -> list[str]:
+    """What to tell a caller whose options do not change a record, because it is valid."""
+    given = [name for name in _OVERRIDES if getattr(options, name)]
+    return [f"It is a valid record and is kept as it is; {', '.join(given)} was not applied."] if given else []
+
+
+def _overridden(record: dict[str, Any], options: ImportOptions) -> list[Loss]:
+    """Put the caller's version and authors in place of the record's, and tell everything the caller replaces."""
+    replaced = [name for name in ("skills", "domains") if getattr(options, name) and record.get(name)]
+    for name, value in (("version", options.record_version), ("authors", list(options.authors))):
+        if value:
+            record[name] = value
+            replaced.append(name)
+    return [Loss(name, "it was replaced by what the caller named") for name in replaced]
 
 
 def source_digest(read: Read, options: ImportOptions) -> str | None:

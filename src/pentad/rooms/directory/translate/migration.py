@@ -1,8 +1,9 @@
 """Records from one OASF version to another, in both directions, with a full account of what became of what.
 
 What the other version calls differently is renamed, what it has no place for is kept in annotations where that is
-possible, and everything else is told as a loss. Whether the result is valid is told too: some versions ask for things
-no translation can supply, such as the signature of 0.3.1.
+possible, and everything else is told as a loss. A skill or domain without a counterpart is a problem unless the caller
+allows it; no other class ever takes its place. Whether the result is valid is told too: some versions ask for things no
+translation can supply, such as the signature of 0.3.1.
 """
 
 from copy import deepcopy
@@ -13,13 +14,13 @@ from pentad.kernel.errors import InvalidInput
 from pentad.rooms.directory.oasf.parsing import check_record
 from pentad.rooms.directory.oasf.source import UnknownVersion
 from pentad.rooms.directory.oasf.validator import validate
-from pentad.rooms.directory.oasf.versions import EMBEDDED, serving
-from pentad.rooms.directory.translate.carried_classes import Classes, ClassMapping
+from pentad.rooms.directory.oasf.versions import EMBEDDED, Family, serving
+from pentad.rooms.directory.translate.carried_classes import Classes, ClassMapping, shown_name
 from pentad.rooms.directory.translate.carried_locators import carried_locators
 from pentad.rooms.directory.translate.carried_modules import Modules
 from pentad.rooms.directory.translate.fitting import Fitting
 from pentad.rooms.directory.translate.losses import Loss
-from pentad.rooms.directory.translate.shapes import mapping_of, text_of
+from pentad.rooms.directory.translate.shapes import mapping_of, objects_of, text_of
 
 PREVIOUS_NOTE: Final = "oasf.previous_record_cid"
 _CARRIED: Final = frozenset({"schema_version", "skills", "domains", "locators", "modules", "extensions", "annotations"})
@@ -27,7 +28,7 @@ _CARRIED: Final = frozenset({"schema_version", "skills", "domains", "locators", 
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """A record in another version. `problems` are the errors of its validation; without any it is valid."""
+    """A record in another version. `problems` say why it must not be stored: it is not valid, or classes were lost."""
 
     record: dict[str, Any]
     mappings: list[ClassMapping] = field(default_factory=list[ClassMapping])
@@ -37,6 +38,11 @@ class Migrated:
     @property
     def valid(self) -> bool:
         return not self.problems
+
+    @property
+    def unmapped(self) -> list[ClassMapping]:
+        """The skills and domains the other version has no counterpart for."""
+        return [mapping for mapping in self.mappings if mapping.family != "module" and mapping.after is None]
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -48,8 +54,11 @@ class Migrated:
         }
 
 
-def migrate(record: dict[str, Any], to_version: str) -> Migrated:
-    """The record in the form of another embedded version."""
+def migrate(record: dict[str, Any], to_version: str, *, allow_unmapped: bool = False) -> Migrated:
+    """The record in the form of another embedded version.
+
+    Skills and domains without a counterpart there are left out: a problem, unless the caller allows it.
+    """
     if to_version not in EMBEDDED:
         raise UnknownVersion(to_version, list(EMBEDDED))
     served = serving(check_record(record)["schema_version"])
@@ -59,7 +68,18 @@ def migrate(record: dict[str, Any], to_version: str) -> Migrated:
     if served.version == to_version:
         source["schema_version"] = to_version
         return Migrated(source, problems=_problems(source))
-    return _Migration(source, served.version, to_version).migrated()
+    migrated = _Migration(source, served.version, to_version).migrated()
+    if not allow_unmapped:
+        migrated.problems[:0] = [unmapped_problem(mapping, to_version) for mapping in migrated.unmapped]
+    return migrated
+
+
+def unmapped_problem(mapping: ClassMapping, version: str) -> str:
+    """Why a record that loses a class must not be stored without a word, and what to do."""
+    return (
+        f"The {mapping.family} {mapping.before!r} has no counterpart in OASF {version}. Name another one, or set"
+        " allow_unmapped to leave it out."
+    )
 
 
 class _Migration:
@@ -96,13 +116,16 @@ class _Migration:
         return Migrated(made, self._mappings, self._losses, _problems(made))
 
     def _carry_classes(self, made: dict[str, Any]) -> None:
-        for name in ("skills", "domains"):
+        families: tuple[tuple[str, Family], ...] = (("skills", "skill"), ("domains", "domain"))
+        for name, family in families:
             if name not in self._source:
                 continue
             if not self._fitting.has_field(name) or not isinstance(self._source[name], list):
                 self._losses.append(Loss(name, f"OASF {self._after} has no {name} in a record"))
+                lost = objects_of(self._source[name])
+                self._mappings += [ClassMapping(family, shown_name(item)[:200], None, "dropped") for item in lost]
                 continue
-            classes = Classes("skill" if name == "skills" else "domain", self._before, self._after)
+            classes = Classes(family, self._before, self._after)
             made[name] = classes.carried(self._source[name])
             self._mappings += classes.mappings
             self._losses += classes.losses

@@ -15,8 +15,9 @@ from pentad.rooms.registers.definitions.composition import Parents, Resolved, re
 from pentad.rooms.registers.definitions.expressions import ExpressionError
 from pentad.rooms.registers.definitions.filling import Filling
 from pentad.rooms.registers.definitions.formats import EXTRA_FORMATS
-from pentad.rooms.registers.definitions.headings import Heading, heading_sources
+from pentad.rooms.registers.definitions.headings import Heading, heading_sources, slug_sources
 from pentad.rooms.registers.definitions.naming import Naming
+from pentad.rooms.registers.definitions.origins import made_from
 from pentad.rooms.registers.definitions.patching import same_json
 from pentad.rooms.registers.definitions.problems import Problem, read_failures
 from pentad.rooms.registers.definitions.properties import (
@@ -33,6 +34,7 @@ from pentad.rooms.registers.definitions.storable import text_of
 from pentad.rooms.registers.definitions.suggestions import with_suggestions
 from pentad.rooms.registers.definitions.translation import to_json_schema
 from pentad.rooms.registers.definitions.writing_back import check_write_back
+from pentad.rooms.registers.models import DEFAULT_ORGANISATION
 
 BOUNDS: Final = SchemaBounds()
 LONGEST_SEARCH_TEXT: Final = 100_000
@@ -64,6 +66,7 @@ class CompiledSchema:
         body = resolved.body
         self.body: Mapping[str, Any] = body
         self.version = text(body.get("version"))
+        self.organisation = text(body.get("organisation")) or DEFAULT_ORGANISATION
         self.sources: Mapping[str, int | str] = resolved.sources
         self.properties: Mapping[str, Property] = properties
         self.required = frozenset(cast("list[str]", body["required"]))
@@ -74,9 +77,18 @@ class CompiledSchema:
         self.soft = body.get("hardValidation") is False
         self.searchable = body.get("searchable") is not False
         self.hybrid = self.searchable and mapping(body.get("configuration")).get("search") == "hybrid"
-        self.unsearched = frozenset(
+        protected = frozenset(
             name for name, found in properties.items() if found.authorization and "read" in found.authorization
         )
+        self.derived: Mapping[str, frozenset[str]] = {
+            name: sources & protected
+            for name, sources in made_from(properties).items()
+            if not sources.isdisjoint(protected)
+        }
+        """Properties whose values are made from protected ones, each with those: they are as protected."""
+        self.unsearched = protected.union(self.derived)
+        self.unnamed = not self.unsearched.isdisjoint(slug_sources(body, properties))
+        """Whether slugs would tell of protected properties: whoever knows one finds its object by it."""
         self.concealed = frozenset[str]()
         self.headings: Mapping[str, str | None] = heading_sources(body, properties)
         self.immutable = body.get("immutable") is True
@@ -147,7 +159,8 @@ class CompiledSchema:
         return self._naming.name_in(text)
 
     def slug_of(self, data: Mapping[str, Any]) -> str | None:
-        return self._naming.slug(data)
+        """A slug is one for all callers, so none is made from a property that not everybody may read."""
+        return None if self.unnamed else self._naming.slug(data)
 
     def heading_of(self, which: Heading, data: Mapping[str, Any]) -> str | None:
         """Name, description, summary, image or slug text, as the configuration says."""

@@ -91,9 +91,7 @@ class _Composer:
             raise LimitExceeded(f"A schema is made of at most {MOST_ANCESTORS} others.", hint="Flatten the hierarchy.")
         body = self._parents(target)
         if body is None:
-            raise _problem(
-                keyword, f"there is no schema {target!r} to build upon", "Create it first, or correct the name."
-            )
+            raise unknown_parent(keyword, target)
         names = frozenset([target, *(body.get(name) for name in ("id", "uuid", "slug") if body.get(name) is not None)])
         if any(names & earlier for earlier in chain):
             raise _problem(
@@ -170,6 +168,11 @@ def _beside_reference(entry: Any) -> Any:
 def _asserting(body: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("properties", "required", "patternProperties", "allOf", "anyOf", "oneOf", *_INHERITED)
     return {keyword: body[keyword] for keyword in kept if body.get(keyword) not in (None, [], {})}
+
+
+def unknown_parent(keyword: str, target: int | str) -> InvalidInput:
+    """How a schema that builds upon one that is not there is refused."""
+    return _problem(keyword, f"there is no schema {target!r} to build upon", "Create it first, or correct the name.")
 
 
 def _problem(keyword: str, message: str, hint: str) -> InvalidInput:

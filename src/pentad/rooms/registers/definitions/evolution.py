@@ -17,6 +17,7 @@ from pentad.rooms.registers.definitions.problems import Problem
 from pentad.rooms.registers.definitions.suggestions import converted, near_values
 
 SAMPLES: Final = 5
+_INCOMPLETE: Final = "Objects and properties that you may not read were not looked at."
 _EXPLAINED: Final = 200
 _TRIED: Final = 10_000
 
@@ -37,7 +38,8 @@ class EvolutionReport:
     """What a schema change would do.
 
     `after_migration` counts those that fail even when the steps are taken; objects past the first ten thousand failing
-    ones are not tried, and count as failing.
+    ones are not tried, and count as failing. It is `complete` for administrators only: for everybody else it is about
+    what they may read, and says so whether or not there is more.
     """
 
     total: int = 0
@@ -46,8 +48,10 @@ class EvolutionReport:
     samples: dict[str, list[Sample]] = field(default_factory=dict[str, list[Sample]])
     migration: list[Step] = field(default_factory=list[Step])
     after_migration: int = 0
+    complete: bool = True
 
     def as_json(self) -> dict[str, Any]:
+        why = {} if self.complete else {"reason": _INCOMPLETE}
         return {
             "total": self.total,
             "failing": self.failing,
@@ -55,21 +59,25 @@ class EvolutionReport:
             "samples": {kind: [sample.as_json() for sample in found] for kind, found in self.samples.items()},
             "migration": [step.as_json() for step in self.migration],
             "failing_after_migration": self.after_migration,
+            "complete": self.complete,
+            **why,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """An object to look at, and the properties of it that nothing is told of; None: not even of the object."""
+    """An object to look at, without the properties that are `hidden` from whoever looks."""
 
     data: Mapping[str, Any]
-    hidden: frozenset[str] | None = frozenset()
+    hidden: frozenset[str] = frozenset()
 
-    def told(self, problems: Sequence[Problem]) -> list[Problem]:
-        """The problems that may be shown with their values."""
-        if self.hidden is None:
+    def problems(self, new: CompiledSchema, steps: Sequence[Step] = ()) -> list[Problem]:
+        """What is wrong with it after some steps, apart from what it lacks for being hidden."""
+        data = migrate(self.data, steps) if steps else self.data
+        if new.is_valid(data):
             return []
-        return [one for one in problems if not self.hidden or (one.where and one.where[0] not in self.hidden)]
+        found = new.problems(data)
+        return [one for one in found if not self.hidden or (one.where and one.where[0] not in self.hidden)]
 
 
 def preflight(
@@ -82,34 +90,35 @@ def preflight(
 def looked_at(
     new: CompiledSchema, objects: Iterable[Looked], *, renamed: Mapping[str, str] | None = None
 ) -> EvolutionReport:
-    """The same for somebody who may not read everything: all is counted, samples and steps come from what it may."""
+    """The same for somebody who may not read everything: only what it may read is tried and counted."""
     report = EvolutionReport()
     explained: list[tuple[Mapping[str, Any], list[Problem]]] = []
-    failing: list[Mapping[str, Any]] = []
+    failing: list[Looked] = []
     for index, looked in enumerate(objects):
-        data = looked.data
         report.total += 1
-        if new.is_valid(data):
+        if new.is_valid(looked.data):
+            continue
+        problems = looked.problems(new) if looked.hidden or len(explained) < _EXPLAINED else []
+        if looked.hidden and not problems:
             continue
         report.failing += 1
         if len(failing) < _TRIED:
-            failing.append(data)
+            failing.append(looked)
         if len(explained) < _EXPLAINED:
-            problems = new.problems(data)
-            explained.append((data, looked.told(problems)))
-            _note(report, index, problems, explained[-1][1])
+            explained.append((looked.data, problems))
+            _note(report, index, problems)
         else:
             report.counts["(not looked into)"] += 1
     report.migration = _suggested(new, explained, renamed or {})
-    mended = sum(new.is_valid(migrate(data, report.migration)) for data in failing) if report.migration else 0
+    mended = sum(not looked.problems(new, report.migration) for looked in failing) if report.migration else 0
     report.after_migration = report.failing - mended
     return report
 
 
-def _note(report: EvolutionReport, index: int, problems: Sequence[Problem], told: Sequence[Problem]) -> None:
+def _note(report: EvolutionReport, index: int, problems: Sequence[Problem]) -> None:
     for kind in dict.fromkeys(kind_of(problem) for problem in problems):
         report.counts[kind] += 1
-    for problem in told:
+    for problem in problems:
         found = report.samples.setdefault(kind_of(problem), [])
         if len(found) < SAMPLES:
             found.append(Sample(index, problem))

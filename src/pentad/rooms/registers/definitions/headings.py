@@ -7,7 +7,7 @@ from, and what comes from a hidden property is as hidden as the property.
 from collections.abc import Collection, Mapping
 from typing import Any, Final, Literal
 
-from pentad.rooms.registers.definitions.expressions import is_template
+from pentad.rooms.registers.definitions.expressions import is_template, parse_template
 from pentad.rooms.registers.definitions.shapes import mapping, text
 
 Heading = Literal["name", "description", "summary", "image", "slug"]
@@ -32,6 +32,16 @@ def heading_sources(body: Mapping[str, Any], properties: Collection[str]) -> dic
     if "name" not in found and (usual := next((name for name in _USUAL_NAMES if name in properties), None)):
         found["name"] = usual
     return found
+
+
+def slug_sources(body: Mapping[str, Any], properties: Collection[str]) -> frozenset[str]:
+    """The top-level properties that slugs are made from."""
+    field = text(mapping(body.get("configuration")).get(FIELDS["slug"]))
+    if field is None:
+        return frozenset()
+    if is_template(field):
+        return parse_template(field).properties()
+    return frozenset({field if field in properties else field.partition(".")[0]})
 
 
 def concealed(sources: Mapping[str, str | None], hidden: Collection[str]) -> frozenset[str]:

@@ -77,6 +77,10 @@ class Problem:
             body["patch"] = list(self.patch)
         return body
 
+    def without_values(self) -> "Problem":
+        """The same problem for whoever may not know what is there."""
+        return Problem(self.where[:1], "hidden", "does not fit the schema, and is not yours to read")
+
     def sentence(self) -> str:
         place = self.path or "the object"
         received = "" if self.received is _ABSENT else f", received {quoted(self.received)}"

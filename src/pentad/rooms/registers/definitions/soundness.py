@@ -70,7 +70,7 @@ def _rights(path: tuple[str | int, ...], node: Mapping[str, Any], definition: Co
         yield finding(here, "authorization", f"is only kept one level up: write it into {pointer(path[:2])}")
         return
     try:
-        read_block(block, pointer(path) or "the schema", definition, strict=True)
+        read_block(block, pointer(path) or "the schema", definition, strict=True, of_property=bool(path))
     except InvalidInput as error:
         yield finding(here, "authorization", error.sentence())
 

@@ -15,11 +15,15 @@ from pentad.rooms.registers.objects.drafts import Carried
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled import CompiledSchema
+    from pentad.rooms.registers.objects.visibility import Visibility
 
 
-def named_until_now(rows: Rows, definition: "CompiledSchema", stored: StoredObject) -> dict[str, list[str]]:
-    """What each of these properties names, as the store has it."""
-    found = integrity.pointing_back(rows, definition, [stored.uuid])[stored.uuid]
+def named_until_now(
+    rows: Rows, definition: "CompiledSchema", stored: StoredObject, visible: "Visibility | None"
+) -> dict[str, list[str]]:
+    """What each of these properties names, as far as the caller may see it: the rest is not its to patch or let go."""
+    seen = None if visible is None else visible.objects
+    found = integrity.pointing_back(rows, definition, [stored.uuid], seen)[stored.uuid]
     return {facts.path[0]: found[facts.path[0]] for facts in definition.written_back if facts.filled}
 
 

@@ -19,6 +19,7 @@ from pentad.rooms.registers.objects.steps import Task
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled import Prepared
+    from pentad.rooms.registers.definitions.problems import Problem
 
 
 class ChangedObjects:
@@ -34,10 +35,13 @@ class ChangedObjects:
         if_version: int | None,
     ) -> Held:  # fmt: skip
         """The object, if the caller may change it now and it is the version the caller knows."""
-        if held is None or held.stored.is_deleted:
+        if held is not None and held.stored.is_deleted:
+            held = None
+        if held is None and ref is None:
             raise missing(task.pair, ref)
-        stored = held.stored
-        self._access.check_object(task.caller, task.pair, right, stored)
+        named = held.stored.uuid if ref is None and held is not None else ref or ""
+        stored = self._access.found(task.caller, task.pair, right, named, None if held is None else held.stored)
+        assert held is not None  # noqa: S101  it was found
         check_version(stored, if_version)
         locks.refuse_locked(stored, task.caller.principal.id, task.now)
         return held
@@ -50,7 +54,8 @@ class ChangedObjects:
                 data.pop(name, None)
         prepared = task.pair.definition.prepare(data, previous=previous, now=task.now, caller_facts=caller_facts(task))
         if prepared.problems:
-            raise rejection(prepared.problems)
+            hidden = self._access.hidden(task.caller, task.pair, previous)
+            raise rejection([one.without_values() if _is_in(one, hidden) else one for one in prepared.problems])
         return prepared
 
     def drafted(self, task: Task, action: ChangeAction, held: Held, data: dict[str, Any], text: str) -> Draft:
@@ -82,3 +87,7 @@ class ChangedObjects:
     def _refuse_long(self, pair: Pair, stored: StoredObject) -> None:
         if may_be_long(stored.text):
             refuse_long(self._definitions.facts(pair.definition).indexes.texts, stored.data)
+
+
+def _is_in(problem: "Problem", hidden: frozenset[str]) -> bool:
+    return bool(hidden) and (not problem.where or problem.where[0] in hidden)

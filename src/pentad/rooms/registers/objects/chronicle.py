@@ -8,12 +8,11 @@ transaction and stops before the oldest one that is still running: nothing can a
 import re
 from typing import Final
 
-from pentad.kernel.errors import InvalidInput, NotFound
+from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Dialect, Row, Rows, Transaction
 from pentad.rooms.registers.models import StoredObject
 from pentad.rooms.registers.objects.drafts import digest
 from pentad.rooms.registers.objects.reports import Change
-from pentad.rooms.registers.query.tree import AsOf
 
 ERASED: Final = '{"$erased":"'
 """How the text of an erased state begins; the digest of what it was follows, so that the chain still holds."""
@@ -22,14 +21,20 @@ _COLUMNS: Final = (
     "seq, uuid, register, schema, version, action, at, since, before, before_deleted, principal, agent, session, call,"
     " reason, plan, hash"
 )
+_LED_TO: Final = (
+    "(SELECT later.before FROM object_changes AS later WHERE later.uuid = object_changes.uuid"
+    " AND later.version = object_changes.version + 1 AND later.before IS NOT NULL)"
+)
 _XACT: Final[dict[Dialect, str]] = {"sqlite": "0", "postgres": "xact"}
 _START: Final = "c0-0"
 _CURSOR: Final = re.compile(r"c(\d{1,19})-(\d{1,19})")
 
 
-def changes_of(rows: Rows, dialect: Dialect, uuid: str, *, limit: int, before: int | None = None) -> list[Change]:
-    """What happened to an object, newest first."""
-    sql = f"{_select(dialect)} WHERE uuid = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
+def changes_of(
+    rows: Rows, dialect: Dialect, uuid: str, *, limit: int, before: int | None = None, states: bool = False
+) -> list[Change]:
+    """What happened to an object, newest first; with the `states` it led to, if wanted."""
+    sql = f"{_select(dialect, states=states)} WHERE uuid = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
     return [_change(row) for row in rows.all(sql, uuid, 2**62 if before is None else before, limit)]
 
 
@@ -40,7 +45,7 @@ def count(rows: Rows, uuid: str) -> int:
 
 def all_changes_of(rows: Rows, dialect: Dialect, uuid: str) -> list[tuple[Change, bool]]:
     """Everything that happened to an object, oldest first, each with whether it found the object deleted."""
-    found = rows.all(f"{_select(dialect)} WHERE uuid = ? ORDER BY seq", uuid)
+    found = rows.all(f"{_select(dialect, states=True)} WHERE uuid = ? ORDER BY seq", uuid)
     return [(_change(row), bool(row[10])) for row in found]
 
 
@@ -52,23 +57,25 @@ def changes_of_plan(rows: Rows, dialect: Dialect, plan: str) -> list[tuple[Chang
 
 def change(rows: Rows, dialect: Dialect, seq: int) -> Change | None:
     """One change by its number."""
-    row = rows.one(f"{_select(dialect)} WHERE seq = ?", seq)
+    row = rows.one(f"{_select(dialect, states=True)} WHERE seq = ?", seq)
     return None if row is None else _change(row)
 
 
 def feed(
-    rows: Rows, dialect: Dialect, cursor: str | None, *, register: int | None, schema: int | None, limit: int
-) -> tuple[list[Change], str]:
-    """What happened behind a cursor, oldest first, and the cursor to go on with."""
+    rows: Rows, dialect: Dialect, cursor: str | None, *, register: int | None, schema: int | None, limit: int,
+    states: bool = False,
+) -> tuple[list[Change], str]:  # fmt: skip
+    """What happened behind a cursor, oldest first, and the cursor to go on with; with the `states`, if wanted."""
     xact, seq = _position(cursor)
     place = "".join(
         f" AND {name} = {int(key)}" for name, key in (("register", register), ("schema", schema)) if key is not None
     )
+    selected = _select(dialect, states=states)
     if dialect == "sqlite":
-        found = rows.all(f"{_select(dialect)} WHERE seq > ?{place} ORDER BY seq LIMIT ?", seq, limit)
+        found = rows.all(f"{selected} WHERE seq > ?{place} ORDER BY seq LIMIT ?", seq, limit)
     else:
         found = rows.all(
-            f"{_select(dialect)} WHERE (xact, seq) > (?, ?)"
+            f"{selected} WHERE (xact, seq) > (?, ?)"
             f" AND xact < pg_snapshot_xmin(pg_current_snapshot())::text::bigint{place} ORDER BY xact, seq LIMIT ?",
             xact, seq, limit,
         )  # fmt: skip
@@ -85,19 +92,13 @@ def newest(rows: Rows, dialect: Dialect) -> str:
     return f"c{int(horizon) - 1}-{2**62}"
 
 
-def time_of(rows: Rows, as_of: AsOf) -> float:
-    """The time a point in the past means."""
-    if as_of.change is None:
-        return 0.0 if as_of.at is None else as_of.at
-    at = rows.value("SELECT at FROM object_changes WHERE seq = ?", as_of.change)
-    if at is None:
-        raise NotFound(f"There is no change {as_of.change}.", hint="Changes are numbered as the changes feed shows.")
-    return at
+def start() -> str:
+    """The cursor in front of everything that ever happened."""
+    return _START
 
 
-def state_at(rows: Rows, current: StoredObject, as_of: AsOf) -> StoredObject | None:
+def state_at(rows: Rows, current: StoredObject, at: float) -> StoredObject | None:
     """The object as it was then; None when it did not exist or was deleted."""
-    at = time_of(rows, as_of)
     if current.updated_at <= at:
         return None if current.is_deleted else current
     row = rows.one(
@@ -108,16 +109,16 @@ def state_at(rows: Rows, current: StoredObject, as_of: AsOf) -> StoredObject | N
     return None if row is None else _past(current, row)
 
 
-def state_at_version(rows: Rows, current: StoredObject, version: int) -> StoredObject | None:
-    """The object as one of its versions had it; None when there is none such, or it was a deleted one."""
+def state_at_version(rows: Rows, current: StoredObject, version: int) -> tuple[StoredObject, bool] | None:
+    """The object as one of its versions had it, and whether it was deleted in it; None when there is none such."""
     if version == current.version:
-        return None if current.is_deleted else current
+        return current, current.is_deleted
     row = rows.one(
-        "SELECT version, before, since FROM object_changes"
-        " WHERE uuid = ? AND version = ? AND before IS NOT NULL AND before_deleted = 0",
+        "SELECT version, before, since, before_deleted FROM object_changes"
+        " WHERE uuid = ? AND version = ? AND before IS NOT NULL",
         current.uuid, version + 1,
     )  # fmt: skip
-    return None if row is None else _past(current, row)
+    return None if row is None else (_past(current, row[:3]), bool(row[3]))
 
 
 def erase(tx: Transaction, uuid: str) -> None:
@@ -139,16 +140,17 @@ def digest_of(text: str) -> bytes:
     return digest(text)
 
 
-def _select(dialect: Dialect) -> str:
-    return f"SELECT {_XACT[dialect]}, {_COLUMNS} FROM object_changes"  # noqa: S608  own columns
+def _select(dialect: Dialect, *, states: bool = False) -> str:
+    led_to = _LED_TO if states else "NULL"
+    return f"SELECT {_XACT[dialect]}, {_COLUMNS}, {led_to} FROM object_changes"  # noqa: S608  own columns
 
 
 def _change(row: Row) -> Change:
-    xact, seq, uuid, register, schema, version, action, at, since, before, _, *who, hashed = row
+    xact, seq, uuid, register, schema, version, action, at, since, before, _, *who, hashed, after = row
     principal, agent, session, call, reason, plan = who
     return Change(
         seq, f"c{xact}-{seq}", uuid, register, schema, version, action, at, since, before, principal, agent, session,
-        call, reason, plan, bytes(hashed),
+        call, reason, plan, bytes(hashed), after,
     )  # fmt: skip
 
 

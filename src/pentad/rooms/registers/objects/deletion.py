@@ -14,6 +14,7 @@ from pentad.rooms.registers.objects.deletion_plan import DeletionPlan
 from pentad.rooms.registers.objects.drafts import Draft, Held, after
 from pentad.rooms.registers.objects.refusals import check_version, missing
 from pentad.rooms.registers.objects.steps import Step, Task
+from pentad.rooms.registers.objects.targets import named_object
 
 
 class Deletion:
@@ -56,10 +57,13 @@ class Deletion:
         for step in steps:
             ref = step.operation.ref
             try:
-                held = None if ref is None else store.held_by_ref(rows, pair.register.id, pair.schema.id, ref)
-                if held is None or held.stored.is_deleted or held.stored.uuid in seen:
+                if ref is None:
                     raise missing(pair, ref)
-                self._access.check_object(task.caller, pair, "delete", held.stored)
+                held = named_object(rows, self._access, task.caller, pair, ref)
+                if held is None or held.stored.is_deleted or held.stored.uuid in seen:
+                    held = None
+                self._access.found(task.caller, pair, "delete", ref, None if held is None else held.stored)
+                assert held is not None  # noqa: S101  it was found
                 check_version(held.stored, step.operation.if_version)
                 locks.refuse_locked(held.stored, task.caller.principal.id, task.now)
             except PentadError as error:

@@ -21,7 +21,8 @@ from pentad.rooms.registers.objects.reports import Affected, DeletionReport
 from pentad.rooms.registers.objects.steps import Task
 
 _MOST_TOGETHER: Final = 10_000
-_HIDDEN: Final = "(an object you cannot see)"
+_HIDDEN: Final = Affected(None, None, None, None, "RESTRICT", "Objects you cannot see point at it.")
+"""All that is told of hidden objects in the way: neither which they are, nor how many, nor where."""
 
 
 @dataclass(slots=True)
@@ -45,6 +46,7 @@ class DeletionPlan:
         self._pair_of = pair_of
         self._edits: dict[str, _Edit] = {}
         self._restricted: list[tuple[Held, Reference]] = []
+        self._seen_blockers = 0
         self.doomed: dict[str, Held] = {root.stored.uuid: root}
         self.report = DeletionReport(root.stored.uuid)
         self._spread([root.stored.uuid])
@@ -59,9 +61,9 @@ class DeletionPlan:
         first = blockers[0]
         more = f" and {len(blockers) - 1} more" if len(blockers) > 1 else ""
         why = f": {first.reason}" if first.reason else "."
+        said = f"{first.uuid}{more} points at it by {first.path} ({first.action}){why}"
         raise Conflict(
-            f"Object {self.report.uuid} cannot be deleted: {first.uuid}{more} points at it by {first.path}"
-            f" ({first.action}){why}",
+            f"Object {self.report.uuid} cannot be deleted: {said if first.uuid else _HIDDEN.reason}",
             hint="Delete or change what points at it first; can_delete shows all of it.",
             details={"rule": "DELETION_BLOCKED", "blockers": [one.wire() for one in blockers[:50]]},
         )
@@ -130,7 +132,8 @@ class DeletionPlan:
         prepared = definition.prepare(data, previous=old.data, now=now, caller_facts={})
         if prepared.problems:
             return self._block(old, first, rule.on_delete, prepared.problems[0].sentence())
-        for reference, facts in edit.letting_go:
+        seen = self._access.sees_object(self._task.caller, edit.pair, old)
+        for reference, facts in edit.letting_go if seen else ():
             listed = self.report.nullify if facts.on_delete == "SET_NULL" else self.report.default
             listed.append(_affected(old, reference, facts.on_delete))
         stored = old.altered(
@@ -154,9 +157,10 @@ class DeletionPlan:
         """Something stands in the way; who may not see it is not told what it is."""
         pair = self._pair_of(stored.register, stored.schema)
         if self._access.sees_object(self._task.caller, pair, stored):
-            self.report.blockers.append(_affected(stored, reference, action, reason))
-        else:
-            self.report.blockers.append(Affected(_HIDDEN, stored.register, stored.schema, reference.path, action))
+            self.report.blockers.insert(self._seen_blockers, _affected(stored, reference, action, reason))
+            self._seen_blockers += 1
+        elif _HIDDEN not in self.report.blockers:
+            self.report.blockers.append(_HIDDEN)
 
 
 def _affected(stored: StoredObject, reference: Reference, action: str, reason: str | None = None) -> Affected:

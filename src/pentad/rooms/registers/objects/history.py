@@ -3,8 +3,9 @@
 Going back is a change like any other: a new version with exactly the old data, so that it can be undone too.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Final
 
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
@@ -17,16 +18,18 @@ from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.objects import chronicle, store
 from pentad.rooms.registers.objects.drafts import Draft, Held
 from pentad.rooms.registers.objects.objects import Objects
+from pentad.rooms.registers.objects.past_rights import PastRights
 from pentad.rooms.registers.objects.refusals import check_version, missing
 from pentad.rooms.registers.objects.reports import Change
 from pentad.rooms.registers.objects.steps import Task
+from pentad.rooms.registers.objects.targets import named_object
 from pentad.rooms.registers.objects.verification import Verification, verified
 from pentad.rooms.registers.objects.write import check_current
-from pentad.rooms.registers.query.moments import moment
+from pentad.rooms.registers.query.moments import moment as moment_of
 from pentad.rooms.registers.query.tree import AsOf
 
 _PORTION: Final = 200
-_MOST_LOOKED_AT: Final = 20_000
+_MOST_LOOKED_AT: Final = 5_000
 
 
 class History:
@@ -36,6 +39,7 @@ class History:
         self._database = database
         self._catalogue = catalogue
         self._access = access
+        self._past = PastRights(database.dialect, catalogue, access)
         self._objects = objects
 
     async def of(
@@ -44,22 +48,29 @@ class History:
         """What happened to an object, newest first; `before` is the number of a change to go on from."""
 
         def read(rows: Rows) -> list[Change]:
-            uuid = self._uuid(rows, caller, pair, ref)
-            changes = chronicle.changes_of(rows, self._database.dialect, uuid, limit=limit, before=before)
-            return [_discreet(caller, change) for change in changes]
+            uuid, current = self._named(rows, caller, pair, ref)
+            changes = islice(self._changes(rows, caller, pair, uuid, current, before, limit), limit)
+            return [self._past.discreet(caller, pair, change) for change in changes]
 
         return await self._database.read(read)
 
     async def count(self, caller: Caller, pair: Pair, ref: int | str) -> int:
-        """How often an object has changed."""
-        return await self._database.read(lambda rows: chronicle.count(rows, self._uuid(rows, caller, pair, ref)))
+        """How often an object has changed, as far as the caller may know."""
+
+        def read(rows: Rows) -> int:
+            uuid, current = self._named(rows, caller, pair, ref)
+            if not self._access.judges_data(caller, pair):
+                return chronicle.count(rows, uuid)
+            return sum(1 for _ in self._changes(rows, caller, pair, uuid, current, None, _PORTION))
+
+        return await self._database.read(read)
 
     async def entry(self, caller: Caller, seq: int) -> Change:
         """One change by its number."""
 
         def read(rows: Rows) -> Change:
             found = chronicle.change(rows, self._database.dialect, seq)
-            for change in self._visible(rows, caller, [found] if found is not None else []):
+            for change in self._past.told(rows, caller, [found] if found is not None else []):
                 return change
             raise NotFound(f"There is no change {seq}.", hint="The feed of changes has those there are.")
 
@@ -75,22 +86,26 @@ class History:
     ) -> tuple[list[Change], str]:
         """What happened to objects the caller may see, oldest first, and where to go on.
 
-        There is more while the limit is reached: what may not be seen is passed over, not counted.
+        There is more while the limit is reached: what may not be seen is passed over, not counted. Nor does it move the
+        cursor, which would tell that something happened, unless very much of it has to be passed over.
         """
-        at_once = limit if is_admin(caller.principal) or not limit else max(limit, _PORTION)
+        free = is_admin(caller.principal)
+        at_once = limit if free or not limit else max(limit, _PORTION)
 
         def read(rows: Rows) -> tuple[list[Change], str]:
             seen: list[Change] = []
             at, looked_at = cursor, 0
             while True:
                 portion, at = chronicle.feed(
-                    rows, self._database.dialect, at, register=register, schema=schema, limit=at_once
+                    rows, self._database.dialect, at, register=register, schema=schema, limit=at_once, states=not free
                 )
-                seen += self._visible(rows, caller, portion)
+                seen += self._past.told(rows, caller, portion)
                 looked_at += len(portion)
-                if len(seen) > limit:
-                    return seen[:limit], seen[limit - 1].cursor
-                if len(seen) == limit or len(portion) < at_once or looked_at >= _MOST_LOOKED_AT:
+                if len(seen) >= limit:
+                    return seen[:limit], seen[limit - 1].cursor if limit else at
+                if len(portion) < at_once:
+                    return seen, seen[-1].cursor if seen else cursor or chronicle.start()
+                if looked_at >= _MOST_LOOKED_AT:
                     return seen, at
 
         return await self._database.read(read)
@@ -123,9 +138,11 @@ class History:
         """Whether an object's history is complete and untouched."""
 
         def read(rows: Rows) -> Verification:
-            uuid = self._uuid(rows, caller, pair, ref)
+            uuid, current = self._named(rows, caller, pair, ref)
             held = store.held_by_uuid(rows, [uuid]).get(uuid)
-            return verified(uuid, chronicle.all_changes_of(rows, self._database.dialect, uuid), held)
+            history = chronicle.all_changes_of(rows, self._database.dialect, uuid)
+            verdict = verified(uuid, history, held, self._past.knows(caller, pair, current))
+            return replace(verdict, head=None) if self._access.hides_some(caller, pair) else verdict
 
         return await self._database.read(read)
 
@@ -143,20 +160,21 @@ class History:
         """Give an object exactly the data it had: at a version, at a time, or after a change."""
         if sum(one is not None for one in (version, at, change)) != 1:
             raise InvalidInput("Say where to go back to.", hint="Give one of version, at and change.")
-        point = AsOf(at=None if at is None else moment(at, "at"), change=change)
+        point = AsOf(at=None if at is None else moment_of(at, "at"), change=change)
 
         def attempt(pair: Pair) -> Callable[[Transaction], StoredObject]:
             task = self._objects.task(caller, pair)
 
             def revert(tx: Transaction) -> StoredObject:
                 check_current(tx, pair)
+                moment = self._past.time_of(tx, caller, point) if version is None else 0.0
                 held = self._held(tx, caller, pair, ref)
                 check_version(held.stored, if_version)
                 if version is not None:
                     past = self._version(tx, caller, pair, held.stored, version)
                 else:
-                    past = chronicle.state_at(tx, held.stored, point)
-                if past is None or not self._access.sees_object(caller, pair, past):
+                    past = self._past.state(tx, caller, pair, held.stored, moment)
+                if past is None:
                     raise NotFound(f"Object {held.stored.uuid} did not exist then.", hint="Look at its history.")
                 return self.put_back(tx, task, held, past)
 
@@ -187,51 +205,48 @@ class History:
     # how it is done
 
     def _held(self, rows: Rows, caller: Caller, pair: Pair, ref: int | str) -> Held:
-        held = store.held_by_ref(rows, pair.register.id, pair.schema.id, ref)
-        if held is None or not self._access.sees_object(caller, pair, held.stored):
+        held = named_object(rows, self._access, caller, pair, ref)
+        if held is None:
             raise missing(pair, ref)
         return held
 
-    def _uuid(self, rows: Rows, caller: Caller, pair: Pair, ref: int | str) -> str:
-        """The object a history is asked of; that of a purged one only administrators see."""
-        held = store.held_by_ref(rows, pair.register.id, pair.schema.id, ref)
-        if held is None and is_admin(caller.principal) and isinstance(ref, str):
+    def _named(
+        self, rows: Rows, caller: Caller, pair: Pair, ref: int | str
+    ) -> tuple[str, StoredObject | None]:  # fmt: skip
+        """The object a history is asked of; that of a purged one (None) only administrators see."""
+        if is_admin(caller.principal) and isinstance(ref, str):
             sql = "SELECT uuid FROM object_changes WHERE uuid = ? AND register = ? AND schema = ? LIMIT 1"
             uuid = rows.value(sql, ref.lower().replace("\0", ""), pair.register.id, pair.schema.id)
-            if uuid is not None:
-                return str(uuid)
-        return self._held(rows, caller, pair, ref).stored.uuid
+            if uuid is not None and not store.held_by_uuid(rows, [uuid]):
+                return str(uuid), None
+        stored = self._held(rows, caller, pair, ref).stored
+        return stored.uuid, stored
+
+    def _changes(
+        self, rows: Rows, caller: Caller, pair: Pair, uuid: str, current: StoredObject | None, before: int | None,
+        at_once: int,
+    ) -> Iterator[Change]:  # fmt: skip
+        """What happened to an object, newest first, as far as the caller may know; read in portions."""
+        states = self._access.judges_data(caller, pair)
+        known = self._past.knows(caller, pair, current)
+        while at_once:
+            portion = chronicle.changes_of(
+                rows, self._database.dialect, uuid, limit=at_once, before=before, states=states
+            )
+            yield from (filter(known, portion) if states else portion)
+            if len(portion) < at_once:
+                return
+            before = portion[-1].seq
 
     def _version(self, rows: Rows, caller: Caller, pair: Pair, current: StoredObject, version: int) -> StoredObject:
         """A version of an object; one that was not the caller's to see is not there, whatever the object is now."""
         found = chronicle.state_at_version(rows, current, version) if version < 2**62 else None
-        if found is None or not self._access.sees_object(caller, pair, found):
-            if found is None and (version == current.version or 0 < version < current.version):
-                raise Conflict(f"Version {version} of {current.uuid} is a deletion.", hint="Choose the one before.")
+        if found is None or not self._access.sees_past(caller, pair, current, found[0]):
             raise NotFound(
                 f"Object {current.uuid} has no version {version}.",
                 hint=f"It has versions 1 to {current.version}, as far as you may read them.",
             )
-        return found
-
-    def _visible(self, rows: Rows, caller: Caller, changes: list[Change]) -> list[Change]:
-        if is_admin(caller.principal):
-            return changes
-        changes = [_discreet(caller, change) for change in changes]
-        held = store.held_by_uuid(rows, sorted({change.uuid for change in changes}))
-        pair_of = self._catalogue.pairs_in(rows)
-
-        def visible(change: Change) -> bool:
-            found = held.get(change.uuid)
-            if found is None:
-                return False
-            return self._access.sees_object(caller, pair_of(change.register, change.schema), found.stored)
-
-        return [change for change in changes if visible(change)]
-
-
-def _discreet(caller: Caller, change: Change) -> Change:
-    """A change as others may know it: a session is its owner's, and whoever has its id could try to use it."""
-    if change.session is None or is_admin(caller.principal) or change.principal == caller.principal.id:
-        return change
-    return replace(change, session=None)
+        stored, is_deleted = found
+        if is_deleted:
+            raise Conflict(f"Version {version} of {current.uuid} is a deletion.", hint="Choose the one before.")
+        return stored

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _MOST_INDEXES: Final = 64
 _SAMPLES: Final = 5
+_MEND: Final = "Change one of them first."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +64,17 @@ def statements(plan: IndexPlan, schema: int, dialect: Dialect) -> dict[str, str]
     return made
 
 
-def synchronise(tx: Transaction, dialect: Dialect, schema: int, plan: IndexPlan | None) -> None:
-    """Make and drop indexes until a schema has exactly the planned ones; None drops them all."""
+def synchronise(
+    tx: Transaction, dialect: Dialect, schema: int, plan: IndexPlan | None, *, discreet: bool = False
+) -> None:
+    """Make and drop indexes until a schema has exactly the planned ones; None drops them all.
+
+    If `discreet`, the objects that stand in the way are not named.
+    """
     wanted = {} if plan is None else statements(plan, schema, dialect)
     present = set(_present(tx, dialect, schema))
     if plan is not None and (set(wanted) - present):
-        _check_content(tx, dialect, schema, plan)
+        _check_content(tx, dialect, schema, plan, discreet)
     for name in sorted(present - set(wanted)):
         tx.run(f"DROP INDEX {name}")
         if dialect == "postgres":
@@ -128,7 +134,7 @@ def _present(rows: Rows, dialect: Dialect, schema: int) -> list[str]:
     return found
 
 
-def _check_content(rows: Rows, dialect: Dialect, schema: int, plan: IndexPlan) -> None:
+def _check_content(rows: Rows, dialect: Dialect, schema: int, plan: IndexPlan, discreet: bool) -> None:
     """Refuse, in words, an index that the stored objects do not allow."""
     here = f"FROM objects WHERE schema = {int(schema)} AND deleted IS NULL"
     for key in plan.unique:
@@ -138,19 +144,22 @@ def _check_content(rows: Rows, dialect: Dialect, schema: int, plan: IndexPlan) -
             f"SELECT min(uuid), max(uuid), count(*) {here} AND {filled}"
             f" GROUP BY register, organisation, {', '.join(expressions)} HAVING count(*) > 1 LIMIT {_SAMPLES}"
         )
+        if twice and discreet:
+            raise Conflict(f"{_named(key.names)} cannot be unique: objects have the same value.", hint=_MEND)
         if twice:
             raise Conflict(
                 f"{_named(key.names)} cannot be unique: objects {twice[0][0]} and {twice[0][1]} have the same value.",
-                hint="Change one of them first.",
+                hint=_MEND,
                 details={"rule": "unique", "properties": list(key.names), "duplicates": [list(row) for row in twice]},
             )
     for path in plan.texts:
         expression = typed_value(dialect, path, "text")
         long = rows.value(f"SELECT uuid {here} AND octet_length({expression}) > {LONGEST_INDEXED_TEXT} LIMIT 1")
         if long:
+            which = "an object" if discreet else f"object {long}"
             raise Conflict(
-                f"{'.'.join(map(str, path))} cannot be indexed: object {long} has more than {LONGEST_INDEXED_TEXT}"
-                " bytes there.",
+                f"{'.'.join(map(str, path))} cannot be indexed: {which} has more than {LONGEST_INDEXED_TEXT} bytes"
+                " there.",
                 hint="Leave out x-index, facetable and unique for long texts.",
             )
 

@@ -1,7 +1,8 @@
 """References between objects: what data points at, whether it is there, and what points back.
 
 Checked inside the transaction that writes. Only references that are new are checked: one that was left dangling on
-purpose (NO_ACTION) must not stand in the way of the next change of its object.
+purpose (NO_ACTION) must not stand in the way of the next change of its object. A new reference to an object that the
+writer may not see is refused exactly as one to an object that does not exist.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,9 +19,12 @@ from pentad.rooms.registers.objects.drafts import Draft, Reference
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled import CompiledSchema
+    from pentad.rooms.registers.objects.visibility import Visibility
 
-Seen = Callable[[Sequence[str]], Collection[str]]
+Seen = Callable[[Sequence[str]], Mapping[str, Collection[str]]]
+"""Which of some objects may be told of, each with its properties that may not."""
 _OBJECT_ADDRESS = "openregister://objects/"
+_NOTHING: frozenset[str] = frozenset()
 
 
 def references_of(definition: "CompiledSchema", data: Mapping[str, Any]) -> list[Reference]:
@@ -46,15 +50,23 @@ def values_at(data: Any, path: Sequence[str]) -> list[Any]:
     return values_at(cast("dict[str, Any]", data).get(path[0]), path[1:]) if isinstance(data, dict) else []
 
 
-def broken(rows: Rows, definition: "CompiledSchema", drafts: Sequence[Draft]) -> dict[int, InvalidInput]:
-    """The drafts (by position) that point at something which does not exist, or is of another kind."""
+def broken(
+    rows: Rows, definition: "CompiledSchema", drafts: Sequence[Draft], visible: "Visibility | None" = None
+) -> dict[int, InvalidInput]:
+    """The drafts (by position) that point at something which does not exist, or is of another kind.
+
+    With `visible`, what the writer may not see does not exist.
+    """
     trusted = {pointer(facts.path) for facts in definition.references if not facts.validate}
     added = [[one for one in _added(draft) if one.path not in trusted] for draft in drafts]
     wanted = {reference.target for references in added for reference in references}
     if not wanted:
         return {}
-    expected = _target_schemas(rows, definition)
+    expected = _target_schemas(rows, definition, visible)
     present = store.living(rows, sorted(wanted))
+    if visible is not None and present:
+        seen = visible.objects(sorted(present))
+        present = {uuid: schema for uuid, schema in present.items() if uuid in seen}
     present.update((draft.after.uuid, draft.after.schema) for draft in drafts if draft.before is None)
     refused: dict[int, InvalidInput] = {}
     looked_at = -1
@@ -85,16 +97,17 @@ def pointing_back(
 ) -> dict[str, dict[str, list[str]]]:
     """Who points back at objects, in order, for each of their properties that is filled on reading.
 
-    `seen` says which of those that point there are to be told; without it all that live.
+    `seen` says which of those that point there are to be told; without it all that live. A property that is hidden
+    points nowhere: the other end would tell what it says.
     """
     found: dict[str, dict[str, list[str]]] = {uuid: {} for uuid in uuids}
     pointing = store.references_to(rows, uuids)
     sources = sorted({source for source, _, _ in pointing})
-    living = store.living(rows, sources) if seen is None else seen(sources)
+    living = dict.fromkeys(store.living(rows, sources), _NOTHING) if seen is None else seen(sources)
     for facts in definition.references:
         if not facts.filled or facts.inversed_by is None:
             continue
-        schema = find_target(rows, facts.target)
+        schema = find_target(rows, facts.target, definition.organisation)
         path = pointer((facts.inversed_by,))
         for uuid, members in found.items():
             members[facts.path[0]] = sorted(
@@ -102,6 +115,7 @@ def pointing_back(
                 for source, reference, kind in pointing
                 if reference.target == uuid
                 and source in living
+                and facts.inversed_by not in living[source]
                 and schema is not None
                 and kind == schema.id
                 and (reference.path == path or reference.path.startswith(f"{path}/"))
@@ -116,12 +130,15 @@ def _added(draft: Draft) -> list[Reference]:
     return [reference for reference in draft.references if reference not in known]
 
 
-def _target_schemas(rows: Rows, definition: "CompiledSchema") -> dict[str, int | None]:
+def _target_schemas(
+    rows: Rows, definition: "CompiledSchema", visible: "Visibility | None"
+) -> dict[str, int | None]:  # fmt: skip
     """Of which schema the target of each reference must be; None where that schema does not exist."""
     found: dict[str, int | None] = {}
     for facts in definition.references:
-        schema = find_target(rows, facts.target)
-        found[pointer(facts.path)] = None if schema is None else schema.id
+        schema = find_target(rows, facts.target, definition.organisation)
+        known = schema is not None and (visible is None or visible.schema(schema))
+        found[pointer(facts.path)] = schema.id if schema is not None and known else None
     return found
 
 

@@ -21,6 +21,7 @@ from pentad.rooms.registers.objects.reading import ObjectReader
 from pentad.rooms.registers.objects.refusals import missing
 from pentad.rooms.registers.objects.reports import DeletionReport
 from pentad.rooms.registers.objects.steps import Step, Task, failure_of_all, steps_of
+from pentad.rooms.registers.objects.targets import named_object
 from pentad.rooms.registers.objects.write import ObjectWriter, StaleDefinition, announce, check_current
 from pentad.search.index import SearchIndex
 
@@ -133,10 +134,9 @@ class Objects(ObjectReader):
         task = self.task(caller, pair)
 
         def look(rows: Rows) -> DeletionReport:
-            held = store.held_by_ref(rows, pair.register.id, pair.schema.id, ref)
+            held = named_object(rows, self._access, caller, pair, ref)
             if held is None or held.stored.is_deleted:
                 raise missing(pair, ref)
-            self._access.check_object(caller, pair, "read", held.stored)
             return self.writer.deletion.plan(rows, task, held).report
 
         return await self._database.read(look)
@@ -196,6 +196,10 @@ class Objects(ObjectReader):
 
     # for the other parts of the room
 
+    def pairs_in(self, rows: Rows) -> Callable[[int, int], Pair]:
+        """A way to find the pairs of stored objects within one unit of work."""
+        return self._catalogue.pairs_in(rows)
+
     def task(self, caller: Caller, pair: Pair, plan: str | None = None) -> Task:
         return Task(caller, pair, moment(self._clock), provenance(caller, plan))
 
@@ -219,8 +223,18 @@ class Objects(ObjectReader):
     async def _one(self, caller: Caller, pair: Pair, operation: Operation, key: str | None) -> StoredObject:
         if key is None:
             return await self._run(caller, pair, [operation], True, None, lambda steps: _stored(steps[0]))
-        row = await self._run(caller, pair, [operation], True, key, lambda steps: _row_of(steps[0]))
-        return StoredObject(*row)
+
+        def again(rows: Rows, row: Any) -> Any:
+            """The object as it was shown, as far as the caller may still read it."""
+            then = StoredObject(*row)
+            ref = then.uuid if operation.ref is None else operation.ref
+            held = store.held_by_uuid(rows, [then.uuid]).get(then.uuid)
+            self._access.found(caller, pair, "read", ref, None if held is None else held.stored)
+            return self._past.readable(rows, caller, pair, [then])[0].row
+
+        return StoredObject(
+            *await self._run(caller, pair, [operation], True, key, lambda steps: _row_of(steps[0]), again)
+        )
 
     async def _run(
         self,
@@ -230,6 +244,7 @@ class Objects(ObjectReader):
         atomic: bool,
         key: str | None,
         answer: Callable[[Sequence[Step]], T],
+        again: Callable[[Rows, T], T] | None = None,
     ) -> T:
         request = idempotency.fingerprint(pair.register.id, pair.schema.id, atomic, operations) if key else b""
 
@@ -244,7 +259,7 @@ class Objects(ObjectReader):
                 if key is not None:
                     known = idempotency.recall(tx, caller.principal.id, key, request, task.now)
                     if known is not None:
-                        return known
+                        return known if again is None else again(tx, known)
                 steps = [Step(step.index, step.operation, step.draft, error=step.error) for step in ready]
                 self.writer.write(tx, task, steps)
                 if atomic and (error := failure_of_all(steps)) is not None:
@@ -272,8 +287,8 @@ class Objects(ObjectReader):
 
             def write(tx: Transaction) -> T:
                 check_current(tx, pair)
-                held = store.held_by_ref(tx, pair.register.id, pair.schema.id, ref)
-                if held is None or not self._access.sees_object(caller, pair, held.stored):
+                held = named_object(tx, self._access, caller, pair, ref)
+                if held is None:
                     raise missing(pair, ref)
                 return work(tx, task, held)
 

@@ -5,7 +5,7 @@ references and cascades are those of the real thing. A plan can be committed onl
 still the version it saw; undone only while nobody has changed them since.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
 
@@ -17,13 +17,13 @@ from pentad.kernel.ids import opaque_id, uuid7
 from pentad.kernel.ports import Database, Row, Rows, Transaction
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.catalogue import Catalogue
-from pentad.rooms.registers.definitions.diffing import as_patch
 from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair
 from pentad.rooms.registers.objects import chronicle, store
 from pentad.rooms.registers.objects.deletion import deleted
-from pentad.rooms.registers.objects.drafts import Draft, Held, moment
+from pentad.rooms.registers.objects.drafts import Draft, Held, Reference, moment
 from pentad.rooms.registers.objects.history import History
 from pentad.rooms.registers.objects.objects import Objects
+from pentad.rooms.registers.objects.plan_preview import PlannedOperation, PlanPreviews
 from pentad.rooms.registers.objects.refusals import missing
 from pentad.rooms.registers.objects.reports import Change, Plan
 from pentad.rooms.registers.objects.steps import Step, Task, failure_of_all
@@ -35,20 +35,13 @@ KEPT_SECONDS: Final = 7 * 24 * 3600.0
 _COLUMNS: Final = "id, principal, operations, preview, versions, state, created_at, changed_at"
 
 
-class _Planned(msgspec.Struct, frozen=True):
-    """One operation as a plan keeps it."""
-
-    register: int
-    schema: int
-    operation: Operation
-
-
 class _Thrown(Exception):
-    """Carries a preview out of the transaction it was made in."""
+    """Carries a preview, and the versions it saw, out of the transaction it was made in."""
 
-    def __init__(self, steps: list[Step]) -> None:
+    def __init__(self, preview: list[dict[str, Any]], versions: dict[str, int]) -> None:
         super().__init__()
-        self.steps = steps
+        self.preview = preview
+        self.versions = versions
 
 
 class Plans:
@@ -69,17 +62,16 @@ class Plans:
         self._access = access
         self._objects = objects
         self._history = history
+        self._previews = PlanPreviews(catalogue, access)
 
     async def make(self, caller: Caller, pair: Pair, operations: Sequence[Operation]) -> Plan:
         """Look at a batch: what every row would do, and to which other objects."""
         if not 0 < len(operations) <= MOST_OPERATIONS:
             raise LimitExceeded(f"A plan has 1 to {MOST_OPERATIONS} operations.", hint="Make several plans.")
-        planned = [_Planned(pair.register.id, pair.schema.id, _with_uuid(one)) for one in operations]
+        planned = [PlannedOperation(pair.register.id, pair.schema.id, _with_uuid(one)) for one in operations]
         identity, now = opaque_id(size=12), moment(self._clock)
-        steps = await self._try_out(caller, planned)
-        plan = Plan(identity, "open", [_shown(step) for step in steps], now, now)
-        drafts = [draft for step in steps for draft in step.drafts]
-        versions = {draft.after.uuid: draft.before_version for draft in reversed(drafts)}
+        preview, versions = await self._try_out(caller, planned)
+        plan = Plan(identity, "open", preview, now, now)
 
         def keep(tx: Transaction) -> Plan:
             tx.run("DELETE FROM plans WHERE state = 'open' AND created_at < ?", now - KEPT_SECONDS)
@@ -92,7 +84,14 @@ class Plans:
         return await self._database.write(keep)
 
     async def get(self, caller: Caller, plan_id: str) -> Plan:
-        return await self._database.read(lambda rows: _plan(_row(rows, caller, plan_id)))
+        def read(rows: Rows) -> Plan:
+            row = _row(rows, caller, plan_id)
+            plan = _plan(row)
+            planned = msgspec.json.decode(row[2], type=list[PlannedOperation])
+            preview = self._previews.read(rows, caller, planned, plan.preview, is_open=plan.state == "open")
+            return replace(plan, preview=preview)
+
+        return await self._database.read(read)
 
     async def commit(self, caller: Caller, plan_id: str) -> Plan:
         """Do what the plan says, if everything it touches is still as it saw it."""
@@ -101,12 +100,12 @@ class Plans:
             row = _row(tx, caller, plan_id)
             _require(row, "open", "committed")
             expected: dict[str, int] = msgspec.json.decode(row[4])
-            self._refuse_moved(tx, expected)
-            planned = msgspec.json.decode(row[2], type=list[_Planned])
+            self._refuse_moved(tx, caller, expected)
+            planned = msgspec.json.decode(row[2], type=list[PlannedOperation])
             steps = self._carry_out(tx, caller, planned, plan_id)
             if (error := failure_of_all(steps)) is not None:
                 raise error
-            if {draft.after.uuid for step in steps for draft in step.drafts} != expected.keys():
+            if {draft.after.uuid for draft in self._previews.seen(tx, caller, steps)} != expected.keys():
                 raise VersionMismatch("The plan would touch other objects now.", hint="Make it again.")
             return self._settled(tx, row, "committed", [step.outcome() for step in steps])
 
@@ -119,24 +118,39 @@ class Plans:
             row = _row(tx, caller, plan_id)
             _require(row, "committed", "undone")
             changes = chronicle.changes_of_plan(tx, self._database.dialect, plan_id)
-            self._refuse_moved(tx, {change.uuid: change.version for change, _ in changes})
-            outcomes = self._take_back(tx, caller, plan_id, changes)
+            named: dict[str, int] = msgspec.json.decode(row[4])
+            versions = {change.uuid: change.version for change, _ in changes}
+            self._refuse_moved(tx, caller, {uuid: version for uuid, version in versions.items() if uuid in named})
+            held = store.held_by_uuid(tx, sorted(versions.keys() - named.keys()))
+            unmoved = {uuid for uuid, found in held.items() if found.stored.version == versions[uuid]}
+            left = [one for one in changes if one[0].uuid in named or one[0].uuid in unmoved]
+            outcomes = self._take_back(tx, caller, plan_id, left, named)
             return self._settled(tx, row, "undone", outcomes)
 
         return await self._database.write(undo)
 
     # how it is done
 
-    async def _try_out(self, caller: Caller, planned: list[_Planned]) -> list[Step]:
-        def rehearse(tx: Transaction) -> list[Step]:
-            raise _Thrown(self._carry_out(tx, caller, planned, None))
+    async def _try_out(
+        self, caller: Caller, planned: list[PlannedOperation]
+    ) -> tuple[list[dict[str, Any]], dict[str, int]]:
+        """The preview, and the version of everything it shows; 0 of what does not exist yet."""
+
+        def rehearse(tx: Transaction) -> None:
+            steps = self._carry_out(tx, caller, planned, None)
+            seen = self._previews.seen(tx, caller, steps)
+            versions = {draft.after.uuid: draft.before_version for draft in reversed(seen)}
+            raise _Thrown(self._previews.made(tx, caller, steps), versions)
 
         try:
-            return await self._database.write(rehearse)
+            await self._database.write(rehearse)
         except _Thrown as thrown:
-            return thrown.steps
+            return thrown.preview, thrown.versions
+        raise AssertionError
 
-    def _carry_out(self, tx: Transaction, caller: Caller, planned: list[_Planned], plan: str | None) -> list[Step]:
+    def _carry_out(
+        self, tx: Transaction, caller: Caller, planned: list[PlannedOperation], plan: str | None
+    ) -> list[Step]:  # fmt: skip
         """Write every operation in order; what fails is noted on its step."""
         steps: list[Step] = []
         for index, one in enumerate(planned):
@@ -152,30 +166,55 @@ class Plans:
         return steps
 
     def _take_back(
-        self, tx: Transaction, caller: Caller, plan_id: str, changes: Sequence[tuple[Change, bool]]
+        self,
+        tx: Transaction,
+        caller: Caller,
+        plan_id: str,
+        changes: Sequence[tuple[Change, bool]],
+        named: Collection[str],
     ) -> list[Outcome]:
         """Every change backwards, the last one first: each state on the way has been valid before.
 
-        What points where is looked at in the end, as a whole.
+        What points where is looked at in the end, as a whole. Objects that are not `named`, because the caller could
+        not see them, were changed along without being asked for, and are changed back in the same way.
         """
-        drafts: dict[str, tuple[Pair, Draft]] = {}
+        drafts: dict[str, tuple[Task, Draft]] = {}
+        pointed: dict[str, frozenset[Reference] | None] = {}
+        pair_of = self._catalogue.pairs_in(tx)
         for change, found_deleted in reversed(changes):
-            pair = self._catalogue.pair_in(tx, caller, change.register, change.schema)
+            is_named = change.uuid in named
+            pair = (
+                self._catalogue.pair_in(tx, caller, change.register, change.schema)
+                if is_named
+                else pair_of(change.register, change.schema)
+            )
             task = self._objects.task(caller, pair, f"undo:{plan_id}")
             held = store.held_by_uuid(tx, [change.uuid]).get(change.uuid)
             if held is None:
                 raise missing(pair, change.uuid)
+            if not is_named:
+                self._restore_along(tx, task, held, change)
+                continue
             draft = self._taken_back(task, held, change, found_deleted)
             if draft is not None:
                 self._objects.writer.finish(tx, task, draft, references=False)
-                drafts[change.uuid] = (pair, draft)
-        for pair, draft in drafts.values():
+                pointed.setdefault(change.uuid, draft.known)
+                drafts[change.uuid] = (task, draft)
+        for uuid, (task, draft) in drafts.items():
             if draft.action != "delete":
-                self._objects.writer.check_references(tx, pair, [msgspec.structs.replace(draft, known=None)])
+                whole = msgspec.structs.replace(draft, known=pointed[uuid])
+                self._objects.writer.check_references(tx, task, [whole])
         return [
             Outcome(index, "deleted" if draft.action == "delete" else "updated", uuid, draft.after.version)
             for index, (uuid, (_, draft)) in enumerate(drafts.items())
         ]
+
+    def _restore_along(self, tx: Transaction, task: Task, held: Held, change: Change) -> None:
+        if change.before is None or held.stored.is_deleted:
+            return
+        past = held.stored.altered(text=change.before)
+        draft = self._objects.writer.drafted(task, "revert", held, past.data, past.text)
+        self._objects.writer.finish(tx, task, draft, references=False)
 
     def _taken_back(self, task: Task, held: Held, change: Change, found_deleted: bool) -> Draft | None:
         """The draft that undoes one change; None where there is nothing left of it."""
@@ -186,14 +225,21 @@ class Plans:
         self._access.check_object(task.caller, task.pair, "delete", held.stored)
         return deleted(task, held)
 
-    def _refuse_moved(self, rows: Rows, expected: dict[str, int]) -> None:
-        """VersionMismatch, naming what is not the version it should be; 0 is an object that does not exist yet."""
+    def _refuse_moved(self, rows: Rows, caller: Caller, expected: dict[str, int]) -> None:
+        """VersionMismatch, naming what is not the version it should be; 0 is an object that does not exist, or not for
+        the caller any more.
+        """
         held = store.held_by_uuid(rows, sorted(expected))
-        moved = {
-            uuid: found
-            for uuid, version in expected.items()
-            if (found := held[uuid].stored.version if uuid in held else 0) != version
-        }
+        pair_of = self._catalogue.pairs_in(rows)
+
+        def version_of(uuid: str) -> int:
+            if uuid not in held:
+                return 0
+            stored = held[uuid].stored
+            seen = self._access.sees_object(caller, pair_of(stored.register, stored.schema), stored)
+            return stored.version if seen else 0
+
+        moved = {uuid: found for uuid, version in expected.items() if (found := version_of(uuid)) != version}
         if moved:
             named = ", ".join(f"{uuid} is at version {version}" for uuid, version in list(moved.items())[:5])
             raise VersionMismatch(
@@ -215,28 +261,6 @@ def _with_uuid(operation: Operation) -> Operation:
     if operation.action in ("create", "upsert") and operation.uuid is None:
         return msgspec.structs.replace(operation, uuid=str(uuid7()))
     return operation
-
-
-def _shown(step: Step) -> dict[str, Any]:
-    """One row of a preview: what would become of it, how the data differs, and what else would change."""
-    outcome = step.outcome()
-    row: dict[str, Any] = {"index": step.index, "action": step.operation.action, "status": outcome.status}
-    if outcome.error is not None:
-        return {**row, "error": outcome.error}
-    row.update(uuid=outcome.uuid, version=outcome.version)
-    own = [draft for draft in step.drafts if draft.after.uuid == outcome.uuid]
-    if own and own[0].action != "delete":
-        before = own[0].before.stored.data if own[0].before is not None else {}
-        row["diff"] = as_patch(before, own[0].after.data)
-    also = [_also(draft) for draft in step.drafts if draft.after.uuid != outcome.uuid]
-    return {**row, "also": also} if also else row
-
-
-def _also(draft: Draft) -> dict[str, Any]:
-    found: dict[str, Any] = {"uuid": draft.after.uuid, "action": draft.action, "schema": draft.after.schema}
-    if draft.action != "delete" and draft.before is not None:
-        found["diff"] = as_patch(draft.before.stored.data, draft.after.data)
-    return found
 
 
 def _row(rows: Rows, caller: Caller, plan_id: str) -> Row:

@@ -3,7 +3,7 @@
 One read is one hop. A single object without properties that others fill or that are computed on reading is one look-up.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -16,12 +16,15 @@ from pentad.rooms.registers.definitions.headings import concealed
 from pentad.rooms.registers.definitions.storable import text_of
 from pentad.rooms.registers.missing import Missing
 from pentad.rooms.registers.models import OBJECT_COLUMNS, Caller, Page, Pair, StoredObject
-from pentad.rooms.registers.objects import chronicle, integrity, store
+from pentad.rooms.registers.objects import integrity, store
 from pentad.rooms.registers.objects.meanings import collection_of
-from pentad.rooms.registers.objects.refusals import missing
+from pentad.rooms.registers.objects.past_rights import PastRights
+from pentad.rooms.registers.objects.targets import named_object
+from pentad.rooms.registers.objects.visibility import visibility
 from pentad.rooms.registers.query import run
 from pentad.rooms.registers.query.hybrid import Meaning
 from pentad.rooms.registers.query.metadata import SELF
+from pentad.rooms.registers.query.scoring import Scorer, counted, telling_words
 from pentad.rooms.registers.query.tallies import Tallies
 from pentad.rooms.registers.query.tree import (
     Aggregated,
@@ -31,11 +34,11 @@ from pentad.rooms.registers.query.tree import (
     Compare,
     Filter,
     Found,
-    Not,
     Or,
     Path,
     Query,
     Scope,
+    filter_paths,
 )
 from pentad.search.documents import Asked
 from pentad.search.index import SearchIndex
@@ -54,28 +57,31 @@ class ObjectReader:
         self._clock = clock
         self._catalogue = catalogue
         self._access = access
+        self._past = PastRights(database.dialect, catalogue, access)
         self._tallies = Tallies()
 
     async def get(self, caller: Caller, pair: Pair, ref: int | str, *, as_of: AsOf | None = None) -> StoredObject:
         """One object of a pair, now or as it was."""
-        if as_of is None and not self._fills(pair):
+        free = self._access.is_free(caller)
+        if as_of is None and not self._fills(pair) and (free or store.is_unique(ref)):
             where, value = store.place_of(ref)
             row = await self._database.lookup(
                 f"SELECT {OBJECT_COLUMNS} FROM objects WHERE {where} AND register = ? AND schema = ?"  # noqa: S608  own
                 " AND deleted IS NULL ORDER BY id LIMIT 1",
                 value, pair.register.id, pair.schema.id,
             )  # fmt: skip
-            return self._allowed(caller, pair, ref, None if row is None else StoredObject(*row))
+            return self._access.found(caller, pair, "read", ref, None if row is None else StoredObject(*row))
 
         def read(rows: Rows) -> StoredObject:
-            held = store.held_by_ref(rows, pair.register.id, pair.schema.id, ref)
+            moment = None if as_of is None else self._past.time_of(rows, caller, as_of)
+            held = named_object(rows, self._access, caller, pair, ref)
             found = None if held is None else held.stored
-            if found is not None and as_of is not None:
-                found = chronicle.state_at(rows, found, as_of)
+            if found is not None and moment is not None:
+                found = self._past.state(rows, caller, pair, found, moment)
             if found is not None and found.is_deleted:
                 found = None
-            found = self._allowed(caller, pair, ref, found)
-            return self.filled(rows, caller, pair, [found], as_of)[0]
+            found = self._access.found(caller, pair, "read", ref, found)
+            return self._filled_then(rows, caller, pair, [found], moment)[0]
 
         return await self._database.read(read)
 
@@ -90,13 +96,16 @@ class ObjectReader:
 
         def read(rows: Rows) -> dict[str, tuple[Pair, StoredObject]]:
             pair_of = self._catalogue.pairs_in(rows)
+            moment = None if as_of is None else self._past.time_of(rows, caller, as_of)
             found: dict[str, tuple[Pair, StoredObject]] = {}
             for uuid, held in store.held_by_uuid(rows, uuids).items():
                 pair = pair_of(held.stored.register, held.stored.schema)
-                stored = held.stored if as_of is None else chronicle.state_at(rows, held.stored, as_of)
+                stored = held.stored
+                if moment is not None:
+                    stored = self._past.state(rows, caller, pair, stored, moment)
                 if stored is None or stored.is_deleted or not self._access.sees_object(caller, pair, stored):
                     continue
-                found[uuid] = (pair, self.filled(rows, caller, pair, [stored], as_of)[0])
+                found[uuid] = (pair, self._filled_then(rows, caller, pair, [stored], moment)[0])
             return found
 
         return await self._database.read(read)
@@ -128,13 +137,15 @@ class ObjectReader:
             return await self.find_in(caller, None, query)
 
         def read(rows: Rows) -> Found:
-            asked = query if query.as_of is None else replace(query, as_of=_pinned(rows, query.as_of))
+            asked = query if query.as_of is None else replace(query, as_of=self._pinned(rows, caller, query.as_of))
             scope = self.scope_of(caller, pair)
             meaning = None if question is None else question.put(rows, [pair])
             found = run.find(rows, self._database.dialect, scope, asked, self._tallies, meaning)
-            if not self._fills(pair):
+            found = self._rescored(caller, found, query.search, lambda _stored: pair)
+            moment = None if asked.as_of is None else asked.as_of.at
+            if not self._fills(pair) and moment is None:
                 return found
-            objects = self.filled(rows, caller, pair, [StoredObject(*row) for row in found.rows], asked.as_of)
+            objects = self._filled_then(rows, caller, pair, [StoredObject(*row) for row in found.rows], moment)
             return replace(found, rows=[stored.row for stored in objects])
 
         paths = _paths(query)
@@ -152,14 +163,16 @@ class ObjectReader:
             return any(pair.definition.hybrid for pair, _ in self._places(rows, caller, pairs, paths))
 
         def read(rows: Rows) -> Found:
-            asked = query if query.as_of is None else replace(query, as_of=_pinned(rows, query.as_of))
+            asked = query if query.as_of is None else replace(query, as_of=self._pinned(rows, caller, query.as_of))
+            moment = None if asked.as_of is None else asked.as_of.at
             places = self._places(rows, caller, pairs, paths)
             meaning = None if question is None else question.put(rows, [pair for pair, _ in places])
             scope = Scope(rule=Or(tuple(place for _, place in places)))
             found = run.find(rows, self._database.dialect, scope, asked, None, meaning)
             known = {(pair.register.id, pair.schema.id): pair for pair, _ in places}
+            found = self._rescored(caller, found, query.search, lambda stored: known[stored.register, stored.schema])
             shown = [
-                self.filled(rows, caller, known[row[2], row[3]], [StoredObject(*row)], asked.as_of)[0].row
+                self._filled_then(rows, caller, known[row[2], row[3]], [StoredObject(*row)], moment)[0].row
                 for row in found.rows
             ]
             return replace(found, rows=shown)
@@ -169,6 +182,24 @@ class ObjectReader:
         if by_meaning and await self._database.read(hybrid):
             question = await self._question(query.search)
         return await self._database.read(read)
+
+    def _rescored(
+        self, caller: Caller, found: Found, search: str | None, pair_of: Callable[[StoredObject], Pair]
+    ) -> Found:
+        """A page of a search by words, weighed by what is on it.
+
+        SQLite weighs words by how many of all objects have them: its figures would tell of words in hidden ones.
+        """
+        if not found.relevance or found.why or search is None or self._database.dialect != "sqlite":
+            return found
+        if self._access.is_free(caller):
+            return found
+        objects = [StoredObject(*row) for row in found.rows]
+        texts = [counted(pair_of(stored).definition.texts(stored.data)) for stored in objects]
+        scorer = Scorer(telling_words(search), texts, len(texts))
+        scores = [sum(scorer.of(text, has_all=True).values()) for text in texts]
+        order = sorted(range(len(scores)), key=lambda place: -scores[place])
+        return replace(found, rows=[found.rows[place] for place in order], relevance=[scores[place] for place in order])
 
     async def _question(self, search: str | None) -> "_Question | None":
         return None if search is None else _Question(self._index, await self._index.asked(search))
@@ -181,7 +212,7 @@ class ObjectReader:
         )
 
         def read(rows: Rows) -> Aggregated:
-            asked = replace(query, as_of=_pinned(rows, query.as_of))
+            asked = replace(query, as_of=self._pinned(rows, caller, query.as_of))
             meaning = None if question is None else question.put(rows, [pair])
             return run.aggregate(rows, self._database.dialect, self.scope_of(caller, pair), asked, meaning)
 
@@ -207,7 +238,7 @@ class ObjectReader:
             pairs = [pair_of(register, schema) for register, schema in filled]
         for pair in pairs:
             register, schema = pair.register.id, pair.schema.id
-            if not (self._access.sees(caller, pair.register) and self._access.sees(caller, pair.schema)):
+            if not self._access.sees_both(caller, pair.register, pair.schema):
                 continue
             if self._hidden_at(caller, pair, paths) is not None:
                 continue
@@ -222,16 +253,24 @@ class ObjectReader:
         def read(rows: Rows) -> tuple[Pair, StoredObject]:
             row = rows.one(store.SELECT_BY_UUID, uuid.lower().replace("\0", ""))
             stored = None if row is None else StoredObject(*row)
-            if stored is None or stored.is_deleted != deleted:
+            pair = None if stored is None else self._catalogue.pairs_in(rows)(stored.register, stored.schema)
+            if stored is None or pair is None or stored.is_deleted != deleted:
                 raise Missing(f"Object {uuid[:80]!r} not found.", "objects")
-            pair = self._catalogue.pairs_in(rows)(stored.register, stored.schema)
-            self._access.check_object(caller, pair, "read", stored)
+            if not self._access.sees_object(caller, pair, stored):
+                raise Missing(f"Object {uuid[:80]!r} not found.", "objects")
             return pair, stored if deleted else self.filled(rows, caller, pair, [stored])[0]
 
         return await self._database.read(read)
 
+    def _filled_then(
+        self, rows: Rows, caller: Caller, pair: Pair, objects: Sequence[StoredObject], moment: float | None
+    ) -> list[StoredObject]:
+        """Objects filled in; those of the past without what is hidden today or was then."""
+        filled = self.filled(rows, caller, pair, objects, moment)
+        return filled if moment is None else self._past.readable(rows, caller, pair, filled)
+
     def filled(
-        self, rows: Rows, caller: Caller, pair: Pair, objects: Sequence[StoredObject], as_of: AsOf | None = None
+        self, rows: Rows, caller: Caller, pair: Pair, objects: Sequence[StoredObject], moment: float | None = None
     ) -> list[StoredObject]:
         """Objects with what others that the caller may see say about them, and what is computed on reading.
 
@@ -239,40 +278,25 @@ class ObjectReader:
         """
         if not self._fills(pair):
             return list(objects)
-        if as_of is None:
+        if moment is None:
             now = self._clock.now()
-            seen = None if self._access.is_free(caller) else self._seen(rows, caller)
+            visible = visibility(rows, self._access, caller, self._catalogue.pairs_in(rows))
+            seen = None if visible is None else visible.objects
             inverse = integrity.inverse_of(rows, pair.definition, [stored.uuid for stored in objects], seen)
         else:
-            now, inverse = min(self._clock.now(), chronicle.time_of(rows, as_of)), {}
+            now, inverse = min(self._clock.now(), moment), {}
         return [
             _with_data(stored, pair.definition.shown({**stored.data, **inverse.get(stored.uuid, {})}, now=now))
             for stored in objects
         ]
 
-    def _seen(self, rows: Rows, caller: Caller) -> integrity.Seen:
-        """Which of some objects live and are the caller's to see."""
-        pair_of = self._catalogue.pairs_in(rows)
-
-        def seen(uuids: Sequence[str]) -> set[str]:
-            found = [held.stored for held in store.held_by_uuid(rows, uuids).values() if not held.stored.is_deleted]
-            return {
-                stored.uuid
-                for stored in found
-                if self._access.sees_object(caller, pair_of(stored.register, stored.schema), stored)
-            }
-
-        return seen
+    def _pinned(self, rows: Rows, caller: Caller, as_of: AsOf | None) -> AsOf | None:
+        """A point in the past as a time: a change means the moment it happened."""
+        return None if as_of is None else AsOf(at=self._past.time_of(rows, caller, as_of))
 
     def _fills(self, pair: Pair) -> bool:
         """Whether an object of the pair reads differently from how it is stored."""
         return self._catalogue.definitions.facts(pair.definition).fills
-
-    def _allowed(self, caller: Caller, pair: Pair, ref: int | str, found: StoredObject | None) -> StoredObject:
-        if found is None:
-            raise missing(pair, ref)
-        self._access.check_object(caller, pair, "read", found)
-        return found
 
     def _refuse_hidden(self, caller: Caller, pair: Pair, paths: Sequence[Path]) -> None:
         """What a caller may not read it may not ask about either."""
@@ -307,23 +331,9 @@ class _Question:
         return Meaning(besides, lambda stored: texts[stored.schema](stored.data), because)
 
 
-def _pinned(rows: Rows, as_of: AsOf | None) -> AsOf | None:
-    """A point in the past as a time: a change means the moment it happened."""
-    return None if as_of is None else AsOf(at=chronicle.time_of(rows, as_of))
-
-
 def _with_data(stored: StoredObject, data: dict[str, Any]) -> StoredObject:
     return stored.altered(text=text_of(data)[0], data=data)
 
 
 def _paths(query: Query) -> list[Path]:
     return [*filter_paths(query.filter), *(key.path for key in query.sort), *(facet.path for facet in query.facets)]
-
-
-def filter_paths(node: Filter | None) -> list[Path]:
-    """Every path a filter looks at."""
-    if node is None:
-        return []
-    if isinstance(node, And | Or):
-        return [path for part in node.parts for path in filter_paths(part)]
-    return filter_paths(node.part) if isinstance(node, Not) else [node.path]

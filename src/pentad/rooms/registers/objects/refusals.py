@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound, VersionMismatch
 from pentad.rooms.registers.catalogue_store import as_uuid
-from pentad.rooms.registers.missing import Missing
+from pentad.rooms.registers.missing import missing_object
 from pentad.rooms.registers.models import Pair, StoredObject
 from pentad.rooms.registers.objects.integrity import values_at
 from pentad.rooms.registers.query.expressions import LONGEST_INDEXED_TEXT
@@ -18,8 +18,7 @@ _SHORT: Final = LONGEST_INDEXED_TEXT // 4
 def missing(pair: Pair, ref: int | str | None) -> NotFound:
     if ref is None:
         return NotFound("The operation does not say which object it means.", hint="Give its uuid as id.")
-    place = (pair.register.id, pair.schema.id)
-    return Missing(f"Object {str(ref)[:80]!r} not found in {pair.label}.", "objects", place)
+    return missing_object(pair, ref)
 
 
 def check_version(stored: StoredObject, if_version: int | None) -> None:

@@ -32,6 +32,9 @@ class Change:
     reason: str | None
     plan: str | None
     hash: bytes
+    """Empty where the caller may not have it: it covers data that could be guessed with it."""
+    after: str | None = None
+    """The text of the data it led to, where that was read and something has replaced it since."""
 
     def wire(self) -> dict[str, Any]:
         """Who did what and when, without the data; nulls are left out."""
@@ -39,19 +42,22 @@ class Change:
             "cursor": self.cursor, "id": self.seq, "uuid": self.uuid, "register": self.register, "schema": self.schema,
             "version": self.version, "action": self.action, "at": iso(self.at), "principal": self.principal,
             "agent": self.agent, "session": self.session, "call": self.call, "reason": self.reason, "plan": self.plan,
-            "hash": self.hash.hex(),
+            "hash": self.hash.hex() or None,
         }  # fmt: skip
         return {name: value for name, value in wire.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Affected:
-    """An object a deletion would touch, by which property, and what would happen to it."""
+    """An object a deletion would touch, by which property, and what would happen to it.
 
-    uuid: str
-    register: int
-    schema: int
-    path: str
+    Of objects that the caller may not see there is one entry at most, and it says only that they stand in the way.
+    """
+
+    uuid: str | None
+    register: int | None
+    schema: int | None
+    path: str | None
     action: str
     reason: str | None = None
 

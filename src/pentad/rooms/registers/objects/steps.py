@@ -78,5 +78,6 @@ def failure_of_all(steps: Sequence[Step]) -> PentadError | None:
 def restated(error: PentadError, message: str, *, hint: str | None, details: Mapping[str, Any]) -> PentadError:
     """An error of the same kind that says more."""
     other = type(error).__new__(type(error))
+    vars(other).update(vars(error))  # a kind of error may know more than all have
     PentadError.__init__(other, message, hint=hint, details=details)
     return other

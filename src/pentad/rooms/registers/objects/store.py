@@ -77,6 +77,25 @@ def held_by_ref(rows: Rows, register: int, schema: int, ref: int | str) -> Held 
     return None if row is None else Held(StoredObject(*row[:-1]), row[-1])
 
 
+def all_by_ref(rows: Rows, register: int, schema: int, ref: int | str) -> Iterator[Held]:
+    """Every object of a pair that a uuid, id or slug means, deleted ones too; `held_by_ref` gives the first."""
+    where, value = place_of(ref)
+    for start in range(0, 2**31, CHUNK):
+        found = rows.all(
+            f"{_SELECT_HELD} WHERE {where} AND register = ? AND schema = ?"
+            " ORDER BY deleted IS NOT NULL, id LIMIT ? OFFSET ?",
+            value, register, schema, CHUNK, start,
+        )  # fmt: skip
+        yield from (Held(StoredObject(*row[:-1]), row[-1]) for row in found)
+        if len(found) < CHUNK:
+            return
+
+
+def is_unique(ref: int | str) -> bool:
+    """Whether a name can mean one object only, as a uuid or an id does; several may have one slug."""
+    return not place_of(ref)[0].startswith("slug")
+
+
 def place_of(ref: int | str) -> tuple[str, Value]:
     """How a caller's way of naming an object reads in SQL."""
     if isinstance(ref, int):

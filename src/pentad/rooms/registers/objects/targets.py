@@ -1,21 +1,36 @@
-"""Which object each row of a batch is about: by its name, or, for an upsert, by the values of a key."""
+"""Which object a caller means: by its name, or, for an upsert, by the values of a key.
+
+Only what the caller may see is looked at. A hidden object is never the one that is meant, not even where it comes first
+among several with the same slug or key.
+"""
 
 from collections.abc import Collection, Sequence
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Dialect, Rows
+from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.catalogue_store import as_uuid
-from pentad.rooms.registers.models import Pair
+from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.objects import store, uniqueness
 from pentad.rooms.registers.objects.drafts import Held
 from pentad.rooms.registers.objects.indexes import key_of
-from pentad.rooms.registers.objects.steps import Step
+from pentad.rooms.registers.objects.steps import Step, Task
+
+
+def named_object(rows: Rows, access: AccessRules, caller: Caller, pair: Pair, ref: int | str) -> Held | None:
+    """The object of a pair with this uuid, id or slug that the caller may see, deleted or not."""
+    if access.is_free(caller):
+        return store.held_by_ref(rows, pair.register.id, pair.schema.id, ref)
+    found = store.all_by_ref(rows, pair.register.id, pair.schema.id, ref)
+    return next((held for held in found if access.sees_object(caller, pair, held.stored)), None)
 
 
 def find_targets(
-    rows: Rows, dialect: Dialect, pair: Pair, organisation: str, steps: Sequence[Step], hidden: Collection[str] = ()
-) -> list[Held | None]:
+    rows: Rows, dialect: Dialect, access: AccessRules, task: Task, steps: Sequence[Step]
+) -> list[Held | None]:  # fmt: skip
     """The objects as the store has them now; an upsert without a usable key fails here. What is hidden is no key."""
+    caller, pair = task.caller, task.pair
+    hidden = access.hidden(caller, pair)
     uuids: list[str | None] = [None] * len(steps)
     found: dict[int, Held | None] = {}
     by_key: dict[tuple[str, ...], list[int]] = {}
@@ -27,17 +42,18 @@ def find_targets(
         elif isinstance(operation.ref, str) and (uuid := as_uuid(operation.ref)):
             uuids[place] = uuid
         elif operation.ref is not None:
-            found[place] = store.held_by_ref(rows, pair.register.id, pair.schema.id, operation.ref)
+            found[place] = named_object(rows, access, caller, pair, operation.ref)
     for names, places in by_key.items():
         key, data = key_of(pair.definition, names), [steps[place].operation.data or {} for place in places]
-        register, schema = pair.register.id, pair.schema.id
-        holders = uniqueness.found_by_key(rows, dialect, register, schema, key, organisation, data)
+        holders = uniqueness.found_by_key(rows, dialect, access, caller, pair, key, data)
         for place, holder in zip(places, holders, strict=True):
             uuids[place] = holder
     held = store.held_by_uuid(rows, [uuid for uuid in uuids if uuid is not None])
     for place, uuid in enumerate(uuids):
         here = None if uuid is None else held.get(uuid)
-        if here is not None and (here.stored.register, here.stored.schema) == (pair.register.id, pair.schema.id):
+        if here is None or (here.stored.register, here.stored.schema) != (pair.register.id, pair.schema.id):
+            continue
+        if access.sees_object(caller, pair, here.stored):
             found[place] = here
     return [found.get(place) for place in range(len(steps))]
 

@@ -9,9 +9,15 @@ from typing import Any, Final, cast
 
 from pentad.kernel.errors import Conflict
 from pentad.kernel.ports import Dialect, Rows, Value
+from pentad.rooms.registers.access import AccessRules
+from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.objects.drafts import Draft
 from pentad.rooms.registers.objects.indexes import UniqueKey
+from pentad.rooms.registers.objects.integrity import Seen
+from pentad.rooms.registers.query.conditions import condition
+from pentad.rooms.registers.query.dialects import parts_of
 from pentad.rooms.registers.query.instants import key_of, text_of_key
+from pentad.rooms.registers.query.sql import Sql
 from pentad.rooms.registers.query.tree import Kind, Path
 
 Claim = tuple[Any, ...]
@@ -28,12 +34,14 @@ _TYPES: Final[dict[Kind, tuple[type, ...]]] = {
 
 def conflicts(
     rows: Rows, dialect: Dialect, register: int, schema: int, keys: Sequence[UniqueKey], drafts: Sequence[Draft],
-    hidden: Collection[str] = (),
+    hidden: Collection[str] = (), seen: Seen | None = None,
 ) -> dict[int, Conflict]:  # fmt: skip
     """The drafts (by position) whose values belong to another object already.
 
-    By a property that is `hidden` from the writer that object is not named, or it would be found by its value.
+    The write cannot succeed, so that a value is taken can always be told. Whose it is, is not: by a property that is
+    `hidden` from the writer, or where the other object is not among those the writer has `seen`.
     """
+    mates = {draft.after.uuid for draft in drafts}
     refused: dict[int, Conflict] = {}
     for key in keys:
         wanted = [_claim(key, draft.after.organisation, draft.after.data) for draft in drafts]
@@ -44,7 +52,8 @@ def conflicts(
             uuid = draft.after.uuid
             holder = holders.get(claim, uuid)
             if holder != uuid:
-                refused.setdefault(position, _taken(key, claim, None if _is_hidden(key, hidden) else holder))
+                named = not _is_hidden(key, hidden) and (seen is None or holder in mates or holder in seen([holder]))
+                refused.setdefault(position, _taken(key, claim, holder if named else None))
                 continue
             _release(holders, key, draft)
             holders[claim] = uuid
@@ -52,12 +61,16 @@ def conflicts(
 
 
 def found_by_key(
-    rows: Rows, dialect: Dialect, register: int, schema: int, key: UniqueKey, organisation: str,
+    rows: Rows, dialect: Dialect, access: AccessRules, caller: Caller, pair: Pair, key: UniqueKey,
     data: Sequence[Mapping[str, Any]],
 ) -> list[str | None]:  # fmt: skip
-    """For each of some data, the object that has the same values in the properties of a key."""
+    """For each of some data, the object the caller may see that has the same values in the properties of a key."""
+    organisation = access.organisation(caller)
     claims = [_claim(key, organisation, one) for one in data]
-    holders = _holders(rows, dialect, register, schema, key, {claim for claim in claims if claim is not None})
+    rule = access.row_filter(caller, pair)
+    seen = None if rule is None else condition(parts_of(dialect), rule)
+    wanted = {claim for claim in claims if claim is not None}
+    holders = _holders(rows, dialect, pair.register.id, pair.schema.id, key, wanted, seen)
     return [None if claim is None else holders.get(claim) for claim in claims]
 
 
@@ -84,8 +97,10 @@ def _value(data: Any, path: Path, kind: Kind) -> Any:
 
 
 def _holders(
-    rows: Rows, dialect: Dialect, register: int, schema: int, key: UniqueKey, claims: Iterable[Claim]
-) -> dict[Claim, str]:
+    rows: Rows, dialect: Dialect, register: int, schema: int, key: UniqueKey, claims: Iterable[Claim],
+    seen: Sql | None = None,
+) -> dict[Claim, str]:  # fmt: skip
+    """Who has which values. With `seen`, only objects that this holds for."""
     found: dict[Claim, str] = {}
     expressions = key.expressions(dialect)
     # a value that is bound to one place of a statement keeps its type; an organisation is checked on what comes back
@@ -98,6 +113,8 @@ def _holders(
             f" WHERE schema = {int(schema)} AND deleted IS NULL AND register = ? AND ({taken})"
         )
         bound: list[Value] = [register, *(value for group in part for value in group)]
+        if seen is not None:
+            sql, bound = f"{sql} AND ({seen.text})", [*bound, *seen.params]
         for uuid, organisation, *held in rows.all(sql, *bound):
             found[organisation, *held] = uuid
     return found

@@ -4,7 +4,7 @@ Each change's hash covers the one before it, its own facts and the state it led 
 change, remove or add anything without being seen, one would have to rewrite all that follows, and the object.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from pentad.rooms.registers.objects.reports import Change
 
 _NEUTRAL: Final = frozenset({"lock", "unlock"})
 _MOST_PROBLEMS: Final = 20
+_HIDDEN: Final = "a change you may not read"
 
 
 @dataclass(slots=True)
@@ -22,7 +23,9 @@ class Verification:
 
     uuid: str
     changes: int
-    head: str
+    """How many the caller may know of."""
+    head: str | None
+    """The hash of the newest; None where the caller may not have it."""
     problems: list[str] = field(default_factory=list[str])
 
     @property
@@ -30,39 +33,48 @@ class Verification:
         return not self.problems
 
     def wire(self) -> dict[str, Any]:
-        return {
-            "uuid": self.uuid,
-            "valid": self.valid,
-            "changes": self.changes,
-            "head": self.head,
-            "problems": self.problems[:_MOST_PROBLEMS],
-        }
+        head = {} if self.head is None else {"head": self.head}
+        found = {"uuid": self.uuid, "valid": self.valid, "changes": self.changes, **head}
+        return {**found, "problems": self.problems[:_MOST_PROBLEMS]}
+
+    def add(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
 
 
-def verified(uuid: str, history: Sequence[tuple[Change, bool]], held: Held | None) -> Verification:
-    """Check a whole history, oldest first, against the object as it is; `held` is None for a purged one."""
+def verified(
+    uuid: str, history: Sequence[tuple[Change, bool]], held: Held | None, known: Callable[[Change], bool]
+) -> Verification:
+    """Check a whole history, oldest first, against the object as it is; `held` is None for a purged one.
+
+    What is wrong with changes that are not `known` to the caller is said without naming them.
+    """
     head = history[-1][0].hash.hex() if history else ""
-    verdict = Verification(uuid, len(history), head)
+    verdict = Verification(uuid, sum(known(change) for change, _ in history), head)
     states = _states(history, held)
     previous = NO_HASH
     version, since, deleted = 0, None, False
     for (change, found_deleted), state in zip(history, states, strict=True):
-        name = f"change {change.seq} ({change.action}, version {change.version})"
+        name = f"change {change.seq} ({change.action}, version {change.version})" if known(change) else _HIDDEN
         if change.hash != _expected(previous, change, state):
-            verdict.problems.append(f"{name}: its hash does not fit what it says or what came before.")
+            verdict.add(f"{name}: its hash does not fit what it says or what came before.")
         previous = change.hash
         if change.action in _NEUTRAL:
             if change.version != version:
-                verdict.problems.append(f"{name}: it is not about version {version}.")
+                verdict.add(f"{name}: it is not about {_version(name, version)}.")
             continue
         if change.version != version + 1:
-            verdict.problems.append(f"{name}: version {version + 1} should be here.")
+            verdict.add(f"{name}: {_version(name, version + 1)} should be here.")
         erased = change.before is not None and change.before.startswith(ERASED)
         if change.since != since or (found_deleted != deleted and not erased):
-            verdict.problems.append(f"{name}: what it replaced is not what was there.")
+            verdict.add(f"{name}: what it replaced is not what was there.")
         version, since, deleted = change.version, change.at, change.action == "delete"
     _check_end(verdict, history, held, version, since, deleted)
     return verdict
+
+
+def _version(name: str, version: int) -> str:
+    return "another version" if name == _HIDDEN else f"version {version}"
 
 
 def _check_end(

@@ -30,6 +30,7 @@ from pentad.rooms.registers.objects.making import NewObjects
 from pentad.rooms.registers.objects.refusals import uuid_taken
 from pentad.rooms.registers.objects.steps import Step, Task
 from pentad.rooms.registers.objects.targets import distinct, find_targets
+from pentad.rooms.registers.objects.visibility import Visibility, visibility
 from pentad.rooms.registers.objects.write_back import WriteBacks, WrittenBack
 
 _Part = Literal["new", "change", "delete"]
@@ -100,8 +101,7 @@ class ObjectWriter(ChangedObjects):
         together = 1 if task.pair.definition.written_back else len(steps)
         while steps:
             some = steps[:together]
-            organisation, hidden = self._access.organisation(task.caller), self._access.hidden(task.caller, task.pair)
-            found = find_targets(tx, self._dialect, task.pair, organisation, some, hidden)
+            found = find_targets(tx, self._dialect, self._access, task, some)
             count = distinct(some, found)
             for step, held in zip(steps[:count], found, strict=False):
                 if step.error is not None:
@@ -132,7 +132,7 @@ class ObjectWriter(ChangedObjects):
     def _change_carrying(self, rows: Rows, task: Task, step: Step, held: Held) -> None:
         """The same for an object with properties it does not keep: it is what a caller reads that is changed."""
         definition, old = task.pair.definition, held.stored
-        named = named_until_now(rows, definition, old)
+        named = named_until_now(rows, definition, old, self._visible(rows, task))
         known = as_read(definition, old.data, named)
         prepared = self.prepared(task, self._allowed(task, step.operation, known, old.owner), known)
         data, text, carried = carried_off(definition, prepared.data, named)
@@ -155,10 +155,13 @@ class ObjectWriter(ChangedObjects):
 
     # the end of all of them
 
-    def check_references(self, rows: Rows, pair: Pair, drafts: Sequence[Draft]) -> None:
+    def check_references(self, rows: Rows, task: Task, drafts: Sequence[Draft]) -> None:
         """InvalidInput when drafts that are written already point at something that is not there."""
-        for error in integrity.broken(rows, pair.definition, drafts).values():
+        for error in integrity.broken(rows, task.pair.definition, drafts, self._visible(rows, task)).values():
             raise error
+
+    def _visible(self, rows: Rows, task: Task) -> Visibility | None:
+        return visibility(rows, self._access, task.caller, self._catalogue.pairs_in(rows))
 
     def _finish(self, tx: Transaction, task: Task, steps: list[Step], *, references: bool = True) -> None:
         """Check drafts against the store and one another, and write those that pass."""
@@ -166,17 +169,19 @@ class ObjectWriter(ChangedObjects):
         pair = task.pair
         keys = self._definitions.facts(pair.definition).indexes.unique
         links = references and bool(pair.definition.references)
-        backs = self._write_backs(tx) if links and pair.definition.written_back else None
+        backs = self._write_backs(tx, task) if links and pair.definition.written_back else None
         also = WrittenBack()
+        visible = self._visible(tx, task) if links or keys else None
         before = -1
         while before != len(steps):  # a row that is refused must not be what another one points at
             before = len(steps)
             if links:
-                steps = self._passing(steps, integrity.broken(tx, pair.definition, _drafts(steps)))
+                steps = self._passing(steps, integrity.broken(tx, pair.definition, _drafts(steps), visible))
             if keys:
                 register, schema = pair.register.id, pair.schema.id
                 hidden = self._access.hidden(task.caller, pair)
-                taken = uniqueness.conflicts(tx, self._dialect, register, schema, keys, _drafts(steps), hidden)
+                seen = None if visible is None else visible.objects
+                taken = uniqueness.conflicts(tx, self._dialect, register, schema, keys, _drafts(steps), hidden, seen)
                 steps = self._passing(steps, taken)
             if backs is not None:
                 also = backs.of(task, _drafts(steps))
@@ -203,8 +208,8 @@ class ObjectWriter(ChangedObjects):
             store.write(tx, self._dialect, others, task.who)
             self._meanings.follow(tx, others)
 
-    def _write_backs(self, rows: Rows) -> WriteBacks:
-        return WriteBacks(rows, self._dialect, self._catalogue, self._access, self)
+    def _write_backs(self, rows: Rows, task: Task) -> WriteBacks:
+        return WriteBacks(rows, self._dialect, self._catalogue, self._access, self, self._visible(rows, task))
 
     def _uuids_taken(self, rows: Rows, steps: Sequence[Step]) -> dict[int, PentadError]:
         chosen = {

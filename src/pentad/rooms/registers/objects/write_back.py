@@ -2,7 +2,8 @@
 
 Worked out in memory before anything is written, so that a row that is refused leaves no trace. Objects that are changed
 from several sides change once. Where the property of the others is written back too, it goes on from there; it ends,
-because one object is written into one property of another once. The rights, locks and rules of every object hold.
+because one object is written into one property of another once. The rights, locks and rules of every object hold; one
+that the writer may not see is as one that is not there.
 """
 
 from collections import deque
@@ -23,6 +24,7 @@ from pentad.rooms.registers.objects import integrity, store, uniqueness
 from pentad.rooms.registers.objects.changing import ChangedObjects
 from pentad.rooms.registers.objects.drafts import Draft, Held, Reference
 from pentad.rooms.registers.objects.steps import Task, restated
+from pentad.rooms.registers.objects.visibility import Visibility
 
 _MOST_TOGETHER: Final = 10_000
 
@@ -75,16 +77,18 @@ class WriteBacks:
     """Works out what is written back, within one unit of work."""
 
     def __init__(
-        self, rows: Rows, dialect: Dialect, catalogue: Catalogue, access: AccessRules, making: ChangedObjects
-    ) -> None:
+        self, rows: Rows, dialect: Dialect, catalogue: Catalogue, access: AccessRules, making: ChangedObjects,
+        visible: Visibility | None,
+    ) -> None:  # fmt: skip
         self._rows = rows
         self._dialect: Dialect = dialect
         self._definitions = catalogue.definitions
         self._pair_of = catalogue.pairs_in(rows)
         self._access = access
         self._making = making
+        self._visible = visible
         self._others: dict[str, _Other | None] = {}
-        self._schemas: dict[int | str, int | None] = {}
+        self._schemas: dict[tuple[str, int | str], int | None] = {}
 
     def of(self, task: Task, drafts: Sequence[Draft]) -> WrittenBack:
         """What follows from drafts of one pair. Where something is refused, the rest is to be worked out again."""
@@ -146,7 +150,8 @@ class WriteBacks:
         """The object a wish is about; None where it is gone and does not have to be there."""
         if wish.target not in self._others:
             self._load(task, {wish.target})
-        other, schema = self._others[wish.target], self._schema(wish.facts)
+        source = self._pair_of(wish.source.register, wish.source.schema)
+        other, schema = self._others[wish.target], self._schema(wish.facts, source.schema.organisation)
         if other is not None and other.stored.schema == schema:
             return other
         if not wish.adding:
@@ -170,7 +175,7 @@ class WriteBacks:
             if wish.facts.filled or facts.inversed_by != wish.facts.path[0]:
                 raise _refusal(wish, InvalidInput("It is not kept there either, but filled on reading."))
             return None
-        if self._schema(facts) != wish.source.schema:
+        if self._schema(facts, other.task.pair.schema.organisation) != wish.source.schema:
             raise _refusal(wish, InvalidInput("It is for objects of another schema."))
         return back
 
@@ -238,7 +243,8 @@ class WriteBacks:
             keys = self._definitions.facts(task.pair.definition).indexes.unique
             written = [draft for _, draft in some]
             hidden = self._access.hidden(task.caller, task.pair)
-            taken = uniqueness.conflicts(self._rows, self._dialect, register, schema, keys, written, hidden)
+            seen = None if self._visible is None else self._visible.objects
+            taken = uniqueness.conflicts(self._rows, self._dialect, register, schema, keys, written, hidden, seen)
             for position, error in taken.items():
                 by = some[position][0].by
                 found.refused.update({place: _refusal(wish, error) for place, wish in by.items()})
@@ -274,13 +280,20 @@ class WriteBacks:
                 continue
             stored = here.stored
             there = Task(task.caller, self._pair_of(stored.register, stored.schema), task.now, task.who)
+            if not self._access.sees_object(task.caller, there.pair, stored):
+                self._others[uuid] = None
+                continue
             self._others[uuid] = _Other(there, stored, here, dict(stored.data))
 
-    def _schema(self, facts: ReferenceFacts) -> int | None:
-        if facts.target not in self._schemas:
-            schema = find_target(self._rows, facts.target)
-            self._schemas[facts.target] = None if schema is None else schema.id
-        return self._schemas[facts.target]
+    def _schema(self, facts: ReferenceFacts, organisation: str) -> int | None:
+        """The schema that a relation names in a schema of an organisation."""
+        key = organisation, facts.target
+        if key not in self._schemas:
+            schema = find_target(self._rows, facts.target, organisation)
+            if schema is not None and self._visible is not None and not self._visible.schema(schema):
+                schema = None
+            self._schemas[key] = None if schema is None else schema.id
+        return self._schemas[key]
 
 
 def _wishes(pair: Pair, draft: Draft) -> Iterator[_Wish]:

@@ -1,9 +1,15 @@
-"""Objects as they were, with the columns they have now."""
+"""Objects as they were, with the columns they have now.
+
+Whatever else is asked of the past, the scope's rule also has to hold for the object as it is today: a state that could
+be read then cannot be read any more once the object cannot.
+"""
 
 from pentad.rooms.registers.models import OBJECT_COLUMNS
+from pentad.rooms.registers.query.conditions import condition
 from pentad.rooms.registers.query.dialects import Parts
+from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.sql import Sql, joined, nested, select
-from pentad.rooms.registers.query.tree import AsOf, Scope
+from pentad.rooms.registers.query.tree import AsOf, Scope, filter_paths
 
 COLUMNS = ", ".join(f"objects.{name}" for name in OBJECT_COLUMNS.split(", "))
 """The columns of a StoredObject, in order."""
@@ -27,13 +33,23 @@ def past(parts: Parts, scope: Scope, as_of: AsOf) -> Sql:
         unchanged = Sql("objects.updated_at <= ?", (as_of.at,))
     now = joined("AND", [*place(parts, scope), Sql("objects.deleted IS NULL"), unchanged])
     unchanged_rows = select(f"{COLUMNS}{parts.past_columns('objects.data')}", Sql("objects"), now)
-    replaced_rows = replaced(parts, scope, as_of)
+    replaced_rows = replaced(parts, scope, as_of, today=_today(parts, scope))
     text = f"{unchanged_rows.text} UNION ALL {replaced_rows.text}"
     return nested(Sql(text, (*unchanged_rows.params, *replaced_rows.params)), "objects")
 
 
-def replaced(parts: Parts, scope: Scope, as_of: AsOf) -> Sql:
-    """The statement that reads what the first later change of each changed object replaced."""
+def _today(parts: Parts, scope: Scope) -> Sql | None:
+    """The rule for an object as it is now; None where it cannot have changed, for owner and organisation never do."""
+    if scope.rule is None or all(path[0] == SELF for path in filter_paths(scope.rule)):
+        return None
+    return condition(parts, scope.rule)
+
+
+def replaced(parts: Parts, scope: Scope, as_of: AsOf, today: Sql | None = None) -> Sql:
+    """The statement that reads what the first later change of each changed object replaced.
+
+    `today` is a condition on the objects as they are now.
+    """
     if as_of.change is not None:
         first = "changed.seq > ? AND NOT " + _LATER.format("changed", " AND later.seq < changed.seq")
         then = Sql(first, (as_of.change, as_of.change))
@@ -43,7 +59,7 @@ def replaced(parts: Parts, scope: Scope, as_of: AsOf) -> Sql:
     return select(
         f"{_PAST_COLUMNS}{parts.past_columns('changed.before')}",
         Sql("object_changes AS changed JOIN objects ON objects.uuid = changed.uuid"),
-        joined("AND", [*place(parts, scope, "changed"), known, then]),
+        joined("AND", [*place(parts, scope, "changed"), known, then, *([] if today is None else [today])]),
     )
 
 

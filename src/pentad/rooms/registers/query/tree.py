@@ -120,6 +120,15 @@ class Not:
 Filter = Compare | In | Like | Exists | Contains | Empty | Some | And | Or | Not
 
 
+def filter_paths(node: Filter | None) -> list[Path]:
+    """Every path a filter looks at."""
+    if node is None:
+        return []
+    if isinstance(node, And | Or):
+        return [path for part in node.parts for path in filter_paths(part)]
+    return filter_paths(node.part) if isinstance(node, Not) else [node.path]
+
+
 @dataclass(frozen=True, slots=True)
 class Sort:
     """One key of an order. Values of another kind count as missing, and what is missing comes last either way."""

@@ -86,8 +86,8 @@ async def delete_file(ask: Ask) -> Response:
 
 ROUTES: Final = (
     RestRoute("GET", _PATH, "files", list_files, answer=PageAnswer, public=True),
-    RestRoute("POST", _PATH, "files", upload_file, body=FileData, status=201),
+    RestRoute("POST", _PATH, "files", upload_file, body=FileData, status=201, uploads=["multipart/form-data"]),
     RestRoute("GET", _PATH + "/{name}", "files", download_file, public=True),
-    RestRoute("PUT", _PATH + "/{name}", "files", put_file, status=201),
+    RestRoute("PUT", _PATH + "/{name}", "files", put_file, status=201, uploads=["*/*"]),
     RestRoute("DELETE", _PATH + "/{name}", "files", delete_file, status=204),
 )

@@ -47,6 +47,8 @@ class RestRoute:
     status: int = 200
     public: bool = False
     exact: bool = False
+    uploads: Sequence[str] = ()
+    """Media types of bodies besides JSON."""
 
     @property
     def summary(self) -> str:
@@ -81,7 +83,13 @@ def build(registers: Registers, table: Sequence[RestRoute]) -> list[BaseRoute]:
 def _endpoint(registers: Registers, row: RestRoute) -> Any:
     @described(
         Operation(
-            row.summary, row.capability, tuple(row.parameters), body=row.body, answer=row.answer, status=row.status
+            row.summary,
+            row.capability,
+            tuple(row.parameters),
+            body=row.body,
+            answer=row.answer,
+            status=row.status,
+            uploads=row.uploads,
         )
     )
     async def endpoint(request: Request) -> Response:

@@ -97,6 +97,7 @@ def _kind_of(media_type: str, name: str) -> str:
     raise InvalidInput("Say what kind of file it is.", hint="Add ?format=csv, xlsx, json or jsonl.")
 
 
+_FILE_TYPES: Final = [kind for kind in MEDIA_TYPES.values() if kind != "application/json"]
 _SCHEMA: Final = Parameter("schema", "Which schema; not needed when the register has only one.")
 _FORMAT: Final = Parameter("format", "csv, xlsx, json or jsonl.")
 ROUTES: Final = (
@@ -124,5 +125,6 @@ ROUTES: Final = (
             Parameter("partial", "true: import the good rows.", "boolean"),
             Parameter("dry_run", "true: only report.", "boolean"),
         ),
+        uploads=("multipart/form-data", "application/octet-stream", *(one.partition(";")[0] for one in _FILE_TYPES)),
     ),
 )

@@ -1,4 +1,4 @@
-"""Webhooks over REST, for administrators of the room."""
+"""Webhooks over REST, for administrators of the room and those who may define a register or schema."""
 
 from typing import Any, Final
 
@@ -37,7 +37,7 @@ async def _checked(ask: Ask, model: type[WebhookChange]) -> dict[str, Any]:
 
 
 async def list_webhooks(ask: Ask) -> Response:
-    """List the webhooks."""
+    """List your webhooks; administrators see all."""
     found = await ask.registers.webhooks.list(ask.caller)
     return answer(envelope([one.wire() for one in found], len(found), max(1, len(found)), 0))
 

@@ -6,7 +6,7 @@ fails there takes everything back. `partial` writes what it can, some rows at a 
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -19,6 +19,7 @@ from pentad.rooms.registers.models import Caller, Operation, Pair
 from pentad.rooms.registers.objects import store, uniqueness
 from pentad.rooms.registers.objects.indexes import key_of
 from pentad.rooms.registers.objects.steps import Task, steps_of
+from pentad.rooms.registers.objects.visibility import visibility
 from pentad.rooms.registers.transfer.report import ImportReport, Tally, problems_of
 from pentad.rooms.registers.transfer.rows import Format, Problem, RawRow, reader_of
 from pentad.rooms.registers.transfer.spool import Spool
@@ -66,7 +67,7 @@ class Importer:
     ) -> ImportReport:
         """Import a seekable stream from its beginning."""
         self._access.check(caller, pair, "create")
-        _check_key(pair, options.key)
+        _check_key(pair, options.key, self._access.hidden(caller, pair))
         report = ImportReport(mode="dry run" if options.dry_run else "partial" if options.partial else "all or nothing")
         with Spool() as spool:
             run = _Run(self, caller, pair, kind, options, report, spool, progress)
@@ -77,13 +78,20 @@ class Importer:
         return report
 
     def holders(self, rows: Rows, task: Task, key: tuple[str, ...], found: Sequence[RawRow]) -> list[str | None]:
-        """The object each row is about: the one it names if that exists, else the one with the same key."""
-        named = store.living(rows, [row.uuid for row in found if row.uuid is not None])
+        """The object each row is about: the one it names if that exists, else the one with the same key.
+
+        An object that the caller may not see does not exist for its rows.
+        """
+        wanted = [row.uuid for row in found if row.uuid is not None]
+        named = set(store.living(rows, wanted))
+        visible = visibility(rows, self._access, task.caller, self.objects.pairs_in(rows))
+        if visible is not None:
+            named.intersection_update(visible.objects(wanted))
         by_key: Sequence[str | None] = [None] * len(found)
         if key:
             by_key = uniqueness.found_by_key(
-                rows, self._database.dialect, task.pair.register.id, task.pair.schema.id,
-                key_of(task.pair.definition, key), self._access.organisation(task.caller), [row.data for row in found],
+                rows, self._database.dialect, self._access, task.caller, task.pair,
+                key_of(task.pair.definition, key), [row.data for row in found],
             )  # fmt: skip
         return [row.uuid if row.uuid in named else holder for row, holder in zip(found, by_key, strict=True)]
 
@@ -188,9 +196,10 @@ class _Run:
         return Operation("create", row.data, uuid=row.uuid)
 
 
-def _check_key(pair: Pair, key: Sequence[str]) -> None:
+def _check_key(pair: Pair, key: Sequence[str], hidden: Collection[str]) -> None:
+    """What is hidden is no key: whether an object has a value would tell it."""
     for name in key:
-        known = list(pair.definition.properties)
+        known = [one for one in pair.definition.properties if one not in hidden]
         if name not in known:
             meant = did_you_mean(name, known) or f"Its properties are {', '.join(known[:20])}."
             raise InvalidInput(f"The schema {pair.schema.slug} has no property {name[:60]!r} to be a key.", hint=meant)

@@ -1,11 +1,13 @@
-"""What must never leave, or be kept: cut out of raw answers, by where it stands and by what it is called.
+"""What must never leave, or be kept: personal data and secrets, cut out of raw answers.
 
 Values are replaced, names stay, so that the shape can still be read. Whatever stands under `properties` or
 `configuration` is foreign and goes as a whole.
 """
 
-import re
 from typing import Any, Final, cast
+
+from pentad.kernel.secrets.names import is_secret_member
+from pentad.kernel.secrets.text import scrub_text
 
 REDACTED: Final = "[redacted]"
 _WHOLE: Final = frozenset({"properties", "configuration", "owners"})
@@ -15,9 +17,6 @@ _NAMES: Final = frozenset(
         "phonenumber", "createdby", "coreservicesid",
     }
 )  # fmt: skip
-_SECRET: Final = re.compile(
-    r"(?i)secret|password|passwd|token|credential|private.?key|api.?key|secure\.|authorization|cookie"
-)
 
 
 def redacted(value: Any) -> Any:
@@ -26,13 +25,13 @@ def redacted(value: Any) -> Any:
         return {name: _member(name, inner) for name, inner in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
         return [redacted(entry) for entry in cast("list[Any]", value)]
-    return value
+    return scrub_text(value) if isinstance(value, str) else value
 
 
 def _member(name: str, value: Any) -> Any:
     if name.casefold() in _WHOLE:
         return _blank(value)
-    if name.casefold() in _NAMES or _SECRET.search(name):
+    if name.casefold() in _NAMES or is_secret_member(name, value):
         return value if value is None or isinstance(value, bool) else REDACTED
     return redacted(value)
 

@@ -1,0 +1,66 @@
+"""Content-Encoding of requests: gzip and deflate are taken off, within the same bounds as a plain body."""
+
+import asyncio
+from typing import Final
+
+from pentad.kernel.errors import InvalidInput, LimitExceeded, Unavailable
+from pentad.kernel.limits import KIB
+from pentad.net.body import BodyTooLarge
+from pentad.net.decoding import BoundedBody
+
+ACCEPTED: Final = b"gzip, deflate"
+MAX_RATIO: Final = 100
+_PLAIN: Final = frozenset({"", "identity"})
+_KNOWN: Final = frozenset({"gzip", "x-gzip", "deflate"})
+_QUICK_BYTES: Final = 16 * KIB
+"""Smaller bodies are inflated sooner than a thread could be asked to."""
+
+
+class UnsupportedEncoding(InvalidInput):
+    """A body in an encoding nobody here reads."""
+
+    code = "unsupported_content_encoding"
+    http_status = 415
+
+
+class DamagedBody(InvalidInput):
+    """A compressed body that does not unfold."""
+
+    code = "damaged_body"
+    http_status = 400
+
+
+def encoding_of(header: bytes) -> str | None:
+    """The encoding to take off, None if there is none; refuses what cannot be read before any of it is."""
+    name = header.strip(b" \t").decode("latin-1").lower()
+    if name in _PLAIN:
+        return None
+    if name not in _KNOWN:
+        raise UnsupportedEncoding(
+            f"The body's Content-Encoding {name[:40]!r} is not known here.",
+            hint="Send it plain, or as gzip or deflate.",
+        )
+    return name
+
+
+async def inflated(body: bytes, encoding: str, limit: int) -> bytes:
+    """The body without its encoding, never more than `limit` bytes of it."""
+    if len(body) <= _QUICK_BYTES:
+        return _inflate(body, encoding, limit)
+    return await asyncio.to_thread(_inflate, body, encoding, limit)
+
+
+def _inflate(body: bytes, encoding: str, limit: int) -> bytes:
+    unfolding = BoundedBody(encoding, max_bytes=limit, max_ratio=MAX_RATIO)
+    try:
+        unfolding.feed(body)
+        return unfolding.finish()
+    except LimitExceeded:
+        raise BodyTooLarge(
+            f"The request's body unfolds to more than {limit} bytes, or to more than {MAX_RATIO} times its size.",
+            hint="Send less at once, or send it plain.",
+        ) from None
+    except Unavailable:
+        raise DamagedBody(
+            "The request's compressed body is damaged.", hint="Compress it again, or send it plain."
+        ) from None

@@ -1,0 +1,181 @@
+"""Takes secrets out of JSON values and reports where, never what: for anything that leaves, is kept or is logged.
+
+A member is a secret by its name or by its value. Names and pointers in the report are cleaned like everything else: a
+key of an object can be a secret too.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, cast
+
+from msgspec import Struct
+
+from pentad.kernel.errors import LimitExceeded
+from pentad.kernel.schema import Path, pointer
+from pentad.kernel.secrets.commands import scrub_command
+from pentad.kernel.secrets.findings import Finding
+from pentad.kernel.secrets.names import Place, is_secret_member, is_secret_name
+from pentad.kernel.secrets.references import is_reference
+from pentad.kernel.secrets.text import found_in, scrub_text
+
+Action = Literal["allow", "mask", "deny"]
+DEEPEST: Final = 200
+"""What is nested deeper is not looked through."""
+_PLACES: Final[dict[str, Place]] = {"headers": "header", "env": "variable", "environment": "variable"}
+"""Members whose own members are names of headers or variables."""
+_COMMANDS: Final = frozenset({"args", "argv", "arguments", "command"})
+_OF_SEVERAL_PARTS: Final = ("auth", "authorization")
+"""An object under these is a description, read by member: `{"type": "basic", "password": ...}`."""
+_NAMES: Final = ("name", "key", "header")
+_VALUES: Final = ("value", "default")
+
+
+class Masked(Struct, frozen=True):
+    """One place that was changed, and why: the name of a detector, `key-name`, `sensitivity` or `audience`."""
+
+    path: str
+    what: str
+    action: Action
+
+
+def scrub_json(value: Any, action: Action = "mask") -> tuple[Any, list[Masked]]:
+    """Any JSON value without secrets, and what was masked in it; `allow` only reports. LimitExceeded if too deep."""
+    if depth_of(value) > DEEPEST:
+        raise too_deep()
+    cleaner = Cleaner(action)
+    return cleaner.value(value, ()), cleaner.report
+
+
+def too_deep() -> LimitExceeded:
+    return LimitExceeded("The context is nested too deeply to be looked through.", hint="Flatten it.")
+
+
+def depth_of(root: Any) -> int:
+    """How deep containers are nested; 0 for a scalar."""
+    deepest = 0
+    level: list[Any] = [root]
+    while True:
+        inner: list[Any] = []
+        found = False
+        for value in level:
+            if isinstance(value, dict):
+                found = True
+                inner.extend(cast("dict[str, Any]", value).values())
+            elif isinstance(value, list | tuple):
+                found = True
+                inner.extend(cast("list[Any]", value))
+        if not found:
+            return deepest
+        deepest += 1
+        level = inner
+
+
+class Cleaner:
+    """Cleans values one after the other and keeps the report."""
+
+    def __init__(self, action: Action) -> None:
+        self._action: Action = action
+        self.report: list[Masked] = []
+
+    def note(self, path: Path, what: str, action: Action) -> None:
+        self.report.append(Masked(pointer(path), what, action))
+
+    def value(self, value: Any, path: Path) -> Any:
+        match value:
+            case str():
+                return self.text(value, path)
+            case dict():
+                return self._object(cast("dict[str, Any]", value), path)
+            case list() | tuple():
+                return self._list(cast("Sequence[Any]", value), path)
+            case bool() | None:
+                return value
+            case int() | float():
+                # A card number may come as a number; it has 13 digits at least.
+                found = found_in(str(value)) if abs(value) >= 10**12 else []
+                return self._mask(path, found[0][0], value) if found else value
+            case _:
+                return value
+
+    def key(self, key: str, path: Path) -> str:
+        """A key as it may be seen."""
+        if not found_in(key):
+            return key
+        clean = scrub_text(key)
+        self.note((*path, clean), "key", self._action)
+        return key if self._action == "allow" else clean
+
+    def told(self, key: str) -> str:
+        """A key as the report may name it, also where the value keeps its secrets."""
+        return scrub_text(key) if self._action == "allow" else key
+
+    def text(self, text: str, path: Path) -> str:
+        found = found_in(text)
+        if not found:
+            return text
+        for name, _, _ in found:
+            self.note(path, name, self._action)
+        return text if self._action == "allow" else scrub_text(text)
+
+    def _object(self, value: dict[str, Any], path: Path) -> dict[str, Any]:
+        shown: dict[str, Any] = {}
+        place = _place(path[-1:])
+        named = ("value" in value or "default" in value) and _pair_names_a_secret(value, _place(path[-2:-1]))
+        for key, inner in value.items():
+            clean = self.key(key, path)
+            clean = key if clean == key else free_key(clean, shown)
+            is_secret = is_secret_member(key, inner, place) or (named and key in _VALUES)
+            if is_secret and isinstance(inner, dict) and key.lower().endswith(_OF_SEVERAL_PARTS):
+                is_secret = False
+            shown[clean] = (self._secret if is_secret else self.value)(inner, (*path, self.told(clean)))
+        return shown
+
+    def _list(self, value: Sequence[Any], path: Path) -> list[Any]:
+        if path and str(path[-1]).lower() in _COMMANDS and value and all(isinstance(one, str) for one in value):
+            return self._command(value, path)
+        return [self.value(one, (*path, at)) for at, one in enumerate(value)]
+
+    def _command(self, argv: Sequence[str], path: Path) -> list[str]:
+        clean, findings = scrub_command(list(argv), mark=_mark_of, cautious=False)
+        for finding in findings:
+            self.note((*path, int(finding.where.split(".")[1])), finding.kind, self._action)
+        return list(argv) if self._action == "allow" else clean
+
+    def _secret(self, value: Any, path: Path) -> Any:
+        """What stands under a secret's name: all its texts and numbers, but not a reference to where it is."""
+        if isinstance(value, dict):
+            shown: dict[str, Any] = {}
+            for key, one in cast("dict[str, Any]", value).items():
+                clean = self.key(key, path)
+                clean = key if clean == key else free_key(clean, shown)
+                shown[clean] = self._secret(one, (*path, self.told(clean)))
+            return shown
+        if isinstance(value, list | tuple):
+            return [self._secret(one, (*path, at)) for at, one in enumerate(cast("Sequence[Any]", value))]
+        if value is None or isinstance(value, bool) or (isinstance(value, str) and is_reference(value)):
+            return value
+        return self._mask(path, "key-name", value)
+
+    def _mask(self, path: Path, what: str, value: Any) -> Any:
+        self.note(path, what, self._action)
+        return value if self._action == "allow" else f"[redacted:{what}]"
+
+
+def _place(path: Path) -> Place:
+    """What the members of a container by this name are."""
+    return _PLACES.get(str(path[0]).lower(), "member") if path else "member"
+
+
+def _pair_names_a_secret(value: dict[str, Any], place: Place) -> bool:
+    """Whether this is a name and its value written as two members, and the name is that of a secret."""
+    names = (value.get(name) for name in _NAMES)
+    return any(isinstance(name, str) and is_secret_name(name, place) for name in names)
+
+
+def _mark_of(finding: Finding) -> str:
+    return f"[redacted:{finding.kind}]"
+
+
+def free_key(key: str, taken: Mapping[str, Any]) -> str:
+    """Two secrets as keys of one object are two marks."""
+    number = len(taken) + 1
+    return key if key not in taken else f"{key} {number}"

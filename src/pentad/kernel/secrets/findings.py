@@ -1,0 +1,41 @@
+"""What was taken out of a text, and what stands in its place."""
+
+from collections.abc import Callable
+from typing import Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+
+class Finding(NamedTuple):
+    """One secret that was taken out; never the secret itself."""
+
+    where: str
+    """The part it was in: `password`, `query.api_key`, `path.2`, `argument.3`, `header.Authorization`, or a pointer."""
+    kind: str
+    """The detector that found it, `key-name`, or `random` for a value that only looks like one."""
+    name: str
+    """A name for it, such as `api_key`; empty if there is none."""
+    certain: bool = True
+    """False if it may as well be an identifier."""
+
+
+class Scrubbed(NamedTuple, Generic[T]):
+    """What is left, and what was taken out of it."""
+
+    clean: T
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def certain(self) -> bool:
+        """Whether everything that was found is a secret beyond doubt; True if nothing was found."""
+        return all(finding.certain for finding in self.findings)
+
+
+Mark = Callable[[Finding], str]
+"""Makes what stands in the place of a secret; `is_reference` must hold for it."""
+
+
+def stars(finding: Finding) -> str:
+    """Three asterisks, which fit into URLs and command lines."""
+    del finding
+    return "***"

@@ -1,0 +1,344 @@
+"""Takes secrets out of a source, wherever people keep them, and puts a question for the value in their place.
+
+What is a secret is decided by `kernel.secrets`. This module knows where to look: in the variables, headers, arguments
+and addresses of MCP configurations, in the inputs of a server.json, in the members of a card, in the text of a skill.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+from pentad.kernel.secrets.commands import scrub_command
+from pentad.kernel.secrets.documents import depth_of
+from pentad.kernel.secrets.findings import Finding, Scrubbed
+from pentad.kernel.secrets.names import Place, is_secret_member, is_secret_name, strength_of
+from pentad.kernel.secrets.references import is_reference
+from pentad.kernel.secrets.text import found_in, is_path
+from pentad.kernel.secrets.urls import is_url, scrub_header, scrub_url, scrub_value
+from pentad.kernel.secrets.values import judge_value
+from pentad.rooms.directory.translate.launches import PLACE
+from pentad.rooms.directory.translate.shapes import items_of, mapping_of, text_of
+
+Kind = Literal["plain", "names", "inputs", "definitions", "definition"]
+
+
+class Around(NamedTuple):
+    """What is known of a value from where it stands.
+
+    `names` is an object of names and values, `inputs` a list of objects with a name and a value, `definitions` an
+    object whose members describe what they are named after, and `definition` one of these.
+    """
+
+    name: str = ""
+    place: Place = "member"
+    kind: Kind = "plain"
+    is_secret: bool = False
+    is_public: bool = False
+
+
+_ANYWHERE: Final = Around()
+_PLACES: Final[Mapping[str, Place]] = {
+    "env": "variable", "environment": "variable", "environmentVariables": "variable", "env_vars": "variable",
+    "headers": "header",
+}  # fmt: skip
+_ARGUMENTS: Final = frozenset({"runtimeArguments", "packageArguments"})
+_VALUES: Final = frozenset({"value", "default", "default_value"})
+_SAMPLES: Final = frozenset({"example", "examples", "x-example", "const", "enum", "choices"})
+_DEFINITIONS: Final = frozenset(
+    {"securitySchemes", "schemes", "security", "securityRequirements", "flows", "scopes", "properties", "variables"}
+)
+"""Members whose own members are named after secrets and describe them: `securitySchemes.apiKey`, `properties.token`."""
+
+_PUBLIC: Final = frozenset(
+    {"signature", "protected", "digest", "fileSha256", "integrity", "checksum", "sha256", "sha512", "x5c", "x5t", "kid",
+     "n", "x", "y", "data", "certificate", "fingerprint", "thumbprint"}
+)  # fmt: skip
+"""Members that look random and are there to be published."""
+
+_DESCRIBED: Final = ("auth", "authorization", "oauth")
+"""Names under which an object describes how to log in, so that its members are read one by one."""
+
+_SCHEME: Final = re.compile(r"(?:bearer|basic|digest)\s+(?=\S)", re.IGNORECASE)
+_NAME_BEFORE: Final = re.compile(r"([A-Za-z_][\w.-]{0,80})[\"'`]?\s{0,3}[:=]\s{0,3}[\"'`]?(?:[A-Za-z]{1,10}\s)?\Z")
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s\"'<>`)\]]+")
+_ASSIGNMENT: Final = re.compile(
+    r"(?<![\w?&/-])(?P<head>(?P<name>[A-Z][A-Z0-9_]{2,80})=[\"']?)(?P<value><[^<>\n]{0,80}>|[^\s\"'`;&|)]+)"
+)
+"""A variable of a shell in the middle of a text. What stands there is in use, were it a word."""
+_LONG_WORD: Final = re.compile(r"[^\s\"'`<>()\[\]{},;]{20,}")
+_NO_NAME: Final = re.compile(r"[^\w-]+")
+_DEEPEST: Final = 60
+_ROUNDS: Final = 4
+"""How often a text is looked through: a question in the place of a secret may bring two halves of another together."""
+
+
+class Withheld(NamedTuple):
+    """A secret that was taken out, by its place in the source and its kind. One that is not certain may be none."""
+
+    path: str
+    kind: str
+    certain: bool
+
+    def as_json(self) -> dict[str, str]:
+        return {"path": self.path, "kind": self.kind}
+
+
+class SourceScrubber:
+    """Scrubs one source. `question` is how its format asks for a value, such as `${input:%s}`.
+
+    With `cautious` everything is taken out that may be a secret, else only what certainly is one. With `declares` the
+    format is server.json, where a question has to be declared.
+    """
+
+    def __init__(self, question: str, *, cautious: bool, declares: bool = False) -> None:
+        self._question = question
+        self._cautious = cautious
+        self._declares = declares
+        self._asked: Counter[str] = Counter()
+        self.withheld: list[Withheld] = []
+
+    def value(self, value: Any, path: str = "", around: Around = _ANYWHERE) -> Any:
+        """Any JSON value without secrets."""
+        if isinstance(value, dict):
+            return self._object(mapping_of(value), path, around)
+        if isinstance(value, list):
+            return [self._item(item, f"{path}[{at}]", around) for at, item in enumerate(items_of(value))]
+        if isinstance(value, str):
+            return self._text(value, path, around)
+        if around.is_secret and isinstance(value, int | float) and not isinstance(value, bool):
+            return self._found(path, "key-name", around.name, is_variable=around.place == "variable")
+        return value
+
+    def _item(self, item: Any, path: str, around: Around) -> Any:
+        """An item of a list; a variable or a header can be a line."""
+        if around.kind != "inputs" or not isinstance(item, str):
+            return self.value(item, path, around)
+        if around.place == "variable":
+            return self._words([item], [path])[0]
+        name, sign, value = item.partition(":")
+        if not sign:
+            return self.value(item, path)
+        return name + sign + self._noted(scrub_header(name, value, mark=self._mark, cautious=self._cautious), path)
+
+    def prose(self, text: str, path: str) -> str:
+        """A text that people read: only the secrets in it are replaced."""
+        for _ in range(_ROUNDS):
+            spans = found_in(text)
+            if not spans:
+                break
+            pieces: list[str] = []
+            at = 0
+            for kind, start, end in spans:
+                before = _NAME_BEFORE.search(text[max(0, start - 120) : start])
+                pieces += (text[at:start], self._found(path, kind, before[1] if before else ""))
+                at = end
+            text = "".join(pieces) + text[at:]
+        text = _ASSIGNMENT.sub(lambda match: self._assignment(match, path), text)
+        text = _ADDRESS.sub(
+            lambda match: self._noted(scrub_url(match[0], mark=self._mark, cautious=self._cautious), path), text
+        )
+        return _LONG_WORD.sub(lambda match: self._word(match[0], path), text) if self._cautious else text
+
+    def _assignment(self, match: re.Match[str], path: str) -> str:
+        name, value = match["name"], match["value"]
+        if is_reference(value) or not is_secret_name(name, "variable") or (not _is_password(name) and is_path(value)):
+            return match[0]
+        return match["head"] + self._found(path, "key-name", name)
+
+    def _word(self, word: str, path: str) -> str:
+        core = word.rstrip(".:!?")
+        if "://" in word or judge_value(core) != "maybe":
+            return word
+        return self._found(path, "random", "", certain=False) + word[len(core) :]
+
+    def _object(self, given: dict[str, Any], path: str, around: Around) -> dict[str, Any]:
+        clean: dict[str, Any] = {}
+        command = self._command(given, path)
+        owner = _owner(given, around)
+        for key, item in given.items():
+            shown = self._key(key, path, clean)
+            below = f"{path}.{shown}" if path else shown
+            if key in command:
+                clean[shown] = command[key]
+            elif key in _ARGUMENTS and isinstance(item, list):
+                clean[shown] = self._arguments(items_of(item), below)
+            else:
+                clean[shown] = self.value(item, below, _child(key, item, around, owner))
+        return self._declared(clean, given, around) if clean != given else clean
+
+    def _text(self, value: str, path: str, around: Around) -> str:
+        if not value or is_reference(value) or value.startswith("data:"):
+            return value
+        if around.is_secret and (_is_password(around.name, around.place) or not is_path(value)):
+            return self._named(value, path, around)
+        if around.place == "header":
+            return self._noted(scrub_header(around.name, value, mark=self._mark, cautious=self._cautious), path)
+        if value[0] in '{["' and (inner := _parsed(value)) is not None:
+            clean = self.value(inner, path)
+            return value if clean == inner else json.dumps(clean, ensure_ascii=False)
+        if any(character.isspace() for character in value):
+            return self.prose(value, path)
+        cautious = self._cautious and not around.is_public
+        if is_url(value):
+            return self._noted(scrub_url(value, mark=self._mark, cautious=cautious), path)
+        return self._noted(scrub_value(value, path, around.name, mark=self._mark, cautious=cautious), path)
+
+    def _named(self, value: str, path: str, around: Around) -> str:
+        """The value of a secret's name; the scheme of a header stays."""
+        scheme = _SCHEME.match(value)
+        question = self._found(path, "key-name", around.name, is_variable=around.place == "variable")
+        return (scheme[0] if scheme else "") + question
+
+    def _command(self, given: dict[str, Any], path: str) -> dict[str, Any]:
+        """The command line of an MCP server, as the members that make it up."""
+        command, args = given.get("command"), given.get("args")
+        if isinstance(args, list) and not isinstance(command, list):
+            program = text_of(command)
+            clean = self._line([program or "run", *items_of(args)], path, "args", before=f"{path}.command")
+            return {"args": clean[1:], **({"command": clean[0]} if program else {})}
+        lines: dict[str, Any] = {}
+        for key in ("command", "args"):
+            line: Any = given.get(key)
+            if isinstance(line, list):
+                lines[key] = self._line(items_of(line), path, key)
+            elif isinstance(line, str):
+                lines[key] = self._noted(
+                    scrub_command(line, mark=self._mark, cautious=self._cautious), f"{path}.{key}"
+                )  # fmt: skip
+        return lines
+
+    def _line(self, words: list[Any], path: str, key: str, before: str | None = None) -> list[Any]:
+        """A command line as a list; `before` is the place of its first word, if that stands elsewhere."""
+        first = [before] if before else []
+        places = first + [f"{path}.{key}[{at}]" for at in range(len(words) - len(first))]
+        clean = self._words([str(word) for word in words], places)
+        return [old if str(old) == new else new for old, new in zip(words, clean, strict=True)]
+
+    def _words(self, words: list[str], places: list[str]) -> list[str]:
+        clean, findings = scrub_command(words, mark=self._mark, cautious=self._cautious)
+        for one in findings:
+            self.withheld.append(Withheld(places[int(one.where.split(".")[1])], one.kind, one.certain))
+        return clean
+
+    def _arguments(self, items: list[Any], path: str) -> list[Any]:
+        """The arguments of a package in server.json. Read as one command line: a flag may stand before its value."""
+        clean: list[Any] = []
+        words, places, owners = ["run"], [path], [(-1, "")]
+        for at, item in enumerate(items):
+            argument = mapping_of(item)
+            key = next((key for key in ("value", "default") if text_of(argument.get(key))), "")
+            rest = {name: one for name, one in argument.items() if name != key}
+            clean.append(self.value(rest, f"{path}[{at}]") if argument else self.value(item, f"{path}[{at}]"))
+            for member in ("name", key):
+                if text_of(argument.get(member)) and (member == key or argument.get("type") == "named"):
+                    words.append(argument[member])
+                    places.append(f"{path}[{at}].{member}")
+                    owners.append((at, member))
+        for (at, member), old, new in zip(owners, words, self._words(words, places), strict=True):
+            if at >= 0:
+                given = mapping_of(items[at])
+                is_left = old == new and member != "name" and given.get("isSecret") is True and not is_reference(old)
+                name = text_of(given.get("name")) or ""
+                clean[at][member] = self._found(f"{path}[{at}].{member}", "key-name", name) if is_left else new
+        return [
+            self._declared({key: made[key] for key in given if key in made}, given, Around()) if given else made
+            for made, given in ((one, mapping_of(item)) for one, item in zip(clean, items, strict=True))
+        ]
+
+    def _declared(self, clean: dict[str, Any], given: dict[str, Any], around: Around) -> dict[str, Any]:
+        """An object with its questions declared, as far as its format asks for that."""
+        for key in _VALUES & clean.keys():
+            if clean[key] == given.get(key):
+                continue
+            is_all = isinstance(clean[key], str) and is_reference(clean[key]) and _SCHEME.match(clean[key]) is None
+            if is_all and (key != "value" or (self._declares and around.place == "variable")):
+                del clean[key]  # a question is no default, and a variable is asked for by its name
+                if self._declares:
+                    clean |= {"isRequired": True, "isSecret": True}
+        if not self._declares:
+            return clean
+        questions = [
+            name
+            for key in ("value", "url")
+            if isinstance(clean.get(key), str) and clean[key] != given.get(key)
+            for name in PLACE.findall(clean[key])
+        ]
+        asked = {name: {"isRequired": True, "isSecret": True} for name in questions}
+        return clean | ({"variables": {**asked, **mapping_of(clean.get("variables"))}} if asked else {})
+
+    def _key(self, key: str, path: str, taken: Mapping[str, Any]) -> str:
+        """A member's name, which can be a secret too."""
+        verdict = judge_value(key) if len(key) >= 12 else "no"
+        if verdict == "no" or (verdict == "maybe" and not self._cautious):
+            return key
+        shown = f"withheld-{len(taken) + 1}"
+        self.withheld.append(Withheld(f"{path}.{shown}" if path else shown, "key", verdict == "yes"))
+        return shown
+
+    def _noted(self, scrubbed: Scrubbed[str], path: str) -> str:
+        self.withheld += [Withheld(path, one.kind, one.certain) for one in scrubbed.findings]
+        return scrubbed.clean
+
+    def _mark(self, finding: Finding) -> str:
+        return self._ask(finding.name, finding.kind)
+
+    def _found(self, path: str, kind: str, name: str, *, certain: bool = True, is_variable: bool = False) -> str:
+        self.withheld.append(Withheld(path, kind, certain))
+        return self._ask(name, kind, is_variable=is_variable)
+
+    def _ask(self, name: str, kind: str, *, is_variable: bool = False) -> str:
+        """A question for a value. No two secrets are asked for by the same name, but for variables of one name."""
+        asked = _NO_NAME.sub("_", name.lstrip("-")).strip("_") or kind
+        asked = kind if judge_value(asked) != "no" else asked  # a name can be a secret too
+        asked = asked if asked[0].isalpha() else f"value_{asked}"
+        self._asked[asked] += not (is_variable and self._asked[asked])
+        number = self._asked[asked]
+        return self._question % (asked if number == 1 or is_variable else f"{asked}-{number}")
+
+
+def _owner(given: dict[str, Any], around: Around) -> Around:
+    """What the value in an object belongs to: what the object is named after, in it or by the member it is under."""
+    says_so = given.get("isSecret") is True or given.get("password") is True
+    if around.kind == "definition":
+        is_secret = says_so or is_secret_name(around.name, "header")
+        return Around(around.name, "member", is_secret=is_secret or around.is_secret)
+    name = next((name for key in ("name", "key", "header", "id") if (name := text_of(given.get(key)))), "")
+    place = around.place if around.kind == "inputs" else "member"
+    told = name.lstrip("-")
+    is_secret = says_so or around.is_secret or is_secret_name(told, "header" if place == "member" else place)
+    return Around(told or around.name, place, is_secret=is_secret)
+
+
+def _child(key: str, item: Any, around: Around, owner: Around) -> Around:
+    """What is known of a member of an object."""
+    if around.kind == "names":
+        return Around(key, around.place, is_secret=is_secret_member(key, item, around.place))
+    if key in _VALUES or (key in _SAMPLES and around.kind in ("definition", "inputs")):
+        return owner
+    if key in _PLACES and isinstance(item, dict | list):
+        return Around(key, _PLACES[key], "names" if isinstance(item, dict) else "inputs", around.is_secret)
+    if key in _DEFINITIONS and isinstance(item, dict | list):
+        return Around(key, kind="definitions")
+    if around.kind == "definitions":
+        return Around(key, kind="definition")
+    is_described = bool(mapping_of(item)) and key.lower().endswith(_DESCRIBED)
+    is_secret = around.is_secret or (not is_described and is_secret_member(key, item))
+    return Around(key, is_secret=is_secret, is_public=key in _PUBLIC)
+
+
+def _is_password(name: str, place: Place = "variable") -> bool:
+    """Whether a name is that of a password, which may look like anything; a key or a token never looks like a path."""
+    return strength_of(name, place) == "password"
+
+
+def _parsed(text: str) -> Any:
+    """JSON within a text; None if it is none."""
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(value, int | float) or value == text or depth_of(value) > _DEEPEST:
+        return None
+    return value
