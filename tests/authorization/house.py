@@ -1,4 +1,4 @@
-"""One open Pentad with six callers, and things that belong to the caller, to a colleague, or to another organisation."""
+"""One open Pentad, six callers, and things that are the caller's own, a colleague's, or another organisation's."""
 
 import base64
 import contextlib
@@ -11,6 +11,7 @@ from typing import Any, Final
 from pentad.app import App, open_app
 from pentad.gateway.doorways import own_servers
 from pentad.gateway.front import Front
+from pentad.kernel.limits import Limits
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
@@ -134,7 +135,8 @@ async def _record(house: House, _owner: Principal, _other: Other) -> str:
     record = {
         "name": f"acme.example/agent-{next(_SLUGS)}", "version": "v1.0.0", "schema_version": "1.0.0",
         "description": "An agent.", "authors": ["Acme"], "created_at": "2026-01-02T03:04:05Z",
-        "skills": [{"name": "natural_language_processing/natural_language_generation/text_completion", "id": 10201}], "domains": [],
+        "skills": [{"name": "natural_language_processing/natural_language_generation/text_completion", "id": 10201}],
+        "domains": [],
         "locators": [], "modules": [],
     }  # fmt: skip
     import json
@@ -161,7 +163,8 @@ KINDS: Final = frozenset(_MAKERS)
 @contextlib.asynccontextmanager
 async def open_house(folder: Path, database: str | None) -> AsyncIterator[House]:
     """Everything there is, behind credentials, with gRPC on a port of its own."""
-    settings = Settings(data=folder, database=database, grpc_port=free_port(), models=folder / "none")
+    limits = Limits(anonymous_per_second=0, logins_per_second=0)
+    settings = Settings(data=folder, database=database, grpc_port=free_port(), models=folder / "none", limits=limits)
     async with open_app(settings) as app, own_servers(app):
         roles = {"reader": "reader", "writer": "writer", "admin": "admin"}
         for name in ("reader", "writer", "admin", "mate", "outsider", "outmate"):

@@ -7,6 +7,7 @@ from typing import Any, Final
 from starlette.routing import Route
 
 from pentad.app import App
+from pentad.gateway.resources import Resources
 from pentad.gateway.routes import ordinary_routes
 from pentad.mcp.declare import Tool
 from pentad.rooms.agents.endpoint import AgentsDoor
@@ -42,7 +43,7 @@ def subjects(app: App) -> set[str]:
 
 def routes(app: App) -> Iterator[tuple[str, str, Any]]:
     """Every ordinary route: its method, its pattern, and the function behind it."""
-    for route in ordinary_routes(app).routes:
+    for route in ordinary_routes(app, Resources((), public_url=None, own_url="")).routes:
         assert isinstance(route, Route), route
         for method in sorted((route.methods or {"GET"}) - {"HEAD"}):
             yield method, route.path, route.endpoint
