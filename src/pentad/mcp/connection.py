@@ -26,7 +26,7 @@ from pentad.mcp.peers import LegacyPeer
 from pentad.mcp.revisions import ASSUMED, Revision
 from pentad.mcp.sessions import Session
 from pentad.mcp.subscriptions import Change, SubscriptionHub
-from pentad.mcp.wire_errors import INVALID_REQUEST, ProtocolError, unforeseen
+from pentad.mcp.wire_errors import INVALID_REQUEST, ProtocolError, as_protocol_error
 
 Write = Callable[[bytes], Awaitable[None]]
 
@@ -194,7 +194,7 @@ class Connection:
         except ProtocolError as error:
             answer = error.encoded(request_id)
         except Exception as error:  # noqa: BLE001  the conversation goes on whatever happens to one call
-            answer = unforeseen(error, f"{envelope.method}").encoded(request_id)
+            answer = as_protocol_error(error, f"{envelope.method}").encoded(request_id)
         finally:
             self._calls.pop(request_id, None)
         await reply(answer)

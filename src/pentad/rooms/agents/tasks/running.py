@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, Overloaded, PentadError, Unavailable
-from pentad.kernel.ids import opaque_id
+from pentad.kernel.incidents import unforeseen
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.agents.turn import Reply, Turn, TurnOver
 from pentad.rooms.agents.tasks.contexts import Contexts
@@ -217,8 +217,7 @@ class Run:
         except PentadError as error:
             final = self.turn.ended("failed", error.sentence())
         except Exception as error:  # noqa: BLE001  an agent may fail as it likes; its task says so
-            incident = opaque_id(size=9)
-            _log.error("The agent %s failed [incident %s]", self.hosted.name, incident, exc_info=error)
+            incident = unforeseen(error, f"The agent {self.hosted.name}").incident
             final = self.turn.ended("failed", f"The agent failed (incident {incident}).")
         self._conclude(final)
         if self.creating is not None:
