@@ -109,7 +109,8 @@ class Dispatcher:
         outcome = "cancelled"
         carried = params.meta.traceparent
         trace = carried if isinstance(carried, str) else peer.trace
-        request_mark.set(RequestMark(str(request_id), trace[3:35] if trace else None, trace, principal=peer.principal.id))
+        who = peer.principal.id
+        request_mark.set(RequestMark(str(request_id), trace[3:35] if trace else None, trace, principal=who))
         try:
             body, outcome = await method.handle(params, request_id, peer)
         except InputRequired as wait:
