@@ -14,6 +14,7 @@ from typing import Final
 
 from pentad.access.audit_store import AuditEntry, Batch, made_batch, prune_slice, recent_entries, store_batch
 from pentad.access.call_totals import CallTotal, read_totals
+from pentad.kernel.background import begun
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import Conflict, InvalidInput, PentadError
 from pentad.kernel.ids import uuid7
@@ -76,7 +77,7 @@ class AuditTrail:
         """Begin to store entries in the background."""
         if self._task is None:
             self._stopping.clear()
-            self._task = asyncio.create_task(self.run(), name="audit trail")
+            self._task = begun(self.run(), "audit trail")
 
     async def stop(self) -> None:
         """Store what is left, within a few seconds, and end."""

@@ -1,8 +1,8 @@
 """What `/readyz` says: `ok`, `degraded` or `failing`, with the reasons.
 
-`degraded` still answers 200: the store refuses to write, a room is unwell or an issuer of tokens is away, but everything
-else works, above all reading. Taking such a server out of service would make a partial failure a whole one, on every server of that store at
-once. `failing` is 503: not even reading can be relied on.
+`degraded` still answers 200: the store refuses to write, a room is unwell, an issuer of tokens is away, but all else
+works, above all reading. Taking such a server out of service would make a partial failure a whole one, on every server
+of that store at once. `failing` is 503: not even reading can be relied on.
 """
 
 from typing import Any, Final

@@ -142,3 +142,15 @@ def noted(error: PentadError, doing: str) -> PentadError:
         text = f"{doing} was not possible: {error.message}"
         error.details["incident"] = _REFUSED.note(cause, text, level=logging.WARNING, code=error.code)
     return error
+
+
+def put_off(error: Exception, doing: str) -> None:
+    """Note that work in the background failed and is tried again, or left: a line now, and one a minute while it fails.
+
+    Of an error nobody foresaw the traceback is there too.
+    """
+    if isinstance(error, PentadError):
+        text, told = error.sentence(), None
+    else:
+        text, told = type(error).__name__, error
+    _REFUSED.note((doing, type(error).__name__), f"{doing} has to wait: {text}", error=told, level=logging.WARNING)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from pentad.kernel.background import begun
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ids import opaque_id
@@ -55,7 +56,7 @@ class StreamLog:
         """Keep an event; it is in the store soon, and before `flush` returns."""
         self._pending.append((session, event))
         if self._writer is None or self._writer.done():
-            self._writer = asyncio.get_running_loop().create_task(self._write_pending())
+            self._writer = begun(self._write_pending(), "stream log")
 
     async def flush(self) -> None:
         if self._writer is not None:

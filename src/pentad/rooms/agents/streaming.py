@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 
 from pentad.kernel.errors import PentadError
-from pentad.kernel.incidents import unforeseen
+from pentad.kernel.incidents import noted, unforeseen
 from pentad.mcp.sse import Disconnect, Receive, Send
 from pentad.mcp.supervision import absorb_cancellation
 from pentad.platform import Admitted
@@ -89,7 +89,8 @@ class Outlet:
             await asyncio.sleep(HEARTBEAT_SECONDS)
             try:
                 now = await self._admitted.principal_now()
-            except PentadError:
+            except PentadError as error:
+                noted(error, "Going on with a stream")
                 break
             if not now.may("agents", "read"):
                 break

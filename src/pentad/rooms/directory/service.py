@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any, Final
 
+from pentad.kernel.background import begun
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, Misconfigured, PentadError
 from pentad.kernel.ports import Fetcher
@@ -79,7 +80,7 @@ class Directory:
         await adopt_key_file(self.signing_keys, self.platform.data)
         await self.publications.start()
         self.syncs.start()
-        self._upkeep = asyncio.create_task(self._look_after_trust(), name="directory-trust")
+        self._upkeep = begun(self._look_after_trust(), "directory-trust")
 
     async def stop(self) -> None:
         """Finish what is under way: pushes and counts first, those who listen last."""

@@ -27,6 +27,7 @@ from typing import Final
 from pentad.kernel.background import Background
 from pentad.kernel.clock import Randomness, SystemRandomness
 from pentad.kernel.errors import PentadError
+from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Fetcher
 from pentad.net.urls import parse as parse_url
 from pentad.rooms.agents.push.store import Pushing, lease_due, next_due, settle
@@ -102,7 +103,7 @@ class Deliveries:
             try:
                 pause = await self._turn()
             except PentadError as error:
-                _log.warning("Push notifications wait for the store: %s", error.sentence())
+                put_off(error, "Sending push notifications")
                 pause = _FIRST_PAUSE
             except Exception:  # noqa: BLE001  the last line of defence: a sender that ended would be missed by nobody
                 _log.exception("Sending push notifications failed.")

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, Overloaded, PentadError, Unavailable
-from pentad.kernel.incidents import unforeseen
+from pentad.kernel.incidents import put_off, unforeseen
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.agents.turn import Reply, Turn, TurnOver
 from pentad.rooms.agents.tasks.contexts import Contexts
@@ -292,7 +292,7 @@ class Run:
             try:
                 events = await self._keeper.take_in(self, batch, last=last)
             except (Unavailable, Overloaded) as error:
-                _log.warning("Task %s waits for the store: %s", self.task.id, error.sentence())
+                put_off(error, f"The task {self.task.id}")
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
                 events = await self._landed(batch)
@@ -325,7 +325,7 @@ class Run:
         try:
             events = await self._keeper.events_since(self.task.id, self.seen)
         except PentadError as error:
-            _log.warning("Task %s could not be followed: %s", self.task.id, error.sentence())
+            put_off(error, f"Following the task {self.task.id}")
             return
         for event in events:
             self._see(event)
