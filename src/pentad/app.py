@@ -8,6 +8,7 @@ for.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
@@ -20,7 +21,7 @@ from pentad.access.secret_box import SecretBox
 from pentad.access.secrets import secret_keys
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import PentadError
-from pentad.kernel.incidents import noted, unforeseen
+from pentad.kernel.incidents import Incidents, noted, unforeseen
 from pentad.kernel.ports import Database
 from pentad.mcp.connection import Connection, Write
 from pentad.mcp.conversations import Conversations
@@ -32,7 +33,7 @@ from pentad.mcp.registry import Registry, ServerInfo
 from pentad.mcp.request_state import StateSealer
 from pentad.mcp.subscriptions import SubscriptionHub
 from pentad.mcp.within import Within
-from pentad.net.fetch import HttpFetcher
+from pentad.net.fetch import NOTED_EVERY, HttpFetcher
 from pentad.platform import OpenRoom, Platform, Room
 from pentad.rooms.finder import find_rooms
 from pentad.search.index import SearchIndex
@@ -99,7 +100,8 @@ class App:
         self.clock = clock
         self.stopping = asyncio.Event()
         self.store_watch = StoreWatch(database, clock=clock)
-        self.fetcher = HttpFetcher(settings.fetch)
+        fetching = Incidents(logging.getLogger("pentad.net.fetch"), every=NOTED_EVERY, clock=clock)
+        self.fetcher = HttpFetcher(settings.fetch, incidents=fetching)
         self.audit = AuditTrail(database, retention_days=settings.audit.days, clock=clock)
         self.record: Callable[[Any], None] = self.audit.record
         self.conversations = Conversations(database)
@@ -115,7 +117,7 @@ class App:
         return Platform(
             self.database,
             self.clock,
-            self.fetcher,
+            self.fetcher.asked_by(room),
             settings.data,
             settings.limits,
             settings.room(room),

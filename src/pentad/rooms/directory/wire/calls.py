@@ -19,6 +19,7 @@ from grpc.aio import AbortError, ServicerContext
 from pentad.kernel.errors import Forbidden, InvalidInput, PentadError, Unauthenticated
 from pentad.kernel.incidents import unforeseen
 from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
+from pentad.kernel.trace import RequestMark, request_mark
 from pentad.mcp.dispatcher import Record
 from pentad.platform import Doorway
 from pentad.rooms.directory.wire.statuses import status_of
@@ -70,6 +71,8 @@ class Entrance:
             if not principal.may(ROOM, method.action):
                 raise Forbidden(f"not allowed to access {name}")
             await self._doorway.spend(principal.id)
+            request_id, trace = str(headers.get("x-request-id", "")), str(headers.get("traceparent", ""))
+            request_mark.set(RequestMark(request_id, trace[3:35] or None, trace or None, principal=who.id))
             yield Caller(principal, self._doorway.stopping, lambda: context.send_initial_metadata(()))
             outcome = "ok"
         except PentadError as error:
