@@ -114,7 +114,7 @@ class HttpFetcher:
         `trusted` is for a URL the operator wrote into the settings, never for one that came with a request: its own
         origin is open wherever it is. A redirect to any other is judged as ever.
         """
-        target, sent = _read(url, method, headers, body)
+        target, sent = self._parsed(url), _sent(method, headers, body)
         cap = self._policy.max_bytes if max_bytes is None else min(max_bytes, self._policy.max_bytes)
 
         async def send(target: Target, addresses: Sequence[Address], sent: "Sent") -> "Answer":
@@ -129,14 +129,14 @@ class HttpFetcher:
 
         A host that cannot be found in a moment is let pass; it may be there when it is needed.
         """
-        target = parse(url)
+        target = self._parsed(url)
         try:
             async with asyncio.timeout(_CHECK_SECONDS):
                 await self._checked_addresses(target, is_named=trusted)
         except (TimeoutError, Unavailable):
             return
         except Forbidden as error:
-            self._note(target, error)
+            self._note(target.host, error)
             raise
 
     @asynccontextmanager
@@ -155,7 +155,7 @@ class HttpFetcher:
 
         Streams have a pool of connections of their own: however many are open, a fetch never waits for one to end.
         """
-        target, sent = _read(url, method, headers, body)
+        target, sent = self._parsed(url), _sent(method, headers, body)
 
         async def begin(target: Target, addresses: Sequence[Address], sent: "Sent") -> "Opened":
             return await self._stream_exchange().open(target, addresses, sent)
@@ -185,22 +185,29 @@ class HttpFetcher:
             late = DeadlineExceeded(
                 f"{target.host} did not answer within {budget:g} s.", hint="Try again, or raise fetch.timeout."
             )
-            self._note(target, late)
+            self._note(target.host, late)
             raise late from None
         except PentadError as error:
-            self._note(target, error)
+            self._note(target.host, error)
             raise
 
-    def _note(self, target: Target, error: PentadError) -> None:
+    def _parsed(self, url: str) -> Target:
+        try:
+            return parse(url)
+        except Forbidden as error:  # no scheme that is fetched, say
+            self._note(None, error)
+            raise
+
+    def _note(self, host: str | None, error: PentadError) -> None:
         """Have it in the log who asked for what and why it failed: the host alone, as the rest may be a secret."""
         reason = next((reason for kind, reason in _REASONS if isinstance(error, kind)), None)
         if self._incidents is None or reason is None or "incident" in error.details:
             return
         error.details["incident"] = self._incidents.note(
-            (reason, target.host, self._room),
+            (reason, host, self._room),
             f"A fetch failed: {error.message}",
             level=logging.WARNING,
-            host=target.host,
+            host=host,
             reason=reason,
             room=self._room,
         )
@@ -265,13 +272,12 @@ class HttpFetcher:
         return Exchange(self._policy, self._tls, self._sockets)
 
 
-def _read(url: str, method: str, headers: Mapping[str, str] | None, body: bytes | None) -> "tuple[Target, Sent]":
+def _sent(method: str, headers: Mapping[str, str] | None, body: bytes | None) -> "Sent":
     from pentad.net.exchange import Sent
 
     if not _METHOD.match(method):
         raise InvalidInput("The HTTP method is not a word of capital letters.", hint="Use GET, POST, ...")
-    sent = Sent(method, _traced(_checked_headers(headers or {})), body)
-    return parse(url), sent
+    return Sent(method, _traced(_checked_headers(headers or {})), body)
 
 
 def _checked_headers(headers: Mapping[str, str]) -> dict[str, str]:

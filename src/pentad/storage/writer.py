@@ -21,6 +21,7 @@ from typing import Any
 import apsw
 
 from pentad.kernel.errors import Overloaded, PentadError, Unavailable
+from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Transaction
 from pentad.storage.handoff import Job, Work, wake
 from pentad.storage.listeners import Signal
@@ -268,7 +269,7 @@ class Writer:
 
     def _bound_wal(self) -> None:
         """Readers that never pause keep the log from being reused; insist now and then, without waiting long."""
-        with suppress(OSError, apsw.Error):
+        try:
             if self._wal.stat().st_size < _WAL_BYTES:
                 return
             self._connection.set_busy_timeout(_CHECKPOINT_PATIENCE_MS)
@@ -276,6 +277,10 @@ class Writer:
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             finally:
                 self._connection.set_busy_timeout(self._busy_ms)
+        except (FileNotFoundError, apsw.BusyError):  # there is none yet, or somebody reads on; the next time may do
+            return
+        except (OSError, apsw.Error) as error:
+            put_off(error, "Shortening the store's log")
 
 
 def _fail(units: list[_Unit], cause: BaseException | None) -> None:
