@@ -113,11 +113,15 @@ def test_an_error_of_the_server_gets_a_number_once_and_others_get_none(caplog: p
 @pytest.mark.requirement("incidents:one-numbering")
 def test_an_error_raised_for_another_has_the_number_of_that_one() -> None:
     first = noted(Unavailable("The store is away."), "a read")
-    with pytest.raises(InvalidInput) as caught:
+
+    def read() -> None:
         try:
             raise first
         except PentadError as error:
             raise InvalidInput(f"It cannot be read: {error.message}") from None
+
+    with pytest.raises(InvalidInput) as caught:
+        read()
     assert caught.value.incident == first.incident
     assert caught.value.as_json()["details"] == {"incident": first.incident}
 

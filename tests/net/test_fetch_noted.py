@@ -59,6 +59,13 @@ async def test_a_host_that_is_not_public_is_refused_with_a_line_that_says_who_as
 
 
 @pytest.mark.requirement("net:fetch:noted")
+async def test_a_scheme_that_is_not_fetched_is_noted_without_the_address(caplog: pytest.LogCaptureFixture) -> None:
+    error = await failing(fetcher(), "file:///etc/canary")
+    assert error.details["incident"] == line(caplog).incident
+    assert "canary" not in str(vars(line(caplog)))
+
+
+@pytest.mark.requirement("net:fetch:noted")
 async def test_a_check_of_such_a_host_is_noted_too(caplog: pytest.LogCaptureFixture) -> None:
     made = fetcher()
     with pytest.raises(Forbidden) as caught:
@@ -100,7 +107,7 @@ async def test_a_storm_of_refused_fetches_is_one_line(caplog: pytest.LogCaptureF
 async def test_a_mistake_of_the_caller_and_a_library_without_a_log_are_not_noted(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    assert isinstance(await failing(fetcher(), "nonsense"), InvalidInput)
+    assert isinstance(await failing(fetcher(), "http://hidden.example/", method="get"), InvalidInput)
     bare = HttpFetcher(FetchPolicy(allow_http=True), resolver=Names(hidden_example="10.0.0.1"))
     assert (await failing(bare, "http://hidden.example/")).details == {}
     assert not caplog.records

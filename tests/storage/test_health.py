@@ -1,4 +1,4 @@
-"""What a store says when it cannot write, or is damaged: a line in the log, a number, a reason; and when that is over."""
+"""What a store says that cannot write, or is damaged: a line in the log, a number, a reason; and when it is over."""
 
 import asyncio
 from pathlib import Path
@@ -146,14 +146,13 @@ async def test_whoever_meets_a_damaged_page_makes_the_store_fail_until_it_was_ch
     damaged: SqliteDatabase, caplog: pytest.LogCaptureFixture, way: str
 ):
     assert health_of(damaged).status == "ok"
+    ways: dict[str, Any] = {
+        "read": lambda: damaged.read(count),
+        "lookup": lambda: damaged.lookup("SELECT id FROM things WHERE id = 1"),
+        "write": lambda: damaged.write(add),
+    }
     with pytest.raises(Misconfigured, match="damaged") as caught:
-        match way:
-            case "read":
-                await damaged.read(count)
-            case "lookup":
-                await damaged.lookup("SELECT id FROM things WHERE id = 1")
-            case _:
-                await damaged.write(add)
+        await ways[way]()
     (line,) = told(caplog)
     assert caught.value.details == {"reason": "damaged", "incident": line.incident}
     assert health_of(damaged).status == "failing"
