@@ -100,18 +100,26 @@ async def test_a_reading_unit_that_writes_is_a_mistake_and_no_trouble(things: Da
     assert health_of(things).status == "ok"
 
 
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [(apsw.IOError, "disk-error"), (apsw.FullError, "disk-full"), (apsw.ReadOnlyError, "read-only")],
+)
 @pytest.mark.requirement("storage:health:full")
-async def test_a_disk_error_while_writing_is_told_and_passes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+async def test_a_disk_that_fails_while_writing_is_told_and_passes(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    kind: type[Exception],
+    reason: str,
 ):
-    disk = FailingDisk("failing-health", lambda: apsw.IOError("on purpose"), syncs=False)
+    disk = FailingDisk("failing-health", lambda: kind("on purpose"), syncs=False)
     monkeypatch.setattr(sqlite_connection, "open_file", _on("failing-health"))
     db = await SqliteDatabase.open(tmp_path / "pentad.db")
     await apply(db, [STORAGE])
     await db.write(lambda tx: tx.run(MANY))
     disk.arm(1)
     error = await refused(db)
-    assert error.details == {"reason": "disk-error", "incident": told(caplog)[0].incident}
+    assert error.details == {"reason": reason, "incident": told(caplog)[0].incident}
     assert health_of(db).status == "degraded"
     disk.disarm()
     await probe_store(db)

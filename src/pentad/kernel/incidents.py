@@ -147,10 +147,13 @@ def noted(error: PentadError, doing: str) -> PentadError:
 def put_off(error: Exception, doing: str) -> None:
     """Note that work in the background failed and is tried again, or left: a line now, and one a minute while it fails.
 
-    Of an error nobody foresaw the traceback is there too.
+    Of an error nobody foresaw the traceback is there too; one that has no number yet gets it.
     """
     if isinstance(error, PentadError):
         text, told = error.sentence(), None
     else:
         text, told = type(error).__name__, error
-    _REFUSED.note((doing, type(error).__name__), f"{doing} has to wait: {text}", error=told, level=logging.WARNING)
+    cause = (doing, type(error).__name__)
+    incident = _REFUSED.note(cause, f"{doing} did not succeed: {text}", error=told, level=logging.WARNING)
+    if isinstance(error, PentadError) and error.incident is None:
+        error.details["incident"] = incident

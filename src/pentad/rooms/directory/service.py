@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pentad.kernel.background import begun
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, Misconfigured, PentadError
+from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Fetcher
 from pentad.platform import Platform
 from pentad.rooms.directory.node import Node, opened_node
@@ -109,7 +110,7 @@ class Directory:
             try:
                 await self.trust.refresh()
             except PentadError as error:
-                _log.warning("Signatures wait to be checked: %s", error.sentence())
+                put_off(error, "Checking signatures again")
             except Exception:  # noqa: BLE001  the last line of defence: nobody would miss what is never checked again
                 _log.exception("Checking signatures failed.")
 

@@ -16,7 +16,7 @@ import msgspec
 from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.kernel.background import Background
 from pentad.kernel.clock import Clock, Randomness, SystemRandomness, iso
-from pentad.kernel.errors import PentadError
+from pentad.kernel.errors import PentadError, Unavailable
 from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Database, Dialect, Fetcher, Rows, Transaction
 from pentad.mcp.changes import CHANNEL as CHANGES
@@ -167,6 +167,7 @@ class Sender:
         if problem is None:
             return webhook, replace(tried, state="delivered")
         if tried.attempt >= webhook.target.max_attempts or status == _GONE:
+            put_off(Unavailable(problem), f"Delivering to the webhook {webhook.id}")
             return webhook, replace(tried, state="failed")
         return webhook, replace(tried, due_at=now + self._pause(tried.attempt))
 

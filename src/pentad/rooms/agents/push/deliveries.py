@@ -26,7 +26,7 @@ from typing import Final
 
 from pentad.kernel.background import Background
 from pentad.kernel.clock import Randomness, SystemRandomness
-from pentad.kernel.errors import PentadError
+from pentad.kernel.errors import PentadError, Unavailable
 from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Fetcher
 from pentad.net.urls import parse as parse_url
@@ -142,6 +142,8 @@ class Deliveries:
         due_at: float | None = None
         if problem is not None and attempt < MOST_ATTEMPTS and status != _GONE:
             due_at = self._keeping.clock.now() + self._pause(attempt)
+        elif problem is not None:
+            put_off(Unavailable(problem), f"Telling an address of the task {one.task}")
         await self._keeping.database.write(
             lambda transaction: settle(transaction, one, told=told, attempt=attempt, problem=problem, due_at=due_at)
         )
