@@ -8,8 +8,9 @@ for.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from pentad.access.secret_box import SecretBox
 from pentad.access.secrets import secret_keys
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import PentadError
+from pentad.kernel.incidents import Incidents, noted, unforeseen
 from pentad.kernel.ports import Database
 from pentad.mcp.connection import Connection, Write
 from pentad.mcp.conversations import Conversations
@@ -31,7 +33,7 @@ from pentad.mcp.registry import Registry, ServerInfo
 from pentad.mcp.request_state import StateSealer
 from pentad.mcp.subscriptions import SubscriptionHub
 from pentad.mcp.within import Within
-from pentad.net.fetch import HttpFetcher
+from pentad.net.fetch import NOTED_EVERY, HttpFetcher
 from pentad.platform import OpenRoom, Platform, Room
 from pentad.rooms.finder import find_rooms
 from pentad.search.index import SearchIndex
@@ -39,6 +41,7 @@ from pentad.settings.model import Settings
 from pentad.storage.migration_files import STORAGE, MigrationSet
 from pentad.storage.migrations import apply
 from pentad.storage.open import open_database
+from pentad.storage.watch import StoreWatch
 
 if TYPE_CHECKING:
     from pentad.access.api_keys import ApiKeys
@@ -96,7 +99,9 @@ class App:
         self.database = database
         self.clock = clock
         self.stopping = asyncio.Event()
-        self.fetcher = HttpFetcher(settings.fetch)
+        self.store_watch = StoreWatch(database, clock=clock)
+        fetching = Incidents(logging.getLogger("pentad.net.fetch"), every=NOTED_EVERY, clock=clock)
+        self.fetcher = HttpFetcher(settings.fetch, incidents=fetching)
         self.audit = AuditTrail(database, retention_days=settings.audit.days, clock=clock)
         self.record: Callable[[Any], None] = self.audit.record
         self.conversations = Conversations(database)
@@ -112,7 +117,7 @@ class App:
         return Platform(
             self.database,
             self.clock,
-            self.fetcher,
+            self.fetcher.asked_by(room),
             settings.data,
             settings.limits,
             settings.room(room),
@@ -127,13 +132,12 @@ class App:
         )
 
     async def health(self) -> dict[str, Mapping[str, Any]]:
-        """What each open room says of itself."""
-        said: dict[str, Mapping[str, Any]] = {}
-        for opened in self.rooms:
-            if opened.room.health is not None:
-                with suppress(PentadError):
-                    said[opened.room.name] = await opened.room.health(opened.service)
-        return said
+        """What each open room says of itself, with `status`; one that cannot say has the reason in its place."""
+        return {
+            opened.room.name: await _state(opened.room, opened.service)
+            for opened in self.rooms
+            if opened.room.health is not None
+        }
 
     @cached_property
     def all_rooms(self) -> Era:
@@ -245,6 +249,7 @@ class App:
 
     async def close(self) -> None:
         self.stopping.set()
+        await self.store_watch.stop()
         if self.__dict__.get("issuer_watch") is not None:
             await self.__dict__["issuer_watch"].stop()
         if "authenticator" in self.__dict__:
@@ -278,6 +283,19 @@ async def open_app(settings: Settings, *, clock: Clock | None = None) -> AsyncGe
         for room in rooms:
             service = await stack.enter_async_context(room.open(app.platform(room.name)))
             app.rooms.append(OpenRoom(room, service))
+        app.store_watch.start()
         app.audit.start()
         app.search.start()
         yield app
+
+
+async def _state(room: Room[Any], service: Any) -> Mapping[str, Any]:
+    if room.health is None:
+        return {"status": "ok"}
+    try:
+        return {"status": "ok", **await room.health(service)}
+    except PentadError as error:
+        told = noted(error, f"The health of the room {room.name}")
+    except Exception as error:  # noqa: BLE001  what one room makes of itself must not hide how the others are
+        told = unforeseen(error, f"The health of the room {room.name}")
+    return {"status": told.code, "message": told.message, "incident": told.incident}

@@ -42,7 +42,8 @@ def _extras(record: logging.LogRecord) -> dict[str, Any]:
     """What the caller added with `extra=`, and the request the line belongs to."""
     found: dict[str, Any] = {}
     if (mark := request_mark.get()) is not None:
-        found["request_id"] = mark.request_id
+        if mark.request_id:
+            found["request_id"] = mark.request_id
         if mark.trace_id is not None:
             found["trace_id"] = mark.trace_id
     found.update((key, value) for key, value in vars(record).items() if key not in _STANDARD)

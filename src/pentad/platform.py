@@ -104,7 +104,8 @@ class Platform:
     protected: bool = True
     """Whether callers have to log in."""
     health: Callable[[], Awaitable[Mapping[str, Mapping[str, Any]]]] = _nobody
-    """What each open room says of itself, by its name; a room that cannot say is left out."""
+    """What each open room that has something to say says of itself, by its name: `status` is `ok`, or the code of what
+    keeps it from saying more."""
     secret_box: SecretBox = PLAIN
     """Encrypts secrets before they go into the store, where the operator set `secret_key`; the room names the columns
     they are in as its `sealed`."""

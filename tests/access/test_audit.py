@@ -249,3 +249,40 @@ def test_grouping_loses_no_call_and_no_microsecond(calls: list[tuple[str, int]])
         for bound, cumulative in zip(BOUNDS_US, (sum(buckets[: n + 1]) for n in range(len(BOUNDS_US))), strict=True):
             assert cumulative == sum(duration <= bound for duration in durations)
     assert sum(sums[0] for sums in totals.values()) == len(calls)
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("incidents:background")
+async def test_a_trail_that_waits_says_so_once_and_when_it_is_over(
+    db: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("pentad.access.audit.EVERY_SECONDS", 0.001)
+    caplog.set_level("INFO", "pentad.access.audit")
+    shaky = ShakyStore(db)
+    shaky.failing = "before"
+    trail = AuditTrail(shaky)
+    trail.record(entry())
+    trail.start()
+    for _ in range(5):
+        shaky.tried.clear()
+        async with asyncio.timeout(10):
+            await shaky.tried.wait()
+    shaky.failing = None
+    async with asyncio.timeout(10):
+        while trail.waiting() or len(caplog.records) < 2:
+            await asyncio.sleep(0.001)
+    await trail.stop()
+    waits, over = caplog.records
+    assert (waits.levelname, over.levelname) == ("WARNING", "INFO")
+    assert waits.incident == over.incident
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("incidents:background")
+async def test_entries_that_are_dropped_are_told(db: Database, caplog: pytest.LogCaptureFixture) -> None:
+    trail = AuditTrail(db, buffer_most=2)
+    for number in range(10):
+        trail.record(entry(number))
+    (line,) = caplog.records
+    assert line.dropped == 1
+    assert trail.dropped == 8

@@ -16,6 +16,7 @@ from pentad.storage.migrations import apply
 from pentad.storage.open import open_database
 from tests.access.clocks import TurnedClock
 from tests.access.conftest import SETS
+from tests.refusing import read_only
 
 TEN = Allowance(rate=100, burst=40)  # leases of ten
 
@@ -161,3 +162,19 @@ def test_a_lease_is_a_small_part_of_what_is_allowed(rate: float, burst: int) -> 
     size = Allowance(rate, burst).slice
     assert 1 <= size <= max(1, math.ceil(rate / 10))
     assert size <= max(1, burst // 4)
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("storage:health:reads-go-on")
+async def test_the_limit_holds_in_each_process_while_the_store_cannot_write(db: Database) -> None:
+    clock = TurnedClock()
+    limits = RateLimits(db, TEN, clock=clock)
+    with read_only(db):
+        assert await calls_granted(limits, "a", 100) == 40
+        with pytest.raises(RateLimited) as caught:
+            await limits.spend("a")
+        clock.advance(caught.value.retry_after)
+        assert await calls_granted(limits, "a", 100) == 10
+    clock.advance(LEASE_SECONDS)
+    assert await calls_granted(limits, "a", 100) == 40
+    assert await db.read(lambda rows: rows.value("SELECT count(*) FROM rate_allowances")) == 1

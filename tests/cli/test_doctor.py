@@ -12,6 +12,7 @@ from pentad.cli.clients.known import CLIENTS
 from pentad.cli.findings import about_clients, about_folder
 from tests.access.issuing import EC, ISSUER, RSA, claims, key_set, signed
 from tests.cli.processes import run
+from tests.refusing import damage
 
 
 def report(home: Path, *args: str, **environ: str) -> tuple[int, dict[str, dict[str, str]]]:
@@ -159,3 +160,17 @@ def test_a_token_is_tried_and_its_refusal_explained(tmp_path: Path, ports: dict[
         assert found["token"]["state"] == state
         assert text in found["token"]["text"]
         assert token not in json.dumps(found)
+
+
+@pytest.mark.requirement("storage:integrity", "cli:doctor")
+def test_a_damaged_page_is_found_and_the_end_is_a_failure(tmp_path: Path, ports: dict[str, str]) -> None:
+    assert run("migrate", "--data", "d", home=tmp_path).returncode == 0
+    code, found = report(tmp_path, "--data", "d", **ports)
+    assert (code, found["integrity"]["state"]) == (0, "ok")
+    damage(tmp_path / "d" / "pentad.db", "audit_batches")
+    code, found = report(tmp_path, "--data", "d", **ports)
+    assert (code, found["integrity"]["state"]) == (2, "fail")
+    assert "pentad restore" in found["integrity"]["fix"]
+    assert found["store"]["state"] == "ok", "what was tried works"
+    _, found = report(tmp_path, "--data", "d", "--check-seconds", "0", **ports)
+    assert "integrity" not in found

@@ -12,6 +12,7 @@ from pentad.mcp.revisions import NEWEST_LEGACY
 from pentad.mcp.sessions import Session, SessionBook
 from pentad.mcp.streams import StreamEvent, StreamLog
 from tests.behaviour.clocks import TurnedClock
+from tests.refusing import read_only
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
@@ -103,3 +104,15 @@ async def test_a_session_made_here_is_found_there_and_ended_everywhere(stores: S
     await here.end(session)
     assert await here.find(session.id, "user:ada", "/mcp") is None
     assert await there.find(session.id, "user:ada", "/mcp") is None
+
+
+@pytest.mark.requirement("storage:health:reads-go-on")
+async def test_a_store_that_cannot_write_neither_holds_up_a_stream_nor_the_end(stores: Stores) -> None:
+    clock = TurnedClock()
+    store = await stores.open(CORE_SETS)
+    session = await a_session(store, clock)
+    log = StreamLog(store, clock)
+    with read_only(store):
+        log.append(session.id, StreamEvent(log.open(), 1, b"{}", last=True))
+        await log.flush()
+        await log.close()

@@ -49,14 +49,14 @@ async def people(db: Database) -> list[str]:
 async def test_what_is_due_is_planned_applied_in_order_and_recorded(stores: Stores, package: Package):
     db = await stores.open([])
     sets = [STORAGE, package({"0001_people.sql": FIRST, "0002_pets.sql": SECOND, "notes.txt": "ignored"})]
-    labels = ["storage 0001_signals", "people 0001_people", "people 0002_pets"]
+    labels = ["storage 0001_signals", "storage 0002_probes", "people 0001_people", "people 0002_pets"]
     assert await versions(db) == {}
     assert [step.label for step in await plan(db, sets)] == labels
     assert [step.label for step in await apply(db, sets)] == labels
     assert await plan(db, sets) == []
     assert await apply(db, sets) == []
     assert await people(db) == ["ada; 100 %?"]
-    assert await versions(db) == {"storage": 1, "people": 2}
+    assert await versions(db) == {"storage": 2, "people": 2}
     row = await db.lookup("SELECT title, checksum, applied_at FROM schema_migrations WHERE set_name = 'people'")
     assert row is not None
     assert row[0] == "people"
@@ -126,8 +126,8 @@ async def test_a_folder_out_of_order_is_refused(stores: Stores, package: Package
 async def test_a_room_that_is_not_loaded_keeps_its_tables(stores: Stores, package: Package):
     db = await stores.open([])
     await apply(db, [package({"0001_people.sql": FIRST})])
-    assert [step.label for step in await apply(db, [STORAGE])] == ["storage 0001_signals"]
-    assert await versions(db) == {"storage": 1, "people": 1}
+    assert [step.label for step in await apply(db, [STORAGE])] == ["storage 0001_signals", "storage 0002_probes"]
+    assert await versions(db) == {"storage": 2, "people": 1}
 
 
 @pytest.mark.requirement("storage:migrations:order")
@@ -136,7 +136,7 @@ async def test_of_several_that_start_at_once_each_step_is_done_by_one(stores: St
     handles = [await stores.open([]) for _ in range(4)]
     done = await asyncio.gather(*(apply(db, sets) for db in handles))
     assert sorted(step.label for steps in done for step in steps) == [
-        "people 0001_people", "people 0002_pets", "storage 0001_signals",
+        "people 0001_people", "people 0002_pets", "storage 0001_signals", "storage 0002_probes",
     ]  # fmt: skip
     assert await people(handles[0]) == ["ada; 100 %?"]
 

@@ -74,7 +74,7 @@ async def test_a_store_tells_its_version_schema_and_queue(store: Database):
     assert found.trouble is None
     assert found.dialect == store.dialect
     assert found.version[0].isdigit()
-    assert found.schema == {"storage": 1}
+    assert found.schema == {"storage": 2}
     assert found.queued == 0
     assert found.write_seconds is not None
     if store.dialect == "sqlite":

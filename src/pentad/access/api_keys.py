@@ -8,7 +8,6 @@ The secret has 256 random bits, so a plain fast hash protects it; a slow one wou
 import base64
 import hashlib
 import hmac
-import logging
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from pentad.access.scopes import READ_ONLY, checked_scopes, narrowed, scopes_fro
 from pentad.access.users import CHANNEL, is_user_name, user_principal_id
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
+from pentad.kernel.incidents import noted
 from pentad.kernel.ports import Database, Row, Rows, Transaction
 from pentad.kernel.principal import Principal, scopes_of
 
@@ -27,8 +27,6 @@ USE_NOTED_EVERY: Final = 60.0
 _TOKEN: Final = re.compile(r"pentad_([a-z2-7]{16})_[a-z2-7]{52}")
 _KEY_ID: Final = re.compile(r"[a-z2-7]{16}")
 _COLUMNS: Final = "id, label, owner, scopes, created_at, expires_at, own_only, last_used_at, revoked_at"
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +171,7 @@ class ApiKeys:
         try:
             await self._db.write(work)
         except PentadError as error:
-            _log.warning("The use of key %s could not be noted: %s", key_id, error.code)
+            noted(error, "Noting the use of a key")
 
     def _text(self, count: int) -> str:
         return base64.b32encode(self._randomness.token_bytes(count)).rstrip(b"=").decode("ascii").lower()

@@ -14,9 +14,11 @@ from typing import Final
 
 from pentad.access.audit_store import AuditEntry, Batch, made_batch, prune_slice, recent_entries, store_batch
 from pentad.access.call_totals import CallTotal, read_totals
+from pentad.kernel.background import begun
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import Conflict, InvalidInput, PentadError
 from pentad.kernel.ids import uuid7
+from pentad.kernel.incidents import Incidents
 from pentad.kernel.ports import Database
 
 BATCH: Final = 1_000
@@ -24,6 +26,8 @@ BUFFER_MOST: Final = 100_000
 EVERY_SECONDS: Final = 1.0
 PRUNE_EVERY_SECONDS: Final = 3600.0
 STOP_SECONDS: Final = 5.0
+_WAITING: Final = "waiting"
+_DROPPED: Final = "dropped"
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +54,7 @@ class AuditTrail:
         self._task: asyncio.Task[None] | None = None
         self._flushing = asyncio.Lock()
         self._prune_at = self._clock.monotonic()
+        self._incidents = Incidents(_log, clock=clock)
         self.dropped = 0
         """Entries given up because the store was away for too long, or would not take them."""
 
@@ -59,6 +64,7 @@ class AuditTrail:
         if len(buffer) >= self._buffer_most:
             buffer.popleft()
             self.dropped += 1
+            self._incidents.note(_DROPPED, "The oldest audit entries are dropped: too many wait", dropped=self.dropped)
         buffer.append(entry)
         if len(buffer) == BATCH:
             self._crowded.set()
@@ -71,7 +77,7 @@ class AuditTrail:
         """Begin to store entries in the background."""
         if self._task is None:
             self._stopping.clear()
-            self._task = asyncio.create_task(self.run(), name="audit trail")
+            self._task = begun(self.run(), "audit trail")
 
     async def stop(self) -> None:
         """Store what is left, within a few seconds, and end."""
@@ -93,8 +99,10 @@ class AuditTrail:
             try:
                 await self.flush()
                 await self._prune_if_due()
+                self._incidents.over(_WAITING, "The audit trail is stored again.")
             except PentadError as error:
-                _log.warning("The audit trail waits for the store (%s); %d entries kept.", error.code, self.waiting())
+                text = "The audit trail waits for the store; its entries are kept meanwhile"
+                self._incidents.note(_WAITING, text, level=logging.WARNING, code=error.code, waiting=self.waiting())
                 await _up_to(EVERY_SECONDS, self._stopping)
 
     async def flush(self) -> None:

@@ -2,7 +2,8 @@
 
 The bucket's truth is a row. A process leases a slice of tokens with one short write and spends it in memory, so the
 usual call costs no store access at all. Whatever the schedule, `rate * t + burst` plus one slice a process is never
-passed. A slice not spent in time lapses; it is not given back, which only ever errs on the strict side.
+passed. A slice not spent in time lapses; it is not given back, which only ever errs on the strict side. While the store
+cannot write, each process counts for itself.
 """
 
 from dataclasses import dataclass
@@ -10,8 +11,8 @@ from typing import Final
 
 from pentad.access.single_flight import SingleFlight
 from pentad.kernel.clock import Clock, SystemClock
-from pentad.kernel.errors import RateLimited
-from pentad.kernel.ports import Database, Transaction
+from pentad.kernel.errors import PentadError, RateLimited
+from pentad.kernel.ports import Database, Row, Transaction
 from pentad.kernel.principal import LOCAL
 
 LEASE_SECONDS: Final = 2.0
@@ -52,6 +53,8 @@ class RateLimits:
         self._is_off = allowance.rate <= 0
         self._leases: dict[str, _Lease] = {}
         self._leasing: SingleFlight[str, None] = SingleFlight()
+        self._own: dict[str, tuple[float, float]] = {}
+        self._alone_until = 0.0
 
     def try_spend(self, principal_id: str) -> bool:
         """Spend one token of the lease in hand; False means `spend` must be asked."""
@@ -85,14 +88,31 @@ class RateLimits:
             )
 
     async def _lease(self, principal_id: str) -> None:
-        now = self._now()
-        granted, wait = await self._db.write(lambda tx: _take(tx, principal_id, now, self._allowance))
+        granted, wait = await self._take(principal_id)
         if len(self._leases) >= PRINCIPALS_MOST:
             self._drop_lapsed()
         if granted:
             self._leases[principal_id] = _Lease(granted, self._monotonic() + LEASE_SECONDS)
         else:
             self._leases[principal_id] = _Lease(-1, self._monotonic() + wait)
+
+    async def _take(self, principal_id: str) -> tuple[int, float]:
+        """From the bucket in the store; from one of this process while the store cannot write.
+
+        Who only reads needs nothing written, so a full disk must not refuse him: the limit then holds for each process.
+        """
+        now = self._now()
+        if self._monotonic() >= self._alone_until:
+            try:
+                return await self._db.write(lambda tx: _take(tx, principal_id, now, self._allowance))
+            except PentadError:  # the store has said so in the log
+                self._alone_until = self._monotonic() + LEASE_SECONDS
+        if len(self._own) >= PRINCIPALS_MOST:
+            self._own.clear()
+        tokens, counted_to, granted, wait = _taken(self._own.get(principal_id), now, self._allowance)
+        if granted:
+            self._own[principal_id] = (tokens, counted_to)
+        return granted, wait
 
     def _drop_lapsed(self) -> None:
         now = self._monotonic()
@@ -114,16 +134,24 @@ def refilled(tokens: float, refilled_at: float, now: float, allowance: Allowance
 def _take(tx: Transaction, principal_id: str, now: float, allowance: Allowance) -> tuple[int, float]:
     """Take a slice: how many tokens were granted, or how long until a slice will be there."""
     stored = tx.one("SELECT tokens, refilled_at FROM rate_allowances WHERE principal = ?", principal_id)
-    tokens, refilled_at = stored or (float(allowance.burst), now)
-    tokens, counted_to = refilled(tokens, refilled_at, now, allowance)
-    granted = min(allowance.slice, int(tokens + allowance.rate * _ROUNDING_SECONDS))
-    if granted < 1:
-        return 0, (allowance.slice - tokens) / allowance.rate
+    tokens, counted_to, granted, wait = _taken(stored, now, allowance)
+    if not granted:
+        return 0, wait
     tx.run(
         "INSERT INTO rate_allowances (principal, tokens, refilled_at) VALUES (?, ?, ?)"
         " ON CONFLICT (principal) DO UPDATE SET tokens = excluded.tokens, refilled_at = excluded.refilled_at",
         principal_id,
-        tokens - granted,
+        tokens,
         counted_to,
     )
     return granted, 0.0
+
+
+def _taken(bucket: Row | None, now: float, allowance: Allowance) -> tuple[float, float, int, float]:
+    """What is left of a bucket and counted to when, what was granted, and otherwise how long to wait."""
+    tokens, refilled_at = bucket or (float(allowance.burst), now)
+    tokens, counted_to = refilled(tokens, refilled_at, now, allowance)
+    granted = min(allowance.slice, int(tokens + allowance.rate * _ROUNDING_SECONDS))
+    if granted < 1:
+        return tokens, counted_to, 0, (allowance.slice - tokens) / allowance.rate
+    return tokens - granted, counted_to, granted, 0.0

@@ -5,7 +5,6 @@ trusting a login it has seen before. A password or its hash never leaves this mo
 """
 
 import base64
-import logging
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pentad.access.passwords import SHORTEST, Passwords, checked_password
 from pentad.access.scopes import checked_role, checked_scopes, scopes_from_text, scopes_to_text
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound, PentadError
+from pentad.kernel.incidents import noted
 from pentad.kernel.ports import Database, Row, Rows, Transaction
 from pentad.kernel.principal import Principal, Role, scopes_of
 
@@ -22,8 +22,6 @@ CHANNEL: Final = "access"
 FIRST_ADMIN: Final = "admin"
 _NAME: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _COLUMNS: Final = "name, role, scopes, created_at"
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +185,7 @@ class Users:
         try:
             await self._db.write(work)
         except PentadError as error:
-            _log.warning("A password could not be hashed anew: %s", error.code)
+            noted(error, "Hashing a password anew")
 
     def _changed(self, name: str) -> None:
         if self._on_change is not None:

@@ -27,10 +27,24 @@ _CODES: Final = {"ok": 0, "warn": 1, "fail": 2}
 @click.option(
     "--token-file", type=click.File("r"), help="A token to try on the issuers, to learn why it is refused; - is stdin."
 )
+@click.option(
+    "--check-seconds",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    help="How long reading the whole store may take; 0 leaves that out.",
+)
 def doctor(
-    as_json: bool, data: Path | None, database: str | None, config: Path | None, token_file: TextIO | None
+    as_json: bool,
+    data: Path | None,
+    database: str | None,
+    config: Path | None,
+    token_file: TextIO | None,
+    check_seconds: float,
 ) -> None:
     """Check this machine, the store and the configuration.
+
+    The store is read to its last byte, to see whether it is sound.
 
     Ends with 0 if all is well, 1 if something deserves attention, 2 if something has to be put right.
     """
@@ -39,7 +53,8 @@ def doctor(
 
     try:
         settings = load_settings({"data": data, "database": database}, config=config)
-        found = examine(settings, None if token_file is None else token_file.read(_LONGEST_TOKEN).strip())
+        token = None if token_file is None else token_file.read(_LONGEST_TOKEN).strip()
+        found = examine(settings, token, check_seconds)
     except PentadError as error:
         from pentad.cli.findings import Finding, about_python, about_sqlite
 
@@ -52,7 +67,7 @@ def doctor(
     click.get_current_context().exit(max(_CODES[finding.state] for finding in found))
 
 
-def examine(settings: "Settings", token: str | None = None) -> "list[Finding]":
+def examine(settings: "Settings", token: str | None = None, check_seconds: float = 60.0) -> "list[Finding]":
     """Every finding, in the order of the report."""
     from pentad.cli import findings
     from pentad.cli.clients.known import CLIENTS
@@ -68,12 +83,18 @@ def examine(settings: "Settings", token: str | None = None) -> "list[Finding]":
         findings.about_sqlite(),
         *findings.about_configuration(settings),
         *folder,
-        *(asyncio.run(about_store(settings)) if is_sound else []),
+        *(asyncio.run(about_store(settings, check_seconds, _progress)) if is_sound else []),
         *asyncio.run(about_issuers(settings, token)),
         about_search(settings),
         *findings.about_ports(settings),
         *findings.about_clients(CLIENTS.values(), this_machine()),
     ]
+
+
+def _progress(what: str) -> None:
+    """How far the check of the store is, where somebody sees it."""
+    if sys.stderr.isatty():
+        click.echo(f"\r\x1b[Kchecking the store: {what}" if what else "\r\x1b[K", nl=False, err=True)
 
 
 def _print(found: "list[Finding]") -> None:

@@ -15,15 +15,17 @@ from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Database
 from pentad.rooms.finder import find_rooms
 from pentad.settings.model import Settings
+from pentad.storage.integrity import Progress, check_integrity
 from pentad.storage.migrations import plan
 from pentad.storage.open import locate
 from pentad.storage.probe import probe_store
 
 _MOST_SKEW_SECONDS: Final = 5.0
+_FAULTS_SHOWN: Final = 3
 
 
-async def about_store(settings: Settings) -> list[Finding]:
-    """Every question about the store, as far as it can be asked."""
+async def about_store(settings: Settings, check_seconds: float, progress: Progress) -> list[Finding]:
+    """Every question about the store, as far as it can be asked; `progress` hears how far its check is."""
     place = locate(settings.database, settings.data)
     if isinstance(place, Path) and not place.exists():
         return [Finding("store", "ok", "There is no store yet; the first start makes it.")]
@@ -32,6 +34,8 @@ async def about_store(settings: Settings) -> list[Finding]:
             found = [await _about_answers(database), await _about_migrations(database, settings)]
             if found[-1].state == "ok":
                 found.append(await _about_secrets(database, settings))
+            if check_seconds:
+                found.append(await _about_integrity(database, check_seconds, progress))
             if database.dialect == "postgres":
                 found += [await _about_vectors(database), await _about_server_clock(database)]
             return found
@@ -73,6 +77,18 @@ async def _about_secrets(database: Database, settings: Settings) -> Finding:
     if box.is_on:
         return Finding("secrets", "ok", "Keys and secrets in the store are encrypted.")
     return Finding("secrets", "ok", "Keys and secrets in the store are not encrypted; secret_key would do that.")
+
+
+async def _about_integrity(database: Database, seconds: float, progress: Progress) -> Finding:
+    found = await check_integrity(database, seconds=seconds, progress=progress)
+    progress("")
+    if found.faults:
+        shown = "; ".join(found.faults[:_FAULTS_SHOWN])
+        return Finding("integrity", "fail", f"The store is damaged: {shown}", "Stop the server, `pentad restore FILE`.")
+    if not found.complete:
+        fix = "Give it longer with --check-seconds."
+        return Finding("integrity", "warn", f"Nothing was found in {seconds:g} s, but not all was read.", fix)
+    return Finding("integrity", "ok", f"All of the store was read and is sound ({found.seconds:.1f} s).")
 
 
 async def _about_vectors(database: Database) -> Finding:

@@ -23,11 +23,11 @@ from pentad.gateway.parts import Parts, Place
 from pentad.gateway.replies import send_empty, send_error, send_refusal
 from pentad.gateway.resources import Resources
 from pentad.kernel.errors import Overloaded, PentadError
+from pentad.kernel.incidents import noted, unforeseen
 from pentad.kernel.limits import MIB, Limits
 from pentad.kernel.principal import ANONYMOUS, Principal
 from pentad.mcp.exchange import Endpoint, HttpExchange
 from pentad.mcp.sse import Message, Receive, Send
-from pentad.mcp.wire_errors import unforeseen
 from pentad.net.body import BodyTooLarge, ClientDisconnected, bounded_receive, drained, read_body
 from pentad.platform import Admitted, AsgiApp, Door, Scope
 
@@ -109,9 +109,10 @@ class Front:
         except PentadError as error:
             if principal is None or principal is ANONYMOUS:
                 await self._anonymous.slow_down(scope)
+            noted(error, f"{scope['method']} {scope['path']}")
             await send_error(send, error, self._resources.refusal(scope, headers, error))
         except Exception as error:  # noqa: BLE001  the outermost wall: a caller hears an incident number, the log the rest
-            await send_error(send, PentadError(unforeseen(error, f"{scope['method']} {scope['path']}").message))
+            await send_error(send, unforeseen(error, f"{scope['method']} {scope['path']}"))
 
     async def principal(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal:
         """What the credentials in the headers are worth by now."""

@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pentad.kernel.errors import PentadError
+from pentad.kernel.trace import RequestMark, request_mark
 from pentad.mcp.dispatcher import Record
 from pentad.net.body import ClientDisconnected
 
@@ -43,6 +44,9 @@ def noted_call(app: ASGIApp, room: str, pattern: str, record: Record) -> ASGIApp
             await send(message)
 
         started = time.perf_counter()
+        request_id, trace = _marks(scope)
+        who = scope["state"]["principal"].id
+        request_mark.set(RequestMark(request_id, trace[3:35] or None, trace or None, principal=who))
         try:
             await app(scope, receive, answer)
         except PentadError as error:
@@ -56,7 +60,6 @@ def noted_call(app: ASGIApp, room: str, pattern: str, record: Record) -> ASGIApp
             raise
         finally:
             elapsed = int((time.perf_counter() - started) * 1_000_000)
-            request_id, trace = _marks(scope)
             state = scope["state"]
             name, outcome = state.get("call") or f"{scope['method']} {pattern}", state.get("outcome") or outcome
             who = state["principal"]

@@ -12,11 +12,11 @@ from typing import Any, Final
 from urllib.parse import parse_qs
 
 from pentad.kernel.errors import NotFound, Overloaded
+from pentad.kernel.incidents import unforeseen
 from pentad.kernel.principal import Principal
 from pentad.mcp.exchange import Endpoint, HttpExchange
 from pentad.mcp.sse import HEADERS, Disconnect, Message, Receive, Send, frame
 from pentad.mcp.supervision import absorb_cancellation
-from pentad.mcp.wire_errors import unforeseen
 from pentad.platform import Admitted, Door, Scope
 
 STREAM: Final = "/sse"

@@ -17,6 +17,7 @@ from pentad.gateway.replies import error_headers
 from pentad.gateway.resources import WELL_KNOWN, Resources
 from pentad.gateway.server_pages import ServerPages
 from pentad.kernel.errors import NotFound, PentadError
+from pentad.kernel.incidents import noted
 from pentad.web.console import Console
 
 
@@ -60,7 +61,8 @@ def _own_routes(app: App, resources: Resources) -> list[BaseRoute]:
     ]
 
 
-async def _refuse(_request: Request, error: PentadError) -> Response:
+async def _refuse(request: Request, error: PentadError) -> Response:
+    noted(error, f"{request.method} {request.url.path[:200]}")
     headers = {name.decode(): value.decode() for name, value in error_headers(error)}
     return JSONResponse({"error": error.as_json()}, status_code=error.http_status, headers=headers)
 

@@ -15,10 +15,9 @@ from pentad import __version__
 from pentad.app import App
 from pentad.gateway import openapi, telemetry
 from pentad.gateway.documents import Document, Shared
-from pentad.kernel.errors import Forbidden, PentadError, Unauthenticated
+from pentad.gateway.readiness import readiness
+from pentad.kernel.errors import Forbidden, Unauthenticated
 from pentad.kernel.principal import Principal
-from pentad.platform import OpenRoom
-from pentad.storage.probe import probe_store
 from pentad.web.home import llms_text
 
 _KEPT_SECONDS: Final = 1.0
@@ -42,7 +41,7 @@ class ServerPages:
             return JSONResponse({"status": "ok", "version": __version__})
 
         async def readyz(request: Request) -> Response:
-            """Whether the store answers and every room is well; in detail to those who may know."""
+            """Whether the store reads and writes and every room is well; in detail to those who may know."""
             caller = _caller(request)
             status, body = await (self._readiness.kept() if _is_anonymous(caller) else self._readiness.fresh())
             shown = body if self._may_see("readiness", caller) else {"status": body["status"]}
@@ -87,19 +86,7 @@ class ServerPages:
             )
 
     async def _probe(self) -> tuple[int, dict[str, Any]]:
-        store = await probe_store(self._app.database)
-        rooms = {opened.room.name: await _health(opened) for opened in self._app.rooms}
-        ready = store.trouble is None and all(state.get("status") == "ok" for state in rooms.values())
-        shown: dict[str, Any] = {"dialect": store.dialect, "schema": store.schema, "queued": store.queued}
-        if store.trouble is not None:
-            shown["trouble"] = store.trouble.as_json()
-        troubles = self._app.issuer_troubles()
-        issuers = {name: "ok" if trouble is None else "unreachable" for name, trouble in troubles.items()}
-        well = ready and "unreachable" not in issuers.values()  # without an issuer of tokens a server is still ready
-        body = {"status": "ok" if well else "degraded", "store": shown, "rooms": rooms}
-        if issuers:
-            body["issuers"] = issuers
-        return 200 if ready else 503, body
+        return await readiness(self._app)
 
     async def _render_metrics(self) -> Document:
         totals = await self._app.audit.totals()
@@ -118,15 +105,6 @@ class ServerPages:
             return Document(bytes(body), "application/json")
 
         return await asyncio.to_thread(render)
-
-
-async def _health(opened: OpenRoom) -> dict[str, Any]:
-    if opened.room.health is None:
-        return {"status": "ok"}
-    try:
-        return {"status": "ok", **await opened.room.health(opened.service)}
-    except PentadError as error:
-        return {"status": error.code, "message": error.message}
 
 
 def _caller(request: Request) -> Principal:

@@ -15,7 +15,8 @@
   * Misconfigured         a setting, a declaration or a file of the operator is wrong
 
 An error says what was wrong (`message`), what to do about it (`hint`), and where (`details`, plain JSON). Services
-raise these; `mcp/wire_errors.py` and the HTTP routes translate them, nobody else builds codes or statuses.
+raise these; `mcp/wire_errors.py` and the HTTP routes translate them, nobody else builds codes or statuses. A failure of
+the server itself also carries the number under which the log has it (`incidents.py`).
 
 An error may quote what a remote server, a driver or a caller wrote, and reaches callers, logs and tasks in many ways.
 So secrets are taken out here, where all of them begin.
@@ -25,6 +26,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final, cast
 
 _DEEPEST: Final = 100
+_LONGEST_CHAIN: Final = 8
 
 
 class PentadError(Exception):
@@ -39,19 +41,38 @@ class PentadError(Exception):
         super().__init__(self.message)
         self.details: dict[str, Any] = dict(details or {})
 
+    @property
+    def incident(self) -> str | None:
+        """The number under which the log has this failure, or the one it was raised for."""
+        error: BaseException | None = self
+        for _ in range(_LONGEST_CHAIN):
+            if isinstance(error, PentadError) and (found := error.details.get("incident")) is not None:
+                return str(found)
+            if error is None:
+                break
+            error = error.__cause__ or error.__context__
+        return None
+
+    def facts(self) -> dict[str, Any]:
+        """The details, with the number of the incident if there is one."""
+        incident = self.incident
+        return self.details if incident is None else {**self.details, "incident": incident}
+
     def sentence(self) -> str:
-        """The message and its hint as one text, for people and models."""
-        if not self.hint:
-            return self.message
-        return f"{self.message}{'' if self.message.endswith(('.', '?', '!')) else '.'} {self.hint}"
+        """The message, its hint and the number in the log as one text, for people and models."""
+        said = [self.message, self.hint]
+        if (incident := self.incident) is not None and incident not in self.message:
+            said.append(f"The operator finds it in the log as incident {incident}.")
+        *before, last = [text for text in said if text]
+        return " ".join([*(text if text.endswith((".", "?", "!")) else f"{text}." for text in before), last])
 
     def as_json(self) -> dict[str, Any]:
         """The one JSON shape of an error, on every surface that is free to choose it."""
         body: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.hint:
             body["hint"] = self.hint
-        if self.details:
-            body["details"] = _without_secrets(self.details)
+        if facts := self.facts():
+            body["details"] = _without_secrets(facts)
         return body
 
 

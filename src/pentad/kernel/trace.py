@@ -64,6 +64,8 @@ class RequestMark(NamedTuple):
     """As the caller sent it; what goes out on the request's behalf carries the trace on."""
     reason: str = ""
     """Why the caller says it does this; goes into the audit trail."""
+    principal: str | None = None
+    """Who asked, for what is logged about failures."""
 
 
 request_mark: ContextVar[RequestMark | None] = ContextVar("request_mark", default=None)

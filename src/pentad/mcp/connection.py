@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from pentad.kernel.background import begun
 from pentad.kernel.errors import LimitExceeded
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.json import check_bounds
@@ -26,7 +27,7 @@ from pentad.mcp.peers import LegacyPeer
 from pentad.mcp.revisions import ASSUMED, Revision
 from pentad.mcp.sessions import Session
 from pentad.mcp.subscriptions import Change, SubscriptionHub
-from pentad.mcp.wire_errors import INVALID_REQUEST, ProtocolError, unforeseen
+from pentad.mcp.wire_errors import INVALID_REQUEST, ProtocolError, as_protocol_error
 
 Write = Callable[[bytes], Awaitable[None]]
 
@@ -173,7 +174,7 @@ class Connection:
         )
         await self._write(messages.reply(request_id, handshake.body))
         if self._news is None:
-            self._news = asyncio.get_running_loop().create_task(self._tell_news())
+            self._news = begun(self._tell_news(), "news")
 
     def _begin(self, envelope: Envelope, request_id: RequestId, reply: Write, *, modern: bool) -> "asyncio.Task[None]":
         if request_id in self._calls:
@@ -194,7 +195,7 @@ class Connection:
         except ProtocolError as error:
             answer = error.encoded(request_id)
         except Exception as error:  # noqa: BLE001  the conversation goes on whatever happens to one call
-            answer = unforeseen(error, f"{envelope.method}").encoded(request_id)
+            answer = as_protocol_error(error, f"{envelope.method}").encoded(request_id)
         finally:
             self._calls.pop(request_id, None)
         await reply(answer)

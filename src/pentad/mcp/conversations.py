@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pentad.kernel.background import begun
 from pentad.kernel.errors import InvalidInput, Unavailable
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Database, Transaction
@@ -67,7 +68,7 @@ class Conversations:
     def _reply_left(self, payload: str) -> None:
         session, question = msgspec.json.decode(payload)
         if (session, question) in self._waiting:
-            chore = asyncio.get_running_loop().create_task(self._pick_up(session, question))
+            chore = begun(self._pick_up(session, question), "picking up an answer")
             self._chores.add(chore)
             chore.add_done_callback(self._chores.discard)
 

@@ -14,6 +14,7 @@ import msgspec.structs
 from pydantic import ValidationError
 
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
+from pentad.kernel.incidents import noted, unforeseen
 from pentad.kernel.limits import Limits
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.trace import RequestMark, request_mark
@@ -108,7 +109,8 @@ class Dispatcher:
         outcome = "cancelled"
         carried = params.meta.traceparent
         trace = carried if isinstance(carried, str) else peer.trace
-        request_mark.set(RequestMark(str(request_id), trace[3:35] if trace else None, trace))
+        who = peer.principal.id
+        request_mark.set(RequestMark(str(request_id), trace[3:35] if trace else None, trace, principal=who))
         try:
             body, outcome = await method.handle(params, request_id, peer)
         except InputRequired as wait:
@@ -170,7 +172,7 @@ class Dispatcher:
             work = self._one_of_few(bound, inputs) if tool.heavy else tool.function(**inputs)
             body = bound.encode(await FirstPause(work, deadline.paused), shape, repairs)
         except PentadError as error:
-            return shape.failure(error), error.code
+            return shape.failure(noted(error, f"tool {tool.name!r}")), error.code
         except MissingCapability as missing:
             if peer.revision.modern:
                 raise
@@ -179,15 +181,14 @@ class Dispatcher:
             if not deadline.expired:
                 raise
             absorb_cancellation()
-            late = deadline.error(f"The tool {tool.name!r}")
+            late = noted(deadline.error(f"The tool {tool.name!r}"), f"tool {tool.name!r}")
             return shape.failure(late), late.code
         except Deferred as later:
             return _put_off(tool, later, shape)
         except (InputRequired, ProtocolError):
             raise
         except Exception as error:  # noqa: BLE001  a tool's bug must not end the conversation
-            hidden = wire_errors.unforeseen(error, f"tool {tool.name!r}")
-            return shape.failure(PentadError(hidden.message)), "internal"
+            return shape.failure(unforeseen(error, f"tool {tool.name!r}")), "internal"
         finally:
             deadline.disarm()
         if len(body) > self.limits.result_bytes:

@@ -6,6 +6,7 @@ A stream can outlive the rights it was opened with. A change that may not be hea
 from collections.abc import Awaitable, Callable
 
 from pentad.kernel.errors import NotFound, PentadError
+from pentad.kernel.incidents import noted
 from pentad.kernel.principal import Principal
 from pentad.mcp.registry import Registry
 from pentad.mcp.rights import check_right
@@ -45,6 +46,7 @@ async def may_hear(registry: Registry, change: Change, who: Who) -> bool:
         if change.kind == "list":
             return registry.lists(change.subject, change.room, principal)
         await check_follow(registry, change.subject, principal, told=True)
-    except PentadError:
+    except PentadError as error:
+        noted(error, "Telling a follower of a change")
         return False
     return True

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET
 
-from pentad.kernel.errors import LimitExceeded, PentadError
+from pentad.kernel.errors import LimitExceeded, PentadError, Unavailable
 from pentad.kernel.json import check_bounds
 from pentad.kernel.limits import Limits
 from pentad.mcp import messages, wire_errors
@@ -148,6 +148,9 @@ class McpEndpoint:
         handshake = self._legacy.initialize(envelope.params, exchange.principal)
         try:
             session = await self._sessions.begin(exchange.principal.id, self.name, handshake.revision, handshake.client)
+        except Unavailable:  # the store cannot write: without a session a client can still read
+            await exchange.reply(200, messages.reply(request_id, handshake.body))
+            return
         except PentadError as error:
             raise wire_errors.as_protocol_error(error, "initialize") from None
         header = (b"mcp-session-id", session.id.encode("ascii"))

@@ -6,13 +6,14 @@ whoever ends a session waits that long before saying so, and then it is ended in
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
 from pentad.kernel.clock import Clock, Randomness, SystemRandomness
-from pentad.kernel.errors import Overloaded
+from pentad.kernel.errors import Overloaded, PentadError
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.limits import Limits
 from pentad.kernel.ports import Database, Transaction
@@ -118,11 +119,13 @@ class SessionBook:
         if session.principal != principal or session.endpoint != endpoint:
             return None
         if session.touched_at < self._expired_before(now):
-            await self._drop(session)
+            with suppress(PentadError):  # an expired one is found by nobody, and goes another time
+                await self._drop(session)
             return None
         if now - session.touched_at > _TOUCH_SECONDS:
             session.touched_at = now
-            await self._update(session.id, "touched_at = ?", now)
+            with suppress(PentadError):  # who only reads must not fail because the store cannot write
+                await self._update(session.id, "touched_at = ?", now)
         return session
 
     async def set_log_level(self, session: Session, level: str) -> None:

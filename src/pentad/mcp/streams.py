@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from pentad.kernel.background import begun
 from pentad.kernel.clock import Clock
+from pentad.kernel.errors import PentadError
 from pentad.kernel.ids import opaque_id
+from pentad.kernel.incidents import noted
 from pentad.kernel.ports import Database, Rows, Transaction
 
 _CHANNEL: Final = "mcp.stream"
@@ -53,16 +56,20 @@ class StreamLog:
         """Keep an event; it is in the store soon, and before `flush` returns."""
         self._pending.append((session, event))
         if self._writer is None or self._writer.done():
-            self._writer = asyncio.get_running_loop().create_task(self._write_pending())
+            self._writer = begun(self._write_pending(), "stream log")
 
     async def flush(self) -> None:
         if self._writer is not None:
             await asyncio.shield(self._writer)
 
     async def _write_pending(self) -> None:
+        """What cannot be kept is not waited for: its client has it, and only cannot ask for it again."""
         while self._pending:
             batch, self._pending = self._pending, []
-            await self._database.write(partial(_insert, batch=batch, now=self._clock.now()))
+            try:
+                await self._database.write(partial(_insert, batch=batch, now=self._clock.now()))
+            except PentadError as error:
+                noted(error, "Keeping what was sent on streams")
 
     def _hear(self, _stream: str) -> None:
         for follower in self._followers:

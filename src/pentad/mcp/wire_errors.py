@@ -2,10 +2,9 @@
 
 Two planes: a broken *request* is a `ProtocolError` (unknown method, bad envelope, missing rights); a request that is
 fine but cannot be *fulfilled* is a result the model can read (`results.py`). Everything unforeseen becomes `-32603`
-with an id under which the operator finds the traceback in the log; the caller never sees it.
+with the number under which the operator finds the traceback in the log; the caller never sees it.
 """
 
-import logging
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import (
@@ -20,10 +19,8 @@ from pentad.kernel.errors import (
     Unauthenticated,
     Unavailable,
 )
-from pentad.kernel.ids import opaque_id
+from pentad.kernel.incidents import noted, unforeseen
 from pentad.mcp.messages import RequestId, encode
-
-log = logging.getLogger("pentad.mcp")
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -120,16 +117,8 @@ def as_protocol_error(error: BaseException, doing: str) -> ProtocolError:
         return error
     for kind, code in _DOMAIN_CODES:
         if isinstance(error, kind):
+            noted(error, doing)
             return ProtocolError(code, error.sentence(), error.as_json())
-    return unforeseen(error, doing)
-
-
-def unforeseen(error: BaseException, doing: str) -> ProtocolError:
-    """Log what happened under a fresh id and say no more than that id."""
-    incident = opaque_id(size=9)
-    log.error("%s failed [incident %s]", doing, incident, exc_info=error)
-    return ProtocolError(
-        INTERNAL_ERROR,
-        f"Something went wrong on the server. The operator finds it in the log as incident {incident}.",
-        {"incident": incident},
-    )
+    if not isinstance(error, PentadError) or error.incident is None:
+        error = unforeseen(error, doing)
+    return ProtocolError(INTERNAL_ERROR, error.sentence(), error.as_json())

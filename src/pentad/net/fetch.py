@@ -6,13 +6,17 @@ outgoing HTTP connections. Errors name the host the caller gave, never an addres
 """
 
 import asyncio
+import copy
+import logging
 import re
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from pentad.kernel.errors import DeadlineExceeded, Forbidden, InvalidInput, LimitExceeded, Unavailable
+from pentad.kernel.errors import DeadlineExceeded, Forbidden, InvalidInput, LimitExceeded, PentadError, Unavailable
+from pentad.kernel.incidents import Incidents
 from pentad.kernel.ports import Fetched, Streamed
 from pentad.kernel.trace import passed_on
 from pentad.net.addresses import Address, is_open
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
     from pentad.net.exchange import Answer, Exchange, Opened, Sent, SocketFactory
 
 MAX_ADDRESSES_TRIED: Final = 4
+NOTED_EVERY: Final = 600.0
+"""How often it is told anew that a host cannot be fetched from: some are asked every minute."""
 _CHECK_SECONDS: Final = 2.0
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
@@ -34,6 +40,14 @@ _OURS: Final = frozenset(
 )
 _KEPT_ACROSS_ORIGINS: Final = frozenset(
     {"accept", "accept-language", "content-type", "user-agent", "traceparent", "tracestate"}
+)
+
+
+_REASONS: Final = (
+    (Forbidden, "refused"),
+    (LimitExceeded, "too-large"),
+    (DeadlineExceeded, "timeout"),
+    (Unavailable, "unreachable"),
 )
 
 
@@ -51,6 +65,12 @@ A = TypeVar("A", bound=Hop)
 Send = Callable[[Target, Sequence[Address], "Sent"], Awaitable[A]]
 
 
+@dataclass(slots=True)
+class _Pools:
+    fetches: "Exchange | None" = None
+    streams: "Exchange | None" = None
+
+
 class HttpFetcher:
     """Fetches within a policy. One per process; `close()` ends its pooled connections."""
 
@@ -61,14 +81,22 @@ class HttpFetcher:
         resolver: Resolver | None = None,
         tls: ssl.SSLContext | None = None,
         sockets: "SocketFactory | None" = None,
+        incidents: Incidents | None = None,
     ) -> None:
         self._policy = policy or FetchPolicy()
         self._trusted_hosts = frozenset(canonical_host(host)[0] for host in self._policy.allow_hosts)
         self._resolver = resolver or SystemResolver()
         self._tls = tls
         self._sockets = sockets
-        self._pool: Exchange | None = None
-        self._streams: Exchange | None = None
+        self._incidents = incidents
+        self._room: str | None = None
+        self._pools = _Pools()
+
+    def asked_by(self, room: str) -> "HttpFetcher":
+        """The same fetcher, with the same connections, for a room: what goes wrong is logged as that room's."""
+        twin = copy.copy(self)
+        twin._room = room  # noqa: SLF001  of the same class
+        return twin
 
     async def fetch(
         self,
@@ -86,7 +114,7 @@ class HttpFetcher:
         `trusted` is for a URL the operator wrote into the settings, never for one that came with a request: its own
         origin is open wherever it is. A redirect to any other is judged as ever.
         """
-        target, sent = _read(url, method, headers, body)
+        target, sent = self._parsed(url), _sent(method, headers, body)
         cap = self._policy.max_bytes if max_bytes is None else min(max_bytes, self._policy.max_bytes)
 
         async def send(target: Target, addresses: Sequence[Address], sent: "Sent") -> "Answer":
@@ -101,12 +129,15 @@ class HttpFetcher:
 
         A host that cannot be found in a moment is let pass; it may be there when it is needed.
         """
-        target = parse(url)
+        target = self._parsed(url)
         try:
             async with asyncio.timeout(_CHECK_SECONDS):
                 await self._checked_addresses(target, is_named=trusted)
         except (TimeoutError, Unavailable):
             return
+        except Forbidden as error:
+            self._note(target.host, error)
+            raise
 
     @asynccontextmanager
     async def stream(
@@ -124,7 +155,7 @@ class HttpFetcher:
 
         Streams have a pool of connections of their own: however many are open, a fetch never waits for one to end.
         """
-        target, sent = _read(url, method, headers, body)
+        target, sent = self._parsed(url), _sent(method, headers, body)
 
         async def begin(target: Target, addresses: Sequence[Address], sent: "Sent") -> "Opened":
             return await self._stream_exchange().open(target, addresses, sent)
@@ -138,7 +169,8 @@ class HttpFetcher:
 
     async def close(self) -> None:
         """End the pooled connections. A later fetch opens new ones."""
-        pools, self._pool, self._streams = (self._pool, self._streams), None, None
+        shared = self._pools
+        pools, shared.fetches, shared.streams = (shared.fetches, shared.streams), None, None
         for pool in pools:
             if pool is not None:
                 await pool.close()
@@ -150,9 +182,35 @@ class HttpFetcher:
             async with asyncio.timeout(budget):
                 yield
         except TimeoutError:
-            raise DeadlineExceeded(
+            late = DeadlineExceeded(
                 f"{target.host} did not answer within {budget:g} s.", hint="Try again, or raise fetch.timeout."
-            ) from None
+            )
+            self._note(target.host, late)
+            raise late from None
+        except PentadError as error:
+            self._note(target.host, error)
+            raise
+
+    def _parsed(self, url: str) -> Target:
+        try:
+            return parse(url)
+        except Forbidden as error:  # no scheme that is fetched, say
+            self._note(None, error)
+            raise
+
+    def _note(self, host: str | None, error: PentadError) -> None:
+        """Have it in the log who asked for what and why it failed: the host alone, as the rest may be a secret."""
+        reason = next((reason for kind, reason in _REASONS if isinstance(error, kind)), None)
+        if self._incidents is None or reason is None or "incident" in error.details:
+            return
+        error.details["incident"] = self._incidents.note(
+            (reason, host, self._room),
+            f"A fetch failed: {error.message}",
+            level=logging.WARNING,
+            host=host,
+            reason=reason,
+            room=self._room,
+        )
 
     async def _follow(
         self, target: Target, sent: "Sent", send: "Send[A]", trusted: tuple[str, str, int] | None
@@ -199,14 +257,14 @@ class HttpFetcher:
         return addresses[:MAX_ADDRESSES_TRIED]
 
     def _exchange(self) -> "Exchange":
-        if self._pool is None:
-            self._pool = self._new_pool()
-        return self._pool
+        if self._pools.fetches is None:
+            self._pools.fetches = self._new_pool()
+        return self._pools.fetches
 
     def _stream_exchange(self) -> "Exchange":
-        if self._streams is None:
-            self._streams = self._new_pool()
-        return self._streams
+        if self._pools.streams is None:
+            self._pools.streams = self._new_pool()
+        return self._pools.streams
 
     def _new_pool(self) -> "Exchange":
         from pentad.net.exchange import Exchange
@@ -214,13 +272,12 @@ class HttpFetcher:
         return Exchange(self._policy, self._tls, self._sockets)
 
 
-def _read(url: str, method: str, headers: Mapping[str, str] | None, body: bytes | None) -> "tuple[Target, Sent]":
+def _sent(method: str, headers: Mapping[str, str] | None, body: bytes | None) -> "Sent":
     from pentad.net.exchange import Sent
 
     if not _METHOD.match(method):
         raise InvalidInput("The HTTP method is not a word of capital letters.", hint="Use GET, POST, ...")
-    sent = Sent(method, _traced(_checked_headers(headers or {})), body)
-    return parse(url), sent
+    return Sent(method, _traced(_checked_headers(headers or {})), body)
 
 
 def _checked_headers(headers: Mapping[str, str]) -> dict[str, str]:

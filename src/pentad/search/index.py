@@ -14,7 +14,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from pentad.kernel.background import begun
 from pentad.kernel.errors import PentadError
+from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Database, Embedder, Rows, Transaction
 from pentad.search.documents import Asked, Document, Ranking, Readiness, Supply
 
@@ -137,7 +139,8 @@ class SearchIndex:
 
             try:
                 self._floors[self.embedder.model] = await floor_of(self.embedder)
-            except PentadError:
+            except PentadError as error:
+                put_off(error, "Measuring the embedding model")
                 return Asked(query, lexical_because=_EMBEDDER_FAILED)
         return Asked(query, vector, self.embedder.model, self._floors[self.embedder.model])
 
@@ -182,7 +185,7 @@ class SearchIndex:
         Vectors are made only while nobody is at work, so that loading much at once is not slowed down by it.
         """
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._keep_in_order())
+            self._task = begun(self._keep_in_order(), "search index")
 
     async def stop(self) -> None:
         """End what `start` began."""
@@ -240,7 +243,7 @@ class SearchIndex:
             try:
                 known = await self.embedder.embed([query])
             except PentadError as error:
-                log.warning("A question was not embedded: %s", error.sentence())
+                put_off(error, "Embedding a question")
                 return None, _EMBEDDER_FAILED
             self._questions[key] = known
             while len(self._questions) > _REMEMBERED:
@@ -316,7 +319,7 @@ class SearchIndex:
         try:
             return await chore
         except PentadError as error:
-            log.warning("The index could not be kept in order: %s", error.sentence())
+            put_off(error, "Keeping the search index in order")
             return None
 
 

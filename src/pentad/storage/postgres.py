@@ -16,13 +16,15 @@ from typing import Literal, TypeVar
 import psycopg
 import psycopg_pool
 
-from pentad.kernel.errors import Overloaded, Unavailable
+from pentad.kernel.errors import Overloaded, PentadError
 from pentad.kernel.ports import Row, Rows, Transaction, Value
+from pentad.storage.health import Doing, StoreHealth
 from pentad.storage.listeners import Listeners
 from pentad.storage.postgres_connection import check_server, connect, settings
-from pentad.storage.postgres_errors import Collided, Lost, fail, unreachable
+from pentad.storage.postgres_errors import Collided, Lost, fail
 from pentad.storage.postgres_listener import PostgresListener
 from pentad.storage.postgres_rows import Connection, PostgresRows, PostgresTransaction
+from pentad.storage.troubles import lost_in_commit, read_only, unreachable
 from pentad.storage.workers import Workers, closed
 
 T = TypeVar("T")
@@ -38,6 +40,7 @@ class PostgresDatabase:
 
     def __init__(self, url: str, *, connections: int, alone: bool) -> None:
         self._url = url
+        self.health = StoreHealth()
         self._listeners = Listeners()
         self._listener = PostgresListener(lambda: connect(url), self._listeners, alone=alone)
         self._workers = Workers("pentad-postgres", connections)
@@ -77,13 +80,20 @@ class PostgresDatabase:
         return connection
 
     async def read(self, work: Callable[[Rows], T]) -> T:
-        return await self._workers.run(lambda: self._insist(lambda: self._read(work)))
+        return await self._run("read", lambda: self._read(work))
 
     async def write(self, work: Callable[[Transaction], T], *, brief: bool = False) -> T:
-        return await self._workers.run(lambda: self._insist(lambda: self._write(work)))
+        return await self._run("write", lambda: self._write(work))
 
     async def lookup(self, sql: str, *params: Value) -> Row | None:
-        return await self._workers.run(lambda: self._insist(lambda: self._lookup(sql, params)))
+        return await self._run("read", lambda: self._lookup(sql, params))
+
+    async def _run(self, doing: Doing, attempt: Callable[[], T]) -> T:
+        try:
+            return await self._workers.run(lambda: self._insist(attempt))
+        except PentadError as error:
+            self.health.noted(error, doing)
+            raise
 
     def listen(self, channel: str, heard: Callable[[str], None]) -> Callable[[], None]:
         if self._closed:
@@ -164,17 +174,14 @@ class PostgresDatabase:
             rows = PostgresTransaction(connection)
             value = _inside(connection, rows, "BEGIN ISOLATION LEVEL SERIALIZABLE", lambda: work(rows))
             try:
-                _control(connection, "COMMIT")
+                _control(connection, "COMMIT", writing=True)
             except Lost:
-                raise Unavailable(
-                    "The database server was lost during the commit.",
-                    hint="The change may or may not have been kept; look before you repeat it.",
-                ) from None
+                raise lost_in_commit() from None
             return value
 
 
 def _inside(connection: Connection, rows: PostgresRows, begin: str, work: Callable[[], T]) -> T:
-    _control(connection, begin)
+    _control(connection, begin, writing=rows.writing)
     try:
         value = work()
         if rows.failure is not None:
@@ -188,8 +195,10 @@ def _inside(connection: Connection, rows: PostgresRows, begin: str, work: Callab
     return value
 
 
-def _control(connection: Connection, statement: str) -> None:
+def _control(connection: Connection, statement: str, *, writing: bool = False) -> None:
     try:
         connection.execute(statement.encode(), prepare=False)
+    except psycopg.errors.FeatureNotSupported as error:  # a replica knows no isolation for writing
+        raise read_only() from error
     except psycopg.Error as error:
-        fail(error)
+        fail(error, writing=writing)

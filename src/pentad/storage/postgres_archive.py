@@ -21,8 +21,9 @@ from psycopg import sql
 from pentad.kernel.clock import SystemClock, iso
 from pentad.kernel.errors import Misconfigured
 from pentad.storage.migrations import Step, ledger
-from pentad.storage.postgres_errors import Collided, Lost, translated, unreachable
+from pentad.storage.postgres_errors import Collided, Lost, translated
 from pentad.storage.postgres_rows import Connection, PostgresRows
+from pentad.storage.troubles import unreachable
 
 FORMAT = "pentad-backup"
 _VERSION = 1

@@ -11,6 +11,7 @@ from psycopg import errors
 
 from pentad.kernel.errors import DeadlineExceeded, InvalidInput, LimitExceeded, Misconfigured, PentadError, Unavailable
 from pentad.storage.refusals import dangling, exists, unacceptable
+from pentad.storage.troubles import damaged, disk_error, disk_full, read_only, unreachable
 
 _COLLIDED = (errors.SerializationFailure, errors.DeadlockDetected)
 _LOST = (
@@ -29,8 +30,11 @@ class Lost(Exception):
     """The connection broke before the commit was asked for; the unit did nothing and can run again."""
 
 
-def translated(error: Exception) -> Exception:
-    """The error of Pentad that says the same, one of the two above, or the error itself."""
+def translated(error: Exception, *, writing: bool = False) -> Exception:
+    """The error of Pentad that says the same, one of the two above, or the error itself.
+
+    `writing`: it was met by a unit of work that may write, so a server that does not let it is read-only.
+    """
     if isinstance(error, UnicodeEncodeError):
         return InvalidInput("A text holds half a surrogate pair.", hint="Send well-formed Unicode.")
     if not isinstance(error, psycopg.Error):
@@ -39,12 +43,14 @@ def translated(error: Exception) -> Exception:
         return Collided()
     if _is_lost(error):
         return Lost()
+    if writing and isinstance(error, errors.ReadOnlySqlTransaction):
+        return read_only()
     return _refusal(error) or _trouble(error) or error
 
 
-def fail(error: Exception) -> NoReturn:
+def fail(error: Exception, *, writing: bool = False) -> NoReturn:
     """Raise what the error means."""
-    meaning = translated(error)
+    meaning = translated(error, writing=writing)
     if meaning is error:
         raise error
     raise meaning from error
@@ -71,6 +77,12 @@ def _refusal(error: psycopg.Error) -> PentadError | None:
 
 
 def _trouble(error: psycopg.Error) -> PentadError | None:
+    if isinstance(error, errors.DiskFull):
+        return disk_full()
+    if isinstance(error, errors.DataCorrupted | errors.IndexCorrupted):
+        return damaged()
+    if isinstance(error, errors.IoError):
+        return disk_error()
     if isinstance(error, errors.QueryCanceled):
         return DeadlineExceeded("The store took too long to answer.", hint="Ask for less at a time.")
     if isinstance(error, errors.ReadOnlySqlTransaction):
@@ -105,8 +117,3 @@ def connecting(error: psycopg.Error) -> PentadError:
             "The database URL cannot be understood.", hint="It has the form postgresql://user:password@host:5432/name"
         )
     return unreachable()
-
-
-def unreachable() -> Unavailable:
-    """The server is away."""
-    return Unavailable("The database server cannot be reached.", hint="Nothing was changed; try again in a moment.")

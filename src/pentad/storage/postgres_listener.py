@@ -5,6 +5,7 @@ The same connection holds a shared advisory lock for as long as it lives: it say
 something changed, and whoever needs more looks it up.
 """
 
+import logging
 import random
 import selectors
 import socket
@@ -15,6 +16,7 @@ from contextlib import suppress
 import psycopg
 
 from pentad.kernel.errors import Conflict, PentadError
+from pentad.kernel.incidents import Incidents
 from pentad.storage.listeners import Listeners, Signal
 from pentad.storage.postgres_rows import CHANNEL, Connection
 
@@ -25,6 +27,8 @@ _PATIENCE_MS = 5_000
 """A process that has just ended holds its lock until the server notices."""
 
 _LONGEST_PAUSE = 1.0
+_DEAF = "deaf"
+_log = logging.getLogger(__name__)
 
 
 class PostgresListener:
@@ -34,6 +38,7 @@ class PostgresListener:
         self._connect = connect
         self._listeners = listeners
         self._alone = alone
+        self._incidents = Incidents(_log)
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -75,11 +80,13 @@ class PostgresListener:
                     return
             except (psycopg.Error, OSError):
                 connection.close()
+            self._incidents.note(_DEAF, "The signals of other processes are not heard: the connection was lost")
             while (again := self._reconnected()) is None:
                 if self._wait(pause * random.uniform(0.5, 1.0)):  # noqa: S311  jitter, not a secret
                     return
                 pause = min(pause * 2, _LONGEST_PAUSE)
             connection, pause = again, 0.05
+            self._incidents.over(_DEAF, "The signals of other processes are heard again.")
 
     def _reconnected(self) -> Connection | None:
         with suppress(PentadError, psycopg.Error):

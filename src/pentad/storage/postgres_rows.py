@@ -4,7 +4,7 @@ They return the Python types SQLite returns: numbers are int or float, truth is 
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import psycopg
 from psycopg import adapt
@@ -54,6 +54,7 @@ class PostgresRows:
     """Reading statements; `failure` is the first error of any of them."""
 
     __slots__ = ("connection", "failure")
+    writing: ClassVar[bool] = False
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -80,8 +81,8 @@ class PostgresRows:
     def _doom(self, error: Exception) -> NoReturn:
         """A unit that swallows an error is doomed all the same; after the first, PostgreSQL only repeats itself."""
         if self.failure is None:
-            self.failure = translated(error)
-            fail(error)
+            self.failure = translated(error, writing=self.writing)
+            fail(error, writing=self.writing)
         raise self.failure from error
 
 
@@ -89,6 +90,7 @@ class PostgresTransaction(PostgresRows):
     """Writing statements."""
 
     __slots__ = ()
+    writing = True
 
     def run(self, sql: str, *params: Value) -> int:
         return _changed(self._execute(sql, params))

@@ -1,4 +1,4 @@
-"""Facts about the store for `pentad doctor` and `/readyz`. It reports; it does not judge and changes nothing."""
+"""Facts about the store for `pentad doctor` and `/readyz`. It reports; it does not judge, and leaves all as it was."""
 
 import asyncio
 import os
@@ -11,9 +11,16 @@ from pathlib import Path
 import apsw
 
 from pentad.kernel.errors import PentadError
-from pentad.kernel.ports import Database, Dialect, Rows
+from pentad.kernel.ids import opaque_id
+from pentad.kernel.ports import Database, Dialect, Rows, Transaction
+from pentad.storage.health import health_of
+from pentad.storage.migration_files import STORAGE
 from pentad.storage.migrations import versions
 from pentad.storage.sqlite import SqliteDatabase
+
+_PROBES_SINCE = 2
+"""The migration of the store's own tables that made the one probes are kept in."""
+_LARGE_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +77,47 @@ def probe_folder(data: Path) -> Folder:
 
 
 async def probe_store(db: Database) -> Store:
-    """Ask an open store how it is; includes one empty commit, so an answer without trouble means it can write."""
+    """Ask an open store how it is; an answer without trouble means that it could read and write just now."""
+    health = health_of(db)
+    schema: dict[str, int] = {}
     try:
-        started = time.perf_counter()
-        await db.write(lambda _: None)
-        seconds = time.perf_counter() - started
         schema = await versions(db)
+        seconds = await _kept(db, large=health.status != "ok") if schema.get(STORAGE.name, 0) >= _PROBES_SINCE else None
+        health.works_again()
         if isinstance(db, SqliteDatabase):
             return await _sqlite(db, schema, seconds)
         version, vector, available = await db.read(_postgres)
         features = {"pgvector": vector is not None, "pgvector_available": available}
         return Store("postgres", version, features, schema, _queued(db), None, vector, seconds)
     except PentadError as error:
-        return Store(db.dialect, queued=_queued(db), trouble=error)
+        return Store(db.dialect, schema=schema, queued=_queued(db), trouble=error)
 
 
-async def _sqlite(db: SqliteDatabase, schema: dict[str, int], seconds: float) -> Store:
+async def _kept(db: Database, *, large: bool) -> float:
+    """How long it took to have something kept and dropped again.
+
+    Where nothing is wrong a few bytes do, in one commit. A store that has refused something must take a piece that no
+    disk without space has room for, in a commit of its own.
+    """
+    name = opaque_id(size=9)
+
+    def keep(tx: Transaction) -> None:
+        tx.run("INSERT INTO store_probes (id, filler) VALUES (?, ?)", name, bytes(_LARGE_BYTES if large else 1))
+
+    def drop(tx: Transaction) -> None:
+        tx.run("DELETE FROM store_probes")
+
+    def both(tx: Transaction) -> None:
+        keep(tx)
+        drop(tx)
+
+    started = time.perf_counter()
+    for step in (keep, drop) if large else (both,):
+        await db.write(step)
+    return time.perf_counter() - started
+
+
+async def _sqlite(db: SqliteDatabase, schema: dict[str, int], seconds: float | None) -> Store:
     log = db.path.with_name(db.path.name + "-wal")
     size = await asyncio.to_thread(lambda: log.stat().st_size if log.exists() else 0)
     return Store("sqlite", apsw.sqlite_lib_version(), sqlite_features(), schema, db.queued, size, None, seconds)

@@ -14,11 +14,13 @@ from typing import Literal, TypeVar
 
 import apsw
 
+from pentad.kernel.errors import PentadError
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Row, Rows, Transaction, Value
+from pentad.storage.health import StoreHealth
 from pentad.storage.listeners import Listeners
 from pentad.storage.sqlite_connection import connect, prepare_file
-from pentad.storage.sqlite_errors import fail
+from pentad.storage.sqlite_errors import fail, translated
 from pentad.storage.sqlite_handle import SqliteHandle
 from pentad.storage.sqlite_rows import SqliteRows
 from pentad.storage.sqlite_watcher import Watcher
@@ -39,12 +41,13 @@ class SqliteDatabase:
         self, path: Path, writing: SqliteHandle, *, readers: int, busy_seconds: float, vfs: str | None
     ) -> None:
         self.path = path
+        self.health = StoreHealth()
         self._busy_seconds = busy_seconds
         self._vfs = vfs
         self._listeners = Listeners()
         origin = opaque_id(size=12)
         self._writer = Writer(writing, self._listeners.deliver, origin=origin)
-        self._watcher = Watcher(self.connect, self._listeners, origin=origin)
+        self._watcher = Watcher(self.connect, self._listeners, self.health, origin=origin)
         self._readers = Workers("pentad-reader", readers)
         self._idle: deque[SqliteHandle] = deque()
         self._lookups = self.connect()
@@ -75,14 +78,22 @@ class SqliteDatabase:
         return connect(self.path, "read", busy_seconds=self._busy_seconds, vfs=self._vfs)
 
     async def read(self, work: Callable[[Rows], T]) -> T:
-        return await self._readers.run(lambda: self._read(work))
+        try:
+            return await self._readers.run(lambda: self._read(work))
+        except PentadError as error:
+            self.health.noted(error, "read")
+            raise
 
     async def write(self, work: Callable[[Transaction], T], *, brief: bool = False) -> T:
         done = self._writer.commit_here(work) if brief else None
         if done is None:
-            return await self._writer.submit(work)
+            try:
+                return await self._writer.submit(work)
+            except PentadError as error:
+                self.health.noted(error, "write")
+                raise
         if done.failure is not None:
-            raise done.failure
+            raise self.health.noted(done.failure, "write")
         return done.value
 
     async def lookup(self, sql: str, *params: Value) -> Row | None:
@@ -94,7 +105,8 @@ class SqliteDatabase:
         except (apsw.InterruptError, apsw.BusyError, apsw.ThreadingViolationError):
             return await self.read(lambda rows: rows.one(sql, *params))
         except (apsw.Error, UnicodeEncodeError) as error:
-            fail(error)
+            meaning = translated(error)
+            raise self.health.noted(meaning, "read") from (None if meaning is error else error)
         return found[0] if found else None
 
     def listen(self, channel: str, heard: Callable[[str], None]) -> Callable[[], None]:

@@ -4,38 +4,42 @@ Only what a caller or an operator can act on is translated. Mistakes in our own 
 and the dispatcher reports them as such.
 """
 
-from typing import NoReturn
+from collections.abc import Callable
+from typing import Final, NoReturn
 
 import apsw
 
-from pentad.kernel.errors import InvalidInput, LimitExceeded, Misconfigured, PentadError, Unavailable
+from pentad.kernel.errors import InvalidInput, LimitExceeded, Misconfigured, PentadError
 from pentad.storage.refusals import dangling, exists, unacceptable
+from pentad.storage.troubles import damaged, disk_error, disk_full, locked, read_only
 
 _EXISTS = frozenset({apsw.SQLITE_CONSTRAINT_UNIQUE, apsw.SQLITE_CONSTRAINT_PRIMARYKEY, apsw.SQLITE_CONSTRAINT_ROWID})
-_RETRY = "Nothing was changed; try again in a moment."
+_TROUBLES: Final[tuple[tuple[tuple[type[Exception], ...], Callable[[], PentadError]], ...]] = (
+    ((apsw.FullError,), disk_full),
+    ((apsw.BusyError, apsw.LockedError, apsw.ProtocolError), locked),
+    ((apsw.IOError,), disk_error),
+    ((apsw.CorruptError, apsw.NotADBError, apsw.FormatError), damaged),
+)
 
 
-def translated(error: Exception) -> Exception:
-    """The error of Pentad that says the same, or the error itself where there is none."""
+def translated(error: Exception, *, writing: bool = False) -> Exception:
+    """The error of Pentad that says the same, or the error itself where there is none.
+
+    `writing`: it was met by a unit of work that may write, so a store that does not let it is read-only.
+    """
     if isinstance(error, apsw.ConstraintError):
         return _constraint(error)
-    if isinstance(error, apsw.FullError):
-        return Unavailable("The disk of the store is full.", hint="Nothing was changed. Free some space, then retry.")
-    if isinstance(error, apsw.BusyError | apsw.LockedError | apsw.ProtocolError):
-        return Unavailable("Another process keeps the store locked.", hint=_RETRY)
-    if isinstance(error, apsw.IOError):
-        return Unavailable("The disk of the store reported an error.", hint=_RETRY)
-    if isinstance(error, apsw.CorruptError | apsw.NotADBError | apsw.FormatError):
-        return Misconfigured(
-            "The store's file is damaged, or it is not a Pentad store.",
-            hint="Restore a backup with `pentad restore FILE`.",
-        )
+    for kinds, trouble in _TROUBLES:
+        if isinstance(error, kinds):
+            return trouble()
+    if writing and isinstance(error, apsw.ReadOnlyError):
+        return read_only()
     return _misuse(error)
 
 
-def fail(error: Exception) -> NoReturn:
+def fail(error: Exception, *, writing: bool = False) -> NoReturn:
     """Raise what the error means."""
-    meaning = translated(error)
+    meaning = translated(error, writing=writing)
     if meaning is error:
         raise error
     raise meaning from error

@@ -6,7 +6,7 @@ SQLite does not either.
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import apsw
 
@@ -28,6 +28,7 @@ class SqliteRows:
     """
 
     __slots__ = ("cursor", "failure")
+    writing: ClassVar[bool] = False
 
     def __init__(self, cursor: SqliteCursor) -> None:
         self.cursor = cursor
@@ -51,14 +52,15 @@ class SqliteRows:
 
     def _doom(self, error: Exception) -> NoReturn:
         if self.failure is None:
-            self.failure = translated(error)
-        fail(error)
+            self.failure = translated(error, writing=self.writing)
+        fail(error, writing=self.writing)
 
 
 class SqliteTransaction(SqliteRows):
     """Writing statements; `signals` are kept in order and once each, as PostgreSQL does it."""
 
     __slots__ = ("connection", "origin", "signals")
+    writing = True
 
     def __init__(self, connection: SqliteHandle, cursor: SqliteCursor, origin: str) -> None:
         super().__init__(cursor)

@@ -6,12 +6,13 @@ asks every 50 ms, and only while somebody listens. Own signals are delivered dir
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 
 import apsw
 
 from pentad.kernel.errors import Misconfigured
+from pentad.storage.health import StoreHealth
 from pentad.storage.listeners import Listeners
+from pentad.storage.sqlite_errors import translated
 from pentad.storage.sqlite_handle import SqliteHandle
 
 _PERIOD_SECONDS = 0.05
@@ -20,9 +21,12 @@ _PERIOD_SECONDS = 0.05
 class Watcher:
     """Delivers foreign signals to `listeners` from the moment `watch` is called."""
 
-    def __init__(self, connect: Callable[[], SqliteHandle], listeners: Listeners, *, origin: str) -> None:
+    def __init__(
+        self, connect: Callable[[], SqliteHandle], listeners: Listeners, health: StoreHealth, *, origin: str
+    ) -> None:
         self._connect = connect
         self._listeners = listeners
+        self._health = health
         self._origin = origin
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -62,8 +66,12 @@ class Watcher:
                 if not len(self._listeners):
                     self._wanted.clear()
                 elif not self._stop.is_set():
-                    with suppress(apsw.Error):  # a busy or broken disk is the writer's to report; ask again later
+                    try:
                         self._poll()
+                    except apsw.BusyError:
+                        continue
+                    except apsw.Error as error:  # ask again later
+                        self._health.noted(translated(error), "read")
 
     def _poll(self) -> None:
         connection = self._connection

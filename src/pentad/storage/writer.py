@@ -20,7 +20,8 @@ from typing import Any
 
 import apsw
 
-from pentad.kernel.errors import Overloaded, Unavailable
+from pentad.kernel.errors import Overloaded, PentadError, Unavailable
+from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Transaction
 from pentad.storage.handoff import Job, Work, wake
 from pentad.storage.listeners import Signal
@@ -28,6 +29,7 @@ from pentad.storage.refusals import dangling
 from pentad.storage.sqlite_errors import translated
 from pentad.storage.sqlite_handle import SqliteHandle
 from pentad.storage.sqlite_rows import SqliteTransaction
+from pentad.storage.troubles import reason_of
 from pentad.storage.workers import closed
 
 _WAL_BYTES = 32 * 1024 * 1024
@@ -227,7 +229,7 @@ class Writer:
                 self._cursor.execute(end)
             unit.signals = tuple(transaction.signals)
         except BaseException as error:  # noqa: BLE001  it belongs to the caller; the writer has to live on
-            unit.failure = translated(error) if isinstance(error, Exception) else error
+            unit.failure = translated(error, writing=True) if isinstance(error, Exception) else error
 
     def _finish(self, done: list[_Unit]) -> None:
         """Commit, and let everybody know."""
@@ -267,7 +269,7 @@ class Writer:
 
     def _bound_wal(self) -> None:
         """Readers that never pause keep the log from being reused; insist now and then, without waiting long."""
-        with suppress(OSError, apsw.Error):
+        try:
             if self._wal.stat().st_size < _WAL_BYTES:
                 return
             self._connection.set_busy_timeout(_CHECKPOINT_PATIENCE_MS)
@@ -275,6 +277,10 @@ class Writer:
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             finally:
                 self._connection.set_busy_timeout(self._busy_ms)
+        except (FileNotFoundError, apsw.BusyError):  # there is none yet, or somebody reads on; the next time may do
+            return
+        except (OSError, apsw.Error) as error:
+            put_off(error, "Shortening the store's log")
 
 
 def _fail(units: list[_Unit], cause: BaseException | None) -> None:
@@ -285,9 +291,13 @@ def _fail(units: list[_Unit], cause: BaseException | None) -> None:
 
 def _blame(units: _Units, cause: BaseException | None) -> None:
     """Note why nothing was kept; who failed by himself hears his own reason."""
-    reason = translated(cause) if isinstance(cause, Exception) else None
-    if not isinstance(reason, Unavailable):
-        reason = Unavailable("The store could not save the change.", hint="Nothing was changed; try again.")
     for unit in units:
         if unit.failure is None:
-            unit.failure = reason
+            unit.failure = _reason(cause)
+
+
+def _reason(cause: BaseException | None) -> PentadError:
+    meaning = translated(cause, writing=True) if isinstance(cause, Exception) else None
+    if isinstance(meaning, PentadError) and (isinstance(meaning, Unavailable) or reason_of(meaning) is not None):
+        return meaning
+    return Unavailable("The store could not save the change.", hint="Nothing was changed; try again.")

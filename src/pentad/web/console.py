@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Route
 
 from pentad.app import App
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, NotFound, PentadError, Unauthenticated
+from pentad.kernel.incidents import noted
 from pentad.kernel.pages import Note, Page, Sheet, Visit
 from pentad.kernel.principal import Principal
 from pentad.platform import OpenRoom
@@ -85,7 +86,7 @@ class Console:
             _check(principal, room)
             sheet = await self._in_time(load, _visit(request, principal))
         except PentadError as error:
-            sheet, status = _refusal(error), error.http_status
+            sheet, status = _refusal(noted(error, f"The page {request.url.path[:200]}")), error.http_status
         page = document(sheet, Surroundings(self._rooms(principal), room, below, _name(principal)))
         return Response(page, status, headers(sheet), media_type="text/html")
 
@@ -124,7 +125,8 @@ def _name(principal: Principal) -> str | None:
 def _refusal(error: PentadError) -> Sheet:
     """An error as a page: what was wrong and what to do."""
     title = _TITLES.get(error.http_status, "This cannot be shown")
-    return Sheet(title, [Note(error.hint)] if error.hint else [], lead=error.message)
+    incident = f"The operator finds it in the log as incident {error.incident}." if error.incident else None
+    return Sheet(title, [Note(text) for text in (error.hint, incident) if text], lead=error.message)
 
 
 def _file(path: str, kind: str) -> Callable[[Request], Awaitable[Response]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
 from pentad.kernel.errors import DeadlineExceeded, NotFound, PentadError
+from pentad.kernel.incidents import put_off
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.client.outgoing import RemoteAgent, fetched_card
 from pentad.rooms.agents.client.peers import chosen
@@ -124,8 +125,10 @@ async def hand_in(remote: RemoteAgent, errand: "Errand", seconds: float | None) 
 
 async def _cancelled(remote: RemoteAgent, task_id: str | None) -> None:
     if task_id is not None:
-        with suppress(PentadError):
+        try:
             await asyncio.shield(remote.cancel(task_id))
+        except PentadError as error:
+            put_off(error, "Cancelling a task elsewhere")
 
 
 def _streams(remote: RemoteAgent) -> bool:

@@ -17,9 +17,9 @@ from typing import Final
 import msgspec
 
 from pentad.kernel.errors import LimitExceeded, NotFound, PentadError
+from pentad.kernel.incidents import unforeseen
 from pentad.kernel.limits import Limits
 from pentad.mcp.sse import Receive, Send
-from pentad.mcp.wire_errors import unforeseen
 from pentad.platform import Admitted, Door, Scope
 from pentad.rooms.agents.agents.contract import Hosted
 from pentad.rooms.agents.cards import CARD_PATH, KEYS_PATH, MAX_AGE, Cards, required_extensions
@@ -183,7 +183,7 @@ class AgentsDoor:
             fault.request_id = request_id or b"null"
             await self._rpc_fault(fault, dialect, scope, reply, place)
         except Exception as error:  # noqa: BLE001  the caller hears an incident number in the words of its dialect
-            fault = Fault("internal", unforeseen(error, "a request to an agent").message)
+            fault = fault_of(unforeseen(error, "a request to an agent"))
             fault.request_id = request_id or b"null"
             await self._rpc_fault(fault, dialect, scope, reply, place)
 
@@ -280,7 +280,7 @@ class AgentsDoor:
         except PentadError as error:
             await reply.refuse(fault_of(error))
         except Exception as error:  # noqa: BLE001  the caller hears an incident number in the words of the binding
-            await reply.refuse(Fault("internal", unforeseen(error, "a request to an agent").message))
+            await reply.refuse(fault_of(unforeseen(error, "a request to an agent")))
 
 
 def is_public(method: str, path: str) -> bool:

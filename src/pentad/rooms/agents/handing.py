@@ -6,7 +6,7 @@ cancels the task.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.kernel.ids import uuid7
+from pentad.kernel.incidents import noted
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.principal import Principal
 from pentad.kernel.secrets.documents import Masked
@@ -121,8 +122,10 @@ async def _followed(tasks: Tasks, caller: Principal, begun: Task, seconds: float
     except TimeoutError:
         return
     except asyncio.CancelledError:
-        with suppress(PentadError):
+        try:
             await asyncio.shield(tasks.cancel(caller, begun.id))
+        except PentadError as error:
+            noted(error, "Cancelling a task")
         raise
 
 

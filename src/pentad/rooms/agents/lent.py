@@ -11,8 +11,8 @@ from typing import Final
 import msgspec
 
 from pentad.kernel.errors import PentadError
+from pentad.kernel.incidents import noted, unforeseen
 from pentad.mcp.sse import Receive, Send
-from pentad.mcp.wire_errors import unforeseen
 from pentad.platform import Door, Scope
 from pentad.rooms.agents.context.lending import PATH, Lending
 from pentad.rooms.agents.context.spill import Kept
@@ -30,7 +30,7 @@ def doors(lending: Lending) -> dict[str, Door]:
         except PentadError:
             raise
         except Exception as error:  # noqa: BLE001  further out the path would be named
-            raise PentadError(unforeseen(error, "Reading a lent content").message) from None
+            raise unforeseen(error, "Reading a lent content") from None
         body = b"" if scope["method"] == "HEAD" else kept.body
         await send({"type": "http.response.start", "status": 200, "headers": _headers(kept)})
         await send({"type": "http.response.body", "body": body})
@@ -55,4 +55,4 @@ def _headers(kept: Kept) -> list[tuple[bytes, bytes]]:
 
 
 def _refusal(error: PentadError, _path: str) -> tuple[int, bytes]:
-    return error.http_status, msgspec.json.encode({"error": error.as_json()})
+    return error.http_status, msgspec.json.encode({"error": noted(error, "Reading a lent content").as_json()})

@@ -8,9 +8,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 
 from pentad.kernel.errors import PentadError
+from pentad.kernel.incidents import noted, unforeseen
 from pentad.mcp.sse import Disconnect, Receive, Send
 from pentad.mcp.supervision import absorb_cancellation
-from pentad.mcp.wire_errors import unforeseen
 from pentad.platform import Admitted
 from pentad.rooms.agents.dialects.errors import Fault, fault_of
 from pentad.rooms.agents.dialects.sse import HEADERS, HEARTBEAT, HEARTBEAT_SECONDS, Voice
@@ -71,7 +71,7 @@ class Outlet:
         except PentadError as error:
             await self._write(voice.failed(self._told(fault_of(error))))
         except Exception as error:  # noqa: BLE001  the answer has begun: the client hears an incident number in it
-            await self._write(voice.failed(self._told(Fault("internal", unforeseen(error, "a stream").message))))
+            await self._write(voice.failed(self._told(fault_of(unforeseen(error, "a stream")))))
         finally:
             disconnect.end()
             if beat is not None:
@@ -89,7 +89,8 @@ class Outlet:
             await asyncio.sleep(HEARTBEAT_SECONDS)
             try:
                 now = await self._admitted.principal_now()
-            except PentadError:
+            except PentadError as error:
+                noted(error, "Going on with a stream")
                 break
             if not now.may("agents", "read"):
                 break

@@ -6,13 +6,13 @@ the avatar as it was.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
+from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Database, Rows
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.config import AvatarConfig, read_config, warnings
@@ -221,8 +221,10 @@ class Ingest:
         run.report.generation = await self._database.write(lambda tx: swap.run(tx, texts, vectors.made))
         run.report.stored = True
         run.progress("storing", 1, 1)
-        with suppress(PentadError):  # what waits for vectors is found by words, and waits on
+        try:
             await self._search.embed_pending()
+        except PentadError as error:  # what waits for vectors is found by words, and waits on
+            put_off(error, "Embedding new documents")
 
 
 def _given(paths: Sequence[Path]) -> list[FoundFile | FileLine]:

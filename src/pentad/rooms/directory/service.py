@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any, Final
 
+from pentad.kernel.background import begun
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, Misconfigured, PentadError
+from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Fetcher
 from pentad.platform import Platform
 from pentad.rooms.directory.node import Node, opened_node
@@ -79,7 +81,7 @@ class Directory:
         await adopt_key_file(self.signing_keys, self.platform.data)
         await self.publications.start()
         self.syncs.start()
-        self._upkeep = asyncio.create_task(self._look_after_trust(), name="directory-trust")
+        self._upkeep = begun(self._look_after_trust(), "directory-trust")
 
     async def stop(self) -> None:
         """Finish what is under way: pushes and counts first, those who listen last."""
@@ -108,7 +110,7 @@ class Directory:
             try:
                 await self.trust.refresh()
             except PentadError as error:
-                _log.warning("Signatures wait to be checked: %s", error.sentence())
+                put_off(error, "Checking signatures again")
             except Exception:  # noqa: BLE001  the last line of defence: nobody would miss what is never checked again
                 _log.exception("Checking signatures failed.")
 

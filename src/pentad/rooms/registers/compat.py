@@ -15,6 +15,7 @@ import msgspec
 
 from pentad.kernel.clock import Randomness
 from pentad.kernel.errors import DeadlineExceeded, LimitExceeded, PentadError
+from pentad.kernel.incidents import noted, unforeseen
 from pentad.kernel.json import check_bounds
 from pentad.mcp.exchange import HttpExchange
 from pentad.mcp.messages import RequestId, reply
@@ -28,7 +29,6 @@ from pentad.mcp.wire_errors import (
     PARSE_ERROR,
     SESSION_ERROR,
     ProtocolError,
-    unforeseen,
 )
 from pentad.rooms.registers.access import ROOM
 from pentad.rooms.registers.compat_resources import TEMPLATES, list_resources, read_resource
@@ -137,10 +137,10 @@ class OpenRegisterEndpoint:
         try:
             session = await self._sessions.begin(exchange.principal.id, _ENDPOINT, revision, client)
         except PentadError as error:
-            raise ProtocolError(INTERNAL_ERROR, f"Initialize failed: {error.sentence()}") from None
+            raise ProtocolError(INTERNAL_ERROR, f"Initialize failed: {noted(error, 'initialize').sentence()}") from None
         except Exception as error:  # noqa: BLE001  the document promises this code and this beginning, whatever went wrong
             hidden = unforeseen(error, "initialize")
-            raise ProtocolError(INTERNAL_ERROR, f"Initialize failed: {hidden.message}") from None
+            raise ProtocolError(INTERNAL_ERROR, f"Initialize failed: {hidden.sentence()}") from None
         body = {
             "protocolVersion": revision.name,
             "capabilities": {"tools": {"listChanged": False}, "resources": {"subscribe": False, "listChanged": False}},
@@ -257,10 +257,9 @@ def _as_protocol_error(error: Exception, method: str) -> ProtocolError:
     if isinstance(error, ProtocolError):
         return error
     if isinstance(error, TimeoutError):
-        return ProtocolError(INTERNAL_ERROR, DeadlineExceeded(f"{method} took too long.").message)
-    if isinstance(error, PentadError):
-        return ProtocolError(INTERNAL_ERROR, error.sentence())
-    return unforeseen(error, method)
+        error = DeadlineExceeded(f"{method} took too long.")
+    told = noted(error, method) if isinstance(error, PentadError) else unforeseen(error, method)
+    return ProtocolError(INTERNAL_ERROR, told.sentence())
 
 
 def _refusal(error: ProtocolError, request_id: RequestId | None) -> bytes:

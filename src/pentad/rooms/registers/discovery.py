@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from pentad.kernel.errors import PentadError, Unauthenticated
+from pentad.kernel.incidents import noted, unforeseen
 from pentad.mcp.rights import check_right
-from pentad.mcp.wire_errors import unforeseen
 from pentad.platform import Operation, described
 from pentad.rooms.registers.access import ROOM
 from pentad.rooms.registers.callers import caller_of_request
@@ -128,7 +128,7 @@ def _endpoints(registers: Registers, table: Sequence[RestRoute], prefix: str) ->
         try:
             return await _tell(registers, table, prefix, request)
         except PentadError as error:
-            return answer({"error": error.sentence()}, error.http_status)
+            return answer({"error": noted(error, "discovery").sentence()}, error.http_status)
         except Exception as error:  # noqa: BLE001  the document promises this shape, and nothing of the inside
             return answer({"error": unforeseen(error, "discovery").message}, 500)
 

@@ -15,6 +15,7 @@ from typing import Final
 
 from pentad.kernel.background import Background
 from pentad.kernel.errors import PentadError
+from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Database, Transaction
 from pentad.mcp.changes import CHANNEL, resource_updated
 from pentad.rooms.registers.objects.meanings import schema_of
@@ -87,7 +88,7 @@ class LiveQueries:
                 for saved in await self._saved.of_pair(register, schema):
                     await self._compare(saved)
         except PentadError as error:
-            _log.warning("Saved queries wait for the store: %s", error.sentence())
+            put_off(error, "Comparing saved queries")
             self._changed |= pairs or set()
             self._embedded |= schemas
             asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._wake.set)

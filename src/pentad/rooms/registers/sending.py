@@ -14,7 +14,8 @@ from typing import Final
 from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.kernel.background import Background
 from pentad.kernel.clock import Clock, Randomness, SystemRandomness
-from pentad.kernel.errors import PentadError
+from pentad.kernel.errors import PentadError, Unavailable
+from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Database, Dialect, Fetcher, Rows, Transaction
 from pentad.mcp.changes import CHANNEL as CHANGES
 from pentad.net.urls import parse as parse_url
@@ -120,7 +121,7 @@ class Sender:
                 continue
             self._wanted, due, soon = await self._database.read(self._outlook)
         except PentadError as error:
-            _log.warning("Webhooks wait for the store: %s", error.sentence())
+            put_off(error, "Sending webhooks")
             return _FIRST_PAUSE
         except Exception:  # noqa: BLE001  the last line of defence: a sender that ended would be missed by nobody
             _log.exception("Sending webhooks failed.")
@@ -183,6 +184,7 @@ class Sender:
         if problem is None:
             return webhook, replace(tried, state="delivered")
         if tried.attempt >= webhook.target.max_attempts or status == _GONE:
+            put_off(Unavailable(problem), f"Delivering to the webhook {webhook.id}")
             return webhook, replace(tried, state="failed")
         return webhook, replace(tried, due_at=now + self._pause(tried.attempt))
 

@@ -1,11 +1,13 @@
 """Failures as gRPC statuses, and back."""
 
+import pytest
 from grpc import StatusCode
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.kernel import errors
-from pentad.rooms.directory.wire.statuses import NotOffered, error_of, shortened, status_of, unforeseen
+from pentad.kernel.incidents import unforeseen
+from pentad.rooms.directory.wire.statuses import NotOffered, error_of, shortened, status_of
 
 
 def test_every_error_of_the_kernel_has_a_status_of_its_meaning() -> None:
@@ -24,17 +26,25 @@ def test_every_error_of_the_kernel_has_a_status_of_its_meaning() -> None:
         NotOffered: StatusCode.UNIMPLEMENTED,
     }
     for kind, code in expected.items():
-        assert status_of(kind("What.", hint="Do.")) == (code, "What. Do.")
-    assert status_of(errors.Overloaded("Busy.")) == (StatusCode.UNAVAILABLE, "Busy.")
+        error = kind("What.", hint="Do.")
+        assert status_of(error) == (code, error.sentence())
+        assert error.sentence().startswith("What. Do.")
+    assert status_of(errors.Overloaded("Busy."))[0] is StatusCode.UNAVAILABLE
     code, text = status_of(errors.RateLimited("Too many.", retry_after=1))
     assert (code, text) == (StatusCode.RESOURCE_EXHAUSTED, "rate limit exceeded: Too many.")
 
 
-def test_a_failure_nobody_foresaw_tells_only_a_number() -> None:
-    code, text = unforeseen(RuntimeError("secret"), "/x/Y")
+def test_a_failure_of_the_server_tells_the_number_it_has_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    hidden = unforeseen(RuntimeError("secret"), "/x/Y")
+    code, text = status_of(hidden, "/x/Y")
     assert code is StatusCode.INTERNAL
-    assert "incident" in text
     assert "secret" not in text
+    lost = errors.Unavailable("It is away.")
+    _, told = status_of(lost, "/x/Z")
+    for number, said in ((hidden.incident, text), (lost.incident, told)):
+        assert number is not None
+        assert number in said
+        assert number in caplog.text
 
 
 def test_another_directorys_status_becomes_the_same_error() -> None:

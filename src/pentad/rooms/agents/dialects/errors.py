@@ -20,6 +20,7 @@ from pentad.kernel.errors import (
     Unauthenticated,
     Unavailable,
 )
+from pentad.kernel.incidents import noted
 from pentad.rooms.agents.tasks.model import Dialect
 
 Kind = Literal[
@@ -152,7 +153,9 @@ class Fault(Exception):
 
 def fault_of(error: PentadError) -> Fault:
     """What an error of the engine or of a guard means to the caller of an agent."""
-    return Fault(_kind(error), error.sentence(), _violations(error))
+    incident = noted(error, "a request to an agent").incident
+    facts = {} if incident is None else {"incident": incident}
+    return Fault(_kind(error), error.sentence(), _violations(error), **facts)
 
 
 def rpc_error(fault: Fault, dialect: Dialect) -> dict[str, Any]:

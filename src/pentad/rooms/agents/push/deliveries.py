@@ -26,7 +26,8 @@ from typing import Final
 
 from pentad.kernel.background import Background
 from pentad.kernel.clock import Randomness, SystemRandomness
-from pentad.kernel.errors import PentadError
+from pentad.kernel.errors import PentadError, Unavailable
+from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Fetcher
 from pentad.net.urls import parse as parse_url
 from pentad.rooms.agents.push.store import Pushing, lease_due, next_due, settle
@@ -102,7 +103,7 @@ class Deliveries:
             try:
                 pause = await self._turn()
             except PentadError as error:
-                _log.warning("Push notifications wait for the store: %s", error.sentence())
+                put_off(error, "Sending push notifications")
                 pause = _FIRST_PAUSE
             except Exception:  # noqa: BLE001  the last line of defence: a sender that ended would be missed by nobody
                 _log.exception("Sending push notifications failed.")
@@ -141,6 +142,8 @@ class Deliveries:
         due_at: float | None = None
         if problem is not None and attempt < MOST_ATTEMPTS and status != _GONE:
             due_at = self._keeping.clock.now() + self._pause(attempt)
+        elif problem is not None:
+            put_off(Unavailable(problem), f"Telling an address of the task {one.task}")
         await self._keeping.database.write(
             lambda transaction: settle(transaction, one, told=told, attempt=attempt, problem=problem, due_at=due_at)
         )

@@ -10,8 +10,9 @@ from typing import Final
 
 from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.kernel.clock import Clock
-from pentad.kernel.errors import InvalidInput
+from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.ids import opaque_id
+from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.tasks import leases, log
@@ -67,7 +68,10 @@ class Keeping:
             await asyncio.wait(handles, timeout=5.0)
         left = [run.task.id for run in runs if run.stored]
         if left:
-            await self.database.write(lambda transaction: leases.release(transaction, self.origin, left))
+            try:
+                await self.database.write(lambda transaction: leases.release(transaction, self.origin, left))
+            except PentadError as error:  # the leases run out by themselves
+                put_off(error, "Giving back the leases of tasks")
 
     def now(self) -> float:
         return round(self.clock.now(), 3)

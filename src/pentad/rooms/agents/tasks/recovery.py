@@ -11,6 +11,7 @@ from typing import Final
 
 from pentad.kernel.background import Background
 from pentad.kernel.errors import PentadError
+from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Rows
 from pentad.rooms.agents.agents.contract import Hosted
 from pentad.rooms.agents.tasks import leases, log
@@ -52,7 +53,7 @@ class Recovery:
                 await self.renew()
                 await self.take_over()
             except PentadError as error:
-                _log.warning("The leases of tasks wait for the store: %s", error.sentence())
+                put_off(error, "Keeping the leases of tasks")
             except Exception:  # noqa: BLE001  the last line of defence: without renewals every run would be lost
                 _log.exception("Keeping the leases of tasks failed.")
             await asyncio.sleep(self._limits.lease_seconds / 3)

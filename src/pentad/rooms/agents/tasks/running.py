@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, Overloaded, PentadError, Unavailable
-from pentad.kernel.ids import opaque_id
+from pentad.kernel.incidents import put_off, unforeseen
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.agents.turn import Reply, Turn, TurnOver
 from pentad.rooms.agents.tasks.contexts import Contexts
@@ -217,8 +217,7 @@ class Run:
         except PentadError as error:
             final = self.turn.ended("failed", error.sentence())
         except Exception as error:  # noqa: BLE001  an agent may fail as it likes; its task says so
-            incident = opaque_id(size=9)
-            _log.error("The agent %s failed [incident %s]", self.hosted.name, incident, exc_info=error)
+            incident = unforeseen(error, f"The agent {self.hosted.name}").incident
             final = self.turn.ended("failed", f"The agent failed (incident {incident}).")
         self._conclude(final)
         if self.creating is not None:
@@ -293,7 +292,7 @@ class Run:
             try:
                 events = await self._keeper.take_in(self, batch, last=last)
             except (Unavailable, Overloaded) as error:
-                _log.warning("Task %s waits for the store: %s", self.task.id, error.sentence())
+                put_off(error, f"The task {self.task.id}")
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
                 events = await self._landed(batch)
@@ -326,7 +325,7 @@ class Run:
         try:
             events = await self._keeper.events_since(self.task.id, self.seen)
         except PentadError as error:
-            _log.warning("Task %s could not be followed: %s", self.task.id, error.sentence())
+            put_off(error, f"Following the task {self.task.id}")
             return
         for event in events:
             self._see(event)

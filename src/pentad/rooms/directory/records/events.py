@@ -15,6 +15,7 @@ from typing import Final, Self
 
 import msgspec
 
+from pentad.kernel.background import begun
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ids import uuid7
@@ -191,7 +192,7 @@ class Events:
     def _hear(self, payload: str) -> None:
         self._heard.append(payload)
         if self._telling is None or self._telling.done():
-            self._telling = asyncio.create_task(self._tell(), name="directory-events")
+            self._telling = begun(self._tell(), "directory-events")
 
     async def _tell(self) -> None:
         """Hand on what was heard, in order."""

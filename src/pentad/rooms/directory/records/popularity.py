@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Final
 
 from pentad.kernel.errors import PentadError
+from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Database, Transaction
 from pentad.rooms.directory.records.events import Events, EventType
 
@@ -48,7 +49,7 @@ class Popularity:
         try:
             await self._database.write(lambda tx: self._write(tx, pulled, looked_up))
         except PentadError as error:
-            _log.warning("Some pulls were not counted: %s", error.sentence())
+            put_off(error, "Counting pulls")
         except Exception:  # noqa: BLE001  the last line of defence: nobody who pulls is to suffer from it
             _log.exception("Counting pulls failed.")
 

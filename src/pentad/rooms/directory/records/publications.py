@@ -16,6 +16,7 @@ import msgspec
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
 from pentad.kernel.ids import uuid7
+from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory.records import store
@@ -152,6 +153,7 @@ class Publications:
                 problem = problem or (f"record not found: {absent[0][:128]}" if absent else None)
         except PentadError as error:
             problem = error.sentence()
+            put_off(error, "A publication")
         except Exception:  # noqa: BLE001  the last line of defence: the request has to say that it failed
             _log.exception("Publishing failed.")
             problem = "Publishing failed."

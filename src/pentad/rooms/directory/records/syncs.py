@@ -18,6 +18,7 @@ from pentad.kernel.cid import canonical_json, cid_of, is_cid
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError, Unavailable
 from pentad.kernel.ids import uuid7
+from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory.models import Record
@@ -171,7 +172,7 @@ class Syncs:
                 while (key := await self._database.write(self._claim)) is not None:
                     await self._work_off(await self.get(key), open_remote)
             except PentadError as error:
-                _log.warning("Syncs wait for the store: %s", error.sentence())
+                put_off(error, "Looking for syncs to do")
             except Exception:  # noqa: BLE001  the last line of defence: syncs nobody works on would be missed by nobody
                 _log.exception("A sync failed.")
             try:
@@ -204,7 +205,7 @@ class Syncs:
         try:
             count = await self._copy(sync, open_remote)
         except PentadError as error:
-            _log.info("A sync with %s failed: %s", url, error.sentence())
+            put_off(error, f"A sync ordered by {sync.created_by}")
             metadata = {"remote_url": url, "error": error.message}
             await self._end(sync.id, SyncStatus.FAILED, EventType.SYNC_FAILED, metadata, error.sentence())
         else:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pentad.kernel.cid import cid_of
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import InvalidInput, PentadError, Unavailable
+from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Database, Fetcher, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory.records.events import Events, EventType
@@ -212,8 +213,8 @@ class Trust:
         found = Kept(success, body, self._clock.now())
         try:
             await self._database.write(lambda tx: store.keep(tx, about, kind, found))
-        except PentadError:
-            _log.warning("What checking a record came to was not kept.", exc_info=True)  # it is found out again
+        except PentadError as error:
+            put_off(error, "Keeping what checking a record came to")  # it is found out again
         return found
 
     def _use(self, kept: Kept) -> float:

@@ -17,10 +17,12 @@ from google.protobuf.message import DecodeError, Message
 from grpc.aio import AbortError, ServicerContext
 
 from pentad.kernel.errors import Forbidden, InvalidInput, PentadError, Unauthenticated
+from pentad.kernel.incidents import unforeseen
 from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
+from pentad.kernel.trace import RequestMark, request_mark
 from pentad.mcp.dispatcher import Record
 from pentad.platform import Doorway
-from pentad.rooms.directory.wire.statuses import status_of, unforeseen
+from pentad.rooms.directory.wire.statuses import status_of
 
 ROOM: Final = "directory"
 Shape = Literal["one-one", "one-many", "many-one", "many-many"]
@@ -69,17 +71,19 @@ class Entrance:
             if not principal.may(ROOM, method.action):
                 raise Forbidden(f"not allowed to access {name}")
             await self._doorway.spend(principal.id)
+            request_id, trace = str(headers.get("x-request-id", "")), str(headers.get("traceparent", ""))
+            request_mark.set(RequestMark(request_id, trace[3:35] or None, trace or None, principal=who.id))
             yield Caller(principal, self._doorway.stopping, lambda: context.send_initial_metadata(()))
             outcome = "ok"
         except PentadError as error:
-            code, text = status_of(error)
+            code, text = status_of(error, name)
             outcome = code.name.lower()
             await context.abort(code, text)
         except (AbortError, asyncio.CancelledError, GeneratorExit):
             raise
         except Exception as error:  # noqa: BLE001  the outermost wall: a caller hears a number, the log the rest
             outcome = "internal"
-            await context.abort(*unforeseen(error, name))
+            await context.abort(*status_of(unforeseen(error, name)))
         finally:
             elapsed = int((time.perf_counter() - started) * 1_000_000)
             marks = str(headers.get("x-request-id", "")), "", "grpc", str(headers.get("traceparent", ""))

@@ -3,7 +3,6 @@
 A caller reads the message and its hint; what was not foreseen it knows by a number, and the log knows the rest.
 """
 
-import logging
 from typing import Final
 
 from grpc import StatusCode
@@ -21,9 +20,7 @@ from pentad.kernel.errors import (
     Unauthenticated,
     Unavailable,
 )
-from pentad.kernel.ids import opaque_id
-
-log = logging.getLogger("pentad.directory.grpc")
+from pentad.kernel.incidents import noted
 
 _TEXT_BYTES: Final = 6_000
 
@@ -50,9 +47,9 @@ _CODES: Final[tuple[tuple[type[PentadError], StatusCode], ...]] = (
 )
 
 
-def status_of(error: PentadError) -> tuple[StatusCode, str]:
-    """The code and the text a caller gets for a failure."""
-    text = shortened(error.sentence())
+def status_of(error: PentadError, method: str = "a gRPC call") -> tuple[StatusCode, str]:
+    """The code and the text a caller gets for a failure of a method."""
+    text = shortened(noted(error, method).sentence())
     if isinstance(error, RateLimited):
         return StatusCode.RESOURCE_EXHAUSTED, f"rate limit exceeded: {text}"
     for kind, code in _CODES:
@@ -72,13 +69,6 @@ def shortened(text: str) -> str:
         if room < 0:
             return text[:position] + " ..."
     return text
-
-
-def unforeseen(error: BaseException, method: str) -> tuple[StatusCode, str]:
-    """The code and text for a failure nobody thought of; the log gets all of it, under the same number."""
-    incident = opaque_id(size=12)
-    log.error("incident %s in %s", incident, method, exc_info=error)
-    return StatusCode.INTERNAL, f"Something went wrong on the server (incident {incident})."
 
 
 _ERRORS: Final[dict[StatusCode, type[PentadError]]] = {

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from pentad.kernel.clock import Clock
+from pentad.kernel.incidents import put_off
 from pentad.rooms.metrics.engine.fetching import Question
 from pentad.rooms.metrics.model import Fact, Failed, Problem
 
@@ -150,6 +151,7 @@ class Flights:
         except Failed as failed:
             value = failed.problem
         except Exception as error:  # noqa: BLE001  one fact that cannot be read must not take its siblings along
+            put_off(error, f"Reading {key[2].name}")
             value = Problem(
                 scope="/".join(key[2].scope),
                 call=key[2].name,

@@ -13,9 +13,11 @@ from typing import Final
 
 import msgspec
 
+from pentad.kernel.background import begun
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ids import uuid7
+from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Database, Rows, Transaction
 
 FIRST_SECONDS: Final = 5.0
@@ -67,7 +69,7 @@ class Poller:
     def start(self) -> None:
         """Begin to look for what is due."""
         if self._task is None and self._jobs:
-            self._task = asyncio.create_task(self._run(), name="metrics poller")
+            self._task = begun(self._run(), "metrics poller")
 
     async def stop(self) -> None:
         """End; a poll under way is given up, and its lease given back."""
@@ -78,7 +80,10 @@ class Poller:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
         if self._may_hold:  # whoever is stopped in the middle of taking or giving back a job may still have it
-            await self._database.write(lambda tx: give_back(tx, self._holder))
+            try:
+                await self._database.write(lambda tx: give_back(tx, self._holder))
+            except PentadError as error:  # the lease runs out by itself
+                put_off(error, "Giving back the poller's lease")
 
     async def _run(self) -> None:
         await self._wait(self._first)
@@ -91,7 +96,7 @@ class Poller:
             try:
                 await self.run_if_due(job)
             except PentadError as error:
-                _log.warning("The poll of %s waits: %s", job.collector, error.code)
+                put_off(error, f"The poll of {job.collector}")
             except Exception as error:  # noqa: BLE001  one collector that is broken must not end the others' polls
                 _log.warning("The poll of %s failed: %s", job.collector, type(error).__name__)
             await self._wait(min(self._look, job.seconds))
