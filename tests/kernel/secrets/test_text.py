@@ -25,7 +25,7 @@ PLAIN = [
     "author: Ada Lovelace", "pin: board", "https://host/a?key=name&page=2", "https://ada@example.org/",
     "token=${TOKEN} password=<your password>", "authorization: {'read': ['public']}", "Cookie policy: strict",
     "commit da39a3ee5e6b4b0d3255bfef95601890afd80709", "run x --key ./server.pem", "secret://vault/x", "Token::new()",
-    "pentad_call_duration_seconds_p99 5",
+    "pentad_call_duration_seconds_p99 5", "grpc_auth is 'maybe'.",
 ]  # fmt: skip
 
 

@@ -129,6 +129,8 @@ def _named(text: str) -> Iterator[Span]:
                 yield at, found.end(), "url-parameter"
                 at = found.end()
         elif (span := _value(text, at, name, strength)) is not None:
+            if strength == "token" and sign[0].startswith("is") and _WORD.fullmatch(text, *span):
+                continue  # `grpc_auth is 'maybe'` is a sentence about a setting
             yield *span, "password" if strength == "password" else "key-name"
             at = span[1]
 

@@ -2,11 +2,12 @@
 
 import pytest
 
+from pentad.app import CORE_SETS
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Database
 from pentad.rooms.agents.context.merging import Contexts
 from pentad.rooms.agents.context.spill import Contents
-from pentad.storage.migration_files import STORAGE, MigrationSet
+from pentad.storage.migration_files import MigrationSet
 from tests.stores import Stores
 
 AGENTS = MigrationSet("agents", "pentad.rooms.agents.schema")
@@ -31,7 +32,7 @@ def clock() -> Turned:
 
 @pytest.fixture
 async def database(stores: Stores) -> Database:
-    return await stores.open([STORAGE, AGENTS])
+    return await stores.open([*CORE_SETS, AGENTS])
 
 
 @pytest.fixture

@@ -6,19 +6,20 @@ from typing import Any
 
 import pytest
 
+from pentad.app import CORE_SETS
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.principal import Principal, role_scopes
 from pentad.rooms.agents.registry.search import Wanted
 from pentad.rooms.agents.registry.service import CardRegistry
 from pentad.rooms.agents.registry.store import Registered
-from pentad.storage.migration_files import STORAGE, MigrationSet
+from pentad.storage.migration_files import MigrationSet
 from tests.rooms.agents.registry.cards import a2a_card, agentvault_card
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
 
-SETS = (STORAGE, MigrationSet("agents", "pentad.rooms.agents.schema"))
+SETS = (*CORE_SETS, MigrationSet("agents", "pentad.rooms.agents.schema"))
 ADA = Principal("user:ada", "ada", role_scopes("writer"))
 BEN = Principal("user:ben", "ben", role_scopes("writer"))
 ADMIN = Principal("user:root", "root", role_scopes("admin"))
