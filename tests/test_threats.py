@@ -9,13 +9,13 @@ import pytest
 from tests.test_requirements import claims, manifest
 
 PAGE = Path(__file__).resolve().parent.parent / "SECURITY.md"
-ROW = re.compile(r"^\| (?P<threat>(?P<id>[A-Z]+\d*)[^|]*) \| (?P<control>[^|]+) \| (?P<proof>[^|]+) \|$")
+ROW = re.compile(r"^\| (?P<threat>(?P<id>[A-Z]+\d+)[^|]*) \| (?P<control>[^|]+) \| (?P<proof>[^|]+) \|$")
 LISTS = {
     "API": [f"API{number}" for number in range(1, 11)],
     "MCP": [f"MCP{number:02}" for number in range(1, 11)],
     "SPEC": [f"SPEC{number}" for number in range(1, 12)],
 }
-"""The OWASP API Security Top 10, the OWASP MCP Top 10, and the attacks of the protocol's security page, in its order."""
+"""The OWASP API Security Top 10, the OWASP MCP Top 10, and the attacks on the protocol's security page."""
 
 
 def rows() -> Iterator[tuple[str, str, list[str]]]:
@@ -39,3 +39,32 @@ def test_every_control_is_proved_by_promises_that_have_tests() -> None:
         assert control, threat
         assert proofs, f"{threat} names no promise"
         assert [one for one in proofs if one not in promised or one not in claims()] == [], threat
+
+
+SOURCE = PAGE.parent / "src" / "pentad"
+STARTS_PROCESSES = {
+    "net/workers.py": "the server's own command once more, for each worker",
+    "rooms/avatars/extract/reading.py": "the reader of documents, confined, with the document on its standard input",
+    "search/models/wheel.py": "pip, for a model the operator pulls by its name in the catalogue",
+}
+
+
+@pytest.mark.requirement("security:no-shell")
+def test_only_known_modules_start_processes_and_none_uses_a_shell() -> None:
+    starting: set[str] = set()
+    for path in SOURCE.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"shell\s*=\s*True|os\.(?:system|popen)\(|create_subprocess_shell", text), path
+        if re.search(r"\bsubprocess\b|\bos\.(?:exec|spawn|posix_spawn)\w*\(", text):
+            starting.add(path.relative_to(SOURCE).as_posix())
+    assert starting == STARTS_PROCESSES.keys()
+
+
+@pytest.mark.requirement("security:locked")
+def test_every_dependency_is_locked_by_hash_and_installed_by_it() -> None:
+    for name in ("requirements.lock", "requirements-dev.lock"):
+        entries = re.split(r"\n(?=\S)", (PAGE.parent / name).read_text(encoding="utf-8").strip())
+        locked = [entry for entry in entries if not entry.startswith("#")]
+        assert len(locked) > 10
+        assert [entry.split()[0] for entry in locked if "==" not in entry or "--hash=sha256:" not in entry] == []
+        assert f"--require-hashes -r {name}" in (PAGE.parent / "Makefile").read_text(encoding="utf-8")

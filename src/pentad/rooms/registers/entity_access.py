@@ -101,6 +101,10 @@ class EntityRules:
             known = self._blocks[key] = (raw, definition, read_block(raw, entity.slug, definition))
         return known[2]
 
+    def require_write(self, caller: Caller) -> None:
+        """Refuse a caller that may change nothing, before anything else is said about what it wants changed."""
+        self._require_scope(caller.principal, "update")
+
     def _require_scope(self, principal: Principal, right: Grantable) -> None:
         if not principal.may(ROOM, "read" if right == "read" else "write"):
             raise refused(principal, right, "anything in the registers room", hint=f"It needs the scope {ROOM}:write.")

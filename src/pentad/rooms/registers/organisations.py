@@ -109,7 +109,7 @@ class Organisations:
 
     async def members(self, caller: Caller, ref: str) -> list[str]:
         """The principals of a tenant."""
-        _require_admin(caller)
+        require_admin(caller)
 
         def read(rows: Rows) -> list[Row]:
             found = _found(rows, ref)
@@ -135,7 +135,7 @@ class Organisations:
 
     async def create(self, caller: Caller, slug: str, title: str) -> Organisation:
         """A new tenant without members."""
-        _require_admin(caller)
+        require_admin(caller)
         if not _SLUG.fullmatch(slug) or slug == DEFAULT:
             raise InvalidInput(
                 f"{slug[:80]!r} cannot name an organisation.", hint="Use a-z, 0-9 and -, at most 63, and not 'default'."
@@ -155,7 +155,7 @@ class Organisations:
 
     async def delete(self, caller: Caller, ref: str) -> None:
         """Remove a tenant that owns nothing any more."""
-        _require_admin(caller)
+        require_admin(caller)
 
         def delete(transaction: Transaction) -> None:
             found = _found(transaction, ref)
@@ -170,7 +170,7 @@ class Organisations:
 
     async def add_member(self, caller: Caller, ref: str, principal: str) -> None:
         """Put a principal into a tenant, out of the one it was in. Objects it made stay where they are."""
-        _require_admin(caller)
+        require_admin(caller)
         if not principal or len(principal) > 300:
             raise InvalidInput("Name the principal to add.", hint="E.g. user:ada or key:01J....")
 
@@ -189,7 +189,7 @@ class Organisations:
 
     async def remove_member(self, caller: Caller, ref: str, principal: str) -> None:
         """Back to the default organisation."""
-        _require_admin(caller)
+        require_admin(caller)
 
         def write(transaction: Transaction) -> None:
             found = _found(transaction, ref)
@@ -209,7 +209,8 @@ def _found(rows: Rows, ref: str) -> Organisation:
     return Organisation(*row)
 
 
-def _require_admin(caller: Caller) -> None:
+def require_admin(caller: Caller) -> None:
+    """Refuse everybody but administrators of the room, before anything else is said."""
     if not caller.principal.may("registers", "admin"):
         raise Forbidden(
             f"{caller.principal.name!r} may not manage organisations.", hint="It needs the scope registers:admin."

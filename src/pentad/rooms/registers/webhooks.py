@@ -73,7 +73,7 @@ class Webhooks:
 
     async def create(self, caller: Caller, data: Mapping[str, Any]) -> Webhook:
         """Register an address; from now on it is told of changes. The answer holds the secret, for the only time."""
-        _refuse_strangers(caller)
+        refuse_strangers(caller)
         target = await self._checked(caller, data, None)
         _write_down(caller, target)
         if not target.secret:
@@ -94,7 +94,7 @@ class Webhooks:
         return await self._database.write(work)
 
     async def get(self, caller: Caller, webhook_id: str) -> Webhook:
-        _refuse_strangers(caller)
+        refuse_strangers(caller)
         return await self._database.read(lambda rows: one_webhook(rows, webhook_id, self._box, self._own(caller)))
 
     async def update(self, caller: Caller, webhook_id: str, data: Mapping[str, Any]) -> Webhook:
@@ -120,7 +120,7 @@ class Webhooks:
 
     async def delete(self, caller: Caller, webhook_id: str) -> None:
         """Forget an address, its deliveries and their log."""
-        _refuse_strangers(caller)
+        refuse_strangers(caller)
 
         def work(transaction: Transaction) -> None:
             one_webhook(transaction, webhook_id, self._box, self._own(caller))
@@ -133,7 +133,7 @@ class Webhooks:
         self, caller: Caller, webhook_id: str, limit: int = 50, before: int | None = None
     ) -> list[Delivery]:
         """The log of one webhook, newest first."""
-        _refuse_strangers(caller)
+        refuse_strangers(caller)
 
         def work(rows: Rows) -> list[Delivery]:
             one_webhook(rows, webhook_id, self._box, self._own(caller))
@@ -143,7 +143,7 @@ class Webhooks:
 
     async def retry(self, caller: Caller, webhook_id: str, delivery_id: int) -> Delivery:
         """Send a delivery once more, now, whatever became of it; receivers know it by the same message id."""
-        _refuse_strangers(caller)
+        refuse_strangers(caller)
 
         def work(transaction: Transaction) -> Delivery:
             one_webhook(transaction, webhook_id, self._box, self._own(caller))
@@ -155,7 +155,7 @@ class Webhooks:
 
     async def list(self, caller: Caller) -> list[Webhook]:
         """All webhooks for an administrator, the own ones for others; oldest first."""
-        _refuse_strangers(caller)
+        refuse_strangers(caller)
         owner = self._own(caller)
         return await self._database.read(lambda rows: webhooks_of(rows, self._box, owner))
 
@@ -210,7 +210,8 @@ def _write_down(caller: Caller, target: Target) -> None:
     target.user = caller.principal.user
 
 
-def _refuse_strangers(caller: Caller) -> None:
+def refuse_strangers(caller: Caller) -> None:
+    """Refuse who can define nothing, before anything else is said about the webhook."""
     if not caller.principal.may("registers", "write"):
         raise Forbidden(
             "Webhooks are for those who may define a register or schema.", hint="Ask for the scope registers:write."

@@ -66,6 +66,7 @@ class Plans:
 
     async def make(self, caller: Caller, pair: Pair, operations: Sequence[Operation]) -> Plan:
         """Look at a batch: what every row would do, and to which other objects."""
+        self._access.require_write(caller)
         if not 0 < len(operations) <= MOST_OPERATIONS:
             raise LimitExceeded(f"A plan has 1 to {MOST_OPERATIONS} operations.", hint="Make several plans.")
         planned = [PlannedOperation(pair.register.id, pair.schema.id, _with_uuid(one)) for one in operations]
@@ -95,6 +96,7 @@ class Plans:
 
     async def commit(self, caller: Caller, plan_id: str) -> Plan:
         """Do what the plan says, if everything it touches is still as it saw it."""
+        self._access.require_write(caller)
 
         def commit(tx: Transaction) -> Plan:
             row = _row(tx, caller, plan_id)
@@ -113,6 +115,7 @@ class Plans:
 
     async def undo(self, caller: Caller, plan_id: str) -> Plan:
         """Bring every object a committed plan changed back to what it was."""
+        self._access.require_write(caller)
 
         def undo(tx: Transaction) -> Plan:
             row = _row(tx, caller, plan_id)

@@ -4,6 +4,7 @@ from typing import Final
 
 from starlette.responses import Response
 
+from pentad.rooms.registers.organisations import require_admin
 from pentad.rooms.registers.rest.answers import answer, nothing
 from pentad.rooms.registers.rest.ask import Ask
 from pentad.rooms.registers.rest.bodies import body_as
@@ -20,6 +21,7 @@ async def list_organisations(ask: Ask) -> Response:
 
 async def create_organisation(ask: Ask) -> Response:
     """Create an organisation."""
+    require_admin(ask.caller)
     given = body_as(OrganisationData, await ask.object())
     return answer((await ask.registers.organisations.create(ask.caller, given.slug, given.title)).wire(), 201)
 
@@ -37,6 +39,7 @@ async def list_members(ask: Ask) -> Response:
 
 async def add_member(ask: Ask) -> Response:
     """Put a principal into an organisation."""
+    require_admin(ask.caller)
     given = body_as(MemberData, await ask.object())
     await ask.registers.organisations.add_member(ask.caller, ask.path("id"), given.principal)
     return nothing()

@@ -12,6 +12,7 @@ from pentad.rooms.registers.rest.bodies import body_as
 from pentad.rooms.registers.rest.models import Open, PageAnswer
 from pentad.rooms.registers.rest.pages import envelope
 from pentad.rooms.registers.rest.table import RestRoute
+from pentad.rooms.registers.webhooks import refuse_strangers
 
 
 class WebhookChange(Open):
@@ -30,7 +31,8 @@ class WebhookData(WebhookChange):
 
 
 async def _checked(ask: Ask, model: type[WebhookChange]) -> dict[str, Any]:
-    """The body as it came, if what it names is of the right kind."""
+    """The body as it came, if what it names is of the right kind and the caller may have webhooks at all."""
+    refuse_strangers(ask.caller)
     given = await ask.object()
     body_as(model, given)
     return given
