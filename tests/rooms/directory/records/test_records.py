@@ -194,7 +194,7 @@ async def test_resources_are_told_to_have_changed_once_for_a_push_of_many(parts:
             await asyncio.sleep(0.01)
     end()
     name, record = f"directory://names/{first['name']}", f"directory://records/{pushed[0].cid}"
-    assert told == ["list resources", "list resources", f"resource {name}", f"resource {record}"]
+    assert told == ["list resources directory", "list resources directory", f"resource {name}", f"resource {record}"]
 
 
 async def test_a_push_that_fails_half_way_leaves_nothing(parts: Parts):
