@@ -44,6 +44,7 @@ from pentad.storage.open import open_database
 from pentad.storage.watch import StoreWatch
 
 if TYPE_CHECKING:
+    from pentad.access.anonymous import AnonymousLimits
     from pentad.access.api_keys import ApiKeys
     from pentad.access.credentials import Authenticator
     from pentad.access.issuer_watch import IssuerWatch
@@ -234,6 +235,13 @@ class App:
 
         limits = self.settings.limits
         return RateLimits(self.database, Allowance(limits.calls_per_second, limits.calls_burst), clock=self.clock)
+
+    @cached_property
+    def anonymous(self) -> "AnonymousLimits":
+        """Bounds on callers who have not proved who they are: one count for all the ways in."""
+        from pentad.access.anonymous import AnonymousLimits
+
+        return AnonymousLimits(self.settings.limits, self.clock)
 
     @cached_property
     def sessions(self) -> "SessionBook":

@@ -118,7 +118,8 @@ class Doorway:
     """What a room's own server is given: where to listen, and the core's way of telling who comes in.
 
     `principal` turns the value of an `authorization` header, or None for no header, and the address it came from into
-    who is calling; with `--auth none` everybody is the owner of this machine. `spend` takes one call from a principal's
+    who is calling, or refuses: for the credentials, or because that address comes too often without any that were right
+    before. With `--auth none` everybody is the owner of this machine. `spend` takes one call from a principal's
     allowance and refuses when there is none left; `record` notes a call in the audit trail. `shared` means that other
     processes listen on the same address. When `stopping` is set the server has to come to an end.
     """

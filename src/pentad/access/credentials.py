@@ -81,9 +81,9 @@ class Authenticator:
         check = _Check(header, fingerprint, address, wire)
         return await self._under_way.run((fingerprint, address), lambda: self._verify(check))
 
-    def throttled(self, address: str | None) -> str:
+    def throttled(self, address: str | None, *, wire: str = "http") -> str:
         """Tell the operator of credentials that were refused unread, for their number; the incident."""
-        return self._reports.failed("unread credentials", address or "", "throttled", wire="http")
+        return self._reports.failed("unread credentials", address or "", "throttled", wire=wire)
 
     async def _verify(self, check: "_Check") -> Principal:
         scheme, _, rest = check.header.strip(b" \t").partition(b" ")

@@ -5,13 +5,21 @@ The one port there is for such a server is the gRPC port; 0 switches it off.
 
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
+from pentad.access.anonymous import pause
 from pentad.app import App
-from pentad.kernel.principal import LOCAL, Principal
+from pentad.gateway.guards.anonymous import address_of
+from pentad.gateway.guards.credentials import CredentialsGuard
+from pentad.kernel.errors import PentadError
+from pentad.kernel.principal import ANONYMOUS, Principal
 from pentad.net.listen import bind
 from pentad.platform import Doorway, Room
 from pentad.settings.model import Settings
+
+PAUSES_MOST: Final = 100
+"""How many refused calls wait at a time. Each holds one of the places its server has for calls of any kind, so that
+more of them would keep out callers with credentials; beyond this a refusal is immediate."""
 
 
 @asynccontextmanager
@@ -44,14 +52,41 @@ def doorway(app: App) -> Doorway:
     if not shared:
         check_free(settings)
 
-    async def principal(header: str | None, address: str | None) -> Principal:
-        if settings.auth == "none":
-            return LOCAL
-        given = None if header is None else header.encode("utf-8", "replace")
-        return await app.authenticator.authenticate(given, address, wire="grpc")
-
     async def spend(principal_id: str) -> None:
         if not rates.try_spend(principal_id):
             await rates.spend(principal_id)
 
-    return Doorway(settings.host, settings.grpc_port, shared, principal, spend, app.record, app.stopping)
+    return Doorway(settings.host, settings.grpc_port, shared, Reception(app).principal, spend, app.record, app.stopping)
+
+
+class Reception:
+    """Tells who is calling, within the bounds HTTP has for callers who have not proved that, and on the same count."""
+
+    def __init__(self, app: App) -> None:
+        self._anonymous = app.anonymous
+        self._credentials = CredentialsGuard(
+            None if app.settings.auth == "none" else app.authenticator, app.anonymous.logins
+        )
+        self._pauses = 0
+
+    async def principal(self, header: str | None, address: str | None) -> Principal:
+        """Who shows this header, or a refusal."""
+        given = None if header is None else header.encode("utf-8", "replace")
+        principal = self._credentials.remembered(given)
+        if principal is not None and principal is not ANONYMOUS:
+            return principal
+        try:
+            if principal is ANONYMOUS:
+                self._anonymous.spend(address_of(address))
+            return await self._credentials.proved(given, address, wire="grpc")
+        except PentadError:
+            if self._anonymous.is_too_fast(address_of(address)) and self._pauses < PAUSES_MOST:
+                await self._pause()
+            raise
+
+    async def _pause(self) -> None:
+        self._pauses += 1
+        try:
+            await pause()
+        finally:
+            self._pauses -= 1

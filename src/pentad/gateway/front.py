@@ -3,7 +3,7 @@
 host -> origin -> credentials -> rate -> calls in flight -> media type -> body, then the MCP endpoint of that path.
 A path that is a room's own door passes the same guards but the media type, which is the door's affair unless a browser
 sends it. All others pass host, origin, credentials and rate here and go on to the ordinary routes with the principal in
-`scope["state"]`. Callers without credentials pass the bounds of `guards/anonymous.py` first.
+`scope["state"]`. Callers without credentials pass the bounds of `access/anonymous.py` first.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Final
 from pentad.access.rate_limits import RateLimits
 from pentad.gateway.doors import Doors
 from pentad.gateway.guards import cors, media
-from pentad.gateway.guards.anonymous import AnonymousLimits
+from pentad.gateway.guards.anonymous import AnonymousGuard, left_by
 from pentad.gateway.guards.credentials import CredentialsGuard
 from pentad.gateway.guards.encoding import encoding_of, inflated
 from pentad.gateway.guards.host import HostGuard, repeated_headers
@@ -50,7 +50,7 @@ class Front:
         hosts: HostGuard,
         origins: OriginGuard,
         credentials: CredentialsGuard,
-        anonymous: AnonymousLimits,
+        anonymous: AnonymousGuard,
         rates: RateLimits,
         limits: Limits,
         resources: Resources,
@@ -159,7 +159,7 @@ class Front:
             return
         place = await self._anonymous.place(scope["path"])
         try:
-            await app(scope, receive, place.left_by(send))
+            await app(scope, receive, left_by(place, send))
         finally:
             place.leave()
 

@@ -6,7 +6,7 @@ from pentad.access.issuer import is_safe_url
 from pentad.app import App, Era
 from pentad.gateway.doors import Doors
 from pentad.gateway.front import Front
-from pentad.gateway.guards.anonymous import AnonymousLimits
+from pentad.gateway.guards.anonymous import AnonymousGuard
 from pentad.gateway.guards.credentials import CredentialsGuard
 from pentad.gateway.guards.host import HostGuard
 from pentad.gateway.guards.origin import OriginGuard
@@ -31,7 +31,6 @@ def http_application(app: App) -> Front:
     )
     endpoints = mounted_endpoints(app, resources)
     is_open = settings.auth == "none"
-    anonymous = AnonymousLimits(limits, app.clock)
     return Front(
         endpoints,
         ordinary_routes(app, resources),
@@ -42,8 +41,8 @@ def http_application(app: App) -> Front:
             shared=[prefix for opened in app.rooms for prefix in opened.room.any_origin],
             always_trusted=is_open,
         ),
-        credentials=CredentialsGuard(None if is_open else app.authenticator, anonymous.logins),
-        anonymous=anonymous,
+        credentials=CredentialsGuard(None if is_open else app.authenticator, app.anonymous.logins),
+        anonymous=AnonymousGuard(app.anonymous),
         rates=app.rates,
         limits=limits,
         resources=resources,

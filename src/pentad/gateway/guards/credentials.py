@@ -6,8 +6,9 @@ here. Right ones cost it none.
 
 from collections.abc import Mapping
 
+from pentad.access.anonymous import AddressBuckets
 from pentad.access.credentials import Authenticator
-from pentad.gateway.guards.anonymous import AddressBuckets, address_of
+from pentad.gateway.guards.anonymous import address_of, client_of
 from pentad.kernel.errors import RateLimited
 from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
 from pentad.platform import Scope
@@ -26,26 +27,34 @@ class CredentialsGuard:
 
     def known(self, headers: Mapping[bytes, bytes]) -> Principal | None:
         """The caller, if it was recognised a moment ago; ANONYMOUS for one that shows nothing."""
+        return self.remembered(_shown(headers))
+
+    def remembered(self, credentials: bytes | None) -> Principal | None:
+        """Whose credentials these are, if they were proved a moment ago; ANONYMOUS for none."""
         if self._authenticator is None:
             return LOCAL
-        credentials = _shown(headers)
         return ANONYMOUS if credentials is None else self._authenticator.known(credentials)
 
     async def verified(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal:
         """The caller by the credentials it shows, or a refusal."""
-        credentials = _shown(headers)
-        if self._authenticator is None or credentials is None or self._authenticator.was_known(credentials):
-            return await self.recognised(scope, headers)
-        address = address_of(scope)
+        return await self.proved(_shown(headers), client_of(scope))
+
+    async def proved(self, credentials: bytes | None, client: str | None, *, wire: str = "http") -> Principal:
+        """Whose credentials these are, or a refusal. Wrong ones cost the address one of its attempts."""
+        if self._authenticator is None:
+            return LOCAL
+        if credentials is None or self._authenticator.was_known(credentials):
+            return await self._authenticator.authenticate(credentials, client, wire=wire)
+        address = address_of(client)
         if wait := self._logins.spend(address):
             refusal = RateLimited(
                 "Too many attempts to sign in from this address.",
                 retry_after=wait,
                 hint="Check the credentials, wait, and try again.",
             )
-            refusal.details["incident"] = self._authenticator.throttled(_client(scope))
+            refusal.details["incident"] = self._authenticator.throttled(client, wire=wire)
             raise refusal
-        principal = await self._authenticator.authenticate(credentials, _client(scope))
+        principal = await self._authenticator.authenticate(credentials, client, wire=wire)
         self._logins.give_back(address)
         return principal
 
@@ -53,13 +62,7 @@ class CredentialsGuard:
         """What the credentials in the headers are worth now; missing ones are refused."""
         if self._authenticator is None:
             return LOCAL
-        return await self._authenticator.authenticate(_shown(headers), _client(scope))
-
-
-def _client(scope: Scope) -> str | None:
-    """The address failed logins are counted for; none over a Unix socket."""
-    client = scope.get("client")
-    return client[0] if client else None
+        return await self._authenticator.authenticate(_shown(headers), client_of(scope))
 
 
 def _shown(headers: Mapping[bytes, bytes]) -> bytes | None:

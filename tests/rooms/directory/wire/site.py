@@ -16,6 +16,7 @@ from grpc import StatusCode, aio
 
 from pentad.app import App, open_app
 from pentad.gateway.doorways import own_servers
+from pentad.kernel.limits import Limits
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.wire.client import LOST_STATUS
 from pentad.rooms.directory.wire.protos import (
@@ -155,11 +156,12 @@ async def open_site(
     *,
     auth: Literal["none", "required"] = "none",
     settings: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
 ) -> AsyncIterator[Site]:
     """A server with the directory, and a key for each role."""
     port = free_port()
     chosen = Settings(
-        data=data, database=database, rooms=(ROOM,), auth=auth, grpc_port=port,
+        data=data, database=database, rooms=(ROOM,), auth=auth, grpc_port=port, limits=limits or Limits(),
         room_tables={"directory": {"sync_hosts": "127.0.0.1", **(settings or {})}},
     )  # fmt: skip
     async with open_app(chosen) as app, own_servers(app):

@@ -16,13 +16,13 @@ import grpc
 from google.protobuf.message import DecodeError, Message
 from grpc.aio import AbortError, ServicerContext
 
-from pentad.kernel.errors import Forbidden, InvalidInput, PentadError, Unauthenticated
+from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
 from pentad.kernel.incidents import unforeseen
 from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
 from pentad.kernel.trace import RequestMark, request_mark
 from pentad.mcp.dispatcher import Record
 from pentad.platform import Doorway
-from pentad.rooms.directory.wire.statuses import status_of
+from pentad.rooms.directory.wire.statuses import retry_of, status_of
 
 ROOM: Final = "directory"
 Shape = Literal["one-one", "one-many", "many-one", "many-many"]
@@ -78,16 +78,17 @@ class Entrance:
         except PentadError as error:
             code, text = status_of(error, name)
             outcome = code.name.lower()
-            await context.abort(code, text)
+            await context.abort(code, text, retry_of(error))
         except (AbortError, asyncio.CancelledError, GeneratorExit):
             raise
         except Exception as error:  # noqa: BLE001  the outermost wall: a caller hears a number, the log the rest
             outcome = "internal"
             await context.abort(*status_of(unforeseen(error, name)))
         finally:
-            elapsed = int((time.perf_counter() - started) * 1_000_000)
-            marks = str(headers.get("x-request-id", "")), "", "grpc", str(headers.get("traceparent", ""))
-            self._record((time.time(), who.id, ROOM, name, outcome, elapsed, *marks, who.credential))
+            if who is not ANONYMOUS:  # failed logins are in the trail in their own way; a flood must not fill it
+                elapsed = int((time.perf_counter() - started) * 1_000_000)
+                marks = str(headers.get("x-request-id", "")), "", "grpc", str(headers.get("traceparent", ""))
+                self._record((time.time(), who.id, ROOM, name, outcome, elapsed, *marks, who.credential))
 
     async def _principal(self, headers: Mapping[str, Any], context: "ServicerContext[Any, Any]") -> Principal:
         if self._everybody:
@@ -95,9 +96,7 @@ class Entrance:
         given = headers.get("authorization")
         if given is None and (known := self._by_certificate(context.auth_context())) is not None:
             return known
-        if given is not None and not isinstance(given, str):
-            raise Unauthenticated("The credentials were not accepted.")
-        return await self._doorway.principal(given, address_of(context.peer()))
+        return await self._doorway.principal(None if given is None else str(given), address_of(context.peer()))
 
 
 def address_of(peer: str) -> str | None:

@@ -58,6 +58,13 @@ def status_of(error: PentadError, method: str = "a gRPC call") -> tuple[StatusCo
     return StatusCode.INTERNAL, text
 
 
+def retry_of(error: PentadError) -> tuple[tuple[str, str], ...]:
+    """When to come back, in whole seconds as over HTTP, for the trailers of a call that came too often."""
+    if isinstance(error, RateLimited | Overloaded):
+        return (("retry-after", str(max(1, round(error.retry_after)))),)
+    return ()
+
+
 def shortened(text: str) -> str:
     """The text, as far as it fits: it travels in a header, and callers take headers of 8 KiB at most.
 
