@@ -4,6 +4,7 @@ import asyncio
 import base64
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from grpc import StatusCode
@@ -15,7 +16,7 @@ from pentad.kernel.errors import RateLimited, Unauthenticated
 from pentad.kernel.limits import Limits
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send
-from tests.rooms.directory.wire.site import Site, Wire, open_site
+from tests.rooms.directory.wire.site import METHODS, Site, Wire, open_site
 from tests.rooms.directory.wire.test_access import COUNT, EVERYTHING
 
 pytestmark = pytest.mark.anyio
@@ -156,3 +157,21 @@ async def test_only_so_many_refused_calls_wait_at_a_time(site: Site, monkeypatch
         await asyncio.sleep(0)
     assert not again.done(), "who gives up leaves the place to the next"
     again.cancel()
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+@pytest.mark.requirement("access:anonymous:grpc")
+async def test_a_stranger_is_refused_before_he_has_sent_anything(site: Site, name: str) -> None:
+    """Otherwise a thousand calls whose request never comes would take all the places there are."""
+    method = METHODS[name]
+    path = f"/{method.containing_service.full_name}/{method.name}"
+    async with asyncio.timeout(10):
+        call: Any = site.wire.channel.stream_stream(path)()
+        assert await call.code() is StatusCode.UNAUTHENTICATED
+
+
+@pytest.mark.requirement("access:anonymous:grpc")
+async def test_a_call_that_ends_without_its_request_is_told_so(site: Site) -> None:
+    path = "/agntcy.dir.search.v1.SearchService/CountRecords"
+    call: Any = site.wire.channel.stream_unary(path)(iter(()), metadata=site.as_role("reader").metadata, timeout=20)
+    assert (await call.code(), await call.details()) == (StatusCode.INVALID_ARGUMENT, "the call has no request")

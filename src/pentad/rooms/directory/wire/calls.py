@@ -113,30 +113,31 @@ def handlers(entrance: Entrance, service: str, methods: Service) -> grpc.Generic
 
 
 def _handler(entrance: Entrance, name: str, method: Method) -> "grpc.RpcMethodHandler[Any, Any]":
-    async def one(request: Any, context: "ServicerContext[Any, Any]") -> Any:
+    async def one(requests: Any, context: "ServicerContext[Any, Any]") -> Any:
         async with entrance.admitted(name, method, context) as call:
-            return await method.run(call, _read(method, request))
+            return await method.run(call, await _read(method, requests, context))
 
-    async def many(request: Any, context: "ServicerContext[Any, Any]") -> AsyncIterator[Any]:
+    async def many(requests: Any, context: "ServicerContext[Any, Any]") -> AsyncIterator[Any]:
         async with entrance.admitted(name, method, context) as call:
-            async for answer in method.run(call, _read(method, request)):
+            async for answer in method.run(call, await _read(method, requests, context)):
                 yield answer
 
+    # On the wire one request is a stream of one. gRPC would wait for it before it calls us, and whoever never sends it
+    # would hold one of the places for calls without ever having been asked who he is.
     write = None if method.answers_bytes else _serialized
-    makers: Mapping[Shape, Callable[..., grpc.RpcMethodHandler[Any, Any]]] = {
-        "one-one": grpc.unary_unary_rpc_method_handler,
-        "one-many": grpc.unary_stream_rpc_method_handler,
-        "many-one": grpc.stream_unary_rpc_method_handler,
-        "many-many": grpc.stream_stream_rpc_method_handler,
-    }
-    return makers[method.shape](many if method.shape.endswith("many") else one, None, write)
+    if method.shape.endswith("many"):
+        return grpc.stream_stream_rpc_method_handler(many, None, write)
+    return grpc.stream_unary_rpc_method_handler(one, None, write)
 
 
-def _read(method: Method, request: Any) -> Any:
+async def _read(method: Method, requests: Any, context: "ServicerContext[Any, Any]") -> Any:
     """The request as a message, or the stream of them. Read here and not by gRPC: first comes who is asking."""
-    if method.request is None:
-        return request
-    return _message(method.request, request) if method.shape.startswith("one") else _messages(method.request, request)
+    if method.shape.startswith("many"):
+        return requests if method.request is None else _messages(method.request, requests)
+    raw: Any = await context.read()
+    if not isinstance(raw, bytes):
+        raise InvalidInput("the call has no request")
+    return raw if method.request is None else _message(method.request, raw)
 
 
 async def _messages(kind: type[Message], stream: AsyncIterator[bytes]) -> AsyncIterator[Message]:
