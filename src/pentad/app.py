@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pentad import __version__
 from pentad.access.audit import AuditTrail
+from pentad.access.owners import Owners
 from pentad.access.sealed_columns import CORE_COLUMNS, SealedColumn, reseal
 from pentad.access.secret_box import SecretBox
 from pentad.access.secrets import secret_keys
@@ -110,6 +111,7 @@ class App:
         self.sealer = StateSealer(state_keys, clock)
         self.search = SearchIndex(database, settings.data / "search", lambda: self.embedder)
         self.rooms: list[OpenRoom] = []
+        self.owners = Owners(clock)
         self.neighbours = Within(lambda: self.all_rooms.dispatcher)
 
     def platform(self, room: str) -> Platform:
@@ -129,6 +131,7 @@ class App:
             protected=settings.auth == "required",
             health=self.health,
             secret_box=self.secret_box,
+            owner_now=self.owners.current,
             other_database=lambda url: open_database(url, settings.data, connections=2),
         )
 

@@ -16,7 +16,7 @@ from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Misconfigured, NotFound
 from pentad.kernel.limits import Limits
-from pentad.kernel.ports import Database, Fetcher
+from pentad.kernel.ports import Database, Fetcher, Rows
 from pentad.kernel.principal import Principal
 from pentad.mcp.content import Contents
 from pentad.mcp.declare import Prompt, Resource, ResourceListing, Tool
@@ -83,6 +83,10 @@ async def _no_other_database(url: str) -> Database:
     raise Misconfigured("No other database can be opened here.", hint="Open the room as part of a server.")
 
 
+def _as_saved(rows: Rows, saved: Principal) -> Principal:
+    return saved
+
+
 @dataclass(frozen=True, slots=True)
 class Platform:
     """The shared ground: one store, one clock, one way out, the folder for large files, one search, the other rooms,
@@ -109,6 +113,9 @@ class Platform:
     secret_box: SecretBox = PLAIN
     """Encrypts secrets before they go into the store, where the operator set `secret_key`; the room names the columns
     they are in as its `sealed`."""
+    owner_now: Callable[[Rows, Principal], Principal | None] = _as_saved
+    """What the owner of something that acts without a caller may do now, never more than when it was saved; None once
+    the owner is gone. A room that is opened by itself has no users to ask."""
     other_database: Callable[[str], Awaitable[Database]] = _no_other_database
     """Opens a further database by an address the operator wrote into the room's settings; whoever asks closes it."""
 

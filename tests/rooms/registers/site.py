@@ -13,6 +13,7 @@ from pentad.app import App, open_app
 from pentad.gateway.front import Front
 from pentad.gateway.site import http_application
 from pentad.kernel.clock import Clock
+from pentad.net.policy import FetchPolicy
 from pentad.rooms.registers.service import Registers
 from pentad.settings.model import Settings
 from tests.behaviour.http_wire import HttpAnswer
@@ -116,9 +117,12 @@ async def open_site(
     clock: Clock | None = None,
     basic: bool = False,
     models: Path | None = None,
+    fetch: FetchPolicy | None = None,
 ) -> AsyncIterator[Site]:
     """A server with the room, a key for each role and, where wanted, the demo's login and a folder of models."""
-    settings = Settings(data=data, database=database, rooms=("registers",), auth=auth, models=models)
+    settings = Settings(
+        data=data, database=database, rooms=("registers",), auth=auth, models=models, fetch=fetch or FetchPolicy()
+    )
     async with open_app(settings, clock=clock) as app:
         keys = {role: (await app.api_keys.create(role, scopes=scopes)).token for role, scopes in ROLES.items()}
         if basic:

@@ -3,8 +3,8 @@ now is told, once.
 
 Every process that has the room open watches, away from the writer and a moment later, so that a burst of changes costs
 one look. Only the process that can replace the answer's digest in the store tells, so one change of an answer
-is one notification however many processes saw it. An answer is compared as its owner may see it, with the rights
-the owner had when saving it.
+is one notification however many processes saw it. An answer is compared as its owner may see it by then, with no more
+rights than the owner had when saving it.
 """
 
 import asyncio
@@ -16,8 +16,10 @@ from typing import Final
 from pentad.kernel.background import Background
 from pentad.kernel.errors import PentadError
 from pentad.kernel.incidents import put_off
-from pentad.kernel.ports import Database, Transaction
+from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.kernel.principal import Principal
 from pentad.mcp.changes import CHANNEL, resource_updated
+from pentad.rooms.registers.models import Caller
 from pentad.rooms.registers.objects.meanings import schema_of
 from pentad.rooms.registers.saved import SavedQueries, SavedQuery, digest_of
 from pentad.search.documents import EMBEDDED
@@ -36,8 +38,11 @@ _log = logging.getLogger(__name__)
 class LiveQueries:
     """One process's watch. `start` and `stop` it with the room."""
 
-    def __init__(self, database: Database, saved: SavedQueries) -> None:
+    def __init__(
+        self, database: Database, saved: SavedQueries, owner_now: Callable[[Rows, Principal], Principal | None]
+    ) -> None:
         self._database = database
+        self._owner_now = owner_now
         self._saved = saved
         self._changed: set[tuple[int, int]] = set()
         self._embedded: set[int] = set()
@@ -108,8 +113,11 @@ class LiveQueries:
 
     async def _digest(self, saved: SavedQuery) -> bytes:
         """An answer that can no longer be given is an answer too, and reading it says why."""
+        owner = await self._database.read(lambda rows: self._owner_now(rows, saved.saved_owner))
+        if owner is None:
+            return digest_of({"error": "owner is gone"})
         try:
-            return digest_of(await self._saved.answer(saved.owner, saved))
+            return digest_of(await self._saved.answer(Caller(owner), saved))
         except PentadError as error:
             return digest_of({"error": error.code})
 

@@ -56,9 +56,9 @@ class SavedQuery:
         return f"openregister://queries/{self.id}"
 
     @property
-    def owner(self) -> Caller:
-        """Who saved it, as far as its answer is concerned."""
-        return Caller(Principal(self.principal, self.principal, self.scopes, user=self.user))
+    def saved_owner(self) -> Principal:
+        """Who saved it, with the rights of then."""
+        return Principal(self.principal, self.principal, self.scopes, user=self.user)
 
     def wire(self) -> dict[str, Any]:
         return {

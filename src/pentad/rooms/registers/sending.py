@@ -2,7 +2,8 @@
 
 Every process that has the room open runs one sender; leases in the store see to it that each delivery is sent by one.
 A sender sleeps until a change is heard or a delivery is due, and does nothing at all while nobody has a webhook. Every
-request goes out through the platform's fetcher, which decides which addresses may be reached.
+request goes out through the platform's fetcher, which decides which addresses may be reached. What a webhook is told is
+decided by what its owner may read at that moment; one whose owner is gone is switched off.
 """
 
 import asyncio
@@ -14,9 +15,10 @@ from typing import Final
 from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.kernel.background import Background
 from pentad.kernel.clock import Clock, Randomness, SystemRandomness
-from pentad.kernel.errors import PentadError, Unavailable
+from pentad.kernel.errors import Forbidden, PentadError, Unavailable
 from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Database, Dialect, Fetcher, Rows, Transaction
+from pentad.kernel.principal import Principal
 from pentad.mcp.changes import CHANNEL as CHANGES
 from pentad.net.urls import parse as parse_url
 from pentad.rooms.registers.deliveries import (
@@ -29,6 +31,7 @@ from pentad.rooms.registers.deliveries import (
     settle,
     withdraw,
 )
+from pentad.rooms.registers.models import Caller
 from pentad.rooms.registers.objects.chronicle import feed
 from pentad.rooms.registers.webhook_messages import Messages
 from pentad.rooms.registers.webhook_targets import Webhook, enabled_webhooks, signature, store_target
@@ -65,11 +68,13 @@ class Sender:
         clock: Clock,
         fetcher: Fetcher,
         messages: Messages,
+        owner_now: Callable[[Rows, Principal], Principal | None],
         randomness: Randomness = _RANDOMNESS,
         box: SecretBox = PLAIN,
     ) -> None:
         self._database = database
         self._messages = messages
+        self._owner_now = owner_now
         self._box = box
         self._clock = clock
         self._fetcher = fetcher
@@ -147,21 +152,37 @@ class Sender:
 
     def _take(self, transaction: Transaction) -> tuple[list[tuple[Webhook, Delivery, bytes]], bool]:
         now = self._clock.now()
-        webhooks = {webhook.id: webhook for webhook in enabled_webhooks(transaction, self._box)}
-        more = [self._make_out(transaction, webhook, now) for webhook in webhooks.values()]
-        longest = max((webhook.target.timeout for webhook in webhooks.values()), default=0.0)
+        served = self._served(transaction, now)
+        more = [self._make_out(transaction, webhook, owner, now) for webhook, owner in served.values()]
+        longest = max((webhook.target.timeout for webhook, _ in served.values()), default=0.0)
         taken: list[tuple[Webhook, Delivery, bytes]] = []
         for delivery in lease(transaction, now, now + longest + _LEASE_MARGIN, _AT_ONCE):
-            webhook = webhooks.get(delivery.webhook)
-            if webhook is None:
+            if delivery.webhook not in served:
                 give_up(transaction, delivery.webhook, "The webhook is switched off.", now)
-            elif (body := self._messages.of(transaction, webhook, delivery.seq)) is not None:
+                continue
+            webhook, owner = served[delivery.webhook]
+            if (body := self._messages.of(transaction, owner, delivery.seq)) is not None:
                 taken.append((webhook, delivery, body))
             else:
                 withdraw(transaction, delivery.id)
         return taken, any(more)
 
-    def _make_out(self, transaction: Transaction, webhook: Webhook, now: float) -> bool:
+    def _served(self, transaction: Transaction, now: float) -> dict[str, tuple[Webhook, Caller]]:
+        """The webhooks to serve, each with its owner as of now; one whose owner is gone is switched off."""
+        served: dict[str, tuple[Webhook, Caller]] = {}
+        for webhook in enabled_webhooks(transaction, self._box):
+            owner = self._owner_now(transaction, webhook.saved_owner)
+            if owner is not None:
+                served[webhook.id] = (webhook, Caller(owner))
+                continue
+            problem = f"Its owner {webhook.principal} is gone: the user was removed, or the key revoked or expired."
+            webhook.target.enabled, webhook.target.problem = False, problem
+            store_target(transaction, webhook.id, webhook.target, now, self._box)
+            give_up(transaction, webhook.id, problem, now)
+            put_off(Forbidden(problem), f"Serving the webhook {webhook.id}")
+        return served
+
+    def _make_out(self, transaction: Transaction, webhook: Webhook, owner: Caller, now: float) -> bool:
         """Queue what happened since; whether there is more. The position passes what the webhook does not want, too."""
         changes, position = feed(
             transaction, self._database.dialect, webhook.position, register=None, schema=None, limit=_BATCH
@@ -171,7 +192,7 @@ class Sender:
                 change.seq
                 for change in changes
                 if webhook.wants(change.action, change.register, change.schema)
-                and self._messages.is_for(transaction, webhook, change.uuid, change.seq)
+                and self._messages.is_for(transaction, owner, change.uuid, change.seq)
             ]
             make_out(transaction, webhook.id, wanted, now)
             transaction.run("UPDATE webhooks SET position = ? WHERE id = ?", position, webhook.id)

@@ -9,7 +9,7 @@ from pentad.kernel.ports import Rows
 from pentad.rooms.registers.models import Caller
 from pentad.rooms.registers.objects import store
 from pentad.rooms.registers.objects.chronicle import ERASED
-from pentad.rooms.registers.webhook_targets import EVENTS, Webhook
+from pentad.rooms.registers.webhook_targets import EVENTS
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access import AccessRules
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 
 class Messages:
-    """Makes messages out, each for one webhook."""
+    """Makes messages out, each for the owner of a webhook."""
 
     def __init__(self, catalogue: "Catalogue", access: "AccessRules") -> None:
         self._catalogue = catalogue
         self._access = access
 
-    def is_for(self, rows: Rows, webhook: Webhook, uuid: str, seq: int) -> bool:
+    def is_for(self, rows: Rows, owner: Caller, uuid: str, seq: int) -> bool:
         """Whether the owner of a webhook may know of a change."""
-        if self._access.is_free(webhook.owner):
+        if self._access.is_free(owner):
             return True
-        return self._hidden(rows, webhook.owner, uuid, _state_after(rows, uuid, seq)) is not None
+        return self._hidden(rows, owner, uuid, _state_after(rows, uuid, seq)) is not None
 
-    def of(self, rows: Rows, webhook: Webhook, seq: int) -> bytes | None:
+    def of(self, rows: Rows, owner: Caller, seq: int) -> bytes | None:
         """The event, who did it, and the object as the change left it; None where the owner may not know of it."""
         row = rows.one(
             "SELECT uuid, register, schema, version, action, at, principal, agent, reason FROM object_changes "
@@ -40,7 +40,7 @@ class Messages:
             return msgspec.json.encode({"type": "object.forgotten", "seq": seq})
         uuid, register, schema, version, action, at, principal, agent, reason = row
         state = _state_after(rows, uuid, seq)
-        hidden = self._hidden(rows, webhook.owner, uuid, state)
+        hidden = self._hidden(rows, owner, uuid, state)
         if hidden is None:
             return None
         about: dict[str, Any] = {

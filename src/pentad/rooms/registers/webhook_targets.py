@@ -23,7 +23,6 @@ from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Row, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.net.urls import parse as parse_url
-from pentad.rooms.registers.models import Caller
 
 EVENTS: Final[Mapping[str, str]] = {
     "create": "object.created",
@@ -107,10 +106,10 @@ class Webhook:
     updated_at: float
 
     @property
-    def owner(self) -> Caller:
-        """Who is told, as far as rights are concerned."""
-        scopes = ("registers:read", "registers:admin") if self.target.scopes is None else self.target.scopes
-        return Caller(Principal(self.principal, self.principal, frozenset(scopes), user=self.target.user))
+    def saved_owner(self) -> Principal:
+        """Who is told, with the rights of when the webhook was decided: the most it may ever be told."""
+        scopes = ("registers:*",) if self.target.scopes is None else self.target.scopes
+        return Principal(self.principal, self.principal, frozenset(scopes), user=self.target.user)
 
     def wants(self, action: str, register: int, schema: int) -> bool:
         """Whether a change is for it."""

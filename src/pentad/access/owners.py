@@ -1,0 +1,57 @@
+"""What the owner of something may do now, where the owner is not the one calling: a webhook, a saved query.
+
+Such things keep the rights they were made with. Those are the most they ever have; what counts is what is left of them
+when they are used. It is asked inside the unit of work that uses them, so nothing has to be remembered or forgotten.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from pentad.access.scopes import narrowed, scopes_from_text
+from pentad.kernel.clock import Clock
+from pentad.kernel.ports import Rows
+from pentad.kernel.principal import Principal, scopes_of
+
+_USER: Final = "user:"
+_KEY: Final = "key:"
+_USER_NOW: Final = "SELECT role, scopes FROM users WHERE name_key = ?"
+_KEY_NOW: Final = (
+    "SELECT k.scopes, k.expires_at, k.owner, u.role, u.scopes FROM api_keys k"
+    " LEFT JOIN users u ON u.name_key = k.owner WHERE k.id = ? AND k.revoked_at IS NULL"
+)
+
+
+class Owners:
+    """Looks owners up among the users and keys of the store."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def current(self, rows: Rows, saved: Principal) -> Principal | None:
+        """The owner with what it may do now, never more than `saved`; None once it is gone.
+
+        A user is gone when removed, a key that owns things itself when revoked or expired. Of others, such as the
+        owner of this machine and the subjects of tokens, nothing is stored here, so what was saved is all there is.
+        """
+        if saved.id.startswith(_USER):
+            held = _user_scopes(rows, saved.id.removeprefix(_USER))
+        elif saved.id.startswith(_KEY):
+            held = self._key_scopes(rows, saved.id.removeprefix(_KEY))
+        else:
+            return saved
+        return None if held is None else replace(saved, scopes=narrowed(saved.scopes, held), allowances={})
+
+    def _key_scopes(self, rows: Rows, key_id: str) -> frozenset[str] | None:
+        row = rows.one(_KEY_NOW, key_id)
+        if row is None:
+            return None
+        scopes, expires_at, owner, role, owner_scopes = row
+        if (expires_at is not None and self._clock.now() >= expires_at) or (owner is not None and role is None):
+            return None
+        own = scopes_from_text(scopes)
+        return own if owner is None else narrowed(own, scopes_of([role], scopes_from_text(owner_scopes)))
+
+
+def _user_scopes(rows: Rows, name: str) -> frozenset[str] | None:
+    row = rows.one(_USER_NOW, name)
+    return None if row is None else scopes_of([row[0]], scopes_from_text(row[1]))
