@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
     from pentad.mcp.dispatcher import Record
     from pentad.mcp.exchange import Endpoint
-    from pentad.mcp.registry import Guard
+    from pentad.mcp.registry import Guard, Hears
     from pentad.mcp.sse import Receive, Send
     from pentad.mcp.tasks import TaskBook
     from pentad.mcp.variants import Variants
@@ -195,6 +195,8 @@ class Room(Generic[S]):
     guards: "Mapping[str, Guard]" = field(default_factory=dict[str, "Guard"])
     """By the address of a resource as declared: what refuses to have it followed by who may not read it. Without one
     the room's read scope is enough."""
+    hears: "Hears | None" = None
+    """Whether somebody is of the audience that the room announced a change for; see `pentad.mcp.changes`."""
     tasks: "Callable[[S], TaskBook] | None" = None
     """The work of the room that may outlast the call that began it; its tools with `task` put answers off into it."""
     schema: str | None = None

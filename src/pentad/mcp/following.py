@@ -19,7 +19,7 @@ Who = Callable[[], Awaitable[Principal]]
 async def check_follow(registry: Registry, uri: str, principal: Principal, *, told: bool = False) -> None:
     """Refuse a subscription as reading would be refused: NotFound, Forbidden, or what the room says.
 
-    `told`: the caller follows already and is about to hear of a change; that something is gone may be told.
+    `told`: the caller follows already and is about to hear of a change.
     """
     found = registry.resource(uri)
     if found is None:
@@ -40,13 +40,24 @@ async def may_follow(registry: Registry, uri: str, principal: Principal) -> bool
 
 
 async def may_hear(registry: Registry, change: Change, who: Who) -> bool:
-    """Whether a follower may still be told. When that cannot be found out, it is not."""
+    """Whether a follower may still be told. When that cannot be found out, it is not.
+
+    Where a change was announced for an audience that decides, as there may be nothing left to look at.
+    """
     try:
         principal = await who()
         if change.kind == "list":
-            return registry.lists(change.subject, change.room, principal)
-        await check_follow(registry, change.subject, principal, told=True)
+            listed = registry.lists(change.subject, change.room, principal)
+            return listed and registry.hears(change.room, principal, change.audience)
+        if not change.audience:
+            await check_follow(registry, change.subject, principal, told=True)
+            return True
+        found = registry.resource(change.subject)
+        return (
+            found is not None
+            and principal.may(found[0].room, "read")
+            and registry.hears(found[0].room, principal, change.audience)
+        )
     except PentadError as error:
         noted(error, "Telling a follower of a change")
         return False
-    return True

@@ -23,6 +23,9 @@ _ACTIONS: Final[tuple[Action, ...]] = ("read", "write", "admin")
 Guard = Callable[[Any, Principal, Mapping[str, str], bool], Awaitable[None]]
 """Takes the room's service, who wants to follow, the address's variables, and whether it is about telling who does."""
 
+Hears = Callable[[Any, Principal, str], bool]
+"""Takes the room's service, who is about to be told of a change, and the audience the room announced it for."""
+
 
 class Offering(Protocol):
     """What the registry needs to know of a room (`platform.Room` is one)."""
@@ -41,6 +44,8 @@ class Offering(Protocol):
     def listing(self) -> ResourceListing | None: ...
     @property
     def guards(self) -> Mapping[str, Guard]: ...
+    @property
+    def hears(self) -> Hears | None: ...
     @property
     def tasks(self) -> Callable[[Any], TaskBook] | None: ...
     @property
@@ -164,6 +169,15 @@ class Registry:
         if all(opened.room.name != room for opened in self.rooms):
             return False
         return _may_use(principal, room) if kind == "tools" else principal.may(room, "read")
+
+    def hears(self, room: str, principal: Principal, audience: str) -> bool:
+        """Whether the caller is of the audience that a room announced a change for; all are where it named none."""
+        if not audience:
+            return True
+        for opened in self.rooms:
+            if opened.room.name == room and opened.room.hears is not None:
+                return opened.room.hears(opened.service, principal, audience)
+        return False
 
     def capabilities(self, revision: Revision) -> dict[str, Any]:
         """What this endpoint can do, in the words of the revision: nothing is claimed that is not there."""

@@ -15,11 +15,12 @@ _MOST_QUEUED: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`list` of a room's tools, prompts or resources; or `resource` at an address."""
+    """`list` of a room's tools, prompts or resources; or `resource` at an address; for all, or for an audience."""
 
     kind: str
     subject: str
     room: str = ""
+    audience: str = ""
 
     def notification(self) -> tuple[str, dict[str, Any]]:
         """The method and parameters every era tells it with."""
@@ -89,11 +90,12 @@ class SubscriptionHub:
 
 
 def _read_change(payload: str) -> Change:
-    kind, _, subject = payload.partition(" ")
+    change, _, audience = payload.partition("\n")
+    kind, _, subject = change.partition(" ")
     if kind != "list":
-        return Change(kind, subject)
+        return Change(kind, subject, audience=audience)
     name, _, room = subject.partition(" ")
-    return Change(kind, name, room)
+    return Change(kind, name, room, audience)
 
 
 def filter_wants(wanted: SubscriptionFilter, tasks: Iterable[str] = ()) -> Callable[[Change], bool]:

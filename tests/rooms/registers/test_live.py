@@ -30,7 +30,7 @@ class Heard:
         self.stop = registers.platform.database.listen("mcp", self._hear)
 
     def _hear(self, payload: str) -> None:
-        kind, _, subject = payload.partition(" ")
+        kind, _, subject = payload.partition("\n")[0].partition(" ")
         if kind == "resource":
             self.uris.append(subject)
             self._more.set()

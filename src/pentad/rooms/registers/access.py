@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from pentad.kernel.errors import Forbidden, NotFound, Unauthenticated
 from pentad.kernel.principal import Principal
-from pentad.rooms.registers.authorization import Block, Right, any_of, read_block
+from pentad.rooms.registers.audiences import Audience
+from pentad.rooms.registers.authorization import Block, Grant, Right, any_of, read_block
 from pentad.rooms.registers.entity_access import EVERYBODY, ROOM, EntityRules, Memberships, groups, is_admin, refused
 from pentad.rooms.registers.missing import Missing, missing_object
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
@@ -113,6 +114,19 @@ class AccessRules(EntityRules):
         if not principal.may(ROOM, "read") or stored.organisation != self._memberships.of(principal):
             return False
         return stored.owner == principal.id or self._grants(principal, pair, "read", stored.data)
+
+    def object_audience(self, pair: Pair, stored: StoredObject) -> Audience:
+        """Whom `sees_object` is true of, for when the object is gone; without those who need a rule on `$userId`."""
+        variables = {"$organisation": stored.organisation}
+
+        def holds(grant: Grant) -> bool:
+            return all(not one.names_caller and one.holds(stored.data, variables) for one in grant.match)
+
+        named = tuple(
+            tuple({grant.group: None for grant in block.grants["read"] if holds(grant)})
+            for block in self._speaking(pair, "read")
+        )
+        return Audience(self._is_public(pair, stored.data), stored.organisation, stored.owner, named)
 
     def sees_past(self, caller: Caller, pair: Pair, current: StoredObject, past: StoredObject) -> bool:
         """Whether the caller may read an earlier state: today's rights and those of the moment both have to allow it.

@@ -63,6 +63,12 @@ class Condition:
             case _:
                 return _ordered(found, wanted, self.comparison)
 
+    @property
+    def names_caller(self) -> bool:
+        """Whether it is another condition for each caller."""
+        values = cast("list[Any]", self.value) if isinstance(self.value, list) else [self.value]
+        return "$userId" in values
+
     def as_filter(self, variables: Variables) -> Filter:
         """The same condition for the store."""
         if self.path[0] == SELF:  # the store would take it for metadata

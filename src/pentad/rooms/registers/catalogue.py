@@ -14,6 +14,7 @@ from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ids import uuid7
 from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.kernel.principal import ANONYMOUS
 from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.registers import catalogue_entries as entries
 from pentad.rooms.registers import catalogue_store as store
@@ -137,7 +138,7 @@ class Catalogue:
                 wanted = replace(wanted, version=entries.next_version(current.version))
             wanted = replace(wanted, updated_at=max(now, current.updated_at))
             store.update_register(tx, wanted)
-            return sight.shown(self._changed(tx, wanted))
+            return sight.shown(self._changed(tx, wanted, current))
 
         return await self._write(update)
 
@@ -211,7 +212,7 @@ class Catalogue:
             hidden = hidden_in(self._access, caller, self.pairs_in(tx, current))
             allow, seen = self._defining.allowing(tx, caller), partial(self._access.sees, caller)
             self._evolution.apply(tx, caller, current, wanted, migration, now, hidden, allow, seen)
-            return self._changed(tx, wanted)
+            return self._changed(tx, wanted, current)
 
         return await self._write(update)
 
@@ -335,12 +336,24 @@ class Catalogue:
 
         return pair_of
 
-    def announce(self, tx: Transaction) -> None:
-        """Tell every process, after the commit, that registers or schemas are others now."""
+    def announce(self, tx: Transaction, *states: Register | Schema) -> None:
+        """Tell every process, after the commit, that a register or schema is another now.
+
+        Of the lists those hear who may know of one of its `states`, before or after the change.
+        """
         tx.signal(CHANNEL)
-        list_changed(tx, "resources", "registers")
-        resource_updated(tx, "openregister://registers")
-        resource_updated(tx, "openregister://schemas")
+        for audience in {self._audience(tx, state) for state in states}:
+            list_changed(tx, "resources", "registers", audience)
+            resource_updated(tx, "openregister://registers", audience)
+            resource_updated(tx, "openregister://schemas", audience)
+
+    def _audience(self, rows: Rows, entity: Register | Schema) -> str:
+        everybody = Caller(ANONYMOUS)
+        if isinstance(entity, Register):
+            public = self._sight(rows, everybody).sees(entity)
+        else:
+            public = self._access.sees(everybody, entity)
+        return self._access.audience(entity, public=public).text()
 
     # how it is done
 
@@ -365,9 +378,10 @@ class Catalogue:
         finally:
             self.forget()
 
-    def _changed(self, tx: Transaction, entity: E) -> E:
-        self.announce(tx)
-        resource_updated(tx, f"openregister://{type(entity).__name__.lower()}s/{entity.id}")
+    def _changed(self, tx: Transaction, entity: E, before: E | None = None) -> E:
+        self.announce(tx, entity, before or entity)
+        uri = f"openregister://{type(entity).__name__.lower()}s/{entity.id}"
+        resource_updated(tx, uri, self._audience(tx, entity))
         return entity
 
 

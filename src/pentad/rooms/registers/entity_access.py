@@ -9,6 +9,7 @@ from typing import Final, Protocol
 
 from pentad.kernel.errors import Forbidden, Unauthenticated
 from pentad.kernel.principal import Action, Principal, Role
+from pentad.rooms.registers.audiences import Audience
 from pentad.rooms.registers.authorization import AUTHENTICATED, DEFINE, NOTHING, PUBLIC, Block, Grantable, read_block
 from pentad.rooms.registers.models import Caller, Pair, Register, Schema
 
@@ -59,6 +60,23 @@ class EntityRules:
             return True
         silent = schema.id in register.schemas and not self._block(register).speaks_of("read")
         return silent and bool(self._block(schema).given("read", EVERYBODY))
+
+    def audience(self, entity: Register | Schema, *, public: bool) -> Audience:
+        """Whom `sees` is true of; `public` says whether it is of everybody."""
+        block = self._block(entity)
+        named = (tuple({grant.group: None for grant in block.grants["read"]}),) if block.speaks_of("read") else ()
+        return Audience(public, entity.organisation, entity.body.get("owner"), named)
+
+    def is_of(self, principal: Principal, audience: Audience) -> bool:
+        """Whether somebody is to be told of a change that was announced for an audience."""
+        if audience.public or is_admin(principal):
+            return True
+        if audience.organisation not in (None, self._memberships.of(principal)) or not principal.may(ROOM, "read"):
+            return False
+        if audience.owner == principal.id and principal.kind != "anonymous":
+            return True
+        own = groups(principal)
+        return all(not own.isdisjoint(names) for names in audience.groups)
 
     def defines(self, caller: Caller, entity: Register | Schema) -> bool:
         """Whether a register or schema is the caller's to change: its owner's, its definers', administrators'."""

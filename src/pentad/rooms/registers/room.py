@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from pentad.platform import Platform, Room
-from pentad.rooms.registers.following import GUARDS
+from pentad.rooms.registers.following import GUARDS, hears
 from pentad.rooms.registers.resources import RESOURCES, listing
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.tools import TOOLS
@@ -71,6 +71,7 @@ ROOM = Room(
     resources=RESOURCES,
     listing=listing,
     guards=GUARDS,
+    hears=hears,
     schema="pentad.rooms.registers.schema",
     sealed=(WEBHOOK_BODY,),
     pages=pages,

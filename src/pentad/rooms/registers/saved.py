@@ -17,6 +17,7 @@ from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Database, Row, Transaction
 from pentad.kernel.principal import Principal
 from pentad.mcp.changes import list_changed, resource_updated
+from pentad.rooms.registers.audiences import owners_alone
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.showing import shown
 from pentad.rooms.registers.visible import query_of
@@ -103,7 +104,7 @@ class SavedQueries:
             transaction.run(
                 _INSERT, made.id, made.principal, name, made.register, made.schema, text, digest, made.created_at
             )
-            list_changed(transaction, "resources", "registers")
+            list_changed(transaction, "resources", "registers", owners_alone(made.principal).text())
 
         await self._database.write(work)
         return made
@@ -116,18 +117,15 @@ class SavedQueries:
             )
         return _saved(row)
 
-    async def exists(self, query_id: str) -> bool:
-        """Whether there is such a query, whoever it belongs to."""
-        return await self._database.lookup("SELECT 1 FROM saved_queries WHERE id = ?", query_id) is not None
-
     async def delete(self, caller: Caller, query_id: str) -> None:
         """Forget a query; whoever follows it hears of it once more."""
         known = await self.get(caller, query_id)
 
         def work(transaction: Transaction) -> None:
             transaction.run("DELETE FROM saved_queries WHERE id = ?", known.id)
-            list_changed(transaction, "resources", "registers")
-            resource_updated(transaction, known.uri)
+            audience = owners_alone(known.principal).text()
+            list_changed(transaction, "resources", "registers", audience)
+            resource_updated(transaction, known.uri, audience)
 
         await self._database.write(work)
 

@@ -45,9 +45,7 @@ class Registers:
         self.transfer = Transfer(database, self.objects, self.access)
         self._live = LiveQueries(database, self.saved, platform.owner_now)
         messages = Messages(self.catalogue, self.access)
-        self._sender = Sender(
-            database, clock, platform.fetcher, messages, platform.owner_now, box=platform.secret_box
-        )
+        self._sender = Sender(database, clock, platform.fetcher, messages, platform.owner_now, box=platform.secret_box)
 
     async def start(self) -> None:
         await self.catalogue.open()

@@ -167,7 +167,7 @@ class Objects(ObjectReader):
             store.write(tx, self._database.dialect, [draft], task.who)
             store.remove(tx, self._database.dialect, old)
             chronicle.erase(tx, old.uuid)
-            announce(tx, [draft])
+            announce(tx, [draft], self._access.object_audience(task.pair, old).text())
 
         await self._with_held(caller, pair, ref, purge)
 

@@ -6,6 +6,7 @@ alone, and whoever wants all or nothing lets the transaction fail.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final, Literal, cast
 
@@ -241,7 +242,7 @@ class ObjectWriter(ChangedObjects):
         if schema.id in register.schemas or all(step.status != "created" for step in steps):
             return
         if catalogue_store.attach(tx, register.id, schema.id):
-            self._catalogue.announce(tx)
+            self._catalogue.announce(tx, replace(register, schemas=(*register.schemas, schema.id)))
 
 
 def check_current(rows: Rows, pair: Pair) -> None:
@@ -256,15 +257,18 @@ def check_current(rows: Rows, pair: Pair) -> None:
         raise StaleDefinition
 
 
-def announce(tx: Transaction, drafts: Iterable[Draft]) -> None:
-    """Tell whoever follows the objects or their pairs; a new object nobody can follow yet."""
+def announce(tx: Transaction, drafts: Iterable[Draft], audience: str = "") -> None:
+    """Tell whoever follows the objects or their pairs; a new object nobody can follow yet.
+
+    Of objects that are gone their `audience` hears.
+    """
     pairs: dict[tuple[int, int], str] = {}
     for draft in drafts:
         stored = draft.after
         if (stored.register, stored.schema) not in pairs:
             pairs[stored.register, stored.schema] = stored.pair_uri
         if draft.before is not None:
-            resource_updated(tx, stored.uri)
+            resource_updated(tx, stored.uri, audience)
     for uri in sorted(pairs.values()):
         resource_updated(tx, uri)
 
