@@ -10,7 +10,7 @@ from pentad.kernel.ports import Database
 from pentad.kernel.principal import LOCAL, Principal
 from tests.access.clocks import TurnedClock
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("access:owners:now")]
+pytestmark = pytest.mark.anyio
 
 
 class Saved:
@@ -26,6 +26,7 @@ class Saved:
         return None if found is None else found.scopes
 
 
+@pytest.mark.requirement("access:owners:now")
 async def test_a_user_has_what_is_left_of_the_rights_it_had(db: Database, passwords: Passwords) -> None:
     users, saved = Users(db, passwords), Saved(db, TurnedClock())
     await users.add("Ada", "not-a-real-password", role="admin")
@@ -37,6 +38,7 @@ async def test_a_user_has_what_is_left_of_the_rights_it_had(db: Database, passwo
     assert await saved.scopes("user:ada", "*:read") is None
 
 
+@pytest.mark.requirement("access:owners:now")
 async def test_a_key_that_owns_things_ends_with_its_time_its_revocation_or_its_user(
     db: Database, passwords: Passwords
 ) -> None:
@@ -58,6 +60,7 @@ async def test_a_key_that_owns_things_ends_with_its_time_its_revocation_or_its_u
     assert await saved.scopes("key:unknown", "*:read") is None
 
 
+@pytest.mark.requirement("access:owners:now")
 async def test_of_others_nothing_is_stored_so_what_was_saved_counts(db: Database) -> None:
     saved = Saved(db, TurnedClock())
     assert await saved.scopes(LOCAL.id, *LOCAL.scopes) == LOCAL.scopes

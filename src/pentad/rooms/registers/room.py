@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pentad.platform import Platform, Room
 from pentad.rooms.registers.following import GUARDS, hears
@@ -54,11 +54,6 @@ async def fill(registers: Registers) -> None:
     await fill_demo(registers)
 
 
-async def health(registers: Registers) -> Mapping[str, Any]:
-    """How much there is, for everybody together."""
-    return await registers.size()
-
-
 ROOM = Room(
     name="registers",
     title="Registers",
@@ -79,5 +74,4 @@ ROOM = Room(
     endpoints=endpoints,
     any_origin=("/api/mcp", "/index.php/apps/openregister/api/mcp"),
     demo=fill,
-    health=health,
 )

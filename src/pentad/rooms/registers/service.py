@@ -3,9 +3,6 @@
 It only puts the parts together; each part knows the store, the rules of access, and nothing of MCP or HTTP.
 """
 
-from typing import Final
-
-from pentad.kernel.ports import Rows
 from pentad.platform import Platform
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.catalogue import Catalogue
@@ -20,11 +17,6 @@ from pentad.rooms.registers.sending import Sender
 from pentad.rooms.registers.transfer.service import Transfer
 from pentad.rooms.registers.webhook_messages import Messages
 from pentad.rooms.registers.webhooks import Webhooks
-
-_SIZE: Final = (
-    "SELECT (SELECT count(*) FROM registers), (SELECT count(*) FROM schemas),"
-    " (SELECT count(*) FROM objects WHERE deleted IS NULL)"
-)
 
 
 class Registers:
@@ -58,12 +50,3 @@ class Registers:
         await self._live.stop()
         self.catalogue.close()
         await self.organisations.close()
-
-    async def size(self) -> dict[str, int]:
-        """How many registers, schemas and living objects there are, whoever may see them."""
-
-        def count(rows: Rows) -> dict[str, int]:
-            found = rows.all(_SIZE)
-            return dict(zip(("registers", "schemas", "objects"), found[0], strict=True))
-
-        return await self.platform.database.read(count)

@@ -1,7 +1,8 @@
 """Pentad itself: its calls with their latencies and errors, its store, its search, its rooms, this process.
 
 Totals of calls are those of every process and restart, as the core adds them up; all of it is read from the store, and
-reading leaves no trace in what is read.
+reading leaves no trace in what is read. Whoever may read metrics sees it, so nothing here counts what organisations
+keep to themselves: neither rows of tables nor documents.
 """
 
 import asyncio
@@ -17,9 +18,8 @@ from pentad.rooms.metrics.collectors.contract import Collector, Source, Upstream
 from pentad.rooms.metrics.engine.keys import flat
 from pentad.rooms.metrics.model import Fact, Facts, Info, Metric, Plan, Sample, Snapshot, Wanted, without_value
 
-MOST_ROWS_COUNTED: Final = 1_000_000
 NO_ERROR: Final = frozenset({"ok", "input_required", "cancelled"})
-_PARTS: Final = ("calls", "tools", "rooms", "store", "tables", "search", "process")
+_PARTS: Final = ("calls", "tools", "rooms", "store", "search", "process")
 
 
 def _metric(key: str, description: str, unit: str | None = None, **more: Any) -> Metric:
@@ -51,8 +51,6 @@ CATALOGUE: Final = (
     _metric("store.bytes", "Size of the store.", "By", better="lower"),
     _metric("store.queued", "Units of work that wait for the store.", better="lower", warn=1_000, alarm=5_000),
     _metric("store.dialect", "SQLite or PostgreSQL.", kind="text"),
-    _metric("tables.rows", "Rows of a table that has any; on PostgreSQL an estimate.", labels=("id",)),
-    _metric("search.documents", "Documents in the search index."),
     _metric("search.pending", "Documents that wait for their vectors.", better="lower", warn=50_000),
     _metric("process.memory", "Memory of this process.", "By", better="lower"),
     _metric("process.cpuSeconds", "Processor time of this process.", "s", kind="counter"),
@@ -105,11 +103,6 @@ def _calls(rows: Rows) -> dict[str, Any]:
     }
 
 
-_TABLES: Final = {
-    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
-    " AND sql NOT LIKE 'CREATE VIRTUAL%' AND sql NOT LIKE 'CREATE TABLE ''%' ORDER BY name",
-    "postgres": "SELECT relname, n_live_tup FROM pg_stat_user_tables ORDER BY relname",
-}
 _BYTES: Final = {
     "sqlite": "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
     "postgres": "SELECT pg_database_size(current_database())",
@@ -129,7 +122,7 @@ class Pentad:
     def info(self) -> Info:
         return Info(
             id=self.id, title=self.title, description="Own calls, latencies and errors; store, search and rooms.",
-            takes=frozenset(), catalogue=CATALOGUE, ttl=2.0, ttls={"pentad.tables": 60.0, "pentad.rooms": 15.0},
+            takes=frozenset(), catalogue=CATALOGUE, ttl=2.0, ttls={"pentad.rooms": 15.0},
             poll_seconds=60.0,
         )  # fmt: skip
 
@@ -149,8 +142,6 @@ class Pentad:
             case "store":
                 size = await database.read(lambda rows: rows.value(_BYTES[database.dialect]))
                 return {"bytes": size, "queued": getattr(database, "queued", 0), "dialect": database.dialect}
-            case "tables":
-                return await database.read(self._tables)
             case "search":
                 return await database.read(_search)
             case _:
@@ -172,20 +163,9 @@ class Pentad:
         samples += without_value(CATALOGUE, wanted, facts)
         return Snapshot(collector=self.id, scope="", as_of=wanted.now, tree=tree, samples=samples)
 
-    def _tables(self, rows: Rows) -> list[dict[str, Any]]:
-        found = rows.all(_TABLES[self._platform.database.dialect])
-        if self._platform.database.dialect == "postgres":
-            return [{"id": name, "rows": count} for name, count in found if count]
-        counted = 'SELECT count(*) FROM (SELECT 1 FROM "{}" LIMIT {})'
-        counts = [(name, rows.value(counted.format(name, MOST_ROWS_COUNTED))) for (name,) in found]
-        return [{"id": name, "rows": count} for name, count in counts if count]
-
 
 def _search(rows: Rows) -> dict[str, Any]:
-    return {
-        "documents": rows.value("SELECT count(*) FROM search_documents"),
-        "pending": rows.value("SELECT count(*) FROM search_pending"),
-    }
+    return {"pending": rows.value("SELECT count(*) FROM search_pending")}
 
 
 def _figures(health: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
