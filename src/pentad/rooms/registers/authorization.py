@@ -66,8 +66,7 @@ class Condition:
     @property
     def names_caller(self) -> bool:
         """Whether it is another condition for each caller."""
-        values = cast("list[Any]", self.value) if isinstance(self.value, list) else [self.value]
-        return "$userId" in values
+        return _filled(self.value, {"$userId": ""}) != self.value
 
     def as_filter(self, variables: Variables) -> Filter:
         """The same condition for the store."""
