@@ -14,15 +14,27 @@ __all__ = ["postgres_server", "pulled_model", "store", "stores"]
 SAME = os.environ.get("PENTAD_EXAMPLES") == "same"
 """The gate tries the same examples every time: what fails there is what was changed."""
 
-hypothesis.settings.register_profile("short", max_examples=40, deadline=None, derandomize=SAME)
+IS_LONG = os.environ.get("PENTAD_FUZZ") == "long"
+FEW = 25
+"""How many examples a property has in `make test`, also one that names more; `make interop` tries them all."""
+
+hypothesis.settings.register_profile("short", max_examples=FEW, deadline=None, derandomize=SAME)
 hypothesis.settings.register_profile("long", max_examples=300, deadline=None, derandomize=SAME)
-hypothesis.settings.load_profile("long" if os.environ.get("PENTAD_FUZZ") == "long" else "short")
+hypothesis.settings.load_profile("long" if IS_LONG else "short")
 
 
 def pytest_configure() -> None:
     """A shell that runs the tests in the background has them ignore Ctrl-C, and their children would inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """A property that names its number of examples has that many only where there is time for them."""
+    tried = getattr(item, "obj", None)
+    asked = getattr(tried, "_hypothesis_internal_use_settings", None)
+    if not IS_LONG and asked is not None and asked.max_examples > FEW:
+        tried._hypothesis_internal_use_settings = hypothesis.settings(asked, max_examples=FEW)
 
 
 @pytest.fixture(scope="session")

@@ -141,6 +141,7 @@ async def test_a_retelling_is_never_given_as_the_words_of_the_person(avatars: Av
     assert retold >= 10
 
 
+@pytest.mark.interop
 async def test_both_stores_give_the_same_answers(
     by_meaning: Avatars, pulled_model: PulledModel, postgres_server: PostgresServer, tmp_path: Path
 ):
