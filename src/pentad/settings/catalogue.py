@@ -85,7 +85,7 @@ class Entry:
         if value is None or value == ():
             return ""
         if isinstance(value, str) and is_url(value) and (not self.secret or self.path == "database"):
-            return scrub_url(value).clean
+            return scrub_url(value, greedy_login=self.path == "database").clean
         if self.secret:
             return "***"
         if isinstance(value, Mapping):

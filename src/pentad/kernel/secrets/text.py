@@ -55,9 +55,9 @@ _PATH: Final = re.compile(
 )
 _SCHEME_BEFORE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*\Z")
 _ADDRESS: Final = re.compile(rf"[^\s\"'<>`]{{1,{_LONGEST_LOGIN}}}")
-_PORT: Final = re.compile(r"[0-9]{1,5}[/?#]")
 _PLAIN_USER: Final = re.compile(r"[A-Za-z]{0,24}(?:[._-][A-Za-z]{1,24}){0,3}")
 _EXAMPLES: Final = frozenset({"user:password", "user:pass", "user:secret", "username:password", "name:password"})
+_PORT_AND_QUERY: Final = re.compile(r"[0-9]{1,5}(?:/[^?#@]*)?\?[A-Za-z_]\w*=")
 _WEB: Final = frozenset({"http", "https", "ws", "wss", "ftp", "ftps", "sftp", "git", "ssh"})
 
 Span = tuple[int, int, str]
@@ -223,17 +223,20 @@ def _logins(text: str) -> Iterator[Span]:
         at = text.find("://", start)
 
 
-def login_span(scheme: str, address: str) -> tuple[int, int] | None:
-    """Where the secret is in what follows `scheme://`: the password, or a token in the place of the user."""
+def login_span(scheme: str, address: str, *, greedy: bool = False) -> tuple[int, int] | None:
+    """Where the secret is in what follows `scheme://`: the password, or a token in the place of the user.
+
+    The password of a database may hold `/`, `?` or `#`, so there the login may reach to the last `@`. `greedy` is for
+    an address that is known to be a login's: nothing in it is taken for a port and a query instead.
+    """
     authority = re.split(r"[/?#]", address, maxsplit=1)[0]
     is_web = scheme.lower() in _WEB
-    login, at, _ = authority.rpartition("@")
+    login, at, _ = (address if greedy else authority).rpartition("@")
     if not at and not is_web:
-        # The password of a database may hold `/` or `#`: everything up to the last `@` counts as login.
         user, colon, rest = address.partition(":")
-        if colon and "/" not in user and _PORT.match(rest) is None:
+        if colon and "/" not in user and _PORT_AND_QUERY.match(rest) is None:
             login, at, _ = address.rpartition("@")
-    if not at or is_reference(login):
+    if not at:
         return None
     user, colon, password = login.partition(":")
     if login in _EXAMPLES:

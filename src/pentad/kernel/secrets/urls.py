@@ -22,12 +22,13 @@ def is_url(text: str) -> bool:
     return _URL.match(text) is not None
 
 
-def scrub_url(url: str, *, mark: Mark = stars, cautious: bool = True) -> Scrubbed[str]:
+def scrub_url(url: str, *, mark: Mark = stars, cautious: bool = True, greedy_login: bool = False) -> Scrubbed[str]:
     """A URL without passwords, tokens and signatures in its login, path, query and fragment.
 
-    With `cautious` it also loses what only looks random, which is said in the findings.
+    With `cautious` it also loses what only looks random, which is said in the findings. With `greedy_login` all up to
+    the last `@` is its login, as people write passwords of databases without escaping them.
     """
-    return _Url(mark, cautious=cautious).scrub(url)
+    return _Url(mark, cautious=cautious, greedy_login=greedy_login).scrub(url)
 
 
 def scrub_header(name: str, value: str, *, mark: Mark = stars, cautious: bool = True) -> Scrubbed[str]:
@@ -83,9 +84,10 @@ def _scrub_cookies(name: str, value: str, mark: Mark) -> Scrubbed[str]:
 
 
 class _Url:
-    def __init__(self, mark: Mark, *, cautious: bool) -> None:
+    def __init__(self, mark: Mark, *, cautious: bool, greedy_login: bool = False) -> None:
         self._mark = mark
         self._cautious = cautious
+        self._greedy_login = greedy_login
         self._findings: list[Finding] = []
 
     def scrub(self, url: str, depth: int = 0) -> Scrubbed[str]:
@@ -107,7 +109,7 @@ class _Url:
         return self._mark(self._findings[-1])
 
     def _login(self, scheme: str, rest: str) -> str:
-        span = login_span(scheme, rest)
+        span = login_span(scheme, rest, greedy=self._greedy_login)
         if span is None:
             return rest
         return rest[: span[0]] + self._found("login", "url-password", "password") + rest[span[1] :]
