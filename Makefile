@@ -16,7 +16,7 @@ demo: .venv/.run .venv/.models ## set up and start everything with demo data on 
 	@$(BIN)/pentad demo
 
 test: .venv/.dev .venv/.models ## set up and run the tests
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not faults and not interop"
+	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "not faults and not interop"
 
 lint: .venv/.dev ## style and format
 	@$(BIN)/ruff check

@@ -18,6 +18,8 @@ from pentad.search.models.safetensors import read_tensors
 from pentad.search.models.session import encode, open_session
 from tests.search.models.reference import random_weights, vector
 
+pytestmark = pytest.mark.interop
+
 TEXTS = [[1, 7, 8, 2], [1, 9, 30, 31, 12, 13, 44, 45, 46, 2], [1, 2]]
 
 

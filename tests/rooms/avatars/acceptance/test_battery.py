@@ -19,7 +19,7 @@ from tests.rooms.avatars.acceptance.asking import Battery
 from tests.rooms.avatars.acceptance.marking import Examiner, Mark, holds
 from tests.stores import PostgresServer
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.interop]
 
 BATTERIES = pytest.mark.parametrize(
     "battery", [babbage.BATTERY, nightingale.BATTERY], ids=["charles-babbage", "florence-nightingale"]
@@ -141,7 +141,6 @@ async def test_a_retelling_is_never_given_as_the_words_of_the_person(avatars: Av
     assert retold >= 10
 
 
-@pytest.mark.interop
 async def test_both_stores_give_the_same_answers(
     by_meaning: Avatars, pulled_model: PulledModel, postgres_server: PostgresServer, tmp_path: Path
 ):

@@ -10,7 +10,7 @@ import pytest
 from tests.rooms.avatars.folders import SETS, HashedWords, Library, avatar_folder
 from tests.stores import Stores
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.interop]
 
 
 @pytest.mark.parametrize("when", ["reading", "embedding", "storing", "transaction"])
