@@ -66,6 +66,7 @@ class Entrance:
         """Who is calling; errors of the block become the status of the call."""
         headers = dict[str, Any]((key, value) for key, value in context.invocation_metadata() or ())
         started, outcome, who = time.perf_counter(), "cancelled", ANONYMOUS
+        refusal: tuple[Any, ...] | None = None
         try:
             principal = who = await self._principal(headers, context)
             if not principal.may(ROOM, method.action):
@@ -77,18 +78,18 @@ class Entrance:
             outcome = "ok"
         except PentadError as error:
             code, text = status_of(error, name)
-            outcome = code.name.lower()
-            await context.abort(code, text, retry_of(error))
+            outcome, refusal = code.name.lower(), (code, text, retry_of(error))
         except (AbortError, asyncio.CancelledError, GeneratorExit):
             raise
         except Exception as error:  # noqa: BLE001  the outermost wall: a caller hears a number, the log the rest
-            outcome = "internal"
-            await context.abort(*status_of(unforeseen(error, name)))
+            outcome, refusal = "internal", status_of(unforeseen(error, name))
         finally:
             if who is not ANONYMOUS:  # failed logins are in the trail in their own way; a flood must not fill it
                 elapsed = int((time.perf_counter() - started) * 1_000_000)
                 marks = str(headers.get("x-request-id", "")), "", "grpc", str(headers.get("traceparent", ""))
                 self._record((time.time(), who.id, ROOM, name, outcome, elapsed, *marks, who.credential))
+        if refusal is not None:  # after the trail has its entry: whoever hears of a refusal can read it there
+            await context.abort(*refusal)
 
     async def _principal(self, headers: Mapping[str, Any], context: "ServicerContext[Any, Any]") -> Principal:
         if self._everybody:
