@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from pentad.app import App, open_app
-from pentad.gateway.doorways import own_servers
-from pentad.gateway.front import Front
+from pentad.http.doorways import own_servers
+from pentad.http.front import Front
 from pentad.kernel.limits import Limits
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.settings.model import Settings

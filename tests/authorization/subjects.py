@@ -7,8 +7,8 @@ from typing import Any, Final
 from starlette.routing import Route
 
 from pentad.app import App
-from pentad.gateway.resources import Resources
-from pentad.gateway.routes import ordinary_routes
+from pentad.http.resources import Resources
+from pentad.http.routes import ordinary_routes
 from pentad.mcp.declare import Tool
 from pentad.rooms.agents.endpoint import AgentsDoor
 from pentad.rooms.directory.wire.server import services

@@ -10,8 +10,8 @@ from pentad.kernel.pages import Block
 from pentad.rooms.finder import find_rooms
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
+from tests.console.conftest import Browser
 from tests.docs.conftest import SOURCE
-from tests.web.conftest import Browser
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "console.md").read_text(encoding="utf-8")

@@ -22,9 +22,9 @@ from starlette.routing import Route
 
 from pentad.access.audit_store import AuditEntry
 from pentad.app import App, open_app
-from pentad.gateway.resources import Resources
-from pentad.gateway.routes import ordinary_routes
-from pentad.gateway.site import mounted_doors, mounted_endpoints
+from pentad.http.resources import Resources
+from pentad.http.routes import ordinary_routes
+from pentad.http.site import mounted_doors, mounted_endpoints
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send

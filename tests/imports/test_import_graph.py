@@ -51,7 +51,7 @@ def test_a_stdio_server_that_has_answered_a_call_has_loaded_nothing_it_does_not_
     assert "pentad.mcp.connection" in loaded
     tops = {name.partition(".")[0] for name in loaded}
     assert tops.isdisjoint(HEAVY_FOR_STDIO)
-    for part in ("mcp.http", "gateway", "web", "kernel.pages", "access.tokens", "access.passwords"):
+    for part in ("mcp.http", "http", "console", "kernel.pages", "access.tokens", "access.passwords"):
         assert f"pentad.{part}" not in loaded
     ours = {name for name in loaded if name.startswith("pentad.cli.")}
     assert "pentad.cli.serve" not in ours, "a verb is loaded when it is run"

@@ -76,7 +76,7 @@ async def test_each_room_has_an_endpoint_of_its_own_beside_the_shared_one(tmp_pa
     from tests.behaviour.clients import STATELESS
     from tests.behaviour.connecting import connect_http
 
-    settings = Settings(data=tmp_path, rooms=(LAB, "tests.gateway.room:ROOM"), auth="none")
+    settings = Settings(data=tmp_path, rooms=(LAB, "tests.http.room:ROOM"), auth="none")
     async with open_app(settings) as app:
         names = {}
         for path in ("/mcp", "/rooms/lab/mcp", "/rooms/pages/mcp"):

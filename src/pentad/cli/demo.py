@@ -38,7 +38,7 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
     The login is admin / admin. Ctrl-C stops the demo.
     """
     from pentad.cli.http_server import run_server
-    from pentad.gateway.doorways import own_address
+    from pentad.http.doorways import own_address
     from pentad.logs import configure_logging
     from pentad.net.listen import bind
 

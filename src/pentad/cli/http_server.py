@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from pentad.app import App, open_app
-from pentad.gateway.doorways import own_servers
-from pentad.gateway.site import http_application
+from pentad.http.doorways import own_servers
+from pentad.http.site import http_application
 from pentad.net.listen import bound_port
 from pentad.net.server import new_event_loop, serve
 from pentad.settings.model import Settings

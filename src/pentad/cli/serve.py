@@ -40,7 +40,7 @@ def serve(settings: "Settings") -> None:
 
 def _serve(settings: "Settings") -> None:
     from pentad.cli.http_server import run_server
-    from pentad.gateway.doorways import own_address
+    from pentad.http.doorways import own_address
     from pentad.net.listen import bind
 
     async def prepare(app: "App") -> None:
@@ -71,7 +71,7 @@ def _supervise(settings: "Settings") -> None:
     import dataclasses
 
     from pentad.cli.store import open_users
-    from pentad.gateway.doorways import check_free, own_address
+    from pentad.http.doorways import check_free, own_address
     from pentad.net.listen import bind, bound_port
     from pentad.net.workers import supervise
     from pentad.rooms.finder import find_rooms

@@ -1,6 +1,6 @@
-"""Pages for people, as data. A room says what is to be seen; how it looks, and that nothing in it is taken for markup,
-is the console's business (`pentad.web`). So every text here is plain text, and an address is either a `Place` of the
-console, made of parts, or the text of a foreign address, which becomes a link only if it is harmless.
+"""Console pages as data. A room says what a page shows; the console (`pentad.console`) decides how it looks and
+escapes everything. Every text here is therefore plain text. A link is either a `Place` in the console, built from
+parts, or a foreign address, which becomes a link only if it is harmless.
 
     async def one_record(directory: Directory, visit: Visit) -> Sheet:
         record = await directory.records.pull(visit.path["cid"])

@@ -1,4 +1,4 @@
-"""One HTTP request that passed the gateway's guards, and the ways to answer it."""
+"""One HTTP request that passed the HTTP guards, and the ways to answer it."""
 
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class Front(Protocol):
 
 @dataclass(slots=True)
 class HttpExchange:
-    """One HTTP request that passed the gateway's guards."""
+    """One HTTP request that passed the HTTP guards."""
 
     headers: Mapping[bytes, bytes]
     repeated: frozenset[bytes]

@@ -1,6 +1,6 @@
 """Streamable HTTP as plain ASGI: one endpoint, both eras.
 
-The gateway in front has already checked host, origin, credentials, rate and size. In here a POST finds its era, its
+The HTTP front has already checked host, origin, credentials, rate and size. In here a POST finds its era, its
 session and its handler; the quiet way through (no stream, no wait) makes no task, no timer and two sends.
 """
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from pentad.app import App, open_app
-from pentad.gateway.front import Front
+from pentad.http.front import Front
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import HttpAnswer, send

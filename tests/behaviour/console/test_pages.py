@@ -8,9 +8,9 @@ import pytest
 
 from pentad.kernel.principal import LOCAL
 from tests.behaviour.console.conftest import BREAKOUT, ORDER, SCRIPT, SECRET, World
+from tests.console.reading import Read
 from tests.rooms.directory.oasf.samples import sample
 from tests.rooms.directory.trust.key_files import private_pem
-from tests.web.reading import Read
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pentad.app import App
-from pentad.gateway.front import Front
+from pentad.http.front import Front
 from pentad.rooms.metrics.service import Metrics
 from tests.behaviour.clients import MEMORY
 from tests.behaviour.connecting import AppMaker, connected_in_memory, front_of

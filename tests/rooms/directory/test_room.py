@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pentad.app import App, open_app
-from pentad.gateway.doorways import own_servers
+from pentad.http.doorways import own_servers
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.room import ROOM

@@ -1,6 +1,6 @@
 """The OpenRegister profile: its JSON-RPC endpoint as its document promises it, chosen by path alone.
 
-Every answer is HTTP 200, errors included; only notifications (202) and missing credentials (401, the gateway's) are
+Every answer is HTTP 200, errors included; only notifications (202) and missing credentials (401, the HTTP front's) are
 not. The order of checks is the original's: JSON, envelope, notification, `initialize`, session, method. What differs is
 what the original gets wrong: sessions slide and belong to their principal, wrong types are errors of the protocol, and
 nothing internal is ever told.

@@ -15,7 +15,7 @@ from google.protobuf.struct_pb2 import Struct
 from grpc import StatusCode, aio
 
 from pentad.app import App, open_app
-from pentad.gateway.doorways import own_servers
+from pentad.http.doorways import own_servers
 from pentad.kernel.limits import Limits
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.wire.client import LOST_STATUS

@@ -9,7 +9,7 @@ from grpc import StatusCode, aio, ssl_channel_credentials
 
 from pentad.access.failures import PAIR_ALLOWED
 from pentad.app import open_app
-from pentad.gateway.doorways import own_servers
+from pentad.http.doorways import own_servers
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.limits import Limits
 from pentad.kernel.principal import LOCAL, Principal

@@ -10,8 +10,8 @@ import pytest
 from grpc import StatusCode
 
 from pentad.access import anonymous
-from pentad.gateway import doorways
-from pentad.gateway.doorways import Reception
+from pentad.http import doorways
+from pentad.http.doorways import Reception
 from pentad.kernel.errors import RateLimited, Unauthenticated
 from pentad.kernel.limits import Limits
 from tests.behaviour.connecting import front_of

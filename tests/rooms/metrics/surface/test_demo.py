@@ -12,8 +12,8 @@ from pentad.rooms.metrics.room import fill
 from pentad.rooms.metrics.service import Metrics
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
+from tests.console.conftest import Browser
 from tests.stores import PostgresServer
-from tests.web.conftest import Browser
 
 pytestmark = pytest.mark.anyio
 USED = "applications.production.vcoresUsed"

@@ -1,0 +1,140 @@
+"""The console's routes: `/` and `/console/<room>/...`. Pages are read, never written to: there is nothing but GET.
+
+A visitor signs in as for REST (a browser asks because of the Basic challenge) and needs a room's read scope for its
+pages; what single things may be seen is the rooms' own business. A refusal is a page too, in words.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from importlib import resources
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from pentad.app import App
+from pentad.console.frame import ICON, SCRIPT, STYLE, Surroundings, document, headers
+from pentad.console.home import home_sheet
+from pentad.kernel.errors import DeadlineExceeded, Forbidden, NotFound, PentadError, Unauthenticated
+from pentad.kernel.incidents import noted
+from pentad.kernel.pages import Note, Page, Sheet, Visit
+from pentad.kernel.principal import Principal
+from pentad.platform import OpenRoom
+
+Load = Callable[[Visit], Awaitable[Sheet]]
+
+_FILES: Final = {STYLE: "text/css", SCRIPT: "text/javascript", ICON: "image/svg+xml"}
+_LONGEST_LABEL: Final = 200
+_TITLES: Final = {401: "Please sign in", 403: "Not for you", 404: "Not found"}
+
+
+class Console:
+    """The pages of an open Pentad."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._shown = {opened.room.name: opened.room.pages() for opened in app.rooms if opened.room.pages is not None}
+
+    def own_routes(self) -> list[BaseRoute]:
+        """The home page, and the files every page loads."""
+
+        async def home(request: Request) -> Response:
+            """The console: what is in this Pentad, for people."""
+            return await self._answer(request, None, self._home)
+
+        return [
+            Route("/", home),
+            Route("/console", home, include_in_schema=False),
+            *(Route(path, _file(path, kind), include_in_schema=False) for path, kind in _FILES.items()),
+        ]
+
+    def room_routes(self, opened: OpenRoom) -> list[BaseRoute]:
+        """The pages of one room."""
+        shown = self._shown.get(opened.room.name)
+        return [] if shown is None else [self._route(opened, page) for page in shown.pages]
+
+    def last_route(self) -> BaseRoute:
+        """What answers where no page is."""
+
+        async def nothing(visit: Visit) -> Sheet:
+            raise NotFound("There is no such page.", hint="The rooms above lead to those there are.")
+
+        async def lost(request: Request) -> Response:
+            """No page."""
+            return await self._answer(request, None, nothing)
+
+        return Route("/console/{rest:path}", lost, include_in_schema=False)
+
+    def _route(self, opened: OpenRoom, page: Page[Any]) -> BaseRoute:
+        async def load(visit: Visit) -> Sheet:
+            return await page.load(opened.service, visit)
+
+        async def show(request: Request) -> Response:
+            """A page of a room."""
+            return await self._answer(request, opened.room.name, load, below=bool(page.path))
+
+        return Route(f"/console/{opened.room.name}/{page.path}".rstrip("/"), show, include_in_schema=False)
+
+    async def _home(self, visit: Visit) -> Sheet:
+        return await home_sheet(self._app, visit, self._shown)
+
+    async def _answer(self, request: Request, room: str | None, load: Load, *, below: bool = False) -> Response:
+        principal: Principal = request.state.principal
+        status = 200
+        try:
+            _check(principal, room)
+            sheet = await self._in_time(load, _visit(request, principal))
+        except PentadError as error:
+            sheet, status = _refusal(noted(error, f"The page {request.url.path[:200]}")), error.http_status
+        page = document(sheet, Surroundings(self._rooms(principal), room, below, _name(principal)))
+        return Response(page, status, headers(sheet), media_type="text/html")
+
+    async def _in_time(self, load: Load, visit: Visit) -> Sheet:
+        try:
+            async with asyncio.timeout(self._app.settings.limits.tool_seconds or None):
+                return await load(visit)
+        except TimeoutError:
+            raise DeadlineExceeded("This page took too long.", hint="Ask for less, or try again later.") from None
+
+    def _rooms(self, principal: Principal) -> Sequence[tuple[str, str]]:
+        rooms = [opened.room for opened in self._app.rooms if opened.room.name in self._shown]
+        return [(room.name, room.title) for room in rooms if principal.may(room.name, "read")]
+
+
+def _check(principal: Principal, room: str | None) -> None:
+    if principal.kind == "anonymous":
+        raise Unauthenticated(
+            "The console shows what is kept here to those who may read it.", hint="Reload to sign in."
+        )
+    if room is not None and not principal.may(room, "read"):
+        raise Forbidden(
+            f"{principal.name!r} may not read in the {room} room.", hint=f"Ask an administrator for {room}:read."
+        )
+
+
+def _visit(request: Request, principal: Principal) -> Visit:
+    browser = request.headers.get("user-agent", "")[:_LONGEST_LABEL] or None
+    return Visit(principal, request.path_params, dict(request.query_params), browser)
+
+
+def _name(principal: Principal) -> str | None:
+    return None if principal.kind in ("anonymous", "local") else principal.name
+
+
+def _refusal(error: PentadError) -> Sheet:
+    """An error as a page: what was wrong and what to do."""
+    title = _TITLES.get(error.http_status, "This cannot be shown")
+    incident = f"The operator finds it in the log as incident {error.incident}." if error.incident else None
+    return Sheet(title, [Note(text) for text in (error.hint, incident) if text], lead=error.message)
+
+
+def _file(path: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
+    content = resources.files("pentad.console").joinpath("files", path.rpartition("/")[2]).read_bytes()
+    told = {"cache-control": "public, max-age=3600", "x-content-type-options": "nosniff"}
+
+    async def file(_request: Request) -> Response:
+        """A file of the console."""
+        return Response(content, headers=told, media_type=kind)
+
+    return file

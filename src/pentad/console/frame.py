@@ -1,0 +1,111 @@
+"""The document around a sheet: head, the way through the rooms, where one is, and what a browser may load.
+
+A page loads its style and its icon from here and nothing else. Only a page that refreshes itself has a script, which is
+a file of ours; inline scripts and styles are never allowed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pentad import __version__
+from pentad.console.html import Html, element, joined
+from pentad.console.rendering import LONGEST_CELL, LONGEST_FACT, Renderer, cut
+from pentad.kernel.pages import Cell, Place, Sheet
+
+STYLE: Final = "/console/style.css"
+SCRIPT: Final = "/console/live.js"
+ICON: Final = "/console/icon.svg"
+
+_POLICY: Final = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_LIVE: Final = "; script-src 'self'; connect-src 'self'"
+_FOR_PROGRAMS: Final = ("/openapi.json", "/llms.txt", "/healthz", "/readyz", "/metrics")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a page shows beside its sheet: the rooms the visitor may go to, the one it is in, whether it is below that
+    room's first page, and who the visitor is."""
+
+    rooms: Sequence[tuple[str, str]] = ()
+    room: str | None = None
+    below: bool = False
+    who: str | None = None
+
+
+def headers(sheet: Sheet) -> dict[str, str]:
+    """What every answer of the console tells the browser."""
+    return {
+        "content-security-policy": _POLICY if sheet.refresh is None else _POLICY + _LIVE,
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "cache-control": "no-store",
+    }
+
+
+def document(sheet: Sheet, around: Surroundings) -> str:
+    """The whole page."""
+    title = cut(sheet.title, LONGEST_CELL)
+    refresh = None if sheet.refresh is None else f"{max(1.0, sheet.refresh):g}"
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="robots", content="noindex"),
+        element("title", title if title == "Pentad" else f"{title} · Pentad"),
+        element("link", rel="stylesheet", href=f"{STYLE}?v={__version__}"),
+        element("link", rel="icon", href=ICON, type="image/svg+xml"),
+        *_live(refresh),
+    )
+    main = element(
+        "main",
+        _trail(sheet, around),
+        element("h1", title),
+        element("p", cut(sheet.lead, LONGEST_FACT), class_="lead") if sheet.lead else "",
+        Renderer(around.room).blocks(sheet.blocks),
+        id="main",
+        data_refresh=refresh,
+    )
+    body = element(
+        "body", element("a", "To the content", href="#main", class_="skip"), _top(around), main, _foot(around)
+    )
+    return "<!doctype html>" + element("html", head, body, lang="en")
+
+
+def _live(refresh: str | None) -> list[Html]:
+    if refresh is None:
+        return []
+    without = element("noscript", element("meta", http_equiv="refresh", content=refresh))
+    return [without, element("script", src=f"{SCRIPT}?v={__version__}", defer="defer")]
+
+
+def _top(around: Surroundings) -> Html:
+    rooms = [
+        element("a", title, href=f"/console/{name}", aria_current="page" if name == around.room else None)
+        for name, title in around.rooms
+    ]
+    brand = element("a", "Pentad", href="/", class_="brand")
+    return element("header", brand, element("nav", *rooms, aria_label="Rooms"))
+
+
+def _trail(sheet: Sheet, around: Surroundings) -> Html:
+    """The way here; a room's first page needs none."""
+    if around.room is None or not around.below:
+        return Html()
+    title = dict(around.rooms).get(around.room, around.room)
+    steps = [Cell(title, Place()), *sheet.trail]
+    shown = [element("li", Renderer(around.room).text(step)) for step in steps]
+    return element("nav", element("ol", joined(shown)), class_="trail", aria_label="Way here")
+
+
+def _foot(around: Surroundings) -> Html:
+    ways = [element("a", path, href=path) for path in _FOR_PROGRAMS]
+    who = [element("span", f"Signed in as {cut(around.who, 80)}")] if around.who else []
+    return element(
+        "footer", *who, element("span", f"Pentad {__version__}"), element("nav", *ways, aria_label="Programs")
+    )

@@ -1,0 +1,169 @@
+"""Blocks to markup, one small function each. What is too long is cut here, with a note that says so: whatever a room
+hands over, a page stays one that a browser can show."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from pentad.console.charts import chart
+from pentad.console.html import Html, address, element, foreign, joined
+from pentad.kernel.pages import (
+    Block,
+    Card,
+    Cards,
+    Cell,
+    Chart,
+    Code,
+    Column,
+    Facts,
+    Links,
+    Note,
+    Pager,
+    Place,
+    Prose,
+    Quote,
+    SearchBox,
+    Section,
+    Table,
+    Text,
+)
+
+LONGEST_CELL: Final = 300
+LONGEST_FACT: Final = 2_000
+LONGEST_PROSE: Final = 20_000
+LONGEST_CODE: Final = 100_000
+MOST_ROWS: Final = 500
+MOST_LINKS: Final = 200
+MOST_COLUMNS: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Renderer:
+    """Renders the blocks of one page; places without a room are in this one."""
+
+    room: str | None = None
+
+    def blocks(self, blocks: Sequence[Block]) -> Html:
+        return joined(self.block(one) for one in blocks)
+
+    def block(self, block: Block) -> Html:  # noqa: C901  one line a kind, and the type checker sees that none is missing
+        match block:
+            case Table():
+                return self._table(block)
+            case Facts():
+                return self._facts(block)
+            case Prose():
+                return _long("p", block.text, LONGEST_PROSE, "prose")
+            case Code():
+                return _long("pre", block.text, LONGEST_CODE)
+            case Links():
+                return self._links(block)
+            case Quote():
+                return element("blockquote", _long("p", block.text, LONGEST_PROSE), self._source(block.source))
+            case Note():
+                return element("p", cut(block.text, LONGEST_FACT), class_=f"note {block.kind}")
+            case SearchBox():
+                return _search_box(block)
+            case Pager():
+                return self._pager(block)
+            case Chart():
+                return chart(block)
+            case Cards():
+                cards = joined(self._card(one) for one in block.cards[:MOST_LINKS])
+                return element("ul", cards, class_="cards") if cards else _empty(block.empty)
+            case Section():
+                return self._section(block)
+            case _:
+                assert_never(block)
+
+    def text(self, text: Text, most: int = LONGEST_CELL) -> Html:
+        """A text, as a link where it leads somewhere safe."""
+        if isinstance(text, str):
+            return joined([cut(text, most)])
+        shown = cut(text.text, most)
+        if isinstance(text.link, Place):
+            href = address(text.link, self.room)
+            return joined([shown]) if href is None else element("a", shown or "—", href=href)
+        href = None if text.link is None else foreign(text.link)
+        if href is None:
+            return joined([shown])
+        return element("a", shown or href, href=href, rel="noreferrer noopener nofollow", class_="away")
+
+    def _table(self, table: Table) -> Html:
+        if not table.rows:
+            return _empty(table.empty)
+        columns = [one if isinstance(one, Column) else Column(one) for one in table.columns][:MOST_COLUMNS]
+        head = [element("th", cut(one.name, LONGEST_CELL), scope="col", class_=_side(one)) for one in columns]
+        rows = [
+            element("tr", *(self._cell(at, cell) for at, cell in zip(columns, row, strict=False)))
+            for row in table.rows[:MOST_ROWS]
+        ]
+        whole = element("table", element("thead", element("tr", *head)), element("tbody", *rows))
+        return joined([element("div", whole, class_="scroll", tabindex="0"), _rest(len(table.rows), MOST_ROWS)])
+
+    def _cell(self, column: Column, cell: Text) -> Html:
+        """The label is for narrow screens, where each row is a list."""
+        return element("td", self.text(cell), class_=_side(column), data_label=cut(column.name, LONGEST_CELL))
+
+    def _facts(self, facts: Facts) -> Html:
+        rows: list[Html] = []
+        told = [(label, text) for label, text in facts.facts if text and not (isinstance(text, Cell) and not text.text)]
+        for label, text in told[:MOST_ROWS]:
+            rows += [element("dt", cut(label, LONGEST_CELL)), element("dd", self.text(text, LONGEST_FACT))]
+        return joined([element("dl", *rows), _rest(len(told), MOST_ROWS)]) if rows else Html()
+
+    def _links(self, links: Links) -> Html:
+        shown = [element("li", self.text(one)) for one in links.links[:MOST_LINKS]]
+        return joined([element("ul", *shown, class_="tags"), _rest(len(links.links), MOST_LINKS)]) if shown else Html()
+
+    def _source(self, source: Text) -> Html:
+        return element("footer", self.text(source, LONGEST_FACT))
+
+    def _pager(self, pager: Pager) -> Html:
+        ways = [
+            element("a", word, href=href, rel=rel)
+            for word, rel, place in (("First page", "first", pager.first), ("Next page", "next", pager.following))
+            if place is not None and (href := address(place, self.room)) is not None
+        ]
+        return element("nav", element("span", pager.here), *ways, class_="pager", aria_label="Pages")
+
+    def _card(self, card: Card) -> Html:
+        figures = [element("li", element("b", number), " ", name) for name, number in card.figures]
+        text = element("p", cut(card.text, LONGEST_CELL))
+        return element("li", element("h2", self.text(card.title)), text, element("ul", *figures, class_="figures"))
+
+    def _section(self, section: Section) -> Html:
+        title, inner = cut(section.title, LONGEST_CELL), self.blocks(section.blocks)
+        if section.folded:
+            return element("details", element("summary", title), inner)
+        return element("section", element("h2", title), inner)
+
+
+def cut(text: str, most: int) -> str:
+    """At most so many characters; an ellipsis says that there are more."""
+    return text if len(text) <= most else text[:most].rstrip() + "…"
+
+
+def _long(name: str, text: str, most: int, class_: str | None = None) -> Html:
+    shown = element(name, text[:most], class_=class_)
+    if len(text) <= most:
+        return shown
+    note = f"Cut here: these are the first {most:,} of {len(text):,} characters."
+    return joined([shown, element("p", note, class_="note")])
+
+
+def _rest(count: int, most: int) -> Html:
+    return element("p", f"And {count - most:,} more.", class_="note") if count > most else Html()
+
+
+def _empty(text: str) -> Html:
+    return element("p", text, class_="empty")
+
+
+def _side(column: Column) -> str | None:
+    return "number" if column.numeric else "short" if column.short else None
+
+
+def _search_box(box: SearchBox) -> Html:
+    field = element("input", type="search", name=box.name, value=box.value, placeholder=box.label, aria_label=box.label)
+    return element("form", field, element("button", box.button, type="submit"), method="get", role="search")

@@ -1,0 +1,304 @@
+"""The root ASGI application: every request passes the same guards in the same order.
+
+host -> origin -> credentials -> rate -> calls in flight -> media type -> body, then the MCP endpoint of that path.
+A path that is a room's own door passes the same guards but the media type, which is the door's affair unless a browser
+sends it. All others pass host, origin, credentials and rate here and go on to the ordinary routes with the principal in
+`scope["state"]`. Callers without credentials pass the bounds of `access/anonymous.py` first.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from functools import partial
+from typing import Final
+
+from pentad.access.rate_limits import RateLimits
+from pentad.http.doors import Doors
+from pentad.http.guards import cors, media
+from pentad.http.guards.anonymous import AnonymousGuard, left_by
+from pentad.http.guards.credentials import CredentialsGuard
+from pentad.http.guards.encoding import encoding_of, inflated
+from pentad.http.guards.host import HostGuard, repeated_headers
+from pentad.http.guards.origin import OriginGuard
+from pentad.http.parts import Parts, Place
+from pentad.http.replies import send_empty, send_error, send_refusal
+from pentad.http.resources import Resources
+from pentad.kernel.errors import Overloaded, PentadError
+from pentad.kernel.incidents import noted, unforeseen
+from pentad.kernel.limits import MIB, Limits
+from pentad.kernel.principal import ANONYMOUS, Principal
+from pentad.mcp.exchange import Endpoint, HttpExchange
+from pentad.mcp.sse import Message, Receive, Send
+from pentad.net.body import BodyTooLarge, ClientDisconnected, bounded_receive, drained, read_body
+from pentad.platform import Admitted, AsgiApp, Door, Scope
+
+_FORM: Final = b"multipart/form-data"
+_MOST_DRAINED: Final = 32 * MIB
+_DRAIN_SECONDS: Final = 10.0
+"""What is read of a body that is refused, so that its sender hears why."""
+_WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_NONE_REPEATED: Final = frozenset[bytes]()
+
+
+class Front:
+    """Guards, then dispatches by path."""
+
+    def __init__(
+        self,
+        endpoints: Mapping[str, Endpoint],
+        ordinary: AsgiApp,
+        *,
+        hosts: HostGuard,
+        origins: OriginGuard,
+        credentials: CredentialsGuard,
+        anonymous: AnonymousGuard,
+        rates: RateLimits,
+        limits: Limits,
+        resources: Resources,
+        parts: Parts,
+        doors: Doors,
+        public_url: str | None,
+        stopping: asyncio.Event,
+    ) -> None:
+        self._endpoints = {path: point for key, point in endpoints.items() for path in (key, key + "/")}
+        self._ordinary = ordinary
+        self._hosts = hosts
+        self._origins = origins
+        self._credentials = credentials
+        self._anonymous = anonymous
+        self._rates = rates
+        self._limits = limits
+        self._resources = resources
+        self._parts = parts
+        self._doors = doors
+        self._public_url = public_url
+        self._stopping = stopping
+        self._in_flight = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
+            return
+        pairs: list[tuple[bytes, bytes]] = scope["headers"]
+        headers = dict(pairs)
+        origin = headers.get(b"origin")
+        principal = self._credentials.known(headers)
+        try:
+            if principal is ANONYMOUS:
+                await self._anonymous.spend(scope)
+            repeated = _NONE_REPEATED if len(headers) == len(pairs) else repeated_headers(pairs)
+            self._hosts.check(headers, scope.get("target"))
+            self._origins.check(scope, headers, origin)
+            if origin is not None:
+                send = cors.with_cors(send, origin)
+                if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
+                    await cors.answer_preflight(send)
+                    return
+            endpoint = self._endpoints.get(scope["path"]) or self._parts.place(scope["path"])
+            if endpoint is not None:
+                if principal is None or principal is ANONYMOUS:
+                    principal = await self._credentials.verified(scope, headers)
+                exchange = HttpExchange(headers, repeated, principal, receive, send, front=self, scope=scope)
+                await self._serve_mcp(endpoint, scope["method"], exchange)
+                return
+            if self._credentials.are_needed:
+                send = self._challenging(scope, headers, send)
+            if (door := self._doors.find(scope["path"])) is not None:
+                await self._serve_door(door, scope, headers, principal, receive, send)
+            else:
+                await self._serve_ordinary(scope, headers, principal, receive, send)
+        except PentadError as error:
+            if principal is None or principal is ANONYMOUS:
+                await self._anonymous.slow_down(scope)
+            noted(error, f"{scope['method']} {scope['path']}")
+            await send_error(send, error, self._resources.refusal(scope, headers, error))
+        except Exception as error:  # noqa: BLE001  the outermost wall: a caller hears an incident number, the log the rest
+            await send_error(send, unforeseen(error, f"{scope['method']} {scope['path']}"))
+
+    async def principal(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal:
+        """What the credentials in the headers are worth by now."""
+        return await self._credentials.recognised(scope, headers)
+
+    def insufficient(self, scope: Scope, headers: Mapping[bytes, bytes], needed: str) -> list[tuple[bytes, bytes]]:
+        """The challenge for a caller that lacks a scope."""
+        return self._resources.insufficient(scope, headers, needed)
+
+    def _challenging(self, scope: Scope, headers: Mapping[bytes, bytes], send: Send) -> Send:
+        """Rooms refuse in their own words; how to log in is the same everywhere, and said here."""
+
+        def answer(message: Message) -> Awaitable[None]:
+            if message["type"] == "http.response.start" and message["status"] in (401, 403):
+                message = self._resources.challenged(message, scope, headers)
+            return send(message)
+
+        return answer
+
+    async def _spend(self, principal: Principal) -> None:
+        """Count a call against its caller's rate; callers without one are counted by address."""
+        if principal is not ANONYMOUS and not self._rates.try_spend(principal.id):
+            await self._rates.spend(principal.id)
+
+    async def _serve_ordinary(
+        self, scope: Scope, headers: Mapping[bytes, bytes], principal: Principal | None, receive: Receive, send: Send
+    ) -> None:
+        try:
+            if principal is None:
+                principal = await self._credentials.verified(scope, headers)
+            await self._spend(principal)
+            if scope["method"] in _WITH_BODY:
+                receive = await self._receive_body(headers, principal, receive)
+            scope.setdefault("state", {})["principal"] = principal
+            scope["path"] = scope["path"].rstrip("/") or "/"
+            await self._in_turn(self._ordinary, principal, scope, receive, send)
+        except ClientDisconnected:
+            return
+
+    async def _in_turn(self, app: AsgiApp, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run an application; callers without credentials wait for their turn."""
+        if principal is not ANONYMOUS:
+            await app(scope, receive, send)
+            return
+        place = await self._anonymous.place(scope["path"])
+        try:
+            await app(scope, receive, left_by(place, send))
+        finally:
+            place.leave()
+
+    async def _serve_door(
+        self,
+        door: Door,
+        scope: Scope,
+        headers: Mapping[bytes, bytes],
+        principal: Principal | None,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        method, path = scope["method"], scope["path"]
+        place = _Place(self)
+        try:
+            if principal is None or (principal is ANONYMOUS and not door.is_public(method, path)):
+                principal = await self._credentials.verified(scope, headers)
+            await self._spend(principal)
+            body = b""
+            if method in _WITH_BODY:
+                if principal is not ANONYMOUS:  # a stranger with a slow body must not keep others out
+                    place.take()
+                body = await self._read(headers, receive, self._limits.body_bytes, principal)
+                media.check_page(headers, body)
+            now = partial(self._credentials.recognised, scope, headers)
+            admitted = Admitted(principal, headers, body, place.leave, now, self._public_url, self._stopping)
+            state = scope.setdefault("state", {})
+            state["principal"], state["admitted"] = principal, admitted
+            await self._in_turn(door.serve, principal, scope, receive, send)
+        except ClientDisconnected:
+            return
+        except PentadError as error:
+            if door.refuse is None:
+                raise
+            if isinstance(error, BodyTooLarge) and 0 < error.rest <= _MOST_DRAINED:
+                place.leave()
+                await drained(receive, most=_MOST_DRAINED, seconds=_DRAIN_SECONDS)
+            if principal is None or principal is ANONYMOUS:
+                await self._anonymous.slow_down(scope)
+            await send_refusal(send, error, *door.refuse(error, path))
+        finally:
+            place.leave()
+
+    async def _receive_body(self, headers: Mapping[bytes, bytes], principal: Principal, receive: Receive) -> Receive:
+        """A body that is here already, or, for a form with files, one that its route reads as it comes."""
+        limit = self._limits.upload_bytes
+        is_form = headers.get(b"content-type", b"").startswith(_FORM) and b"content-encoding" not in headers
+        if is_form and principal is not ANONYMOUS:
+            floor = self._limits.body_bytes_per_second
+            return bounded_receive(receive, _length(headers), limit=limit, floor_bytes_per_second=floor)
+        return _once(await self._read(headers, receive, limit, principal), receive)
+
+    async def _read(self, headers: Mapping[bytes, bytes], receive: Receive, limit: int, principal: Principal) -> bytes:
+        """The whole body, without its encoding."""
+        if principal is ANONYMOUS:
+            limit = min(limit, self._limits.anonymous_body_bytes)
+        stated = headers.get(b"content-encoding")
+        encoding = None if stated is None else encoding_of(stated)
+        floor = self._limits.body_bytes_per_second
+        body = await read_body(receive, _length(headers), limit=limit, floor_bytes_per_second=floor)
+        return body if encoding is None else await inflated(body, encoding, limit)
+
+    async def _serve_mcp(self, endpoint: Endpoint | Place, method: str, exchange: HttpExchange) -> None:
+        principal = exchange.principal
+        if not self._rates.try_spend(principal.id):
+            await self._rates.spend(principal.id)
+        if isinstance(endpoint, Place):
+            endpoint = await self._parts.endpoint(endpoint, principal)
+        if method == "POST":
+            await self._post(endpoint, exchange)
+        elif method == "GET":
+            await endpoint.get(exchange)
+        elif method == "DELETE":
+            await endpoint.delete(exchange)
+        else:
+            await send_empty(exchange.send, 405, [(b"allow", b"POST, GET, DELETE")])
+
+    async def _post(self, endpoint: Endpoint, exchange: HttpExchange) -> None:
+        self.enter()
+        exchange.release = self.leave
+        try:
+            media.check_mcp(exchange.headers)
+            limit = self._limits.body_bytes
+            exchange.body = await self._read(exchange.headers, exchange.receive, limit, exchange.principal)
+            await endpoint.post(exchange)
+        except ClientDisconnected:
+            return
+        finally:
+            exchange.released()
+
+    def enter(self) -> None:
+        """Count one more call in flight, or refuse it."""
+        if self._in_flight >= self._limits.calls_in_flight:
+            raise Overloaded("The server is busy with as many calls as it allows.", hint="Try again in a second.")
+        self._in_flight += 1
+
+    def leave(self) -> None:
+        """One call in flight is over, or has become a stream."""
+        self._in_flight -= 1
+
+
+class _Place:
+    """A place among the calls in flight, left once however often somebody says so."""
+
+    __slots__ = ("_front", "_taken")
+
+    def __init__(self, front: Front) -> None:
+        self._front = front
+        self._taken = False
+
+    def take(self) -> None:
+        self._front.enter()
+        self._taken = True
+
+    def leave(self) -> None:
+        if self._taken:
+            self._taken = False
+            self._front.leave()
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    """The server's life is none of ours: what is served was opened before it and is closed after it."""
+    for moment in ("startup", "shutdown"):
+        await receive()
+        await send({"type": f"lifespan.{moment}.complete"})
+
+
+def _length(headers: Mapping[bytes, bytes]) -> int | None:
+    stated = headers.get(b"content-length")
+    return int(stated) if stated is not None and stated.isdigit() else None
+
+
+def _once(body: bytes, receive: Receive) -> Receive:
+    """A body that was read already, then whatever the connection says."""
+    waiting = [body]
+
+    async def again() -> Message:
+        if waiting:
+            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+        return await receive()
+
+    return again

@@ -1,0 +1,184 @@
+"""Whatever texts a room hands over, a page has the elements its blocks ask for, and shows the texts as they are."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pentad.console.frame import Surroundings, document
+from pentad.console.html import seen
+from pentad.console.rendering import LONGEST_CODE, LONGEST_FACT, LONGEST_PROSE, MOST_LINKS, MOST_ROWS, Renderer
+from pentad.kernel.pages import (
+    Block,
+    Card,
+    Cards,
+    Cell,
+    Chart,
+    Code,
+    Column,
+    Facts,
+    Links,
+    Note,
+    Pager,
+    Place,
+    Prose,
+    Quote,
+    SearchBox,
+    Section,
+    Series,
+    Sheet,
+    Table,
+)
+from tests.console.reading import Read, is_inert, read
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</title></pre></textarea></svg><script>alert(1)</script>",
+    "<!--", "-->", "]]>", "<![CDATA[", "<?php", "&lt;script&gt;", "&#60;b&#62;", "&amp", "\x00", "\ud800",
+    "javascript:alert(1)",
+    "\u202eevil\u2066", "\u200b", "\U000e0041", "\r\n", "\u2028", "e\u0301", "a" * 400, "`${x}`", "{{7*7}}",
+]  # fmt: skip
+texts = st.one_of(st.sampled_from(HOSTILE), st.text(max_size=40), st.lists(st.sampled_from(HOSTILE)).map("".join))
+filled = texts.filter(lambda text: bool(text.strip()))
+
+
+@dataclass
+class Maker:
+    """Gives out texts, and remembers them."""
+
+    draw: Callable[[], str]
+    given: list[str] = field(default_factory=list)
+
+    def __call__(self) -> str:
+        self.given.append(self.draw())
+        return self.given[-1]
+
+
+def every_block(text: Callable[[], str], link: Callable[[], str]) -> list[Block]:
+    """One of each kind, with a text wherever there can be one."""
+    return [
+        Table([text(), Column(text(), numeric=True)], [[text(), Cell(text(), Place((text(),), {"q": text()}))]]),
+        Table([text()], [], text()),
+        Facts([(text(), text()), (text(), Cell(text(), link()))]),
+        Prose(text()),
+        Code(text()),
+        Links([text(), Cell(text(), link())]),
+        Quote(text(), Cell(text(), link())),
+        Note(text()),
+        SearchBox(text(), text(), text(), text()),
+        Pager(text(), Place((), {"cursor": text()}), Place((), {text(): text()})),
+        Chart(text(), [Series(text(), [(0, 1.0), (1, 2.0)])], text()),
+        Cards([Card(Cell(text(), Place((text(),))), text(), [(text(), text())])]),
+        Section(text(), [Section(text(), [Prose(text())], folded=True)]),
+    ]
+
+
+def page_of(text: Callable[[], str], link: Callable[[], str]) -> str:
+    sheet = Sheet(text(), every_block(text, link), text(), [Cell(text(), Place())], refresh=5)
+    return document(sheet, Surroundings([("lab", text())], "lab", True, text()))
+
+
+def without_links(page: Read) -> list[tuple[str, tuple[str, ...]]]:
+    """The elements in order; a place that cannot be named, such as `..`, is no link."""
+    return [(name, names) for _, name, names in page.shape if name != "a"]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+@pytest.mark.requirement("console:escaping")
+def test_no_text_from_data_changes_the_elements_of_a_page(data: st.DataObject) -> None:
+    make = Maker(lambda: data.draw(filled))
+    page = read(page_of(make, lambda: "javascript:alert(1)"))
+    plain = read(page_of(lambda: "text", lambda: "javascript:alert(1)"))
+    assert without_links(page) == without_links(plain)
+    is_inert(page)
+
+
+@settings(max_examples=80, deadline=None)
+@given(texts.map(lambda text: text[:LONGEST_FACT]))  # longer ones are cut
+@pytest.mark.requirement("console:escaping")
+def test_a_text_is_shown_as_what_it_is(text: str) -> None:
+    for block in (Prose(text), Code(text), Note(text)):
+        found = read(Renderer("lab").block(block))
+        assert found.text == seen(text)
+        assert len(found.shape) == 1
+    box = read(Renderer().block(SearchBox("Search", text)))
+    assert box.values("input", "value") == [seen(text)]
+
+
+@pytest.mark.requirement("console:foreign-links")
+@pytest.mark.parametrize(
+    ("link", "live"),
+    [
+        ("https://example.org/a?b=c&d=\"e'", True),
+        ("http://[::1]:8080/x", True),
+        ("HTTPS://EXAMPLE.ORG", True),
+        ("javascript:alert(1)", False),
+        ("JaVaScRiPt:alert(1)", False),
+        (" javascript:alert(1)", False),
+        ("java\nscript:alert(1)", False),
+        ("data:text/html,<script>alert(1)</script>", False),
+        ("vbscript:x", False),
+        ("file:///etc/passwd", False),
+        ("//evil.example", False),
+        ("/console/directory", False),
+        ("https:evil.example", False),
+        ("https://", False),
+        ("https://user:secret@evil.example/", False),
+        ("https://good.example\\@evil.example/", False),
+        ("https://example.org/\u202egnp.exe", False),
+        ("https://[bad", False),
+        ("https://example.org/" + "a" * 5_000, False),
+        ("", False),
+    ],
+)
+def test_a_foreign_address_is_a_link_only_if_it_is_plainly_http(link: str, live: bool) -> None:
+    found = read(Renderer("lab").block(Links([Cell("there", link)])))
+    assert found.text == "there"
+    assert found.values("a", "href") == ([link] if live else [])
+    assert found.values("a", "rel") == (["noreferrer noopener nofollow"] if live else [])
+
+
+@pytest.mark.requirement("console:hidden-characters")
+def test_characters_that_turn_or_hide_text_are_shown_by_number() -> None:
+    found = read(Renderer().block(Prose("user\u202e\u2066txt.exe\u200b\x07 \U000e0041 ok\ttab\nline \u200d")))
+    assert found.text == "user⟨U+202E⟩⟨U+2066⟩txt.exe⟨U+200B⟩⟨U+0007⟩ ⟨U+E0041⟩ ok\ttab\nline \u200d"
+
+
+@pytest.mark.requirement("console:cut")
+def test_what_is_too_long_is_cut_with_a_note() -> None:
+    for block, most in ((Prose("x" * 4_194_304), LONGEST_PROSE), (Code("y" * 4_194_304), LONGEST_CODE)):
+        markup = Renderer().block(block)
+        assert len(markup) < most + 200
+        assert f"Cut here: these are the first {most:,} of 4,194,304 characters." in read(markup).text
+    table = read(Renderer().block(Table(["n" * 5_000], [["c" * 5_000]] * (MOST_ROWS + 7))))
+    assert table.count("tr") == MOST_ROWS + 1
+    assert table.text.endswith("And 7 more.")
+    assert max(len(text) for text in table.texts) <= 301
+    links = read(Renderer().block(Links(["tag"] * (MOST_LINKS + 1))))
+    assert links.text.endswith("And 1 more.")
+
+
+def test_a_place_is_quoted_part_by_part() -> None:
+    renderer = Renderer("lab")
+    hrefs = [
+        (Place(("a b", 'c"d')), "/console/lab/a%20b/c%22d"),
+        (Place(("ü",), room="other"), "/console/other/%C3%BC"),
+        (Place((7,)), "/console/lab/7"),
+        (Place(), "/console/lab"),
+    ]
+    for place, href in hrefs:
+        assert read(renderer.text(Cell("x", place))).values("a", "href") == [href]
+    query = Place((), {"q": "a&b=c", "empty": "", "cursor": "x/y"})
+    assert read(renderer.text(Cell("x", query))).values("a", "href") == ["/console/lab?q=a%26b%3Dc&cursor=x%2Fy"]
+    for nowhere in (("..",), (".",), ("",), ("a/b",)):
+        assert read(renderer.text(Cell("x", Place(nowhere)))).count("a") == 0
+
+
+def test_what_says_nothing_is_left_out() -> None:
+    assert Renderer().blocks([Facts([("a", ""), ("b", Cell(""))]), Links([])]) == ""
+    assert read(Renderer().block(Table(["a"], [], "None yet."))).text == "None yet."

@@ -1,0 +1,90 @@
+"""Applications of the rooms' own: found by path, behind the front's guards, noted like any call."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+
+from pentad.app import App, open_app
+from pentad.http.front import Front
+from pentad.kernel.limits import Limits
+from pentad.settings.model import Settings
+from tests.behaviour.connecting import front_of
+from tests.behaviour.http_wire import send
+
+pytestmark = pytest.mark.anyio
+
+HALL = "tests.http.door_room:ROOM"
+
+
+@dataclass(frozen=True)
+class Hall:
+    app: App
+    front: Front
+    key: str
+
+
+@pytest.fixture
+async def hall(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hall]:
+    limits = Limits(body_bytes=1000, calls_in_flight=1)
+    settings = Settings(data=tmp_path_factory.mktemp("hall"), rooms=(HALL,), limits=limits)
+    async with open_app(settings) as app:
+        yield Hall(app, front_of(app), (await app.api_keys.create("one", scopes=["*:read"])).token)
+
+
+@pytest.mark.parametrize("header", ["authorization", "x-api-key"])
+@pytest.mark.parametrize("path", ["/hall", "/hall/", "/hall/far/below"])
+async def test_a_door_answers_at_its_path_and_below_with_either_kind_of_credentials(
+    hall: Hall, path: str, header: str
+) -> None:
+    value = hall.key if header == "x-api-key" else f"Bearer {hall.key}"
+    answer = send(hall.front, "POST", path, {header: value}, b"knock")
+    told = await answer.json()
+    assert answer.status == 200
+    assert told["who"].startswith("key:")
+    assert told == {"path": path, "who": told["who"], "now": told["who"], "body": "knock"}
+
+
+async def test_an_api_key_header_opens_every_other_path_too(hall: Hall) -> None:
+    assert (await send(hall.front, "GET", "/mcp", {"x-api-key": "wrong"}).head()).status == 401
+    known = await send(hall.front, "POST", "/mcp", {"x-api-key": hall.key, "content-type": "application/json"}).head()
+    assert known.status == 400
+
+
+async def test_without_credentials_only_what_is_public_answers(hall: Hall) -> None:
+    card = send(hall.front, "GET", "/hall/card")
+    assert (await card.json())["who"] == "anonymous"
+    refused = send(hall.front, "POST", "/hall/card")
+    assert await refused.json() == {"in own words": "Credentials are needed.", "at": "/hall/card"}
+    assert refused.status == 401
+    assert any(name == "www-authenticate" for name, _ in refused.header_list)
+    plain = send(hall.front, "GET", "/hall/side/x")
+    assert (await plain.json())["error"]["code"] == "unauthenticated"
+    assert (await send(hall.front, "GET", "/hallway").head()).status == 404
+
+
+async def test_what_a_door_refuses_or_the_guards_refuse_is_said_in_its_own_words(hall: Hall) -> None:
+    key = {"x-api-key": hall.key}
+    taken = send(hall.front, "GET", "/hall/taken", key)
+    assert await taken.json() == {"in own words": "It is taken.", "at": "/hall/taken"}
+    assert taken.status == 409
+    large = send(hall.front, "POST", "/hall", key, b"x" * 1001)
+    assert "larger than 1000 bytes" in (await large.json())["in own words"]
+    assert large.status == 413
+    for _ in range(3):
+        again = send(hall.front, "POST", "/hall", key, b"x")
+        await again.body()
+        assert again.status == 200
+
+
+async def test_calls_of_a_door_are_noted_by_its_path_or_as_it_names_them(hall: Hall) -> None:
+    for path in ("/hall/far", "/hall/named", "/hall/taken", "/hall/side/x"):
+        await send(hall.front, "GET", path, {"x-api-key": hall.key}).body()
+    await hall.app.audit.flush()
+    entries = (await hall.app.audit.recent(room="hall"))[::-1]
+    assert [(entry.tool, entry.outcome) for entry in entries] == [
+        ("GET /hall", "ok"),
+        ("KnockTwice", "-32001"),
+        ("GET /hall", "409"),
+        ("GET /hall/side", "ok"),
+    ]
