@@ -1,6 +1,8 @@
 """What a process imports: start-up time is part of the product, and the direction of imports is kept."""
 
 import ast
+import os
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -131,3 +133,27 @@ def test_no_module_of_the_product_imports_a_referee() -> None:
                 assert node.level == 0, f"{named(path)} imports relatively"
                 names = [node.module or ""]
             assert forbidden.isdisjoint(name.partition(".")[0] for name in names), named(path)
+
+
+@pytest.mark.requirement("imports:rooms-apart")
+def test_a_room_that_imports_another_breaks_the_contract(tmp_path: Path) -> None:
+    shutil.copytree(SOURCE, tmp_path / "src" / "pentad", ignore=_all_but_python)
+    shutil.copy(SOURCE.parents[1] / "pyproject.toml", tmp_path)
+    service = tmp_path / "src" / "pentad" / "rooms" / "metrics" / "service.py"
+    service.write_text(
+        service.read_text(encoding="utf-8") + "\nimport pentad.rooms.registers.service\n", encoding="utf-8"
+    )
+    ended = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--no-logo", "--contract", "rooms"],
+        capture_output=True,
+        encoding="utf-8",
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "src")},
+        timeout=60,
+    )
+    assert ended.returncode == 1
+    assert "pentad.rooms.metrics is not allowed to import pentad.rooms.registers" in ended.stdout
+
+
+def _all_but_python(folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if not name.endswith(".py") and not Path(folder, name).is_dir()]
