@@ -7,7 +7,7 @@ export PENTAD_MODELS ?= $(CURDIR)/.cache/models
 export PYTHONDONTWRITEBYTECODE := # whatever the machine says: the tests start many processes, and few should compile
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
 
-.PHONY: help demo test lint types contracts conformance interop faults bench ci lock protos clean
+.PHONY: help demo test coverage lint types contracts conformance interop faults bench ci lock protos clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -17,6 +17,11 @@ demo: .venv/.run .venv/.models ## set up and start everything with demo data on 
 
 test: .venv/.dev .venv/.models ## set up and run the tests
 	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "not faults and not interop"
+
+coverage: .venv/.dev .venv/.models ## the tests again, and the share of branches they reach within their own process
+	@mkdir -p .cache/coverage
+	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "not faults and not interop" \
+		--cov --cov-report=json:.cache/coverage/report.json --cov-fail-under=80
 
 lint: .venv/.dev ## style and format
 	@$(BIN)/ruff check
@@ -40,7 +45,7 @@ faults: .venv/.dev ## kills processes, breaks disks, cuts the power
 bench: .venv/.dev .venv/.models ## side by side with the named peers, in one run
 	@$(BIN)/python -m benchmarks
 
-ci: lint types contracts conformance interop test ## all that must be green
+ci: lint types contracts conformance interop coverage ## all that must be green
 
 lock: .venv/.dev ## resolve the dependencies anew
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header pyproject.toml --all-extras -o requirements.lock
