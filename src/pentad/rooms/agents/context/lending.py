@@ -1,8 +1,8 @@
 """Contents lent to agents elsewhere, which cannot read `context://`: each at an address only who was given it knows.
 
 An address leads to one content, to be read and no more, for a day, and no longer than its owner may read in this room.
-Its token is 256 random bits, kept as a hash alone: who reads the store learns no address. The item that refers to it has
-the content's hash and size, so the reader knows whether it got what was meant.
+Its token is 256 random bits, kept as a hash alone: who reads the store learns no address. The item that refers to it
+has the content's hash and size, so the reader knows whether it got what was meant.
 """
 
 import base64

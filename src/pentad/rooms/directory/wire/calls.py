@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 
@@ -73,12 +74,17 @@ class Entrance:
         started, outcome, who = time.perf_counter(), "cancelled", ANONYMOUS
         refusal: tuple[Any, ...] | None = None
         try:
-            principal = who = await self._allowed(name, method, headers, context)
+            principal = who = await self._principal(headers, context)
+            _require(principal, name, method)
             await self._doorway.spend(principal.id)
             request_id, trace = str(headers.get("x-request-id", "")), str(headers.get("traceparent", ""))
             request_mark.set(RequestMark(request_id, trace[3:35] or None, trace or None, principal=who.id))
-            still_may = _SometimesAsked(lambda: self._allowed(name, method, headers, context))
-            yield Caller(principal, self._doorway.stopping, still_may, lambda: context.send_initial_metadata(()))
+
+            async def check() -> None:
+                _require(await self._principal(headers, context), name, method)
+
+            begin = partial(context.send_initial_metadata, ())
+            yield Caller(principal, self._doorway.stopping, _SometimesAsked(check), begin)
             outcome = "ok"
         except PentadError as error:
             code, text = status_of(error, name)
@@ -95,15 +101,6 @@ class Entrance:
         if refusal is not None:  # after the trail has its entry: whoever hears of a refusal can read it there
             await context.abort(*refusal)
 
-    async def _allowed(
-        self, name: str, method: Method, headers: Mapping[str, Any], context: "ServicerContext[Any, Any]"
-    ) -> Principal:
-        """Who is calling, if they may call this."""
-        principal = await self._principal(headers, context)
-        if not principal.may(ROOM, method.action):
-            raise Forbidden(f"not allowed to access {name}")
-        return principal
-
     async def _principal(self, headers: Mapping[str, Any], context: "ServicerContext[Any, Any]") -> Principal:
         if self._everybody:
             return LOCAL
@@ -113,10 +110,15 @@ class Entrance:
         return await self._doorway.principal(None if given is None else str(given), address_of(context.peer()))
 
 
+def _require(principal: Principal, name: str, method: Method) -> None:
+    if not principal.may(ROOM, method.action):
+        raise Forbidden(f"not allowed to access {name}")
+
+
 class _SometimesAsked:
     """Asks a question again when the last answer is old."""
 
-    def __init__(self, ask: Callable[[], Awaitable[object]]) -> None:
+    def __init__(self, ask: Callable[[], Awaitable[None]]) -> None:
         self._ask = ask
         self._asked_at = time.monotonic()
 
