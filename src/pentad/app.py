@@ -21,9 +21,10 @@ from pentad.access.sealed_columns import CORE_COLUMNS, SealedColumn, reseal
 from pentad.access.secret_box import SecretBox
 from pentad.access.secrets import secret_keys
 from pentad.kernel.clock import Clock, SystemClock
-from pentad.kernel.errors import PentadError
+from pentad.kernel.errors import Forbidden, PentadError
 from pentad.kernel.incidents import Incidents, noted, unforeseen
 from pentad.kernel.ports import Database
+from pentad.kernel.principal import Principal
 from pentad.mcp.connection import Connection, Write
 from pentad.mcp.conversations import Conversations
 from pentad.mcp.dispatcher import Dispatcher
@@ -112,7 +113,7 @@ class App:
         self.search = SearchIndex(database, settings.data / "search", lambda: self.embedder)
         self.rooms: list[OpenRoom] = []
         self.owners = Owners(clock)
-        self.neighbours = Within(lambda: self.all_rooms.dispatcher)
+        self.neighbours = Within(lambda: self.all_rooms.dispatcher, self.principal_now)
 
     def platform(self, room: str) -> Platform:
         """What one room is given."""
@@ -134,6 +135,13 @@ class App:
             owner_now=self.owners.current,
             other_database=lambda url: open_database(url, settings.data, connections=2),
         )
+
+    async def principal_now(self, principal: Principal) -> Principal:
+        """Somebody who called a while ago, with the rights that are left; Forbidden once the user or key is gone."""
+        now = await self.database.read(lambda rows: self.owners.current(rows, principal))
+        if now is None:
+            raise Forbidden(f"{principal.id} is gone: the user was removed, or the key revoked or expired.")
+        return now
 
     async def health(self) -> dict[str, Mapping[str, Any]]:
         """What each open room says of itself, with `status`; one that cannot say has the reason in its place."""

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 
+from pentad.access.owners import OwnerNow, owner_as_saved
 from pentad.access.sealed_columns import SealedColumn
 from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Misconfigured, NotFound
 from pentad.kernel.limits import Limits
-from pentad.kernel.ports import Database, Fetcher, Rows
+from pentad.kernel.ports import Database, Fetcher
 from pentad.kernel.principal import Principal
 from pentad.mcp.content import Contents
 from pentad.mcp.declare import Prompt, Resource, ResourceListing, Tool
@@ -43,10 +44,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Neighbours(Protocol):
-    """The tools and resources of all rooms that are open, used with the rights of `principal`: who called the room.
+    """The tools and resources of all open rooms, used with the rights of `principal`: who called the room.
 
-    Rooms never import one another; this is how one makes use of another. Rights, limits and the audit trail are the
-    same as for a call from outside. What is refused is raised as an error of the kernel.
+    Rooms never import one another; this is how one uses another. Rights, limits and the audit trail are the same as for
+    a call from outside. What counts is what the principal may still do when a tool is called, however long ago it
+    called the room. What is refused is raised as an error of the kernel.
     """
 
     async def call_tool(
@@ -83,10 +85,6 @@ async def _no_other_database(url: str) -> Database:
     raise Misconfigured("No other database can be opened here.", hint="Open the room as part of a server.")
 
 
-def _as_saved(rows: Rows, saved: Principal) -> Principal:
-    return saved
-
-
 @dataclass(frozen=True, slots=True)
 class Platform:
     """The shared ground: one store, one clock, one way out, the folder for large files, one search, the other rooms,
@@ -113,7 +111,7 @@ class Platform:
     secret_box: SecretBox = PLAIN
     """Encrypts secrets before they go into the store, where the operator set `secret_key`; the room names the columns
     they are in as its `sealed`."""
-    owner_now: Callable[[Rows, Principal], Principal | None] = _as_saved
+    owner_now: OwnerNow = owner_as_saved
     """What the owner of something that acts without a caller may do now, never more than when it was saved; None once
     the owner is gone. A room that is opened by itself has no users to ask."""
     other_database: Callable[[str], Awaitable[Database]] = _no_other_database

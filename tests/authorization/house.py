@@ -13,6 +13,7 @@ from pentad.http.doorways import own_servers
 from pentad.http.front import Front
 from pentad.kernel.limits import Limits
 from pentad.kernel.principal import LOCAL, Principal
+from pentad.mcp.within import Within
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
 from tests.conformance.server import free_port
@@ -66,9 +67,14 @@ class House:
 
     async def call(self, owner: Principal, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """What a tool answers the principal, with the right to write in every room."""
-        result = await self.app.neighbours.call_tool(owner, tool, arguments)
+        result = await Within(lambda: self.app.all_rooms.dispatcher, _as_given).call_tool(owner, tool, arguments)
         assert not result.get("isError"), (tool, arguments, result)
         return dict(result["structuredContent"])
+
+
+async def _as_given(principal: Principal) -> Principal:
+    """A thing that a reader owns was made when it could write: the rights it has now do not count here."""
+    return principal
 
 
 Other = Callable[[str], Awaitable[str]]

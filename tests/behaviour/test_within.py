@@ -11,8 +11,8 @@ from pentad.mcp.declare import tool
 from pentad.platform import ALONE
 from tests.behaviour.connecting import AppMaker
 
-READER = Principal("user:rea", "rea", frozenset({"lab:read"}))
-STRANGER = Principal("user:sam", "sam", frozenset({"directory:read"}))
+READER = Principal("jwt:rea", "rea", frozenset({"lab:read"}))
+STRANGER = Principal("jwt:sam", "sam", frozenset({"directory:read"}))
 
 
 @pytest.mark.anyio
@@ -107,7 +107,7 @@ async def test_a_call_from_inside_is_in_the_audit_trail_and_leaves_the_request_a
 
     assert request_mark.get() == mark
     [entry] = noted
-    assert entry[1:5] == ("user:rea", "lab", "echo", "ok")
+    assert entry[1:5] == ("jwt:rea", "lab", "echo", "ok")
     assert entry[8] == "internal"
     assert str(entry[9]).startswith(f"00-{'0' * 31}1-"), "the caller's trace goes on"
 
@@ -138,3 +138,24 @@ async def test_a_room_opened_by_itself_has_no_neighbours() -> None:
         await ALONE.call_tool(LOCAL, "echo", {})
     with pytest.raises(NotFound):
         await ALONE.read(LOCAL, "lab://notes/alpha")
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("rooms:neighbours:rights-now")
+async def test_a_neighbour_is_used_with_the_rights_that_are_left_since_the_caller_called(make_app: AppMaker) -> None:
+    app = await make_app()
+    begun = (await app.users.add("wil", "not-a-real-password", role="writer", scopes=["lab:admin"])).principal()
+    assert (await app.neighbours.call_tool(begun, "wipe", {}))["isError"] is False
+
+    await app.database.write(lambda tx: tx.run("UPDATE users SET role = 'reader', scopes = ''"))
+    with pytest.raises(Forbidden, match="may not admin"):
+        await app.neighbours.call_tool(begun, "wipe", {})
+    await app.neighbours.read(begun, "lab://notes/alpha")
+
+    await app.database.write(lambda tx: tx.run("DELETE FROM users"))
+    for refused in (
+        app.neighbours.call_tool(begun, "add", {"a": 2, "b": 3}),
+        app.neighbours.read(begun, "lab://notes/alpha"),
+    ):
+        with pytest.raises(Forbidden, match="user:wil is gone"):
+            await refused

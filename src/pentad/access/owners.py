@@ -1,16 +1,21 @@
-"""What the owner of something may do now, where the owner is not the one calling: a webhook, a saved query.
+"""What an owner may do now, where the owner is not the one calling: a webhook, a saved query, a turn that is resumed.
 
 Such things keep the rights they were made with. Those are the most they ever have; what counts is what is left of them
-when they are used. It is asked inside the unit of work that uses them, so nothing has to be remembered or forgotten.
+when they are used. Ask inside the unit of work that uses them, so that nothing has to be remembered or forgotten.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from pentad.access.scopes import narrowed, scopes_from_text
 from pentad.kernel.clock import Clock
+from pentad.kernel.errors import Forbidden
 from pentad.kernel.ports import Rows
-from pentad.kernel.principal import Principal, scopes_of
+from pentad.kernel.principal import Action, Principal, scopes_of
+
+OwnerNow = Callable[[Rows, Principal], Principal | None]
+"""Gives the owner with the rights it has now, never more than were saved; None once it is gone."""
 
 _USER: Final = "user:"
 _KEY: Final = "key:"
@@ -19,6 +24,25 @@ _KEY_NOW: Final = (
     "SELECT k.scopes, k.expires_at, k.owner, u.role, u.scopes FROM api_keys k"
     " LEFT JOIN users u ON u.name_key = k.owner WHERE k.id = ? AND k.revoked_at IS NULL"
 )
+
+
+def owner_as_saved(rows: Rows, saved: Principal) -> Principal:
+    """The `OwnerNow` of a room that is opened by itself: there are no users to ask."""
+    return saved
+
+
+def owner_is_gone(principal_id: str) -> str:
+    """Why something that belonged to this owner has ended."""
+    return f"Its owner {principal_id} is gone: the user was removed, or the key revoked or expired."
+
+
+def require_owner(owner_now: OwnerNow, rows: Rows, principal_id: str, room: str, action: Action) -> None:
+    """Forbidden, with the reason, unless the owner of something may do this now. Only its id was saved."""
+    owner = owner_now(rows, Principal(principal_id, principal_id, frozenset({"*:*"})))
+    if owner is None:
+        raise Forbidden(owner_is_gone(principal_id))
+    if not owner.may(room, action):
+        raise Forbidden(f"Its owner {principal_id} does not have the scope {room}:{action} any more.")
 
 
 class Owners:

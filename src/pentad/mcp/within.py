@@ -1,6 +1,7 @@
 """Calls from inside: a room asks its neighbours for a tool or a resource, with the rights of who called the room.
 
-It is the same way as from outside, rights, limits, deadlines and audit included; only the transport is missing. A
+It is the same way as from outside, rights, limits, deadlines and audit included; only the transport is missing. The
+caller may have called the room long ago, so each call asks again what it may do by now. A
 refusal comes back as the error of the kernel it was, so that a room can handle it without knowing the protocol.
 """
 
@@ -79,8 +80,11 @@ class _Insider:
 class Within:
     """The neighbours of a room, as `platform.Neighbours`: all rooms that are open, asked for at the first call."""
 
-    def __init__(self, dispatcher: Callable[[], Dispatcher]) -> None:
+    def __init__(
+        self, dispatcher: Callable[[], Dispatcher], principal_now: Callable[[Principal], Awaitable[Principal]]
+    ) -> None:
         self._dispatcher = dispatcher
+        self._principal_now = principal_now
         self._numbers = itertools.count(1)
 
     async def call_tool(
@@ -91,11 +95,12 @@ class Within:
             raise NotFound(f"There is no tool {name[:100]!r} here.")
         meta = RequestMeta(progress_token="within" if progress is not None else None)
         params = CallToolParams(name=name, arguments=msgspec.Raw(encode(arguments)), meta=meta)
-        return await self._answer("tools/call", params, _Insider(principal, progress))
+        return await self._answer("tools/call", params, _Insider(await self._principal_now(principal), progress))
 
     async def read(self, principal: Principal, uri: str) -> Sequence[Contents]:
         """The contents of a resource of any room."""
-        answer = await self._answer("resources/read", ReadResourceParams(uri=uri), _Insider(principal, None))
+        peer = _Insider(await self._principal_now(principal), None)
+        answer = await self._answer("resources/read", ReadResourceParams(uri=uri), peer)
         return msgspec.convert(answer["contents"], list[Contents])
 
     async def _answer(self, name: str, params: Any, peer: _Insider) -> dict[str, Any]:

@@ -128,6 +128,21 @@ async def test_the_webhook_a_users_key_made_outlives_the_key_with_its_rights(sen
         await sending.send("DELETE", f"/api/webhooks/{made['id']}")
 
 
+@pytest.mark.requirement("registers:webhooks:owner-deletes")
+async def test_a_demoted_owner_may_delete_a_webhook_and_do_nothing_else_with_it(sending: Site) -> None:
+    uta, joe = await user(sending, "uta", "writer"), await user(sending, "joe", "reader")
+    place = await sending.pair({"name": {"type": "string"}}, who=uta)
+    made = await hook(sending, uta, "https://example.org/hook", register=int(place.split("/")[2]))
+    await sending.app.users.remove("uta")
+    await sending.app.users.add("uta", WORD, role="reader")
+    path = f"/api/webhooks/{made['id']}"
+    assert (await sending.send("PUT", path, {"enabled": False}, who=uta)).status == 403
+    other, none = [await sending.send("DELETE", one, who=joe) for one in (path, "/api/webhooks/none")]
+    assert (other.status, other.json) == (403, none.json), "another's answers as none"
+    assert (await sending.send("DELETE", path, who=uta)).status == 204
+    assert (await sending.send("GET", path)).status == 404
+
+
 async def times_told(site: Site, place: str, made: Object, watched: Object, changes: list[Object]) -> int:
     """How often followers of a saved query are told while an object changes.
 

@@ -138,6 +138,10 @@ async def one_task(agents: Agents, visit: Visit) -> Sheet:
         )
     )
     blocks += [Section(one.name or one.id, _made(one)) for one in shown.artifacts]
+    if pushes := await agents.tasks.push.fares(task.id):
+        columns = ("Configuration", Column("State", short=True), Column("Told", numeric=True), "Problem")
+        rows = [(one.config.id, one.state, str(one.told), one.problem or "") for one in pushes]
+        blocks.append(Section("Push notifications", [Table(columns, rows)]))
     blocks.append(Section("Events", await _events(agents, task), folded=task.state in TERMINAL))
     blocks.append(Section("The task as JSON", [Code(_pretty(msgspec.to_builtins(task))[:_BUDGET])], folded=True))
     refresh = None if task.state in TERMINAL | INTERRUPTED else _REFRESH

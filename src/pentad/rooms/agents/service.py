@@ -48,7 +48,7 @@ class Agents:
         self.agents = hosted_agents(platform)
         self.contents = Contents(platform.database, platform.clock)
         self.contexts = Contexts(platform.database, platform.clock)
-        self.lending = Lending(platform.database, platform.clock, platform.public_url)
+        self.lending = Lending(platform.database, platform.clock, platform.public_url, owner_now=platform.owner_now)
         self.elsewhere = TasksElsewhere(platform.database, platform.clock)
         self.intake = Intake(platform, self.contents, self.contexts, lambda: self.tasks)
         self.registry = CardRegistry(platform.database, platform.clock, self.host_cards)

@@ -200,10 +200,21 @@ class OperateArguments(Arguments):
     cursor: Annotated[str | None, Field(description="`next_cursor` of the page before.", max_length=500)] = None
 
 
+class ShownPush(BaseModel):
+    """How far an address has been told of a task. `state` is `told`, `waiting`, `failing` or `stopped`; `problem` says
+    why nothing arrives."""
+
+    id: str
+    state: str
+    told: int
+    problem: str | None = None
+
+
 class OperatedTask(ShownTask):
-    """A task and whose it is."""
+    """A task, whose it is, and (of one task) how its push notifications fare."""
 
     owner: str
+    pushes: list[ShownPush] | None = None
 
 
 class OperatedTasks(BaseModel):
@@ -221,7 +232,12 @@ async def operate(arguments: OperateArguments, call: Call[Agents]) -> OperatedTa
     tasks, who = call.service.tasks, call.principal
     if arguments.task_id is not None:
         found = await (tasks.cancel_any if arguments.cancel else tasks.inspect)(who, arguments.task_id)
-        return OperatedTasks(tasks=[_operated(found, DEFAULT_BUDGET)], total=1)
+        pushes = [
+            ShownPush(id=one.config.id, state=one.state, told=one.told, problem=one.problem)
+            for one in await tasks.push.fares(found.id)
+        ]
+        shown = _operated(found, DEFAULT_BUDGET).model_copy(update={"pushes": pushes or None})
+        return OperatedTasks(tasks=[shown], total=1)
     if arguments.cancel:
         raise InvalidInput("Which task is to be cancelled?", hint="Give its task_id.")
     page = await tasks.list_all(

@@ -60,11 +60,12 @@ class Directory:
         self.signing_keys = record_ring(database, platform.secret_box, clock)
         """What the server itself signs records with."""
         self.trust = Trust(database, clock, platform.fetcher, self.referrers, self.naming, self.events)
-        self.publications = Publications(database, clock, self.events, self._find)
+        self.publications = Publications(database, clock, self.events, self._find, platform.owner_now)
         self.routing = Routing(database, clock, self.events, self.publications)
         self.syncs = Syncs(
             database, clock, self.events, self.records,
             open_remote=_open_peer, check=self.check, guard=_guard(platform.settings),
+            owner_now=platform.owner_now,
         )  # fmt: skip
         self.node: Node = opened_node(self)
         self._upkeep: asyncio.Task[None] | None = None

@@ -13,11 +13,11 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from pentad.access.owners import OwnerNow
 from pentad.kernel.background import Background
 from pentad.kernel.errors import PentadError
 from pentad.kernel.incidents import put_off
-from pentad.kernel.ports import Database, Rows, Transaction
-from pentad.kernel.principal import Principal
+from pentad.kernel.ports import Database, Transaction
 from pentad.mcp.changes import CHANNEL, resource_updated
 from pentad.rooms.registers.models import Caller
 from pentad.rooms.registers.objects.meanings import schema_of
@@ -38,9 +38,7 @@ _log = logging.getLogger(__name__)
 class LiveQueries:
     """One process's watch. `start` and `stop` it with the room."""
 
-    def __init__(
-        self, database: Database, saved: SavedQueries, owner_now: Callable[[Rows, Principal], Principal | None]
-    ) -> None:
+    def __init__(self, database: Database, saved: SavedQueries, owner_now: OwnerNow) -> None:
         self._database = database
         self._owner_now = owner_now
         self._saved = saved

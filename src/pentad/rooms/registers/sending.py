@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from pentad.access.owners import OwnerNow, owner_is_gone
 from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.kernel.background import Background
 from pentad.kernel.clock import Clock, Randomness, SystemRandomness
 from pentad.kernel.errors import Forbidden, PentadError, Unavailable
 from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Database, Dialect, Fetcher, Rows, Transaction
-from pentad.kernel.principal import Principal
 from pentad.mcp.changes import CHANNEL as CHANGES
 from pentad.net.urls import parse as parse_url
 from pentad.rooms.registers.deliveries import (
@@ -68,7 +68,7 @@ class Sender:
         clock: Clock,
         fetcher: Fetcher,
         messages: Messages,
-        owner_now: Callable[[Rows, Principal], Principal | None],
+        owner_now: OwnerNow,
         randomness: Randomness = _RANDOMNESS,
         box: SecretBox = PLAIN,
     ) -> None:
@@ -175,7 +175,7 @@ class Sender:
             if owner is not None:
                 served[webhook.id] = (webhook, Caller(owner))
                 continue
-            problem = f"Its owner {webhook.principal} is gone: the user was removed, or the key revoked or expired."
+            problem = owner_is_gone(webhook.principal)
             webhook.target.enabled, webhook.target.problem = False, problem
             store_target(transaction, webhook.id, webhook.target, now, self._box)
             give_up(transaction, webhook.id, problem, now)

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from pentad.access.owners import Owners
 from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import LOCAL, Principal
@@ -153,3 +154,16 @@ async def test_nothing_is_lent_to_an_agent_that_follows_no_such_references(lendi
 async def test_what_lending_does_not_help_is_refused_as_ever(lending: Lending, context: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
         prepared(context, lender=lending.loan(LOCAL))
+
+
+@pytest.mark.requirement("agents:lending:owners-now")
+async def test_a_content_is_lent_no_longer_than_its_owner_is_there(database: Database, clock: Turned) -> None:
+    lending = Lending(database, clock, SITE, owner_now=Owners(clock).current)
+    columns = "name_key, name, password_hash, role, scopes, created_at"
+    added = f"INSERT INTO users ({columns}) VALUES ('ada', 'ada', '', 'reader', '', 0)"
+    await database.write(lambda tx: tx.run(added))
+    token = await lent(lending, Principal("user:ada", "ada", frozenset({"*:*"})))
+    assert await lending.read(token) == KEPT
+    await database.write(lambda tx: tx.run("DELETE FROM users"))
+    with pytest.raises(NotFound):
+        await lending.read(token)

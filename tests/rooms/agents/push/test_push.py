@@ -11,7 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from pentad.access.api_keys import ApiKeys
+from pentad.access.owners import Owners
 from pentad.access.secret_box import PLAIN, SecretBox
+from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceeded, NotFound
 from pentad.net.fetch import HttpFetcher
 from pentad.rooms.agents.agents.contract import hosted
@@ -326,3 +329,52 @@ def test_basic_credentials_are_encoded_and_others_sent_as_they_are() -> None:
     assert authorization("basic", "ada:pw") == "Basic " + base64.b64encode(b"ada:pw").decode()
     assert authorization("Basic", "YWRhOnB3") == "Basic YWRhOnB3"
     assert authorization("bearer", "tok") == "Bearer tok"
+
+
+COLUMNS = "name_key, name, password_hash, role, scopes, created_at"
+ADDED = f"INSERT INTO users ({COLUMNS}) VALUES ('ada', 'ada', '', 'reader', '', 0)"
+
+
+@pytest.mark.parametrize(
+    ("user", "lost", "found", "reason"),
+    [
+        (True, "DELETE FROM users", ADDED, "user:ada is gone"),
+        (False, "UPDATE api_keys SET revoked_at = 1", "UPDATE api_keys SET revoked_at = NULL", "is gone"),
+        (
+            False,
+            "UPDATE api_keys SET scopes = 'agents:write'",
+            "UPDATE api_keys SET scopes = 'agents:*'",
+            "agents:read",
+        ),
+    ],
+    ids=["user removed", "key revoked", "scope lost"],
+)
+@pytest.mark.requirement("agents:push:owners-now")
+async def test_who_is_gone_or_may_not_read_the_task_is_told_nothing_more(
+    stores: Stores, user: bool, lost: str, found: str, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with receiving() as receiver, pushing(stores, owner_now=Owners(SystemClock()).current) as tasks:
+        database = tasks._keeping.database
+        await database.write(lambda tx: tx.run(ADDED))
+        key = (await ApiKeys(database).create("key", scopes=["agents:*"])).key
+        caller = ADA if user else replace(ADA, id=key.credential)
+        asked = await send(tasks, "talk", push=to(receiver), wait=False, caller=caller)
+        before = len(await receiver.until(1))
+        await settled(tasks, asked.id)
+        await database.write(lambda tx: tx.run(lost))
+        for word in ("one", "two", "enough"):
+            await send(tasks, word, task_id=asked.id, wait=False, caller=caller)
+        async with asyncio.timeout(10):
+            while (one := (await tasks.push.fares(asked.id))[0]).state != "stopped":
+                await asyncio.sleep(0.01)
+            while (await tasks.get(caller, asked.id)).state != "completed":
+                await asyncio.sleep(0.01)
+        assert reason in (one.problem or "")
+        assert not await tasks.deliveries.send_due(), "no later event makes it due"
+        assert len(receiver.requests) == before
+        assert len([line for line in caplog.messages if reason in line]) == 1
+
+        await database.write(lambda tx: tx.run(found))
+        await tasks.push.set(caller, asked.id, one.config)
+        told = await receiver.until(before + 1)
+        assert told[before].json["kind"] == "completed", "set again, it goes on where it was"

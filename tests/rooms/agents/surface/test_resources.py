@@ -12,7 +12,7 @@ from tests.rooms.agents.surface.conftest import Caller
 
 pytestmark = pytest.mark.anyio
 
-BEN = Principal("user:ben", "ben", role_scopes("writer"))
+BEN = Principal("jwt:ben", "ben", role_scopes("writer"))
 
 
 @pytest.mark.requirement("agents:resources:follow")

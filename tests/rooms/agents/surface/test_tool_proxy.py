@@ -16,7 +16,7 @@ from tests.rooms.agents.surface.conftest import Caller, Other
 
 pytestmark = pytest.mark.anyio
 
-LIMITED = Principal("user:lim", "lim", frozenset({"agents:read", "agents:write"}))
+LIMITED = Principal("jwt:lim", "lim", frozenset({"agents:read", "agents:write"}))
 
 
 def wanted(tool: str, server: str | None = None, **arguments: Any) -> dict[str, Any]:
@@ -83,7 +83,7 @@ async def test_a_tool_of_another_server_is_called_with_the_key_that_was_set_up(t
         fetch=FetchPolicy(allow_networks=networks("127.0.0.0/8"), allow_http=True),
         room_tables={"agents": {"mcp_servers": {"office": {"url": url, "key": key}, "closed": url}}},
     )
-    writer = Principal("user:wil", "wil", role_scopes("writer"))
+    writer = Principal("jwt:wil", "wil", role_scopes("writer"))
     async with open_app(settings) as app:
         answers = [
             await app.neighbours.call_tool(

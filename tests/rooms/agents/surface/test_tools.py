@@ -6,15 +6,20 @@ import pytest
 
 from pentad.app import App
 from pentad.kernel.errors import Forbidden
+from pentad.kernel.pages import Visit
 from pentad.kernel.principal import Principal, role_scopes
 from pentad.mcp.memory import RemoteError
+from pentad.rooms.agents.pages import one_task
+from pentad.rooms.agents.push.store import insert_config
+from pentad.rooms.agents.service import Agents
+from pentad.rooms.agents.tasks.model import Message, Part, PushConfig, Task
 from tests.rooms.agents.registry.cards import a2a_card, agentvault_card
 from tests.rooms.agents.surface.conftest import Caller
 
 pytestmark = pytest.mark.anyio
 
-BEN = Principal("user:ben", "ben", role_scopes("writer"))
-READER = Principal("user:rea", "rea", frozenset({"*:read"}))
+BEN = Principal("jwt:ben", "ben", role_scopes("writer"))
+READER = Principal("jwt:rea", "rea", frozenset({"*:read"}))
 
 
 async def until(call: Caller, task_id: str, state: str) -> dict[str, object]:
@@ -219,7 +224,7 @@ async def test_a_card_that_is_not_valid_or_whose_id_is_taken_is_refused(call: Ca
 
 @pytest.mark.requirement("agents:registry:directory")
 async def test_a_card_is_registered_without_the_directory_and_says_why(app: App) -> None:
-    only = Principal("user:one", "one", frozenset({"agents:read", "agents:write"}))
+    only = Principal("jwt:one", "one", frozenset({"agents:read", "agents:write"}))
     result = await app.neighbours.call_tool(
         only, "agents_register_card", {"card": agentvault_card(readable="lone/agent")}
     )
@@ -259,3 +264,25 @@ async def test_what_an_agent_answers_in_data_is_told_as_data(call: Caller) -> No
     cut = await call("agents_send_task", agent="reader", text="Read", context={"items": large}, max_characters=500)
     assert "data" not in cut
     assert cut["cut"].endswith(f"Read {cut['resource']} for all of it.")
+
+
+@pytest.mark.requirement("agents:push:owners-now")
+async def test_an_operator_and_the_tasks_page_say_why_push_notifications_were_stopped(app: App, call: Caller) -> None:
+    agents: Agents = next(one.service for one in app.rooms if one.room.name == "agents")
+    gone = Principal("user:gone", "gone", role_scopes("writer"))
+    hello = Message(id="m", role="user", parts=(Part(text="hello"),))
+    task = await agents.tasks.send(gone, "echo", hello, dialect="1.0")
+    assert isinstance(task, Task)
+    config = PushConfig(id="mine", url="https://example.org/hook", dialect="1.0")
+    await app.database.write(lambda tx: insert_config(tx, app.secret_box, task.id, config, told=0, now=1.0))
+    async with asyncio.timeout(10):
+        while (await agents.tasks.push.fares(task.id))[0].state != "stopped":
+            await agents.tasks.deliveries.send_due()
+            await asyncio.sleep(0.01)
+
+    shown = await call("agents_operate", reason="ticket 7", task_id=task.id)
+    (push,) = shown["tasks"][0]["pushes"]
+    assert (push["id"], push["state"]) == ("mine", "stopped")
+    assert "user:gone is gone" in push["problem"]
+    sheet = await one_task(agents, Visit(gone, {"task": task.id}, {}))
+    assert "user:gone is gone" in repr(sheet)

@@ -60,14 +60,15 @@ class Wire:
         self.channel = channel
         self.metadata = tuple(metadata)
 
-    def start(self, name: str, *requests: Message) -> Any:
-        """The call itself, for tests that read it bit by bit."""
+    def start(self, name: str, *requests: Any) -> Any:
+        """The call itself, for tests that read it bit by bit; requests may be one stream of them."""
         method = METHODS[name]
         path = f"/{method.containing_service.full_name}/{method.name}"
         shape = f"{'stream' if method.client_streaming else 'unary'}_{'stream' if method.server_streaming else 'unary'}"
         answer = GetMessageClass(method.output_type)
         ask = getattr(self.channel, shape)(path, _serialized, answer.FromString)
-        given = iter(requests) if method.client_streaming else requests[0]
+        one_by_one = method.client_streaming and (not requests or isinstance(requests[0], Message))
+        given = iter(requests) if one_by_one else requests[0]
         return ask(given, timeout=SECONDS, metadata=self.metadata)
 
     async def all(self, name: str, *requests: Message) -> list[Any]:

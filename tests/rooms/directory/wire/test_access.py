@@ -1,10 +1,12 @@
 """Who may call over gRPC: the same logins, scopes, allowances and audit trail as over HTTP, and certificates."""
 
+import asyncio
 import base64
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from google.protobuf.message import Message
 from grpc import StatusCode, aio, ssl_channel_credentials
 
 from pentad.access.failures import PAIR_ALLOWED
@@ -14,9 +16,10 @@ from pentad.kernel.errors import Misconfigured
 from pentad.kernel.limits import Limits
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.platform import Doorway
+from pentad.rooms.directory.wire import calls
 from pentad.rooms.directory.wire.calls import address_of
 from pentad.rooms.directory.wire.client import LOST_STATUS
-from pentad.rooms.directory.wire.protos import search_pb2
+from pentad.rooms.directory.wire.protos import events_pb2, search_pb2
 from pentad.rooms.directory.wire.security import everybody_is_welcome, server_credentials
 from pentad.settings.model import Settings
 from tests.rooms.directory.records.parts import agent
@@ -237,3 +240,38 @@ async def test_port_zero_opens_nothing(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, rooms=(ROOM,), auth="none", grpc_port=0)
     async with open_app(settings) as app, own_servers(app):
         assert app.rooms[0].room.server is not None
+
+
+@pytest.mark.parametrize("name", ["EventService/Listen", "StoreService/Push"])
+@pytest.mark.requirement("directory:wire:rights-now")
+async def test_a_stream_ends_when_its_caller_is_gone(guarded: Site, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "ASKED_AGAIN_SECONDS", 0.0)
+    made = await guarded.app.api_keys.create("brief", scopes=["directory:read", "directory:write"])
+    brief = Wire(guarded.wire.channel, [("authorization", f"Bearer {made.token}")])
+    more, waiting = asyncio.Event(), asyncio.Event()
+
+    async def records() -> AsyncIterator[Message]:
+        yield record_of(agent())
+        waiting.set()
+        await more.wait()
+        yield record_of(agent())
+
+    async with asyncio.timeout(10):
+        if name == "EventService/Listen":
+            call = brief.start(name, events_pb2.ListenRequest())
+            await call.initial_metadata()
+        else:
+            call = brief.start(name, records())
+        if name == "StoreService/Push":
+            await call.read()
+            await waiting.wait()
+        await guarded.app.api_keys.revoke(made.key.id)
+        before = await guarded.directory.records.count()
+        more.set()
+        if name == "EventService/Listen":
+            await guarded.as_role("writer").push(agent())
+            before += 1
+        with pytest.raises(aio.AioRpcError) as refused:
+            await call.read()
+        assert refused.value.code() is StatusCode.UNAUTHENTICATED
+    assert await guarded.directory.records.count() == before

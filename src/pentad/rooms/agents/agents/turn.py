@@ -36,6 +36,7 @@ class Running(Protocol):
     """The run behind a turn (`tasks/running.py`)."""
 
     task: Task
+    caller: Principal
     canceled: asyncio.Event
 
     def emit(self, body: Body) -> None: ...
@@ -89,18 +90,22 @@ class Reply:
 class Turn:
     """One turn of one task."""
 
-    __slots__ = ("_run", "caller", "message", "resumed")
+    __slots__ = ("_run", "message", "resumed")
 
-    def __init__(self, run: Running, message: Message, caller: Principal, *, resumed: bool) -> None:
+    def __init__(self, run: Running, message: Message, *, resumed: bool) -> None:
         self._run = run
         self.message = message
-        self.caller = caller
         self.resumed = resumed
         """Whether an earlier run of this turn was cut short by the end of its process."""
 
     @property
     def id(self) -> str:
         return self._run.task.id
+
+    @property
+    def caller(self) -> Principal:
+        """Who began the turn, with the rights that are left to it; a long turn can outlive some of them."""
+        return self._run.caller
 
     @property
     def context_id(self) -> str:

@@ -1,20 +1,22 @@
 """Contents lent to agents elsewhere, which cannot read `context://`: each at an address only who was given it knows.
 
-An address leads to one content, to be read and no more, for a day. Its token is 256 random bits, kept as a hash alone:
-who reads the store learns no address. The item that refers to it has the content's hash and size, so the reader knows
-whether it got what was meant.
+An address leads to one content, to be read and no more, for a day, and no longer than its owner may read in this room.
+Its token is 256 random bits, kept as a hash alone: who reads the store learns no address. The item that refers to it
+has the content's hash and size, so the reader knows whether it got what was meant.
 """
 
 import base64
 import hashlib
 import re
+from contextlib import suppress
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
+from pentad.access.owners import OwnerNow, owner_as_saved, require_owner
 from pentad.kernel.clock import Clock, Randomness, SystemRandomness
-from pentad.kernel.errors import LimitExceeded, NotFound
+from pentad.kernel.errors import Forbidden, LimitExceeded, NotFound
 from pentad.kernel.limits import MIB
-from pentad.kernel.ports import Database, Transaction
+from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.context.spill import Kept, drop_unused, put_body
 
@@ -43,8 +45,14 @@ class Lending:
     """What one store lends, at the address others reach this server by (`site`), where the operator named one."""
 
     def __init__(
-        self, database: Database, clock: Clock, site: str | None, randomness: Randomness = _RANDOMNESS
+        self,
+        database: Database,
+        clock: Clock,
+        site: str | None,
+        randomness: Randomness = _RANDOMNESS,
+        owner_now: OwnerNow = owner_as_saved,
     ) -> None:
+        self._owner_now = owner_now
         self.site = None if site is None else site.rstrip("/")
         self._database = database
         self._clock = clock
@@ -82,16 +90,23 @@ class Lending:
     async def read(self, token: str) -> Kept:
         """The content a token is for; NotFound for one that never was or is no more."""
         if _TOKEN.fullmatch(token):
-            row = await self._database.lookup(
-                "SELECT contents.sha256, contents.body, lent.media_type FROM agent_lent_contents AS lent"
-                " JOIN agent_contents AS contents ON contents.sha256 = lent.sha256"
-                " WHERE lent.token = ? AND lent.expires_at > ?",
-                _digest(token),
-                self._clock.now(),
-            )
-            if row is not None:
-                return Kept(row[0], bytes(row[1]), row[2])
+            with suppress(Forbidden):  # a stranger hears nothing of the owner
+                if (found := await self._database.read(lambda rows: self._read(rows, token))) is not None:
+                    return found
         raise NotFound("There is no such content, or it is lent no longer.", hint="Ask the sender for the task again.")
+
+    def _read(self, rows: Rows, token: str) -> Kept | None:
+        row = rows.one(
+            "SELECT lent.owner, contents.sha256, contents.body, lent.media_type FROM agent_lent_contents AS lent"
+            " JOIN agent_contents AS contents ON contents.sha256 = lent.sha256"
+            " WHERE lent.token = ? AND lent.expires_at > ?",
+            _digest(token), self._clock.now(),
+        )  # fmt: skip
+        if row is None:
+            return None
+        owner, sha256, body, media_type = row
+        require_owner(self._owner_now, rows, owner, "agents", "read")
+        return Kept(sha256, bytes(body), media_type)
 
 
 class Loan:

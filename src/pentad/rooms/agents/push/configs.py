@@ -5,6 +5,7 @@ elsewhere by then. Tokens and credentials are shown once, to who sets them, and 
 """
 
 import re
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
@@ -15,7 +16,7 @@ from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Fetcher, Transaction
 from pentad.kernel.principal import Principal
 from pentad.net.urls import parse as parse_url
-from pentad.rooms.agents.push.store import configs_of, delete_config, insert_config, recount
+from pentad.rooms.agents.push.store import Pushing, configs_of, delete_config, insert_config, recount
 from pentad.rooms.agents.tasks.keeping import Keeping
 from pentad.rooms.agents.tasks.model import PushConfig
 
@@ -105,8 +106,12 @@ class PushConfigs:
     async def list(self, caller: Principal, task_id: str, *, agent: str | None = None) -> list[PushConfig]:
         """All of them, without their secrets."""
         await self._keeping.owned(caller, task_id, agent)
-        found = await self._keeping.database.read(lambda rows: configs_of(rows, self._keeping.secret_box, task_id))
+        found = await self.fares(task_id)
         return [msgspec.structs.replace(one.config, token=None, credentials=None) for one in found]
+
+    async def fares(self, task_id: str) -> Sequence[Pushing]:
+        """How each configuration of a task fares, for who may see the task."""
+        return await self._keeping.database.read(lambda rows: configs_of(rows, self._keeping.secret_box, task_id))
 
     async def delete(self, caller: Principal, task_id: str, config_id: str, *, agent: str | None = None) -> None:
         await self._keeping.owned(caller, task_id, agent)

@@ -12,7 +12,8 @@ process tells it at a time. Each request carries the token of the configuration,
 (the convention of Standard Webhooks). The key of the first is the configuration's token; without one, the server's own
 push key. The second is for who set no token, or does not trust what travels with the request: its header says where the
 public key is.
-Requests leave through the platform's fetcher, which decides which addresses may be reached.
+Requests leave through the platform's fetcher, which decides which addresses may be reached. Each one
+takes the right to read that the owner of the task has by then; without it the address is told nothing more.
 """
 
 import asyncio
@@ -24,13 +25,14 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from typing import Final
 
+from pentad.access.owners import require_owner
 from pentad.kernel.background import Background
 from pentad.kernel.clock import Randomness, SystemRandomness
-from pentad.kernel.errors import PentadError, Unavailable
+from pentad.kernel.errors import Forbidden, PentadError, Unavailable
 from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Fetcher
 from pentad.net.urls import parse as parse_url
-from pentad.rooms.agents.push.store import Pushing, lease_due, next_due, settle
+from pentad.rooms.agents.push.store import NEVER, Pushing, lease_due, next_due, settle
 from pentad.rooms.agents.tasks import log
 from pentad.rooms.agents.tasks.keeping import Keeping
 from pentad.rooms.agents.tasks.model import Dialect, Event, PushConfig, Task, applied, folded
@@ -134,6 +136,11 @@ class Deliveries:
         task, events = await self._events(one)
         for event in events:
             task = applied(task, event)
+            try:
+                await self._check_owner(task.owner)
+            except Forbidden as stopped:
+                await self._stop(one, told, stopped)
+                return
             status, problem = await self._post(one.config, task, event)
             if problem is not None or self._keeping.clock.monotonic() - started > _LEASE_SECONDS / 2:
                 break
@@ -146,6 +153,18 @@ class Deliveries:
             put_off(Unavailable(problem), f"Telling an address of the task {one.task}")
         await self._keeping.database.write(
             lambda transaction: settle(transaction, one, told=told, attempt=attempt, problem=problem, due_at=due_at)
+        )
+
+    async def _check_owner(self, owner: str) -> None:
+        """Forbidden once the owner of a task may not read it."""
+        keeping = self._keeping
+        await keeping.database.read(lambda rows: require_owner(keeping.owner_now, rows, owner, "agents", "read"))
+
+    async def _stop(self, one: Pushing, told: int, error: Forbidden) -> None:
+        """Tell an address nothing more, until its configuration is set again."""
+        put_off(error, f"Telling an address of the task {one.task}")
+        await self._keeping.database.write(
+            lambda transaction: settle(transaction, one, told=told, attempt=0, problem=error.message, due_at=NEVER)
         )
 
     async def _events(self, one: Pushing) -> tuple[Task, list[Event]]:

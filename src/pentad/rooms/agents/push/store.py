@@ -2,11 +2,12 @@
 
 `told` moves only forward and only by the process that has the lease, so a configuration is told of every event, in
 order, at least once. What is due is marked in the transaction that appends the event, so nothing due is ever forgotten.
-Configurations hold tokens and credentials, and are sealed as a whole.
+A configuration that was stopped is due `NEVER`, which no event changes; only setting it again does. Configurations hold
+tokens and credentials, and are sealed as a whole.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -17,7 +18,9 @@ from pentad.rooms.agents.tasks.model import PushConfig
 
 _DECODE: Final = msgspec.json.Decoder(PushConfig).decode
 CONFIG: Final = SealedColumn("agent_pushes", "config", ("task", "id"))
-_COLUMNS: Final = "task, id, config, told, attempt, problem"
+_COLUMNS: Final = "task, id, config, told, attempt, problem, due_at"
+NEVER: Final = 2.0**62
+"""When a configuration that was stopped is due."""
 _TICK: Final = 0.001
 """Moments are kept to the millisecond, and the first one set is the one that is meant where none is named."""
 
@@ -31,6 +34,15 @@ class Pushing:
     told: int
     attempt: int
     problem: str | None
+    due_at: float | None
+
+    @property
+    def state(self) -> Literal["told", "waiting", "failing", "stopped"]:
+        if self.due_at == NEVER:
+            return "stopped"
+        if self.problem is not None:
+            return "failing"
+        return "told" if self.due_at is None else "waiting"
 
 
 def insert_config(
@@ -105,5 +117,5 @@ def settle(
 
 
 def _pushing(row: Row, box: SecretBox) -> Pushing:
-    task, config_id, config, told, attempt, problem = row
-    return Pushing(task, _DECODE(CONFIG.open(box, config, task, config_id)), told, attempt, problem)
+    task, config_id, config, *fares = row
+    return Pushing(task, _DECODE(CONFIG.open(box, config, task, config_id)), *fares)

@@ -1,4 +1,4 @@
-"""A caller as bytes beside the lease, so that a turn which has to run again runs with the rights it was begun with."""
+"""A caller as bytes beside the lease: a turn that has to run again may do no more than the caller could then."""
 
 from functools import lru_cache
 from typing import Any, Final

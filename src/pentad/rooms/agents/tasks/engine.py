@@ -7,6 +7,7 @@ serves any task: waiting, following and canceling go through the log and the hub
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
+from pentad.access.owners import OwnerNow, owner_as_saved
 from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Forbidden, InvalidInput
@@ -43,11 +44,12 @@ class Tasks:
         push_key: bytes = b"",
         push_private: bool = False,
         secret_box: SecretBox = PLAIN,
+        owner_now: OwnerNow = owner_as_saved,
     ) -> None:
         limits = limits or TaskLimits()
         self.agents = agents
         self.limits = limits
-        self._keeping = Keeping(database, clock, limits, contexts or PlainContexts(), secret_box)
+        self._keeping = Keeping(database, clock, limits, contexts or PlainContexts(), secret_box, owner_now)
         self._sending = Sending(self._keeping, agents, limits)
         self._recovery = Recovery(self._keeping, self._sending, agents, limits)
         self.retention = Retention(self._keeping, limits.keep_days)

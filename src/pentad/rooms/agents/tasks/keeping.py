@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from pentad.access.owners import OwnerNow, owner_as_saved
 from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, PentadError
@@ -42,8 +43,10 @@ class Keeping:
         limits: TaskLimits,
         contexts: Contexts,
         secret_box: SecretBox = PLAIN,
+        owner_now: OwnerNow = owner_as_saved,
     ) -> None:
         self.database = database
+        self.owner_now = owner_now
         self.secret_box = secret_box
         self.clock = clock
         self.origin = opaque_id(size=9)

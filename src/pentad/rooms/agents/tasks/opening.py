@@ -25,7 +25,7 @@ async def open_tasks(
         platform.database, platform.clock, agents, task_limits(platform.settings),
         contexts=contexts, fetcher=platform.fetcher, push_key=keys[0],
         push_private=is_on(platform.settings.get("push_private", False)),
-        secret_box=platform.secret_box,
+        secret_box=platform.secret_box, owner_now=platform.owner_now,
     )  # fmt: skip
     await tasks.open()
     try:

@@ -2,6 +2,9 @@
 
 An agent that is `restartable` runs its turn again: with the message that began it, the answers it already got, and
 `turn.resumed`. Any other task is ended with a message that says why: nobody should wait for what will never come.
+
+A turn has the rights its caller had when it began, as far as they are left: asked when it is resumed, and with every
+renewal while it runs. The task of an owner who is gone fails.
 """
 
 import asyncio
@@ -9,10 +12,12 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
+from pentad.access.owners import owner_is_gone
 from pentad.kernel.background import Background
 from pentad.kernel.errors import PentadError
 from pentad.kernel.incidents import put_off
-from pentad.kernel.ports import Rows
+from pentad.kernel.ports import Rows, Transaction
+from pentad.kernel.principal import Principal
 from pentad.rooms.agents.agents.contract import Hosted
 from pentad.rooms.agents.tasks import leases, log
 from pentad.rooms.agents.tasks.callers import unpacked
@@ -59,10 +64,22 @@ class Recovery:
             await asyncio.sleep(self._limits.lease_seconds / 3)
 
     async def renew(self) -> None:
-        held = [run.task.id for run in self._keeping.runs.values() if run.stored]
-        if held:
-            origin, until = self._keeping.origin, self._keeping.leased_until()
-            await self._keeping.database.write(lambda transaction: leases.renew(transaction, origin, held, until))
+        """Keep the leases of what runs here, and let its callers have what rights they have now."""
+        keeping = self._keeping
+        runs = [run for run in keeping.runs.values() if run.stored]
+        if not runs:
+            return
+
+        def work(transaction: Transaction) -> dict[Principal, Principal | None]:
+            leases.renew(transaction, keeping.origin, [run.task.id for run in runs], keeping.leased_until())
+            return {saved: keeping.owner_now(transaction, saved) for saved in {run.saved_caller for run in runs}}
+
+        callers = await keeping.database.write(work)
+        for run in runs:
+            if (caller := callers[run.saved_caller]) is not None:
+                run.caller = caller
+            else:
+                await self._fail(run.task, owner_is_gone(run.task.owner))
 
     async def take_over(self) -> int:
         """Claim what has run out; how many tasks there were."""
@@ -87,38 +104,46 @@ class Recovery:
         )
 
     async def _settle(self, head: Head) -> None:
-        keeping = self._keeping
+        """Run the turn of a task that was claimed once more, or end the task."""
         hosted = self._agents.get(head.agent)
-        if hosted is not None and hosted.restartable and await self._again(head, hosted):
-            return
         why = _UNKNOWN if hosted is None else _GONE
+        if hosted is not None and hosted.restartable:
+            why = await self._again(head, hosted)
+        if why is not None:
+            await self._fail(head.blank(), why)
+
+    async def _fail(self, task: Task, why: str) -> None:
+        """End a task that this process holds; its run, if there is one, hears of it."""
+        keeping = self._keeping
         message = Message(
-            id=f"{head.id}.{head.seq + 1}", role="agent", parts=(Part(text=why),),
-            task_id=head.id, context_id=head.context_id,
-        )  # fmt: skip
-        await keeping.append(head.id, [StatusEvent("failed", message)], claim="release", holder=keeping.origin)
+            id=f"{task.id}.end", role="agent", parts=(Part(text=why),), task_id=task.id, context_id=task.context_id
+        )
+        await keeping.append(task.id, [StatusEvent("failed", message)], claim="release", holder=keeping.origin)
 
-    async def _again(self, head: Head, hosted: Hosted) -> bool:
-        """Run the turn once more; whether the log says how it began."""
+    async def _again(self, head: Head, hosted: Hosted) -> str | None:
+        """Run the turn once more; why not, if it cannot be."""
+        saved = unpacked(head.caller)
 
-        def work(rows: Rows) -> list[Event]:
-            return log.events_after(rows, head.id, 0, head.seq)
+        def work(rows: Rows) -> tuple[Principal | None, list[Event]]:
+            return self._keeping.owner_now(rows, saved), log.events_after(rows, head.id, 0, head.seq)
 
-        events = await self._keeping.database.read(work)
+        caller, events = await self._keeping.database.read(work)
+        if caller is None:
+            return owner_is_gone(head.owner)
         message = _began(events, head.turn)
         if message is None:
-            return False
+            return _GONE
         task: Task = folded(head.blank(), events)
-        caller = unpacked(head.caller)
         message = await self._keeping.contexts.restored(message, caller)
         run = Run(
-            self._keeping, hosted, task, message, caller,
+            self._keeping, hosted, task, message, saved,
             most_bytes=self._limits.artifact_bytes, resumed=True, answers=_answers(events, head.turn),
         )  # fmt: skip
+        run.caller = caller
         await self._sending.go_on(run, task.seq)
         if not run.done:
             run.look()  # what was said to the task since it was claimed found no run to hear it
-        return True
+        return None
 
 
 def _began(events: list[Event], turn: int) -> Message | None:

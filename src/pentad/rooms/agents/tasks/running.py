@@ -64,7 +64,8 @@ class Run:
     ) -> None:
         self.task = task
         self.hosted = hosted
-        self.caller = caller
+        self.caller = self.saved_caller = caller
+        """`saved_caller` has the rights the turn began with, `caller` what is left of them; recovery keeps that up."""
         self.state: State = task.state
         self.outbox: list[Encoded] = []
         self.reply: Message | None = None
@@ -90,7 +91,7 @@ class Run:
     @property
     def turn(self) -> Turn:
         """What the agent is given. Not kept: two that hold one another are left to the garbage collector."""
-        return Turn(self, self._message, self.caller, resumed=self._resumed)
+        return Turn(self, self._message, resumed=self._resumed)
 
     async def first_step(self) -> None:
         """Begin, and let the agent go as far as it can without waiting; whoever gives up meanwhile stops it."""

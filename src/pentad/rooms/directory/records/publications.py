@@ -1,7 +1,8 @@
 """Publishing: from then on a record is listed by this node's routing. A request is kept and worked off at once.
 
 Records are marked portion by portion, each in its own transaction; marking one twice changes nothing, so a request that
-a crash left half done is simply done again at the next start.
+a crash left half done is simply done again at the next start. Each portion takes the right to write that whoever asked
+has by then; without it the request fails.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pentad.access.owners import OwnerNow, owner_as_saved, require_owner
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
 from pentad.kernel.ids import uuid7
@@ -84,7 +86,10 @@ class Publication:
 class Publications:
     """The requests of one store. `start` does what an earlier process left undone."""
 
-    def __init__(self, database: Database, clock: Clock, events: Events, find: Find) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, events: Events, find: Find, owner_now: OwnerNow = owner_as_saved
+    ) -> None:
+        self._owner_now = owner_now
         self._database = database
         self._clock = clock
         self._events = events
@@ -141,13 +146,15 @@ class Publications:
     async def _work_off(self, key: str) -> None:
         done, problem = 0, None
         try:
-            row = await self._database.lookup("SELECT request FROM directory_publications WHERE id = ?", key)
+            row = await self._database.lookup(
+                "SELECT request, created_by FROM directory_publications WHERE id = ?", key
+            )
             if row is None:
                 return
-            request = _request(row[0])
+            request, owner = _request(row[0]), row[1]
             await self._note(key, PublicationStatus.IN_PROGRESS, done, None)
             async for cids in self._portions(request):
-                found = await self._database.write(lambda tx, cids=cids: self._publish(tx, cids))
+                found = await self._database.write(lambda tx, cids=cids: self._publish(tx, owner, cids))
                 done += len(found)
                 absent = [cid for cid in cids if cid not in found]
                 problem = problem or (f"record not found: {absent[0][:128]}" if absent else None)
@@ -178,7 +185,8 @@ class Publications:
         for part in store.chunks(list(dict.fromkeys(cids)), _PORTION):
             yield part
 
-    def _publish(self, tx: Transaction, cids: Sequence[str]) -> set[str]:
+    def _publish(self, tx: Transaction, owner: str, cids: Sequence[str]) -> set[str]:
+        require_owner(self._owner_now, tx, owner, "directory", "write")
         known = store.ids_of(tx, [cid for cid in cids if "\0" not in cid])
         now = self._clock.now()
         tx.run_many(

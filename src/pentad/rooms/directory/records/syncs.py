@@ -1,7 +1,8 @@
 """Copies records from another directory. A sync is kept with its state, and worked off by one process at a time.
 
 Whoever works on a sync holds a lease and renews it with every portion; when it dies, another takes over after the lease
-has run out. Records that were fetched are pushed like any other, so doing a portion twice changes nothing.
+has run out. Records that were fetched are pushed like any other, so doing a portion twice changes nothing. Each portion
+takes the right to write that whoever ordered the sync has by then; without it the sync fails.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from pentad.access.owners import OwnerNow, owner_as_saved, require_owner
 from pentad.kernel.background import Background
 from pentad.kernel.cid import canonical_json, cid_of, is_cid
 from pentad.kernel.clock import Clock, iso
@@ -94,6 +96,7 @@ class Syncs:
     def __init__(
         self, database: Database, clock: Clock, events: Events, records: Records,
         *, open_remote: OpenRemote | None = None, check: Check | None = None, guard: PeerGuard | None = None,
+        owner_now: OwnerNow = owner_as_saved,
     ) -> None:  # fmt: skip
         self._database = database
         self._clock = clock
@@ -101,6 +104,7 @@ class Syncs:
         self._records = records
         self._open_remote = open_remote
         self._check = check
+        self._owner_now = owner_now
         self._guard = guard or PeerGuard()
         self._wake = asyncio.Event()
         self._background = Background()
@@ -217,13 +221,15 @@ class Syncs:
 
     async def _copy(self, sync: Sync, open_remote: OpenRemote) -> int | None:
         """Fetch what is not here; how many records were fetched, None when the sync was given up meanwhile."""
+        if not await self._renew(sync, 0):
+            return None
         remote = await open_remote(await self._guard.admit(read_peer(sync.remote_directory_url)))
         who = Principal(sync.created_by, sync.created_by, frozenset())
         try:
             wanted = sync.cids or [cid for cid in await remote.search_cids() if is_cid(cid)]
             count = 0
             for part in chunks(list(dict.fromkeys(wanted)), _PORTION):
-                if not await self._renew(sync.id, count):
+                if not await self._renew(sync, count):
                     return None
                 known = await self._records.known(part)
                 absent = [cid for cid in part if cid not in known]
@@ -242,15 +248,19 @@ class Syncs:
             await self._check(data)
         return data
 
-    async def _renew(self, key: str, records: int) -> bool:
-        """Keep the lease; False when the sync is not to go on."""
-        changed = await self._database.write(
-            lambda tx: tx.run(
+    async def _renew(self, sync: Sync, records: int) -> bool:
+        """Keep the lease; False when the sync was given up, Forbidden when its owner may not write any more."""
+        now = self._clock.now()
+
+        def work(tx: Transaction) -> bool:
+            require_owner(self._owner_now, tx, sync.created_by, "directory", "write")
+            changed = tx.run(
                 "UPDATE directory_syncs SET leased_until = ?, records = ?, updated_at = ? WHERE id = ? AND status = ?",
-                self._clock.now() + _LEASE_SECONDS, records, self._clock.now(), key, int(SyncStatus.IN_PROGRESS),
-            )
-        )  # fmt: skip
-        return changed > 0
+                now + _LEASE_SECONDS, records, now, sync.id, int(SyncStatus.IN_PROGRESS),
+            )  # fmt: skip
+            return changed > 0
+
+        return await self._database.write(work)
 
     async def _end(
         self, key: str, status: SyncStatus, kind: EventType, metadata: Mapping[str, str], problem: str | None

@@ -1,5 +1,7 @@
 """Every call passes the same way: who is it, may they, is it too often; then the method; then the audit trail.
 
+A stream can outlive its caller's rights, so it asks again who the caller is while it goes on.
+
 A service is a table of methods. A method is a plain function of the call and the request (or the stream of requests)
 that returns the answer or yields the answers; it raises the errors of the kernel and knows nothing of gRPC.
 """
@@ -9,6 +11,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 
@@ -25,6 +28,7 @@ from pentad.platform import Doorway
 from pentad.rooms.directory.wire.statuses import retry_of, status_of
 
 ROOM: Final = "directory"
+ASKED_AGAIN_SECONDS: float = 5.0
 Shape = Literal["one-one", "one-many", "many-one", "many-many"]
 
 
@@ -34,6 +38,8 @@ class Caller:
 
     who: Principal
     stopping: asyncio.Event
+    still_may: Callable[[], Awaitable[None]]
+    """Refuses a caller who has lost the right to the call since it began; asks every few seconds at most."""
     begin: Callable[[], Awaitable[None]]
     """Tells the caller that its call has begun, for methods that may have nothing to say for long."""
 
@@ -69,12 +75,16 @@ class Entrance:
         refusal: tuple[Any, ...] | None = None
         try:
             principal = who = await self._principal(headers, context)
-            if not principal.may(ROOM, method.action):
-                raise Forbidden(f"not allowed to access {name}")
+            _require(principal, name, method)
             await self._doorway.spend(principal.id)
             request_id, trace = str(headers.get("x-request-id", "")), str(headers.get("traceparent", ""))
             request_mark.set(RequestMark(request_id, trace[3:35] or None, trace or None, principal=who.id))
-            yield Caller(principal, self._doorway.stopping, lambda: context.send_initial_metadata(()))
+
+            async def check() -> None:
+                _require(await self._principal(headers, context), name, method)
+
+            begin = partial(context.send_initial_metadata, ())
+            yield Caller(principal, self._doorway.stopping, _SometimesAsked(check), begin)
             outcome = "ok"
         except PentadError as error:
             code, text = status_of(error, name)
@@ -100,6 +110,24 @@ class Entrance:
         return await self._doorway.principal(None if given is None else str(given), address_of(context.peer()))
 
 
+def _require(principal: Principal, name: str, method: Method) -> None:
+    if not principal.may(ROOM, method.action):
+        raise Forbidden(f"not allowed to access {name}")
+
+
+class _SometimesAsked:
+    """Asks a question again when the last answer is old."""
+
+    def __init__(self, ask: Callable[[], Awaitable[None]]) -> None:
+        self._ask = ask
+        self._asked_at = time.monotonic()
+
+    async def __call__(self) -> None:
+        if time.monotonic() - self._asked_at >= ASKED_AGAIN_SECONDS:
+            await self._ask()
+            self._asked_at = time.monotonic()
+
+
 def address_of(peer: str) -> str | None:
     """The address in what gRPC calls a peer: `ipv4:192.0.2.7:50000`, `ipv6:[2001:db8::7]:50000`, `unix:/path`."""
     kind, _, rest = unquote(peer).partition(":")
@@ -116,11 +144,12 @@ def handlers(entrance: Entrance, service: str, methods: Service) -> grpc.Generic
 def _handler(entrance: Entrance, name: str, method: Method) -> "grpc.RpcMethodHandler[Any, Any]":
     async def one(requests: Any, context: "ServicerContext[Any, Any]") -> Any:
         async with entrance.admitted(name, method, context) as call:
-            return await method.run(call, await _read(method, requests, context))
+            return await method.run(call, await _read(method, requests, context, call))
 
     async def many(requests: Any, context: "ServicerContext[Any, Any]") -> AsyncIterator[Any]:
         async with entrance.admitted(name, method, context) as call:
-            async for answer in method.run(call, await _read(method, requests, context)):
+            async for answer in method.run(call, await _read(method, requests, context, call)):
+                await call.still_may()
                 yield answer
 
     # On the wire one request is a stream of one. gRPC would wait for it before it calls us, and whoever never sends it
@@ -131,19 +160,22 @@ def _handler(entrance: Entrance, name: str, method: Method) -> "grpc.RpcMethodHa
     return grpc.stream_unary_rpc_method_handler(one, None, write)
 
 
-async def _read(method: Method, requests: Any, context: "ServicerContext[Any, Any]") -> Any:
+async def _read(method: Method, requests: Any, context: "ServicerContext[Any, Any]", call: Caller) -> Any:
     """The request as a message, or the stream of them. Read here and not by gRPC: first comes who is asking."""
     if method.shape.startswith("many"):
-        return requests if method.request is None else _messages(method.request, requests)
+        return _messages(method.request, requests, call)
     raw: Any = await context.read()
     if not isinstance(raw, bytes):
         raise InvalidInput("the call has no request")
     return raw if method.request is None else _message(method.request, raw)
 
 
-async def _messages(kind: type[Message], stream: AsyncIterator[bytes]) -> AsyncIterator[Message]:
+async def _messages(
+    kind: type[Message] | None, stream: AsyncIterator[bytes], call: Caller
+) -> AsyncIterator[Message | bytes]:
     async for raw in stream:
-        yield _message(kind, raw)
+        await call.still_may()
+        yield raw if kind is None else _message(kind, raw)
 
 
 def _message(kind: type[Message], raw: bytes) -> Message:

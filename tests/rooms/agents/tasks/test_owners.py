@@ -1,0 +1,166 @@
+"""A turn has the rights that are left to its caller: when it is resumed, and while it runs."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from pentad.access.api_keys import ApiKeys
+from pentad.access.owners import Owners
+from pentad.access.passwords import Passwords
+from pentad.access.users import Users
+from pentad.kernel.clock import SystemClock
+from pentad.kernel.ports import Database
+from pentad.kernel.principal import Principal
+from pentad.rooms.agents.agents.contract import hosted
+from pentad.rooms.agents.agents.turn import Turn
+from pentad.rooms.agents.tasks.engine import Tasks
+from pentad.rooms.agents.tasks.limits import TaskLimits
+from tests.rooms.agents.tasks.engines import SETS, TurnedClock, engine, send
+from tests.stores import Stores
+
+pytestmark = pytest.mark.anyio
+
+HANGS = TaskLimits(lease_seconds=3000.0)
+"""Leases that nobody renews or looks at unless the test does."""
+
+WORD = "not-a-real-password"
+
+
+class House:
+    """Engines over one store with users, and an agent that hangs until it is run again."""
+
+    def __init__(self, stores: Stores, database: Database, passwords: Passwords) -> None:
+        self._stores = stores
+        self.database = database
+        self.users = Users(database, passwords)
+        self.keys = ApiKeys(database)
+        self.turns: list[Turn] = []
+
+    async def ada(self, role: str = "admin") -> Principal:
+        return (await self.users.add("ada", WORD, role=role)).principal()
+
+    async def demote(self) -> None:
+        assert await self.database.write(lambda tx: tx.run("UPDATE users SET role = 'reader', scopes = ''")) == 1
+
+    @asynccontextmanager
+    async def process(self, clock: SystemClock | None = None) -> AsyncIterator[Tasks]:
+        async def hanging(turn: Turn) -> str:
+            self.turns.append(turn)
+            if not turn.resumed:
+                await asyncio.Event().wait()
+            return " ".join(sorted(turn.caller.scopes))
+
+        hanging.restartable = True
+        clock = clock or SystemClock()
+        agents = {"hanging": hosted(hanging)}
+        async with engine(self._stores, agents, limits=HANGS, clock=clock, owner_now=Owners(clock).current) as tasks:
+            yield tasks
+
+    @asynccontextmanager
+    async def heir_of(self, caller: Principal) -> AsyncIterator[tuple[Tasks, str]]:
+        """A process beside one that began a turn of the caller and is gone, and the id of the task."""
+        clock = TurnedClock()
+        async with self.process(clock) as heir:
+            async with self.process() as lost:
+                task = await send(lost, "go", agent="hanging", wait=False, caller=caller)
+            yield heir, task.id
+
+
+@pytest.fixture
+async def house(stores: Stores, passwords: Passwords) -> House:
+    return House(stores, await stores.open(SETS), passwords)
+
+
+@pytest.fixture
+async def passwords() -> AsyncIterator[Passwords]:
+    made = Passwords()
+    yield made
+    made.close()
+
+
+async def taken_over(tasks: Tasks) -> None:
+    assert await tasks._recovery.take_over() == 1
+    await over(tasks)
+
+
+async def over(tasks: Tasks) -> None:
+    async with asyncio.timeout(10):
+        while tasks._keeping.runs:
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.requirement("agents:turns:rights-now")
+async def test_a_resumed_turn_of_a_demoted_user_has_the_rights_that_are_left(house: House) -> None:
+    ada = await house.ada()
+    async with house.heir_of(ada) as (heir, task):
+        await house.demote()
+        await taken_over(heir)
+        done = await heir.get(ada, task)
+        assert (done.state, done.status_message.text) == ("completed", "*:read")
+
+
+@pytest.mark.requirement("agents:turns:rights-now")
+async def test_a_resumed_turn_never_has_more_than_it_began_with(house: House) -> None:
+    ada = await house.ada("reader")
+    async with house.heir_of(ada) as (heir, task):
+        await house.database.write(lambda tx: tx.run("UPDATE users SET role = 'admin'"))
+        await taken_over(heir)
+        assert (await heir.get(ada, task)).status_message.text == "*:read"
+
+
+@pytest.mark.requirement("agents:turns:rights-now")
+async def test_a_turn_of_a_removed_user_is_not_resumed_and_its_task_says_why(house: House) -> None:
+    ada = await house.ada()
+    async with house.heir_of(ada) as (heir, task):
+        await house.database.write(lambda tx: tx.run("DELETE FROM users"))
+        await taken_over(heir)
+        failed = await heir.get(ada, task)
+        assert failed.state == "failed"
+        assert "user:ada is gone" in failed.status_message.text
+        assert not [turn for turn in house.turns if turn.resumed]
+
+
+@pytest.mark.requirement("agents:turns:rights-now")
+async def test_a_turn_of_a_confined_key_is_not_resumed_once_the_key_is_revoked(house: House) -> None:
+    await house.ada()
+    made = await house.keys.create("agent", owner="ada", scopes=["agents:*"], own_only=True)
+    verified = await house.keys.verify(made.token)
+    assert verified is not None
+    caller = verified.principal
+    async with house.heir_of(caller) as (heir, task):
+        await house.keys.revoke(made.key.id)
+        await taken_over(heir)
+        failed = await heir.get(caller, task)
+        assert failed.state == "failed"
+        assert f"{caller.id} is gone" in failed.status_message.text
+
+
+@pytest.mark.requirement("agents:turns:rights-now")
+async def test_a_running_turn_loses_what_its_caller_loses_and_gets_it_back(house: House) -> None:
+    ada = await house.ada()
+    async with house.process() as tasks:
+        await send(tasks, "go", agent="hanging", wait=False, caller=ada)
+        (turn,) = house.turns
+        assert turn.caller.may("registers", "admin")
+        await house.demote()
+        await tasks._recovery.renew()
+        assert not turn.caller.may("registers", "write")
+        assert turn.caller.may("registers", "read")
+        await house.database.write(lambda tx: tx.run("UPDATE users SET role = 'writer'"))
+        await tasks._recovery.renew()
+        assert turn.caller.may("registers", "write")
+
+
+@pytest.mark.requirement("agents:turns:rights-now")
+async def test_a_running_turn_of_a_removed_user_is_stopped_and_its_task_says_why(house: House) -> None:
+    ada = await house.ada()
+    async with house.process() as tasks:
+        task = await send(tasks, "go", agent="hanging", wait=False, caller=ada)
+        await house.database.write(lambda tx: tx.run("DELETE FROM users"))
+        await tasks._recovery.renew()
+        await over(tasks)
+        failed = await tasks.get(ada, task.id)
+        assert failed.state == "failed"
+        assert "user:ada is gone" in failed.status_message.text
