@@ -65,6 +65,11 @@ class House:
 
         return await _MAKERS[kind](self, owner, other)
 
+    async def key_of(self, name: str, *, own_only: bool = False) -> Caller:
+        """A user coming with a key instead of the password; what is theirs stays the user's."""
+        made = await self.app.api_keys.create("another", owner=name, scopes=sorted(_WRITES), own_only=own_only)
+        return Caller(name, {"authorization": f"Bearer {made.token}"}, self.callers[name].principals)
+
     async def call(self, owner: Principal, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """What a tool answers the principal, with the right to write in every room."""
         result = await Within(lambda: self.app.all_rooms.dispatcher, _as_given).call_tool(owner, tool, arguments)
