@@ -172,11 +172,11 @@ KINDS: Final = frozenset(_MAKERS)
 
 
 @contextlib.asynccontextmanager
-async def open_house(folder: Path, database: str | None) -> AsyncIterator[House]:
-    """Everything there is, behind credentials, with gRPC on a port of its own."""
+async def open_house(folder: Path, database: str | None, **more: Any) -> AsyncIterator[House]:
+    """Everything there is, behind credentials, with gRPC on a port of its own; `more` are settings."""
     limits = Limits(anonymous_per_second=0, logins_per_second=0)
-    settings = Settings(data=folder, database=database, grpc_port=free_port(), models=folder / "none", limits=limits)
-    async with open_app(settings) as app, own_servers(app):
+    fixed = {"data": folder, "database": database, "grpc_port": free_port(), "models": folder / "none"}
+    async with open_app(Settings(**{**fixed, "limits": limits, **more})) as app, own_servers(app):
         roles = {"reader": "reader", "writer": "writer", "admin": "admin"}
         for name in ("reader", "writer", "admin", "mate", "outsider", "outmate"):
             await app.users.add(name, PASSWORD, role=roles.get(name, "writer"))
