@@ -74,7 +74,7 @@ _DOMAIN_CODES: Final[tuple[tuple[type[PentadError], int], ...]] = (
 
 
 class ProtocolError(Exception):
-    """A request the protocol itself must refuse. `data` is sent as it is: it may have to repeat the caller's own URI."""
+    """A request the protocol itself must refuse. `data` is sent as it is: it may repeat the caller's own URI."""
 
     def __init__(self, code: int, message: str, data: Any = None, *, status: int | None = None) -> None:
         self.code = code
