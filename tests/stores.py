@@ -242,13 +242,9 @@ async def store(stores: Stores) -> Database:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def database_url(request: pytest.FixtureRequest, postgres_server: PostgresServer) -> Iterator[str | None]:
-    """Where the store is; None is a file in the data folder."""
-    if request.param == "sqlite":
-        yield None
-        return
-    with postgres_server.empty_database() as url:
-        yield url
+def database_url(request: pytest.FixtureRequest, postgres_server: PostgresServer) -> str | None:
+    """The `database` setting for a whole app on each store; None is SQLite in the data folder."""
+    return None if request.param == "sqlite" else postgres_server.fresh_database()
 
 
 _TABLES = {
