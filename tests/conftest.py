@@ -7,9 +7,9 @@ import hypothesis
 import pytest
 
 from tests.pulled import pulled_model
-from tests.stores import postgres_server, store, stores
+from tests.stores import database_url, postgres_server, store, stores
 
-__all__ = ["postgres_server", "pulled_model", "store", "stores"]
+__all__ = ["database_url", "postgres_server", "pulled_model", "store", "stores"]
 
 SAME = os.environ.get("PENTAD_EXAMPLES") == "same"
 """The gate tries the same examples every time: what fails there is what was changed."""

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from pentad.kernel.ports import Database
+from pentad.kernel.ports import Database, Rows
 from pentad.storage.migration_files import STORAGE, MigrationSet
 from pentad.storage.migrations import apply
 from pentad.storage.open import open_database
@@ -239,3 +239,29 @@ async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 async def store(stores: Stores) -> Database:
     """A fresh open store in each dialect."""
     return await stores.open()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest, postgres_server: PostgresServer) -> str | None:
+    """The `database` setting for a whole app on each store; None is SQLite in the data folder."""
+    return None if request.param == "sqlite" else postgres_server.fresh_database()
+
+
+_TABLES = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table'",
+    "postgres": "SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public'",
+}
+
+
+async def stored_text(database: Database) -> str:
+    """Everything in every table, as text: for tests that something is not in the store at all."""
+
+    def work(rows: Rows) -> str:
+        tables = [str(name) for (name,) in rows.all(_TABLES[database.dialect])]
+        values = (value for table in tables for row in rows.all(f'SELECT * FROM "{table}"') for value in row)
+        return "\n".join(
+            bytes(value).decode("utf-8", "replace") if isinstance(value, bytes | memoryview) else str(value)
+            for value in values
+        )
+
+    return await database.read(work)

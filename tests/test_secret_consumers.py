@@ -8,6 +8,7 @@ from pentad.kernel.errors import Unavailable
 from pentad.kernel.secrets.names import is_secret_name
 from pentad.logs import safe_value
 from pentad.rooms.agents.context.redaction import redacted as redacted_context
+from pentad.rooms.directory.translate.formats import import_format, import_record
 from pentad.rooms.metrics.collectors.anypoint.redaction import redacted as redacted_answer
 from pentad.settings.catalogue import catalogue, shown_settings
 from pentad.settings.model import Settings
@@ -37,7 +38,20 @@ def hidden_by_contexts(name: str) -> bool:
     return VALUE not in json.dumps(redacted_context({"a": {"content": {name: VALUE}}}).items)
 
 
-@pytest.mark.parametrize("hidden", [hidden_by_logs, hidden_by_metrics, hidden_by_settings, hidden_by_contexts])
+def hidden_by_the_directory(name: str) -> bool:
+    source = {"mcpServers": {"x": {"command": "x", "env": {name: VALUE}}}}
+    return VALUE not in json.dumps(import_record(import_format("claude"), source).result)
+
+
+def hidden_by_errors(name: str) -> bool:
+    return VALUE not in Unavailable(json.dumps({"error": "no", name: VALUE})).message
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [hidden_by_logs, hidden_by_metrics, hidden_by_settings, hidden_by_contexts, hidden_by_the_directory,
+     hidden_by_errors],
+)  # fmt: skip
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.requirement("secrets:one-decision")
 def test_all_agree_on_what_a_secret_is_called(name: str, hidden: object):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -192,6 +193,18 @@ async def test_the_operator_hears_why_a_token_is_refused_and_what_to_change(two:
     assert fix in found.fix
     if fix.startswith("."):
         assert f"jwt.issuers[0]{fix}" in found.fix, "the very table is named"
+
+
+@pytest.mark.requirement("access:jwt:why")
+async def test_the_setting_that_has_the_keys_is_the_one_to_change(tmp_path: Path) -> None:
+    keys = tmp_path / "keys.json"
+    keys.write_bytes(key_set(RSA))
+    tokens = TokenVerifier([issuer("file", jwks_file=keys)], clock=TurnedClock())
+    assert "jwt.jwks_file" in (await refused(tokens, iss="file", key=OTHER)).fix
+    assert "jwt.jwks_file" in (await refused(tokens, iss="file", header={"kid": "rsa-9"})).fix
+    tokens = TokenVerifier([issuer("shared", secret=b"x" * 32, algorithms=("HS256",))], clock=TurnedClock())
+    wrong = await refused(tokens, iss="shared", key=SECRET, alg="HS256", header={"kid": None})
+    assert "jwt.secret" in wrong.fix
 
 
 @pytest.mark.requirement("access:jwt:why")

@@ -65,6 +65,11 @@ class House:
 
         return await _MAKERS[kind](self, owner, other)
 
+    async def key_of(self, name: str, *, own_only: bool = False) -> Caller:
+        """A user coming with a key instead of the password; what is theirs stays the user's."""
+        made = await self.app.api_keys.create("another", owner=name, scopes=sorted(_WRITES), own_only=own_only)
+        return Caller(name, {"authorization": f"Bearer {made.token}"}, self.callers[name].principals)
+
     async def call(self, owner: Principal, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """What a tool answers the principal, with the right to write in every room."""
         result = await Within(lambda: self.app.all_rooms.dispatcher, _as_given).call_tool(owner, tool, arguments)
@@ -167,11 +172,11 @@ KINDS: Final = frozenset(_MAKERS)
 
 
 @contextlib.asynccontextmanager
-async def open_house(folder: Path, database: str | None) -> AsyncIterator[House]:
-    """Everything there is, behind credentials, with gRPC on a port of its own."""
+async def open_house(folder: Path, database: str | None, **more: Any) -> AsyncIterator[House]:
+    """Everything there is, behind credentials, with gRPC on a port of its own; `more` are settings."""
     limits = Limits(anonymous_per_second=0, logins_per_second=0)
-    settings = Settings(data=folder, database=database, grpc_port=free_port(), models=folder / "none", limits=limits)
-    async with open_app(settings) as app, own_servers(app):
+    fixed = {"data": folder, "database": database, "grpc_port": free_port(), "models": folder / "none"}
+    async with open_app(Settings(**{**fixed, "limits": limits, **more})) as app, own_servers(app):
         roles = {"reader": "reader", "writer": "writer", "admin": "admin"}
         for name in ("reader", "writer", "admin", "mate", "outsider", "outmate"):
             await app.users.add(name, PASSWORD, role=roles.get(name, "writer"))

@@ -12,10 +12,10 @@ from grpc import StatusCode, aio
 
 from pentad.rooms.directory.wire.server import services
 from tests.authorization.house import Caller, House
+from tests.behaviour.clients import META, MODERN
 from tests.behaviour.http_wire import HttpAnswer, send
 
 Verdict = Literal["login", "scope", "hidden", "ok"]
-META: Final = "io.modelcontextprotocol/"
 _BY_STATUS: Final[dict[int, Verdict]] = {401: "login", 403: "scope", 404: "hidden"}
 _BY_CODE: Final[dict[str, Verdict]] = {"unauthenticated": "login", "forbidden": "scope", "not_found": "hidden"}
 _BY_NUMBER: Final[dict[int, Verdict]] = {-31403: "scope", -32002: "hidden"}
@@ -45,11 +45,12 @@ async def filled(value: Any, house: House, caller: Caller, relation: str, fresh:
 
 
 class Probe:
-    """One caller at one house."""
+    """One caller at one house; `revision` is the MCP one it speaks."""
 
-    def __init__(self, house: House, caller: Caller) -> None:
+    def __init__(self, house: House, caller: Caller, revision: str = MODERN) -> None:
         self._house = house
         self._caller = caller
+        self._revision = revision
 
     async def judge(self, subject: str, row: dict[str, Any], relation: str) -> Verdict:
         kind, _, name = subject.partition(" ")
@@ -82,11 +83,12 @@ class Probe:
         return send(self._house.front, method, path, sent, content)
 
     async def _mcp(self, method: str, params: dict[str, Any]) -> Verdict:
-        meta = {META + "protocolVersion": "2026-07-28", META + "clientCapabilities": {}}
-        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
-        headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": method}
-        name = params.get("name") or params.get("uri")
-        answer = self._send("POST", "/mcp", message, **headers, **{"mcp-name": str(name)})
+        headers = {"mcp-protocol-version": self._revision}
+        if self._revision == MODERN:
+            params = {**params, "_meta": {META + "protocolVersion": MODERN, META + "clientCapabilities": {}}}
+            headers |= {"mcp-method": method, "mcp-name": str(params.get("name") or params.get("uri"))}
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        answer = self._send("POST", "/mcp", message, **headers)
         body = json.loads(await answer.body())
         if answer.status == 401:
             return "login"

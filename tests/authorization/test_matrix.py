@@ -8,9 +8,10 @@ from typing import Any, Final
 
 import pytest
 
-from tests.authorization.house import CALLERS, KINDS, RELATIONS, House, open_house
+from tests.authorization.house import CALLERS, KINDS, RELATIONS, Caller, House, open_house
 from tests.authorization.probes import Probe
 from tests.authorization.subjects import TWIN, routes, subjects
+from tests.behaviour.clients import LEGACY, MODERN
 from tests.behaviour.http_wire import send
 from tests.stores import PostgresServer
 
@@ -60,6 +61,25 @@ async def test_access_is_judged_as_the_table_says(house: House, subject: str) ->
             meant = "shared" if relation == "all" else relation
             seen[relation, name] = await Probe(house, caller).judge(subject, row, meant)
     assert seen == expected
+
+
+@pytest.fixture(scope="module")
+async def keys(house: House) -> dict[bool, Caller]:
+    """Keys of the writer: one that acts as its owner, and one that is confined to what it makes."""
+    return {own_only: await house.key_of("writer", own_only=own_only) for own_only in (False, True)}
+
+
+@pytest.mark.parametrize("subject", [subject for subject, row in ROWS.items() if "own" in row])
+@pytest.mark.requirement("access:key:acts-as-owner", "access:key:own-only")
+async def test_a_users_things_are_reached_by_any_key_of_the_user_but_a_confined_one(
+    house: House, keys: dict[bool, Caller], subject: str
+) -> None:
+    row = ROWS[subject]
+    eras = (MODERN, LEGACY[-1]) if subject.startswith(("tool", "resource")) else (MODERN,)
+    for era in eras:
+        for own_only, relation in ((False, "own"), (True, "shared")):
+            verdict = await Probe(house, keys[own_only], era).judge(subject, row, "own")
+            assert verdict == PATTERNS[row[relation]]["writer"], (era, own_only)
 
 
 def _covers(subject: str) -> str:

@@ -302,19 +302,21 @@ async def test_a_state_fits_no_other_request(connect: Connect) -> None:
     assert prompt.error["code"] == -32602
 
 
-@pytest.mark.requirement("mcp:2026:state-bound")
-async def test_a_state_fits_no_other_principal(make_app: AppMaker) -> None:
+@pytest.mark.requirement("mcp:2026:state-bound", "access:key:acts-as-owner")
+async def test_a_state_fits_every_key_of_its_user_and_no_other_principal(make_app: AppMaker) -> None:
     app = await make_app(auth="required")
-    keys = [(await app.api_keys.create(f"key {n}", scopes=["*:read"])).token for n in (1, 2)]
-    one, other = [
-        await connect_http(app, HTTP_MODERN, ALL_CAPABILITIES, authorization=f"Bearer {token}") for token in keys
+    await app.users.add("ada", "correct horse battery", role="reader")
+    keys = [await app.api_keys.create("key", scopes=["*:read"], owner=owner) for owner in ("ada", "ada", None)]
+    one, second, other = [
+        await connect_http(app, HTTP_MODERN, ALL_CAPABILITIES, authorization=f"Bearer {made.token}") for made in keys
     ]
     state = await state_of(one)
     params = {"name": "ask_twice", "arguments": {}, "requestState": state}
     assert (await other.request("tools/call", params)).error["code"] == -32602
-    assert (await one.request("tools/call", params)).result["resultType"] == "input_required"
-    await one.close()
-    await other.close()
+    for own in (one, second):
+        assert (await own.request("tools/call", params)).result["resultType"] == "input_required"
+    for client in (one, second, other):
+        await client.close()
 
 
 @LEGACY_WIRES

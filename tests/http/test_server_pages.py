@@ -116,12 +116,12 @@ async def test_the_description_is_made_once_however_many_ask(opened: Opener, mon
 
 @pytest.mark.requirement("gateway:documents:shared")
 async def test_strangers_share_one_rendering_of_the_metrics_and_one_probe_for_a_second(
-    opened: Opener, monkeypatch: pytest.MonkeyPatch
+    opened: Opener, monkeypatch: pytest.MonkeyPatch, database_url: str | None
 ) -> None:
     rendered = _counted(monkeypatch, telemetry, "exposition")
     probed = _counted(monkeypatch, watch, "probe_store")
     clock = TurnedClock()
-    app = await opened(clock=clock)
+    app = await opened(clock=clock, database=database_url)
     for seconds, times in ((0, 1), (0.9, 1), (0.2, 2)):
         clock.pass_seconds(seconds)
         await asyncio.gather(*(ask(app, path) for path in ("/metrics", "/readyz") for _ in range(10)))
@@ -134,8 +134,10 @@ async def test_strangers_share_one_rendering_of_the_metrics_and_one_probe_for_a_
 
 
 @pytest.mark.requirement("gateway:metrics:size")
-async def test_the_metrics_grow_by_a_line_for_another_outcome_not_by_a_histogram(opened: Opener) -> None:
-    app = await opened()
+async def test_the_metrics_grow_by_a_line_for_another_outcome_not_by_a_histogram(
+    opened: Opener, database_url: str | None
+) -> None:
+    app = await opened(database=database_url)
     for outcome in ("ok", "404", "422"):
         app.audit.record(AuditEntry(1.0, "key:1", "lab", "echo", outcome, 700))
     await app.audit.flush()

@@ -72,6 +72,12 @@ class TrustedIssuer:
         """Whether the issuer is asked where its keys are."""
         return self.jwks_url is None and self.jwks_file is None and self.secret is None
 
+    @property
+    def keys_setting(self) -> str:
+        """The setting to look at if the keys are the wrong ones."""
+        name = "secret" if self.secret is not None else "jwks_url" if self.jwks_file is None else "jwks_file"
+        return f"{self.place}.{name}"
+
     def granted(self, roles: Iterable[str], scopes: Iterable[str]) -> frozenset[str]:
         """The scopes that an issuer's words for roles and scopes stand for here."""
         words = [word for name in roles for word in self.roles.get(name, "").split()]

@@ -107,7 +107,7 @@ class TokensOfIssuer:
         try:
             claims = jwt.decode(token, key, registry=self._registry).claims
         except BadSignatureError:
-            fix = f"Somebody made it up, or {self.issuer.place}.jwks_url leads to the keys of another issuer."
+            fix = f"Somebody made it up, or {self.issuer.keys_setting} is that of another issuer."
             raise _RefusedError("signature", "Its signature is not the issuer's.", fix) from None
         except (JoseError, ValueError, TypeError, AttributeError, RecursionError):
             raise _malformed() from None
@@ -141,7 +141,7 @@ class TokensOfIssuer:
             raise _RefusedError(
                 "unknown_key",
                 f"No key for {algorithm} has its key id {_quoted(key_id)}; {source} holds {known or 'none'}.",
-                f"Check that {place}.jwks_url is this issuer's; new keys are looked for every half minute.",
+                f"Check that {self.issuer.keys_setting} is this issuer's; new keys are looked for every half minute.",
             )
         return key
 

@@ -37,8 +37,7 @@ async def _about_issuer(one: "TokensOfIssuer") -> Finding:
         return Finding(_CHECK, "ok", f"{issuer.issuer} shares a secret; there are no keys to read.")
     await keys.refresh()
     if keys.trouble is not None:
-        setting = "jwks_file" if issuer.jwks_file is not None else "jwks_url"
-        fix = f"Check {issuer.place}.{setting}, and that this machine reaches it."
+        fix = f"Check {issuer.keys_setting}, and that this machine reaches it."
         return Finding(_CHECK, "fail", f"{issuer.issuer} has no keys for us: {keys.trouble}", fix)
     unusable = one.unusable_algorithms()
     text = f"{issuer.issuer} has {len(keys.key_ids)} usable keys at {keys.source}."

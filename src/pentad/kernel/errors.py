@@ -36,8 +36,8 @@ class PentadError(Exception):
     http_status: ClassVar[int] = 500
 
     def __init__(self, message: str, *, hint: str | None = None, details: Mapping[str, Any] | None = None) -> None:
-        self.message = _without_secrets(message)
-        self.hint = hint if hint is None else _without_secrets(hint)
+        self.message = without_secrets(message)
+        self.hint = hint if hint is None else without_secrets(hint)
         super().__init__(self.message)
         self.details: dict[str, Any] = dict(details or {})
 
@@ -72,11 +72,11 @@ class PentadError(Exception):
         if self.hint:
             body["hint"] = self.hint
         if facts := self.facts():
-            body["details"] = _without_secrets(facts)
+            body["details"] = without_secrets(facts)
         return body
 
 
-def _without_secrets(value: Any, depth: int = 0) -> Any:
+def without_secrets(value: Any, depth: int = 0) -> Any:
     """A text, or JSON with its texts, without secrets."""
     from pentad.kernel.secrets.text import scrub_text  # on the first error: it takes a while to load
 
@@ -84,9 +84,9 @@ def _without_secrets(value: Any, depth: int = 0) -> Any:
         return scrub_text(value)
     if depth < _DEEPEST and isinstance(value, dict):
         members = cast("dict[Any, Any]", value)
-        return {name: _without_secrets(one, depth + 1) for name, one in members.items()}
+        return {name: without_secrets(one, depth + 1) for name, one in members.items()}
     if depth < _DEEPEST and isinstance(value, list | tuple):
-        return [_without_secrets(one, depth + 1) for one in cast("list[Any]", value)]
+        return [without_secrets(one, depth + 1) for one in cast("list[Any]", value)]
     return value
 
 

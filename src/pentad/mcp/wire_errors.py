@@ -18,6 +18,7 @@ from pentad.kernel.errors import (
     RateLimited,
     Unauthenticated,
     Unavailable,
+    without_secrets,
 )
 from pentad.kernel.incidents import noted, unforeseen
 from pentad.mcp.messages import RequestId, encode
@@ -73,12 +74,12 @@ _DOMAIN_CODES: Final[tuple[tuple[type[PentadError], int], ...]] = (
 
 
 class ProtocolError(Exception):
-    """A request the protocol itself must refuse."""
+    """A request the protocol itself must refuse. `data` is sent as it is: it may repeat the caller's own URI."""
 
     def __init__(self, code: int, message: str, data: Any = None, *, status: int | None = None) -> None:
-        super().__init__(message)
         self.code = code
-        self.message = message
+        self.message = str(without_secrets(message))
+        super().__init__(self.message)
         self.data = data
         self.status = status
 

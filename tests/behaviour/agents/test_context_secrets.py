@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,10 @@ from pentad.app import open_app
 from pentad.kernel.errors import Misconfigured
 from pentad.settings.model import Settings
 from tests.behaviour.agents.conftest import Wire
+from tests.behaviour.clients import HTTP_MODERN, SESSION
+from tests.behaviour.clients import Wire as McpWire
+from tests.behaviour.connecting import connect_http
+from tests.stores import stored_text
 
 pytestmark = pytest.mark.anyio
 
@@ -29,14 +34,15 @@ PLACES = [
 
 
 @contextlib.asynccontextmanager
-async def served(data: Path, mode: str | None) -> AsyncGenerator[Wire]:
+async def served(data: Path, mode: str | None, database: str | None = None) -> AsyncGenerator[Wire]:
     table = {} if mode is None else {"agents": {"context_secrets": mode}}
-    async with open_app(Settings(data=data, rooms=("agents",), auth="none", room_tables=table)) as app:
+    settings = Settings(data=data, database=database, rooms=("agents",), auth="none", room_tables=table)
+    async with open_app(settings) as app:
         yield Wire(app)
 
 
 async def sent_in_every_dialect(wire: Wire) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """The metadata of task and message, for each dialect."""
+    """The metadata of task and message, for each dialect of A2A and each era of MCP."""
     vault = {"role": "user", "parts": [{"type": "text", "content": "x"}], "metadata": CONTEXT}
     taken = await wire.call("tasks/send", {"message": vault}, ECHO)
     vaulted = await wire.call("tasks/get", {"id": taken["id"]}, ECHO)
@@ -45,17 +51,32 @@ async def sent_in_every_dialect(wire: Wire) -> list[tuple[dict[str, Any], dict[s
     new = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}], "metadata": CONTEXT}}
     newer = (await wire.call("SendMessage", new, ECHO, a2a_version="1.0"))["task"]
     rest = (await wire.rest("POST", f"{ECHO}/message:send", new, a2a_version="1.0").json())["task"]
-    return [
-        (task.get("metadata") or {}, task[history][0]["metadata"])
-        for task, history in ((vaulted, "messages"), (older, "history"), (newer, "history"), (rest, "history"))
-    ]
+    tools = [await sent_by_tool(wire, era) for era in (SESSION, HTTP_MODERN)]
+    pairs = [(vaulted, "messages"), *((task, "history") for task in (older, newer, rest, *tools))]
+    return [(task.get("metadata") or {}, task[history][0]["metadata"]) for task, history in pairs]
+
+
+async def sent_by_tool(wire: Wire, era: McpWire) -> Any:
+    """The task that a call of the tool made."""
+    client = await connect_http(wire.app, era)
+    arguments = {"agent": "echo", "text": "x", "context": CONTEXT["mcp_context"]}
+    made = (await client.call("agents_send_task", arguments)).result["structuredContent"]
+    await client.close()
+    return await wire.call("GetTask", {"id": made["task_id"]}, ECHO, a2a_version="1.0")
 
 
 @pytest.mark.parametrize("mode", [None, "mask"])
 @pytest.mark.requirement("agents:context:secrets-mode")
-async def test_secrets_are_masked_unless_the_operator_says_otherwise(tmp_path: Path, mode: str | None) -> None:
-    async with served(tmp_path, mode) as wire:
-        for task, message in await sent_in_every_dialect(wire):
+async def test_secrets_are_masked_unless_the_operator_says_otherwise(
+    tmp_path: Path, mode: str | None, database_url: str | None
+) -> None:
+    async with served(tmp_path, mode, database_url) as wire:
+        sent = await sent_in_every_dialect(wire)
+        listed = await wire.rest("GET", "/console/agents/tasks").body()
+        pages = [await wire.rest("GET", one).body() for one in set(re.findall(r'href="(/console[^"]+)', str(listed)))]
+        assert len(pages) > len(sent), "there is a page for each task"
+        assert SECRET not in str([listed, *pages]) + await stored_text(wire.app.database)
+        for task, message in sent:
             assert SECRET not in json.dumps([task, message])
             assert "hunter" not in json.dumps(message)
             assert message["mcp_context"]["items"]["a"]["content"]["pin"] == "board"
@@ -81,6 +102,7 @@ async def test_nobody_looks_for_secrets_where_that_is_off(tmp_path: Path) -> Non
         for task, message in await sent_in_every_dialect(wire):
             assert message["mcp_context"] == CONTEXT["mcp_context"]
             assert not {MASKED, FOUND} & {*task, *message}
+        assert SECRET in await stored_text(wire.app.database), "it would be found if it were there"
 
 
 @pytest.mark.requirement("agents:context:secrets-mode")

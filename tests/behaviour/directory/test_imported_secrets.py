@@ -15,6 +15,7 @@ from tests.behaviour.connecting import connected_in_memory
 from tests.behaviour.directory.door import Door
 from tests.behaviour.directory.ways import WAYS
 from tests.rooms.directory.translate.secret_shapes import MIXED, SHAPES, WORD, Shape, started
+from tests.stores import stored_text
 
 pytestmark = pytest.mark.anyio
 
@@ -38,11 +39,11 @@ def survivors(text: str) -> list[str]:
 
 @pytest.mark.requirement("dir:import:secrets")
 async def test_no_secret_is_in_the_answer_the_store_the_log_or_the_audit_trail(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, database_url: str | None
 ) -> None:
     caplog.set_level(logging.DEBUG)
     answers: list[str] = []
-    async with open_app(Settings(data=tmp_path, rooms=("directory",), auth="none")) as app:
+    async with open_app(Settings(data=tmp_path, database=database_url, rooms=("directory",), auth="none")) as app:
         async with connected_in_memory(app, WAYS[0][0], {}) as client:
             door = Door(client)
             for suspicious in ("refuse", "withhold"):
@@ -73,9 +74,8 @@ async def test_no_secret_is_in_the_answer_the_store_the_log_or_the_audit_trail(
         await app.audit.flush()
         trail = [repr(entry) for entry in await app.audit.recent(1_000)]
         assert any("directory_import" in line for line in trail)
-    stored = "".join(
-        path.read_bytes().decode("utf-8", "replace") for path in tmp_path.rglob("*") if path.is_file()
-    )  # fmt: skip
+        stored = await stored_text(app.database)
+    stored += "".join(path.read_bytes().decode("utf-8", "replace") for path in tmp_path.rglob("*") if path.is_file())
     assert "modelcontextprotocol" in unpacked(stored), "records are there to be read"
     for where, text in (
         ("answer", "\n".join(answers)), ("store", stored), ("log", caplog.text), ("audit", "\n".join(trail)),

@@ -173,6 +173,25 @@ async def test_a_stream_that_is_over_takes_nothing_and_is_forgotten(make_app: Ap
     assert (await send(front, "GET", "/message?sessionId=x").head()).status == 405
 
 
+@pytest.mark.requirement("access:key:acts-as-owner", "access:key:own-only")
+async def test_a_stream_takes_messages_with_another_key_of_its_user_and_with_nobody_elses(make_app: AppMaker) -> None:
+    app = await make_app(rooms=("metrics",), room_tables={"metrics": {"sse": True}}, auth="required")
+    front = front_of(app)
+    for name in ("ada", "bob"):
+        await app.users.add(name, "correct horse battery", role="reader")
+
+    async def key(owner: str, *, own_only: bool = False) -> str:
+        made = await app.api_keys.create("key", owner=owner, scopes=["*:read"], own_only=own_only)
+        return f"Bearer {made.token}"
+
+    client = OldClient(front, authorization=await key("ada"))
+    await client.start()
+    for way, status in ((await key("ada"), 202), (await key("bob"), 404), (await key("ada", own_only=True), 404)):
+        answer = send(front, "POST", client.place, {**JSON, "authorization": way}, request("ping"))
+        assert (await answer.head()).status == status
+    await client.leave()
+
+
 @pytest.mark.requirement("metrics:doc:sse")
 async def test_a_server_that_ends_ends_its_streams(make_app: AppMaker) -> None:
     app = await opened(make_app, sse=True)

@@ -91,6 +91,42 @@ async def test_asking_again_and_again_without_credentials_is_refused_sooner(
     assert await server.statuses(3, path, verb) == [401, 401, 429]
 
 
+ROOMS = {
+    "OpenRegister's MCP": ("/api/mcp", "POST", 401),
+    "a room's MCP": ("/rooms/registers/mcp", "POST", 401),
+    "registers": ("/api/registers", "GET", 401),
+    "objects": ("/api/objects/1/1", "GET", 401),
+    "agents": ("/agents/echo", "POST", 401),
+    "agents by A2A": ("/a2a", "POST", 401),
+    "agents by AgentVault": ("/av", "POST", 401),
+    "cards": ("/api/v1/agent-cards", "GET", 200),
+    "a card to check": ("/api/v1/utils/validate-card", "POST", 422),
+    "the site's card": ("/.well-known/agent-card.json", "GET", 200),
+    "an agent's card": ("/agents/echo/.well-known/agent-card.json", "GET", 200),
+    "the keys of cards": ("/.well-known/jwks.json", "GET", 200),
+    "pages": ("/console/agents", "GET", 401),
+}
+"""What a stranger may ask of the rooms, and what the answer is until there were too many."""
+
+
+@pytest.mark.requirement("access:anonymous:rate")
+async def test_the_rate_of_an_address_holds_for_every_way_into_the_rooms(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(anonymous, "PAUSE_SECONDS", 0.0)
+    clock = TurnedClock()
+    settings = Settings(data=tmp_path_factory.mktemp("rooms"), rooms=("registers", "agents"), limits=LIMITS)
+    async with open_app(settings, clock=clock) as app:
+        server, seen = Server(app, front_of(app), clock, ""), {}
+        for number, (way, (path, verb, _)) in enumerate(ROOMS.items()):
+            address = f"192.0.2.{number + 10}"
+            statuses = [(await server.ask(path, verb, address)).status for _ in range(6)]
+            assert set(statuses[:2]) != {429}, way
+            assert statuses[4:] == [429, 429], way
+            seen[way] = (path, verb, statuses[0])
+    assert seen == ROOMS
+
+
 @pytest.mark.requirement("access:anonymous:rate")
 async def test_callers_with_credentials_are_not_held_up_by_strangers_at_their_address(server: Server) -> None:
     assert (await server.statuses(5, "/api/whoami"))[-1] == 429

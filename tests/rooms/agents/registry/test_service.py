@@ -212,3 +212,49 @@ async def test_the_cards_of_hosted_agents_are_there_by_themselves_and_nobody_tak
         await registry.register(ADA, agentvault_card(readable="Pentad/Echo"))
     with pytest.raises(Forbidden):
         await registry.update(ADMIN, HOSTED.id, {"name": "Mine"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"url": "https://agents.example.com/weather?api_key=fake-hunter2"}, "/url"),
+        ({"description": "Call it with ghp_" + "A1b2C3d4E5" * 3}, "/description"),
+        ({"tags": ["sea", "sk_live_" + "fake0123456789fake"]}, "/tags/1"),
+        ({"authentication": {"schemes": ["basic"], "credentials": "fake-hunter2"}}, "/authentication/credentials"),
+        ({"extensions": [{"params": {"apiKey": "fake-hunter2"}}]}, "/extensions/0/params/apiKey"),
+    ],
+)
+@pytest.mark.requirement("agents:registry:secrets")
+async def test_a_card_with_a_secret_in_it_is_refused_and_not_kept(
+    registry: CardRegistry, changes: dict[str, Any], path: str
+) -> None:
+    kept = await registry.register(ADA, agentvault_card(readable="acme/sound"))
+    for attempt in (
+        registry.register(ADA, agentvault_card(**changes)),
+        registry.update(ADA, kept.id, changes),
+    ):
+        with pytest.raises(InvalidInput) as refused:
+            await attempt
+        assert [(one["path"], one["rule"]) for one in refused.value.details["problems"]] == [(path, "secret")]
+    assert (await registry.search(Wanted())).total == 1
+    assert (await registry.get(kept.id)).card == kept.card
+
+
+@pytest.mark.requirement("agents:registry:secrets")
+async def test_a_card_that_says_how_to_log_in_holds_no_secret(registry: CardRegistry) -> None:
+    schemes = {
+        "apiKey": {"apiKeySecurityScheme": {"location": "header", "name": "X-API-Key"}},
+        "oauth": {
+            "oauth2SecurityScheme": {
+                "flows": {
+                    "clientCredentials": {
+                        "tokenUrl": "https://login.example.com/token",
+                        "scopes": {"token": "All tokens", "secrets": "Read secrets"},
+                    }
+                }
+            }
+        },
+    }
+    signatures = [{"protected": "eyJhbGciOiJFUzI1NiIsImtpZCI6ImsxIn0", "signature": "MEUCIQDx8aZ4kP9LwqVb7tYfG3nHs2jR"}]
+    card = a2a_card(securitySchemes=schemes, security=[{"apiKey": []}], signatures=signatures)
+    assert (await registry.register(ADA, card)).card == card

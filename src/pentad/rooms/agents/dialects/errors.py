@@ -19,6 +19,7 @@ from pentad.kernel.errors import (
     RateLimited,
     Unauthenticated,
     Unavailable,
+    without_secrets,
 )
 from pentad.kernel.incidents import noted
 from pentad.rooms.agents.tasks.model import Dialect
@@ -137,9 +138,9 @@ class Fault(Exception):
     """A request that is not answered with a result."""
 
     def __init__(self, kind: Kind, message: str, violations: Sequence[Violation] = (), **facts: str) -> None:
-        super().__init__(message)
         self.kind: Kind = kind
-        self.message = message
+        self.message = str(without_secrets(message))
+        super().__init__(self.message)
         self.violations = tuple(violations)
         self.facts = facts
         self.request_id = b"null"

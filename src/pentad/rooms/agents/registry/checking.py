@@ -13,6 +13,9 @@ import msgspec
 from pydantic import ValidationError
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
+from pentad.kernel.secrets.names import is_secret_member
+from pentad.kernel.secrets.references import is_reference
+from pentad.kernel.secrets.text import found_in, scrub_text
 
 Level = Literal["lenient", "strict"]
 MOST_BYTES: Final = 256 * 1024
@@ -60,6 +63,7 @@ def problems_of(card: Mapping[str, Any], level: Level = "lenient") -> list[CardP
     if is_a2a_0 or is_a2a_1:
         found += _a2a(card, level, interfaces=is_a2a_1)
     found += _texts(card)
+    found += _secrets(card)
     return list(dict.fromkeys(found))
 
 
@@ -121,6 +125,24 @@ def _texts(card: Mapping[str, Any]) -> Iterator[CardProblem]:
         yield CardProblem("/humanReadableId", "length", f"must have 1 to {_LONGEST_ID} characters")
     if b"\\u0000" in msgspec.json.encode(card):
         yield CardProblem("", "characters", "holds a NUL character")
+
+
+def _secrets(value: Any, path: tuple[int | str, ...] = ()) -> Iterator[CardProblem]:
+    """Texts with a secret in them: everybody may read a card. An object under such a name describes how to log in."""
+    if isinstance(value, str):
+        for kind in dict.fromkeys(kind for kind, _, _ in found_in(value)):
+            yield CardProblem(_pointer(path), "secret", f"looks like a secret ({kind}), and everybody may read a card")
+    elif isinstance(value, dict):
+        for key, inner in cast("dict[str, Any]", value).items():
+            place = (*path, scrub_text(key))
+            named = isinstance(inner, str) and path[-1:] != ("scopes",) and is_secret_member(key, inner)
+            if named and not is_reference(cast("str", inner)):
+                yield CardProblem(_pointer(place), "secret", "has the name of a secret, and everybody may read a card")
+            else:
+                yield from _secrets(inner, place)
+    elif isinstance(value, list):
+        for number, inner in enumerate(cast("list[Any]", value)):
+            yield from _secrets(inner, (*path, number))
 
 
 def _needed(card: Mapping[str, Any], key: str, kind: type, under: str = "") -> Iterator[CardProblem]:
