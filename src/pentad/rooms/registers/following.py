@@ -1,7 +1,8 @@
-"""Who may follow what by its address: whoever may read it, asked when a subscription is made and before each telling.
+"""Who may follow an address: those who may read it. It is checked when they subscribe and before each notification.
 
-Telling looks at what is there now: rights that were taken away end it. Where something is gone, or a list changed, the
-announcement says who may hear of it. A pair is known in memory; any other object or query costs one look-up.
+The check looks at what is there now, so losing the right ends the notifications. If something is gone, or a list
+changed, the announcement says who may hear of it. A change among the objects of a pair is for those who may see one of
+the objects that changed: callers from whom no rule hides anything hear of it at once, others cost a look-up.
 """
 
 from collections.abc import Mapping
@@ -10,8 +11,9 @@ from typing import Final
 from pentad.kernel.ports import Rows
 from pentad.kernel.principal import Principal
 from pentad.mcp.registry import Guard
-from pentad.rooms.registers.audiences import read_audience
+from pentad.rooms.registers.audiences import Audience, read_audience
 from pentad.rooms.registers.models import Caller
+from pentad.rooms.registers.objects.chronicle import Span
 from pentad.rooms.registers.objects.refusals import missing
 from pentad.rooms.registers.objects.targets import named_object
 from pentad.rooms.registers.resources import (
@@ -60,9 +62,17 @@ async def _saved_query(registers: Registers, principal: Principal, at: Variables
     await registers.catalogue.pair(caller, saved.register, saved.schema)
 
 
-def hears(registers: Registers, principal: Principal, audience: str) -> bool:
-    """Whether a change that was announced for an audience is to be told to somebody."""
-    return registers.access.is_of(principal, read_audience(audience))
+async def hears(registers: Registers, principal: Principal, audience: str) -> bool:
+    """Whether a follower is of the audience that a change was announced for.
+
+    A follower of a pair hears of changes to objects it may see. Where rules hide none from it, that needs no look-up.
+    """
+    wanted = read_audience(audience)
+    if isinstance(wanted, Audience):
+        return registers.access.is_of(principal, wanted)
+    caller = Caller(principal)
+    pair = await registers.catalogue.pair(caller, wanted.register, wanted.schema)
+    return await registers.history.notices(caller, pair, Span(wanted.xact, wanted.after, wanted.last))
 
 
 GUARDS: Final[Mapping[str, Guard]] = {
