@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import json
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any
@@ -264,3 +265,29 @@ async def test_a_plan_and_its_undoing_are_told_once_and_only_for_objects_in_sigh
                 assert await next_update(pair.owner) == uri_of(pair.place)
                 await pair.reader_heard(heard)
                 assert pair.owner.arrived.empty()
+
+
+@WIRES
+@pytest.mark.requirement("registers:resources:hidden-changes")
+async def test_a_lesser_key_of_the_owner_hears_nothing_of_what_only_the_owner_sees_in_a_saved_query(
+    site: Site, wire: Wire
+) -> None:
+    place = await site.pair({"state": {"type": "string"}}, authorization=OPEN_ONLY)
+    hidden, shown = [await site.made(place, {"state": state}) for state in ("shut", "open")]
+    _, _, register, schema = place.split("/")
+    view = {"title": "All", "register": register, "schema": schema, "query": {}}
+    uri = (await site.made("/views", view, who="admin:admin"))["uri"]
+    key = await site.app.api_keys.create("lesser", owner="admin", scopes=["registers:read"])
+    site.keys = {**site.keys, "lesser": key.token}
+    await site.settled()
+    async with (
+        connected(site, wire, "lesser") as lesser,
+        connected(site, wire, "admin:admin") as owner,
+        lesser.following(uris=(uri, uri_of(place, shown))) as few,
+        owner.following(uris=(uri,)) as all_news,
+    ):
+        assert "open" in json.dumps((await lesser.request("resources/read", {"uri": uri})).result)
+        assert (await site.send("PUT", f"/api{place}/{hidden['id']}", {"state": "closed"})).status == 200
+        assert await next_update(all_news) == uri
+        assert (await site.send("PUT", f"/api{place}/{shown['id']}", {"state": "open", "n": 1})).status == 200
+        assert await next_update(few) == uri_of(place, shown)

@@ -8,11 +8,13 @@ the objects that changed: callers from whom no rule hides anything hear of it at
 from collections.abc import Mapping
 from typing import Final
 
+from pentad.kernel.errors import NotFound
 from pentad.kernel.ports import Rows
 from pentad.kernel.principal import Principal
 from pentad.mcp.registry import Guard
+from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.audiences import Audience, read_audience
-from pentad.rooms.registers.models import Caller
+from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.objects.chronicle import Span
 from pentad.rooms.registers.objects.refusals import missing
 from pentad.rooms.registers.objects.targets import named_object
@@ -59,7 +61,23 @@ async def _object(registers: Registers, principal: Principal, at: Variables, tol
 async def _saved_query(registers: Registers, principal: Principal, at: Variables, told: bool) -> None:
     caller = Caller(principal)
     saved = await registers.saved.get(caller, at["id"])
-    await registers.catalogue.pair(caller, saved.register, saved.schema)
+    pair = await registers.catalogue.pair(caller, saved.register, saved.schema)
+    if told:
+        owner = await registers.platform.database.read(
+            lambda rows: registers.platform.owner_now(rows, saved.saved_owner)
+        )
+        if owner is not None and not _sees_as_much(registers.access, caller, Caller(owner), pair):
+            raise NotFound("The answer that changed is not the one you see.")
+
+
+def _sees_as_much(access: AccessRules, caller: Caller, owner: Caller, pair: Pair) -> bool:
+    """Whether nothing the owner of a query sees is hidden from the caller, which may be a lesser key of the owner's.
+
+    The owner's answer is the one that is compared, so what only the owner sees must not be told to the key.
+    """
+    rule = access.row_filter(caller, pair)
+    same = rule is None or rule == access.row_filter(owner, pair)
+    return same and access.hidden(caller, pair) <= access.hidden(owner, pair)
 
 
 async def hears(registers: Registers, principal: Principal, audience: str) -> bool:
