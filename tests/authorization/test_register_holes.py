@@ -2,12 +2,14 @@
 and agents that call tools for others. REST and the console are asked beside them where they show the same thing.
 """
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pytest
 
+from pentad.kernel.errors import Forbidden, NotFound
 from tests.authorization.ways import WAYS, Said, reaches
 from tests.rooms.registers.site import Object, Site, open_site
 from tests.stores import PostgresServer
@@ -213,3 +215,18 @@ async def test_lists_of_the_past_lack_what_became_hidden(world: World, way: str)
             assert [b"opal" in one.body for one in seen] == [True, False]
     page = f"/console/registers/{register}/{schema}/{world.closed}"
     assert [(await site.send("GET", page, who=who)).status for who in ("admin", "writer")] == [200, 404]
+
+
+@pytest.mark.requirement("registers:oracles:not-found", "registers:access:past-today")
+async def test_a_reference_in_the_context_of_a_message_is_followed_with_the_rights_of_its_sender(world: World) -> None:
+    site = world.site
+    for who, expected in (("writer", NotFound), ("outsider", NotFound), ("agents only", Forbidden)):
+        principal = await site.app.authenticator.authenticate(f"Bearer {site.keys[who]}".encode())
+        for tail in ("", "?asOf=change:1", "?asOf=2040-01-01"):
+            said: list[str] = []
+            for name in (world.closed, ABSENT):
+                uri = f"openregister://objects/{world.cases[0]}/{world.cases[1]}/{name}{tail}"
+                with pytest.raises(expected) as refused:
+                    await site.app.neighbours.read(principal, uri)
+                said.append(json.dumps(refused.value.as_json()).replace(name, "<name>"))
+            assert said[0] == said[1]
