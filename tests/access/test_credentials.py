@@ -125,7 +125,7 @@ async def test_verified_credentials_are_known_for_their_short_while(gate: Gate) 
     headers = basic("ada", PASSWORD), bearer(made.token), bearer(signed(claims(clock.now())))
 
     def known() -> list[bool]:
-        return [authenticator.known(header) is not None for header in headers]
+        return [authenticator.known(header, None) is not None for header in headers]
 
     assert known() == [False, False, False]
     for header in headers:
@@ -148,9 +148,9 @@ async def test_nothing_is_known_past_its_own_expiry(gate: Gate) -> None:
     for header in headers:
         await authenticator.authenticate(header)
     clock.advance(1.9)
-    assert all(authenticator.known(header) for header in headers)
+    assert all(authenticator.known(header, None) for header in headers)
     clock.advance(0.2)
-    assert not any(authenticator.known(header) for header in headers)
+    assert not any(authenticator.known(header, None) for header in headers)
     await refused(authenticator.authenticate, headers[0])
 
 
@@ -165,11 +165,12 @@ async def test_a_change_ends_trust_at_once_in_this_process(gate: Gate) -> None:
     for header in (ada, bob, bearer(one.token), bearer(two.token)):
         await authenticator.authenticate(header)
     await keys.revoke(one.key.id)
-    assert authenticator.known(bearer(one.token)) is None
-    assert authenticator.known(bearer(two.token)) is not None
+    assert authenticator.known(bearer(one.token), None) is None
+    assert authenticator.known(bearer(two.token), None) is not None
     await refused(authenticator.authenticate, bearer(one.token))
     await users.set_password("ada", "a new password")
-    assert [authenticator.known(header) is None for header in (ada, bearer(two.token), bob)] == [True, True, False]
+    headers = ada, bearer(two.token), bob
+    assert [authenticator.known(header, None) is None for header in headers] == [True, True, False]
     await refused(authenticator.authenticate, ada)
 
 
@@ -189,12 +190,12 @@ async def test_a_change_in_another_process_ends_trust_here(gate: Gate, other: Da
     authenticator._remembered.forget = forget_and_tell
     end = authenticator.follow(keys._db)
     await authenticator.authenticate(header)
-    assert authenticator.known(header) is not None
+    assert authenticator.known(header, None) is not None
     await ApiKeys(other).revoke(made.key.id)
     with anyio.fail_after(5):
         await heard.wait()
     end()
-    assert authenticator.known(header) is None
+    assert authenticator.known(header, None) is None
 
 
 @pytest.mark.anyio
@@ -210,7 +211,7 @@ async def test_a_login_verified_while_the_password_changed_is_not_trusted(gate: 
 
     users.verify = verify_then_change  # the change falls between check and trust
     await authenticator.authenticate(basic("ada", PASSWORD))
-    assert authenticator.known(basic("ada", PASSWORD)) is None
+    assert authenticator.known(basic("ada", PASSWORD), None) is None
 
 
 @pytest.mark.anyio

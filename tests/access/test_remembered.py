@@ -1,5 +1,6 @@
 """Trust in credentials is short, bounded, and ends at once when something changes."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,6 +8,7 @@ from pentad.access.remembered import RememberedCredentials
 from pentad.kernel.principal import Principal
 from tests.access.clocks import TurnedClock
 
+HERE = "192.0.2.1"
 ADA = Principal("user:ada", "ada", frozenset({"*:read"}))
 
 
@@ -20,7 +22,7 @@ def remember(
     generation: int | None = None,
 ) -> None:
     remembered.remember(
-        remembered.fingerprint(header),
+        remembered.fingerprint(header, HERE),
         ADA,
         seconds=seconds,
         expires_at=expires_at,
@@ -34,10 +36,10 @@ def test_the_same_bytes_are_known_until_the_trust_ends() -> None:
     remembered = RememberedCredentials(clock=clock)
     remember(remembered, b"Bearer x")
     clock.advance(4.999)
-    assert remembered.known(b"Bearer x") is ADA
-    assert remembered.known(b"Bearer y") is None
+    assert remembered.known(b"Bearer x", HERE) is ADA
+    assert remembered.known(b"Bearer y", HERE) is None
     clock.advance(0.001)
-    assert remembered.known(b"Bearer x") is None
+    assert remembered.known(b"Bearer x", HERE) is None
 
 
 def test_trust_never_outlives_the_credential() -> None:
@@ -45,15 +47,15 @@ def test_trust_never_outlives_the_credential() -> None:
     remembered = RememberedCredentials(clock=clock)
     remember(remembered, b"Bearer x", expires_at=clock.now() + 2)
     clock.advance(1.999)
-    assert remembered.known(b"Bearer x") is ADA
+    assert remembered.known(b"Bearer x", HERE) is ADA
     clock.advance(0.002)
-    assert remembered.known(b"Bearer x") is None
+    assert remembered.known(b"Bearer x", HERE) is None
 
 
 def test_an_absurdly_late_expiry_is_no_obstacle() -> None:
     remembered = RememberedCredentials(clock=TurnedClock())
     remember(remembered, b"Bearer x", expires_at=10**400)
-    assert remembered.known(b"Bearer x") is ADA
+    assert remembered.known(b"Bearer x", HERE) is ADA
 
 
 def test_a_change_drops_every_credential_that_rests_on_it_and_no_other() -> None:
@@ -62,7 +64,7 @@ def test_a_change_drops_every_credential_that_rests_on_it_and_no_other() -> None
     remember(remembered, b"Bearer k", subjects=("key:k", "user:ada"))
     remember(remembered, b"Bearer o", subjects=("key:o",))
     remembered.forget("user:ada")
-    assert [remembered.known(header) for header in (b"Basic a", b"Bearer k", b"Bearer o")] == [None, None, ADA]
+    assert [remembered.known(header, HERE) for header in (b"Basic a", b"Bearer k", b"Bearer o")] == [None, None, ADA]
 
 
 def test_what_was_verified_before_a_change_is_not_remembered_after_it() -> None:
@@ -70,14 +72,14 @@ def test_what_was_verified_before_a_change_is_not_remembered_after_it() -> None:
     before = remembered.generation
     remembered.forget("key:k")
     remember(remembered, b"Bearer k", generation=before)
-    assert remembered.known(b"Bearer k") is None
+    assert remembered.known(b"Bearer k", HERE) is None
 
 
 def test_the_oldest_entry_makes_room() -> None:
     remembered = RememberedCredentials(most=3, clock=TurnedClock())
     for number in range(4):
         remember(remembered, b"Bearer %d" % number)
-    assert [remembered.known(b"Bearer %d" % number) is ADA for number in range(4)] == [False, True, True, True]
+    assert [remembered.known(b"Bearer %d" % number, HERE) is ADA for number in range(4)] == [False, True, True, True]
 
 
 def test_no_credential_is_kept_in_memory() -> None:
@@ -87,8 +89,25 @@ def test_no_credential_is_kept_in_memory() -> None:
     assert "canary" not in held
 
 
+@pytest.mark.requirement("access:failed-logins:guesses")
+@pytest.mark.parametrize("scheme", [b"Basic", b"basic", b" Basic", b"Digest", b"bearer"])
+def test_what_can_be_guessed_is_known_at_its_own_address_alone(scheme: bytes) -> None:
+    remembered = RememberedCredentials(clock=TurnedClock())
+    remember(remembered, scheme + b" word")
+    assert remembered.known(scheme + b" word", HERE) is ADA
+    for elsewhere in ("192.0.2.2", "", None):
+        assert remembered.known(scheme + b" word", elsewhere) is None
+        assert not remembered.was_known(scheme + b" word", elsewhere)
+
+
+def test_a_key_or_token_is_known_wherever_it_comes_from() -> None:
+    remembered = RememberedCredentials(clock=TurnedClock())
+    remember(remembered, b"Bearer x")
+    assert remembered.known(b"Bearer x", "192.0.2.2") is ADA
+
+
 @given(st.binary(max_size=200), st.binary(max_size=200))
 def test_other_bytes_are_never_known(header: bytes, other: bytes) -> None:
     remembered = RememberedCredentials(clock=TurnedClock())
     remember(remembered, header)
-    assert (remembered.known(other) is ADA) == (header == other)
+    assert (remembered.known(other, HERE) is ADA) == (header == other)

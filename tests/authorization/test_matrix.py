@@ -53,13 +53,23 @@ async def test_the_compatibility_paths_lead_to_the_very_same_endpoints(house: Ho
 @pytest.mark.parametrize("subject", ROWS)
 @pytest.mark.requirement("access:matrix")
 async def test_access_is_judged_as_the_table_says(house: House, subject: str) -> None:
+    await judged(house, subject)
+
+
+@pytest.mark.parametrize("subject", [one for one in ROWS if one.startswith(("tool ", "resource ", "prompt "))])
+@pytest.mark.requirement("access:matrix")
+async def test_access_is_judged_the_same_in_the_era_of_handshakes(house: House, subject: str) -> None:
+    await judged(house, subject, LEGACY[-1])
+
+
+async def judged(house: House, subject: str, revision: str = MODERN) -> None:
     row = ROWS[subject]
     expected, seen = {}, {}
     for relation in RELATIONS if "own" in row else ("all",):
         for name, caller in house.callers.items():
             expected[relation, name] = PATTERNS[row[relation]][name]
             meant = "shared" if relation == "all" else relation
-            seen[relation, name] = await Probe(house, caller).judge(subject, row, meant)
+            seen[relation, name] = await Probe(house, caller, revision).judge(subject, row, meant)
     assert seen == expected
 
 

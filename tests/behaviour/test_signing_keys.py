@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from grpc import aio
 
 from pentad.access.secrets import known_secrets, secret_keys
 from pentad.app import App, migration_sets, open_app
+from pentad.http.doorways import own_servers
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.agents.card_keys import RING as CARDS
@@ -21,12 +23,15 @@ from pentad.rooms.agents.signing import CardSigner, derived_key
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.trust.keys import new_private_key, read_private_key
 from pentad.rooms.directory.trust.server_key import FILE
+from pentad.rooms.directory.wire.protos import sign_pb2
 from pentad.rooms.finder import find_rooms
 from pentad.settings.model import Settings
 from pentad.storage.backup import backup, restore
 from pentad.storage.open import locate
-from tests.behaviour.connecting import front_of
+from tests.behaviour.clients import HTTP_MODERN, SESSION
+from tests.behaviour.connecting import connect_http, front_of
 from tests.behaviour.http_wire import send
+from tests.rooms.directory.wire.site import Wire, free_port, ref
 from tests.stores import PostgresServer, Stores
 
 pytestmark = pytest.mark.anyio
@@ -138,6 +143,26 @@ async def test_a_record_signed_before_a_rotation_is_trusted_and_its_key_publishe
         assert "PRIVATE" not in json.dumps(published)
         for key in published:
             assert (await directory(one).trust.verify(cid, key["publicKey"])).success
+
+
+@pytest.mark.requirement("access:signing-keys:rotated", "access:signing-keys:shared")
+async def test_over_every_wire_records_are_signed_with_the_new_key_and_the_old_signature_holds(stores: Stores) -> None:
+    port = free_port()
+    async with opened(stores) as one, opened(stores, grpc_port=port) as other, own_servers(other):
+        clients = [await connect_http(app, wire) for app, wire in ((one, SESSION), (other, HTTP_MODERN))]
+        cid = await pushed(one)
+        old = (await clients[0].call("directory_sign", {"reference": cid})).result["structuredContent"]
+        await directory(one).signing_keys.rotate()
+        new = (await clients[1].call("directory_sign", {"reference": cid})).result["structuredContent"]
+        assert old["public_key"] != new["public_key"]
+        for client in clients:
+            found = (await client.call("agntcy_dir_verify_record", {"cid": cid})).result["structuredContent"]
+            assert (found["success"], len(found["signers"])) == (True, 2)
+            assert "PRIVATE" not in json.dumps([old, new, found])
+            await client.close()
+        async with aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            answer = await Wire(channel).one("SignService/Verify", sign_pb2.VerifyRequest(record_ref=ref(cid)))
+            assert (answer.success, len(answer.signers)) == (True, 2)
 
 
 @pytest.mark.requirement("access:signing-keys:backup", "access:secret-key:sealed")

@@ -77,6 +77,39 @@ async def test_an_attacker_locks_himself_out_and_nobody_else(app: App, path: str
 
 
 @pytest.mark.parametrize("path", PATHS)
+@pytest.mark.requirement("access:failed-logins:guesses")
+async def test_a_login_remembered_elsewhere_does_not_tell_a_guesser_the_password(app: App, path: str) -> None:
+    """While the user works, an attacker who has used up his attempts gets one answer for right and wrong guesses."""
+    front = front_of(app)
+    for number in range(PAIR_ALLOWED):
+        assert (await ask(front, path, basic("ada", f"guess {number}"), ATTACKER)).status == 401
+    assert (await ask(front, path, basic("ada", PASSWORD), HOME)).status not in (401, 429)
+    assert [(await ask(front, path, basic("ada", word), ATTACKER)).status for word in ("wrong", PASSWORD)] == [429, 429]
+    assert (await ask(front, path, basic("ada", PASSWORD), HOME)).status not in (401, 429)
+
+
+@pytest.mark.requirement("access:failed-logins:guesses")
+async def test_an_address_without_attempts_left_cannot_tell_a_right_password(tmp_path: Path) -> None:
+    limits = Limits(anonymous_per_second=0, logins_per_second=0.001, logins_burst=2)
+    async with open_app(Settings(data=tmp_path, rooms=ROOMS, limits=limits)) as app:
+        await app.users.add("ada", PASSWORD, role="reader")
+        key = (await app.api_keys.create("laptop")).token
+        front = front_of(app)
+        assert (await ask(front, "a REST route", basic("ada", PASSWORD), HOME)).status == 200
+        for number in range(2):
+            await ask(front, "a REST route", basic("ada", f"guess {number}"), ATTACKER)
+        told: set[str] = set()
+        for word in ("wrong", PASSWORD):
+            header = {"authorization": basic("ada", word)}
+            answer = send(front, "GET", "/api/whoami", header, client=ATTACKER)
+            error = (await answer.json())["error"]
+            told.add(f"{answer.status} {error['code']} {error['message']}")
+        assert len(told) == 1, told
+        assert (await ask(front, "a REST route", f"Bearer {key}", HOME)).status == 200
+        assert (await ask(front, "a REST route", f"Bearer {key}", ATTACKER)).status == 200, "a key is no guess"
+
+
+@pytest.mark.parametrize("path", PATHS)
 @pytest.mark.requirement("access:failed-logins:told")
 async def test_each_failed_login_is_in_the_log_and_in_the_trail(
     app: App, path: str, caplog: pytest.LogCaptureFixture

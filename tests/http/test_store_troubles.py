@@ -194,14 +194,18 @@ async def test_writing_is_refused_on_every_wire_with_the_number_in_the_log(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     numbers: set[str] = set()
-    failed = await world.rpc(
-        "tools/call", {"name": "registers", "arguments": {"action": "create", "data": {"title": "X"}}}
-    ).json()
-    assert failed["result"]["isError"] is True
-    numbers.add(incident_in(failed["result"]["content"][0]["text"]))
-    details = failed["result"]["_meta"]["pentad/error"]["details"]
-    assert details["reason"] == "read-only"
-    numbers.add(details["incident"])
+    creation = {"name": "registers", "arguments": {"action": "create", "data": {"title": "X"}}}
+    for answer in (
+        world.modern("tools/call", creation, "registers"),
+        world.rpc("tools/call", creation, mcp_session_id=world.sessions["/mcp"]),
+        world.rpc("tools/call", creation),
+    ):
+        failed = await answer.json()
+        assert failed["result"]["isError"] is True
+        numbers.add(incident_in(failed["result"]["content"][0]["text"]))
+        details = failed["result"]["_meta"]["pentad/error"]["details"]
+        assert details["reason"] == "read-only"
+        numbers.add(details["incident"])
 
     rest = world.send("POST", "/api/registers", {"title": "X"})
     told = await rest.json()
@@ -230,6 +234,10 @@ async def test_writing_is_refused_on_every_wire_with_the_number_in_the_log(
     sent = await world.rpc("SendMessage", {"message": message}, "/agents/echo", a2a_version="1.0").json()
     assert sent["error"]["data"][0]["metadata"]["incident"] in sent["error"]["message"]
     numbers.add(sent["error"]["data"][0]["metadata"]["incident"])
+
+    vault = {"role": "user", "parts": [{"type": "text", "content": "hello"}]}
+    sent = await world.rpc("tasks/send", {"message": vault}, "/agents/echo").json()
+    numbers.add(incident_in(sent["error"]["message"]))
 
     refusal = await world.grpc.refused("StoreService/Push", record_of({**sample("1.0.0"), "version": "v9.9.9"}))
     assert refusal.code is StatusCode.UNAVAILABLE

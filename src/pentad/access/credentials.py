@@ -51,9 +51,9 @@ class Authenticator:
         self._failures = failures or FailedLogins(clock=clock)
         self._reports = reports or LoginReports(clock=clock)
         self._under_way: SingleFlight[tuple[bytes, str | None], Principal] = SingleFlight()
-        self.known: Callable[[bytes], Principal | None] = remembered.known
-        """The principal of a header verified a moment ago, or None: then `authenticate` must be asked."""
-        self.was_known: Callable[[bytes], bool] = remembered.was_known
+        self.known: Callable[[bytes, str | None], Principal | None] = remembered.known
+        """The principal of a header from an address, verified a moment ago; None: then `authenticate` must be asked."""
+        self.was_known: Callable[[bytes, str | None], bool] = remembered.was_known
         """Whether a header was right before, though it may have to be verified again."""
 
     def follow(self, db: Database) -> Callable[[], None]:
@@ -75,9 +75,9 @@ class Authenticator:
                 "Credentials are needed.",
                 hint="Send HTTP Basic with name and password, or an API key: as Bearer, or in the header X-Api-Key.",
             )
-        if (principal := self.known(header)) is not None:
+        if (principal := self.known(header, address)) is not None:
             return principal
-        fingerprint = self._remembered.fingerprint(header)
+        fingerprint = self._remembered.fingerprint(header, address)
         check = _Check(header, fingerprint, address, wire)
         return await self._under_way.run((fingerprint, address), lambda: self._verify(check))
 

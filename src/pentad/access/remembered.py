@@ -3,6 +3,10 @@
 An entry is found by a keyed hash of the header, under a key made at start: no password or token stays in memory.
 Trust is short, never outlives the credential, and ends at once when its user or key changes. `known` is on the way of
 every request and does no more than one hash and one look-up.
+
+Keys and tokens cannot be guessed, so they are remembered wherever they come from. Passwords can: one is remembered for
+the address that proved it. Elsewhere it counts as a guess like any other, or a guesser whose attempts are used up could
+go on, and tell the right password by being let in.
 """
 
 from hashlib import blake2b
@@ -12,6 +16,7 @@ from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.principal import Principal
 
 MOST: Final = 4096
+_UNGUESSABLE: Final = b"Bearer "
 
 
 class _Entry(NamedTuple):
@@ -36,27 +41,27 @@ class RememberedCredentials:
     def __repr__(self) -> str:
         return f"<{len(self._entries)} remembered credentials>"
 
-    def fingerprint(self, header: bytes) -> bytes:
+    def fingerprint(self, header: bytes, address: str | None) -> bytes:
         """What an entry is filed under; worthless outside this process."""
         keyed = self._keyed.copy()
         keyed.update(header)
+        if header[:7] != _UNGUESSABLE:
+            keyed.update(f"\n{address}".encode())
         return keyed.digest()
 
-    def known(self, header: bytes) -> Principal | None:
+    def known(self, header: bytes, address: str | None) -> Principal | None:
         """The principal, if these very bytes were verified a moment ago."""
-        keyed = self._keyed.copy()
-        keyed.update(header)
-        entry = self._entries.get(keyed.digest())
+        entry = self._entries.get(self.fingerprint(header, address))
         if entry is None or self._monotonic() >= entry[1]:
             return None
         return entry[0]
 
-    def was_known(self, header: bytes) -> bool:
+    def was_known(self, header: bytes, address: str | None) -> bool:
         """Whether these very bytes were right before, and nothing has changed since that would make them wrong.
 
         Trust may have ended meanwhile: this says only that they are no guess.
         """
-        return self.fingerprint(header) in self._entries
+        return self.fingerprint(header, address) in self._entries
 
     def remember(
         self,

@@ -72,7 +72,7 @@ class Reception:
     async def principal(self, header: str | None, address: str | None) -> Principal:
         """Who shows this header, or a refusal."""
         given = None if header is None else header.encode("utf-8", "replace")
-        principal = self._credentials.remembered(given)
+        principal = self._credentials.remembered(given, address)
         if principal is not None and principal is not ANONYMOUS:
             return principal
         try:

@@ -81,7 +81,7 @@ class Front:
         pairs: list[tuple[bytes, bytes]] = scope["headers"]
         headers = dict(pairs)
         origin = headers.get(b"origin")
-        principal = self._credentials.known(headers)
+        principal = self._credentials.known(scope, headers)
         try:
             if principal is ANONYMOUS:
                 await self._anonymous.spend(scope)

@@ -48,7 +48,7 @@ async def may_hear(registry: Registry, change: Change, who: Who) -> bool:
         principal = await who()
         if change.kind == "list":
             listed = registry.lists(change.subject, change.room, principal)
-            return listed and registry.hears(change.room, principal, change.audience)
+            return listed and await registry.hears(change.room, principal, change.audience)
         if not change.audience:
             await check_follow(registry, change.subject, principal, told=True)
             return True
@@ -56,7 +56,7 @@ async def may_hear(registry: Registry, change: Change, who: Who) -> bool:
         return (
             found is not None
             and principal.may(found[0].room, "read")
-            and registry.hears(found[0].room, principal, change.audience)
+            and await registry.hears(found[0].room, principal, change.audience)
         )
     except PentadError as error:
         noted(error, "Telling a follower of a change")

@@ -23,7 +23,7 @@ _ACTIONS: Final[tuple[Action, ...]] = ("read", "write", "admin")
 Guard = Callable[[Any, Principal, Mapping[str, str], bool], Awaitable[None]]
 """Takes the room's service, who wants to follow, the address's variables, and whether it is about telling who does."""
 
-Hears = Callable[[Any, Principal, str], bool]
+Hears = Callable[[Any, Principal, str], Awaitable[bool]]
 """Takes the room's service, who is about to be told of a change, and the audience the room announced it for."""
 
 
@@ -170,13 +170,13 @@ class Registry:
             return False
         return _may_use(principal, room) if kind == "tools" else principal.may(room, "read")
 
-    def hears(self, room: str, principal: Principal, audience: str) -> bool:
+    async def hears(self, room: str, principal: Principal, audience: str) -> bool:
         """Whether the caller is of the audience that a room announced a change for; all are where it named none."""
         if not audience:
             return True
         for opened in self.rooms:
             if opened.room.name == room and opened.room.hears is not None:
-                return opened.room.hears(opened.service, principal, audience)
+                return await opened.room.hears(opened.service, principal, audience)
         return False
 
     def capabilities(self, revision: Revision) -> dict[str, Any]:

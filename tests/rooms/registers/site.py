@@ -118,10 +118,11 @@ async def open_site(
     basic: bool = False,
     models: Path | None = None,
     fetch: FetchPolicy | None = None,
+    rooms: tuple[str, ...] = ("registers",),
 ) -> AsyncIterator[Site]:
     """A server with the room, a key for each role and, where wanted, the demo's login and a folder of models."""
     settings = Settings(
-        data=data, database=database, rooms=("registers",), auth=auth, models=models, fetch=fetch or FetchPolicy()
+        data=data, database=database, rooms=rooms, auth=auth, models=models, fetch=fetch or FetchPolicy()
     )
     async with open_app(settings, clock=clock) as app:
         keys = {role: (await app.api_keys.create(role, scopes=scopes)).token for role, scopes in ROLES.items()}

@@ -1,7 +1,10 @@
 """Subscriptions are refused as reading is, and end when the right to read does."""
 
 import contextlib
+import itertools
+import json
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -138,3 +141,153 @@ async def test_one_stream_follows_a_bounded_number_of_resources(site: Site) -> N
     async with connected(site, HTTP_MODERN, "reader") as client:
         reply = await client.request("subscriptions/listen", {"notifications": {"resourceSubscriptions": uris}})
         assert "1000 resources" in reply.error["message"]
+
+
+NUMBERS = itertools.count(1000)
+OPEN_ONLY = {
+    "read": [{"group": "authenticated", "match": {"state": "open"}}],
+    "create": ["writer"],
+    "update": ["writer"],
+    "delete": ["writer"],
+}
+
+
+@dataclass
+class Watched:
+    """A pair of whose objects a reader sees the open ones; its owner sees all, and they are followed by both."""
+
+    site: Site
+    place: str
+    hidden: str
+    shown: str
+    reader: Exchange
+    owner: Exchange
+
+    async def put(self, uuid: str, **data: Any) -> None:
+        assert (await self.site.send("PUT", f"/api{self.place}/{uuid}", data, who="writer")).status == 200
+        assert await next_update(self.owner) == uri_of(self.place)
+
+    async def made(self, **data: Any) -> str:
+        uuid: str = (await self.site.made(self.place, data, who="writer"))["id"]
+        assert await next_update(self.owner) == uri_of(self.place)
+        return uuid
+
+    async def reader_heard(self, times: int) -> None:
+        """The reader was told so often, and not once more before a change of everybody's."""
+        for _ in range(times):
+            assert await next_update(self.reader) == uri_of(self.place)
+        await self.put(self.shown, state="open", n=next(NUMBERS))
+        assert await next_update(self.reader) == uri_of(self.place)
+        assert self.reader.arrived.empty()
+
+
+@contextlib.asynccontextmanager
+async def watched(site: Site, wire: Wire) -> AsyncGenerator[Watched]:
+    properties = {"state": {"type": "string"}, "n": {"type": "integer"}}
+    place = await site.pair(properties, who="writer", authorization=OPEN_ONLY)
+    hidden = await site.made(place, {"state": "shut", "n": 0}, who="writer")
+    shown = await site.made(place, {"state": "open", "n": 0}, who="writer")
+    await site.settled()
+    async with (
+        connected(site, wire, "reader") as reader,
+        connected(site, wire, "writer") as owner,
+        reader.following(uris=(uri_of(place),)) as heard,
+        owner.following(uris=(uri_of(place),)) as known,
+    ):
+        yield Watched(site, place, hidden["id"], shown["id"], heard, known)
+
+
+@WIRES
+@pytest.mark.requirement("registers:resources:hidden-changes")
+async def test_a_follower_of_a_pair_hears_nothing_of_objects_that_are_hidden_from_it(site: Site, wire: Wire) -> None:
+    async with watched(site, wire) as pair:
+        await pair.put(pair.hidden, state="shut", n=1)
+        await pair.reader_heard(0)
+        made = await pair.made(state="shut")
+        await pair.reader_heard(0)
+        assert (await site.send("POST", f"/api{pair.place}/{made}/lock", {}, who="writer")).status == 200
+        assert await next_update(pair.owner) == uri_of(pair.place)
+        assert (await site.send("POST", f"/api{pair.place}/{made}/unlock", {}, who="writer")).status < 300
+        assert await next_update(pair.owner) == uri_of(pair.place)
+        assert (await site.send("DELETE", f"/api{pair.place}/{made}", who="writer")).status < 300
+        assert await next_update(pair.owner) == uri_of(pair.place)
+        assert (await site.send("DELETE", f"/api/deleted/{made}", who="writer")).status < 300
+        assert await next_update(pair.owner) == uri_of(pair.place)
+        await pair.reader_heard(0)
+
+
+@WIRES
+@pytest.mark.requirement("registers:resources:hidden-changes")
+async def test_a_follower_of_a_pair_hears_of_objects_that_come_into_its_sight_or_leave_it(
+    site: Site, wire: Wire
+) -> None:
+    async with watched(site, wire) as pair:
+        await pair.put(pair.hidden, state="open", n=1)
+        await pair.reader_heard(1)
+        await pair.put(pair.hidden, state="shut", n=2)
+        await pair.reader_heard(1)
+        await pair.made(state="open")
+        await pair.reader_heard(1)
+        assert (await site.send("DELETE", f"/api{pair.place}/{pair.hidden}", who="writer")).status < 300
+        assert await next_update(pair.owner) == uri_of(pair.place)
+        await pair.reader_heard(0)
+
+
+@WIRES
+@pytest.mark.requirement("registers:resources:hidden-changes")
+async def test_a_change_of_many_objects_is_told_once_and_only_for_those_in_sight(site: Site, wire: Wire) -> None:
+    count = 1_001  # more than an import writes at once
+    async with watched(site, wire) as pair:
+        _, _, register, schema = pair.place.split("/")
+        target = f"/api/registers/{register}/import?format=csv&schema={schema}"
+        csv = {"content-type": "text/csv"}
+        for last, heard in (("shut", 0), ("open", 1)):
+            rows = "state\n" + "shut\n" * (count - 1) + f"{last}\n"
+            reply = await site.send("POST", target, rows.encode(), who="writer", headers=csv)
+            assert reply.status == 200, reply.body
+            assert await next_update(pair.owner) == uri_of(pair.place)
+            await pair.reader_heard(heard)
+            assert pair.owner.arrived.empty()
+
+
+@WIRES
+@pytest.mark.requirement("registers:resources:hidden-changes")
+async def test_a_plan_and_its_undoing_are_told_once_and_only_for_objects_in_sight(site: Site, wire: Wire) -> None:
+    async with watched(site, wire) as pair, connected(site, wire, "writer") as writer:
+        _, _, register, schema = pair.place.split("/")
+        for state, heard in (("shut", 0), ("open", 1)):
+            operations = [{"action": "create", "data": {"state": one}} for one in ("shut", state)]
+            here = {"register": register, "schema": schema}
+            planned = {**here, "action": "plan", "operations": operations}
+            plan = (await writer.call("objects", planned)).answer(wire)["id"]
+            for action in ("commit", "undo"):
+                (await writer.call("objects", {**here, "action": action, "plan": plan})).answer(wire)
+                assert await next_update(pair.owner) == uri_of(pair.place)
+                await pair.reader_heard(heard)
+                assert pair.owner.arrived.empty()
+
+
+@WIRES
+@pytest.mark.requirement("registers:resources:hidden-changes")
+async def test_a_lesser_key_of_the_owner_hears_nothing_of_what_only_the_owner_sees_in_a_saved_query(
+    site: Site, wire: Wire
+) -> None:
+    place = await site.pair({"state": {"type": "string"}}, authorization=OPEN_ONLY)
+    hidden, shown = [await site.made(place, {"state": state}) for state in ("shut", "open")]
+    _, _, register, schema = place.split("/")
+    view = {"title": "All", "register": register, "schema": schema, "query": {}}
+    uri = (await site.made("/views", view, who="admin:admin"))["uri"]
+    key = await site.app.api_keys.create("lesser", owner="admin", scopes=["registers:read"])
+    site.keys = {**site.keys, "lesser": key.token}
+    await site.settled()
+    async with (
+        connected(site, wire, "lesser") as lesser,
+        connected(site, wire, "admin:admin") as owner,
+        lesser.following(uris=(uri, uri_of(place, shown))) as few,
+        owner.following(uris=(uri,)) as all_news,
+    ):
+        assert "open" in json.dumps((await lesser.request("resources/read", {"uri": uri})).result)
+        assert (await site.send("PUT", f"/api{place}/{hidden['id']}", {"state": "closed"})).status == 200
+        assert await next_update(all_news) == uri
+        assert (await site.send("PUT", f"/api{place}/{shown['id']}", {"state": "open", "n": 1})).status == 200
+        assert await next_update(few) == uri_of(place, shown)

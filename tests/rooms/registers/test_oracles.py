@@ -1,5 +1,6 @@
 """What a caller may not see answers with the same bytes as what does not exist, over every wire that takes its name."""
 
+import itertools
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -366,3 +367,74 @@ async def test_on_the_console(world: World, page: tuple[str, str], who: str) -> 
             assert reply.status == 404, reply.body[:300]
             said.append((reply.status, _timeless(masked(reply.body.decode(), target, named))))
         assert said[0] == said[1], target
+
+
+# everything there is to read, before and after something happens out of sight
+
+FILLED = {"register": ["cases", "vault-one"], "schema": ["case", "closed-one"], "id": ["own", "cases", "case"]}
+SEEN_PAGES = ["", "/cases", "/cases/case", "/cases/case/own", "/schemas", "/schemas/case"]
+PARAMETERS = ["_facets=extend", "_search=code", "_order[code]=asc", "_limit=0", "_asOf=2040-01-01", "_extend=all"]
+SEEN_CALLS: list[tuple[str, Object]] = [
+    ("registers", {"action": "list"}),
+    ("schemas", {"action": "list"}),
+    ("schemas", {"action": "preflight", "id": "case", "data": {"required": ["code"]}}),
+    *(
+        ("objects", {"action": action, "id": "own", **OWN})
+        for action in ("list", "get", "changes", "history", "verify", "can_delete")
+    ),
+    ("objects", {"action": "list", "facets": ["state"], **OWN}),
+    ("objects", {"action": "list", "as_of": "2040-01-01", **OWN}),
+    ("objects", {"action": "aggregate", "aggregate": {"metrics": {"n": {"op": "count"}}}, **OWN}),
+]
+SEEN_ADDRESSES = ["registers", "schemas", "registers/cases", "schemas/case", "objects/cases/case"]
+
+
+def _readings() -> Iterator[str]:
+    for route in TABLE:
+        if route.method == "GET":
+            names = re.findall(r"\{([a-z_]+)\}", route.path)
+            for chosen in itertools.product(*(FILLED.get(name, ["own"]) for name in names)):
+                path = route.path
+                for name, value in zip(names, chosen, strict=True):
+                    path = path.replace(f"{{{name}}}", value)
+                yield f"/api{path}"
+    yield from (f"/api{PLACE}?{parameter}" for parameter in PARAMETERS)
+    yield from (f"/console/registers{page}" for page in SEEN_PAGES)
+
+
+async def _everything_read(world: World, who: str) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for path in _readings():
+        reply = await world.site.send("GET", path, who=who)
+        headers = [(name, value) for name, value in reply.header_list if name not in _VARYING]
+        found[path] = reply.status, headers, _timeless(reply.body.decode())
+    for wire in (SESSION, HTTP_MODERN):
+        client = await connect_http(world.site.app, wire, authorization=world.site.credentials(who)["authorization"])
+        for tool, arguments in SEEN_CALLS:
+            told = (await client.call(tool, arguments)).final
+            found[f"{wire} {tool} {arguments}"] = _timeless(json.dumps({**told, "id": 0}))
+        for address in SEEN_ADDRESSES:
+            told = (await client.request("resources/read", {"uri": f"openregister://{address}"})).final
+            found[f"{wire} {address}"] = _timeless(json.dumps({**told, "id": 0}))
+        found[f"{wire} list"] = await client.everything("resources/list", "resources")
+        await client.close()
+    return found
+
+
+@pytest.mark.requirement("registers:oracles:out-of-sight")
+@pytest.mark.parametrize("who", CALLERS)
+async def test_what_happens_out_of_sight_changes_no_answer(world: World, who: str) -> None:
+    site, mark = world.site, f"x{who}"
+    before = await _everything_read(world, who)
+    secret = await site.made(PLACE, {"state": "secret", "code": mark})
+    assert (await site.send("PATCH", f"/api{PLACE}/{secret['id']}", {"code": f"{mark}-2"})).status == 200
+    assert (await site.send("PUT", f"/api{PLACE}/{secret['id']}/files/b.txt", b"text")).status == 201
+    gone = await site.made(PLACE, {"state": "secret", "code": f"{mark}-3"})
+    assert (await site.send("DELETE", f"/api{PLACE}/{gone['id']}")).status == 204
+    closed = {"authorization": {"read": ["admin"]}}
+    await site.made("/schemas", {"title": "Child", "slug": mark, "allOf": [{"$ref": "case"}], **closed})
+    await site.made("/registers", {"title": "Hidden", "slug": mark, "schemas": [mark], **closed})
+    await site.made("/views", {"title": mark, "register": "cases", "schema": "case", "query": {}})
+    await site.settled()
+    after = await _everything_read(world, who)
+    assert [name for name, answer in before.items() if after[name] != answer] == []

@@ -25,15 +25,15 @@ class CredentialsGuard:
     def are_needed(self) -> bool:
         return self._authenticator is not None
 
-    def known(self, headers: Mapping[bytes, bytes]) -> Principal | None:
+    def known(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal | None:
         """The caller, if it was recognised a moment ago; ANONYMOUS for one that shows nothing."""
-        return self.remembered(_shown(headers))
+        return self.remembered(_shown(headers), client_of(scope))
 
-    def remembered(self, credentials: bytes | None) -> Principal | None:
+    def remembered(self, credentials: bytes | None, client: str | None) -> Principal | None:
         """Whose credentials these are, if they were proved a moment ago; ANONYMOUS for none."""
         if self._authenticator is None:
             return LOCAL
-        return ANONYMOUS if credentials is None else self._authenticator.known(credentials)
+        return ANONYMOUS if credentials is None else self._authenticator.known(credentials, client)
 
     async def verified(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal:
         """The caller by the credentials it shows, or a refusal."""
@@ -43,7 +43,7 @@ class CredentialsGuard:
         """Whose credentials these are, or a refusal. Wrong ones cost the address one of its attempts."""
         if self._authenticator is None:
             return LOCAL
-        if credentials is None or self._authenticator.was_known(credentials):
+        if credentials is None or self._authenticator.was_known(credentials, client):
             return await self._authenticator.authenticate(credentials, client, wire=wire)
         address = address_of(client)
         if wait := self._logins.spend(address):

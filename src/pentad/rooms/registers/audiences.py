@@ -1,7 +1,8 @@
-"""Whom a change of the catalogue, of a saved query or the end of an object is told to.
+"""Who hears of a change in the catalogue, in a saved query or in a pair's objects, and of the end of an object.
 
 What is gone cannot be looked up any more, and a list has no address that says what in it changed. So the announcement
-itself says who may know; who is about to be told is compared with that, with the groups and organisation it has then.
+itself says who may know, or where to look up what changed. A follower is compared with that just before it is told, by
+the groups and the organisation it has then.
 """
 
 from typing import Final
@@ -30,12 +31,30 @@ class Audience(msgspec.Struct, frozen=True, array_like=True):
         return msgspec.json.encode(Audience(self.public, self.organisation, self.owner, _NOBODY)).decode()
 
 
+class PairChange(msgspec.Struct, frozen=True):
+    """What a transaction changed among the objects of a pair, by its place in the history.
+
+    It is for those who may see one of the objects, as they were or as they are; each is looked up before it is told.
+    """
+
+    register: int
+    schema: int
+    xact: int
+    after: int
+    last: int
+
+    def text(self) -> str:
+        return msgspec.json.encode(self).decode()
+
+
 _NOBODY: Final[tuple[tuple[str, ...], ...]] = ((),)
-_DECODER: Final = msgspec.json.Decoder(Audience)
+_AUDIENCE: Final = msgspec.json.Decoder(Audience)
+_PAIR_CHANGE: Final = msgspec.json.Decoder(PairChange)
 
 
-def read_audience(text: str) -> Audience:
-    return _DECODER.decode(text)
+def read_audience(text: str) -> Audience | PairChange:
+    """What was announced: an audience is an array, a change in a pair an object."""
+    return (_PAIR_CHANGE if text.startswith("{") else _AUDIENCE).decode(text)
 
 
 def owners_alone(owner: str) -> Audience:

@@ -29,7 +29,7 @@ _SWEEP_SECONDS: Final = 300.0
 """How often everything is compared on PostgreSQL, where a broken connection can swallow a signal."""
 
 _RETRY_SECONDS: Final = 5.0
-_PAIR: Final = re.compile(r"resource openregister://objects/(\d{1,18})/(\d{1,18})\Z")
+_PAIR: Final = re.compile(r"resource openregister://objects/(\d{1,18})/(\d{1,18})(?:\n|\Z)")
 _MOST_TRIES: Final = 5
 
 _log = logging.getLogger(__name__)

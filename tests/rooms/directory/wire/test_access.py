@@ -105,7 +105,7 @@ async def test_a_failed_login_is_in_the_trail_with_its_name_and_address(guarded:
     assert (entry.address, entry.transport, entry.outcome) == ("127.0.0.1", "grpc", "unauthenticated")
 
 
-@pytest.mark.requirement("access:failed-logins:no-lockout")
+@pytest.mark.requirement("access:failed-logins:no-lockout", "access:failed-logins:guesses")
 async def test_guessing_over_grpc_closes_the_name_at_that_address_alone(guarded: Site) -> None:
     await guarded.app.users.add("eve", "a long password", role="reader")
     for number in range(PAIR_ALLOWED):
@@ -116,6 +116,7 @@ async def test_guessing_over_grpc_closes_the_name_at_that_address_alone(guarded:
     assert (await wire.refused(COUNT, EVERYTHING)).code is StatusCode.RESOURCE_EXHAUSTED
     known = await guarded.app.authenticator.authenticate(b"Basic " + right, "192.0.2.9")
     assert known.name == "eve"
+    assert (await wire.refused(COUNT, EVERYTHING)).code is StatusCode.RESOURCE_EXHAUSTED, "remembered for its address"
 
 
 @pytest.mark.parametrize(

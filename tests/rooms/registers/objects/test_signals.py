@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Heard:
-    """Everything told on MCP's channel; `until` waits for a mark that is sent last."""
+    """Everything told on MCP's channel, without the audiences; `so_far` waits for a mark that is sent last."""
 
     def __init__(self, registers: Registers) -> None:
         self._database = registers.platform.database
@@ -29,7 +29,7 @@ class Heard:
         heard: list[str] = []
         async with asyncio.timeout(5):
             while (told := await self._queue.get()) != "mark":
-                heard.append(told)
+                heard.append(told.partition("\n")[0])
         return heard
 
 
@@ -79,4 +79,4 @@ async def test_what_a_cascade_touches_elsewhere_is_told_too(registers: Registers
 
 async def test_a_changed_catalogue_changes_the_list_of_resources(registers: Registers, heard: Heard):
     await registers.catalogue.create_register(ADMIN, {"title": "New"})
-    assert "list resources registers" in [payload.partition("\n")[0] for payload in await heard.so_far()]
+    assert "list resources registers" in await heard.so_far()

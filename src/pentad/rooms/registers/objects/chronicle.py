@@ -6,13 +6,14 @@ transaction and stops before the oldest one that is still running: nothing can a
 """
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Dialect, Row, Rows, Transaction
 from pentad.rooms.registers.models import StoredObject
 from pentad.rooms.registers.objects.drafts import digest
 from pentad.rooms.registers.objects.reports import Change
+from pentad.rooms.registers.query.sql import Sql
 
 ERASED: Final = '{"$erased":"'
 """How the text of an erased state begins; the digest of what it was follows, so that the chain still holds."""
@@ -28,6 +29,14 @@ _LED_TO: Final = (
 _XACT: Final[dict[Dialect, str]] = {"sqlite": "0", "postgres": "xact"}
 _START: Final = "c0-0"
 _CURSOR: Final = re.compile(r"c(\d{1,19})-(\d{1,19})")
+
+
+class Span(NamedTuple):
+    """Where the history holds what one transaction changed: by its number in PostgreSQL, by place in SQLite."""
+
+    xact: int
+    after: int
+    last: int
 
 
 def changes_of(
@@ -81,6 +90,23 @@ def feed(
         )  # fmt: skip
     changes = [_change(row) for row in found]
     return changes, changes[-1].cursor if changes else f"c{xact}-{seq}"
+
+
+def written(tx: Transaction, dialect: Dialect, count: int) -> Span:
+    """Where to find the changes this transaction has written; `count` says how many there are."""
+    if dialect == "postgres":
+        return Span(int(tx.value("SELECT pg_current_xact_id()::text::bigint")), 0, 2**62)
+    last = int(tx.value("SELECT coalesce(max(seq), 0) FROM object_changes"))
+    return Span(0, last - count, last)
+
+
+def within(dialect: Dialect, register: int, schema: int, span: Span) -> Sql:
+    """The condition that finds the changes of one pair in a span."""
+    xact = ("", ()) if dialect == "sqlite" else (" AND xact = ?", (span.xact,))
+    return Sql(
+        f"schema = ? AND register = ? AND seq > ? AND seq <= ?{xact[0]}",
+        (schema, register, span.after, span.last, *xact[1]),
+    )
 
 
 def newest(rows: Rows, dialect: Dialect) -> str:

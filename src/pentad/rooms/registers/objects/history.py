@@ -114,6 +114,12 @@ class History:
         """The cursor behind everything that has happened so far."""
         return await self._database.read(lambda rows: chronicle.newest(rows, self._database.dialect))
 
+    async def notices(self, caller: Caller, pair: Pair, span: chronicle.Span) -> bool:
+        """Whether a transaction changed an object of the pair that the caller may see."""
+        if (rule := self._access.row_filter(caller, pair)) is None:
+            return True
+        return await self._database.read(lambda rows: self._past.notices(rows, caller, pair, rule, span))
+
     async def diff(self, caller: Caller, pair: Pair, ref: int | str, a: int, b: int | None = None) -> dict[str, Any]:
         """What differs between two versions, or one and now: as a JSON Patch, and as lines to read."""
 

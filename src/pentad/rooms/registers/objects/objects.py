@@ -12,6 +12,7 @@ import msgspec
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded
 from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.mcp.changes import resource_updated
 from pentad.rooms.registers.access import AccessRules, is_admin
 from pentad.rooms.registers.catalogue import Catalogue
 from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair, StoredObject
@@ -167,7 +168,9 @@ class Objects(ObjectReader):
             store.write(tx, self._database.dialect, [draft], task.who)
             store.remove(tx, self._database.dialect, old)
             chronicle.erase(tx, old.uuid)
-            announce(tx, [draft], self._access.object_audience(task.pair, old).text())
+            audience = self._access.object_audience(task.pair, old).text()
+            for uri in (old.uri, old.pair_uri):
+                resource_updated(tx, uri, audience)
 
         await self._with_held(caller, pair, ref, purge)
 
@@ -298,7 +301,7 @@ class Objects(ObjectReader):
 
     def _write_lock(self, tx: Transaction, task: Task, draft: Draft) -> StoredObject:
         store.write(tx, self._database.dialect, [draft], task.who)
-        announce(tx, [draft])
+        announce(tx, self._database.dialect, [draft])
         return draft.after
 
 

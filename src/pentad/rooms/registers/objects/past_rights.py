@@ -7,6 +7,7 @@ does not exist, also where its number stands for a moment.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from pentad.kernel.errors import NotFound
 from pentad.kernel.ports import Dialect, Rows
@@ -15,8 +16,13 @@ from pentad.rooms.registers.catalogue import Catalogue
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.objects import chronicle, store
 from pentad.rooms.registers.objects.reports import Change
-from pentad.rooms.registers.query.tree import AsOf
+from pentad.rooms.registers.query.conditions import condition
+from pentad.rooms.registers.query.dialects import parts_of
+from pentad.rooms.registers.query.tree import AsOf, Filter
 from pentad.rooms.registers.showing import without
+
+_MOST_LOOKED_AT: Final = 5_000
+_PORTION: Final = 500
 
 
 class PastRights:
@@ -71,6 +77,36 @@ class PastRights:
             if current is not None and pair is not None and self._sees(caller, pair, current, change):
                 found.append(self.discreet(caller, pair, change))
         return found
+
+    def notices(self, rows: Rows, caller: Caller, pair: Pair, rule: Filter, span: chronicle.Span) -> bool:
+        """Whether a transaction changed an object of the pair that the caller sees now, or saw before the change.
+
+        `rule` is what an object must be like for the caller to see it. Of a change larger than 5,000 objects that are
+        all hidden now, only the first 5,000 are asked what they were like before.
+        """
+        place = chronicle.within(self._dialect, pair.register.id, pair.schema.id, span)
+        seen = condition(parts_of(self._dialect), rule)
+        now = (
+            f"SELECT 1 FROM objects WHERE uuid IN (SELECT uuid FROM object_changes WHERE {place.text})"  # noqa: S608
+            f" AND ({seen.text}) LIMIT 1"
+        )
+        if rows.one(now, *place.params, *seen.params) is not None:
+            return True
+        last = span.after
+        for _ in range(_MOST_LOOKED_AT // _PORTION):
+            portion = rows.all(
+                f"SELECT seq, uuid, before FROM object_changes WHERE {place.text}"  # noqa: S608  own condition
+                " AND seq > ? AND before IS NOT NULL ORDER BY seq LIMIT ?",
+                *place.params, last, _PORTION,
+            )  # fmt: skip
+            held = store.held_by_uuid(rows, [uuid for _, uuid, _ in portion])
+            for _, uuid, before in portion:
+                if uuid in held and self._access.sees_object(caller, pair, held[uuid].stored.altered(text=before)):
+                    return True
+            if len(portion) < _PORTION:
+                return False
+            last = portion[-1][0]
+        return False
 
     def discreet(self, caller: Caller, pair: Pair, change: Change) -> Change:
         """A change as others may know it.

@@ -27,6 +27,7 @@ from pentad.rooms.registers.objects.plan_preview import PlannedOperation, PlanPr
 from pentad.rooms.registers.objects.refusals import missing
 from pentad.rooms.registers.objects.reports import Change, Plan
 from pentad.rooms.registers.objects.steps import Step, Task, failure_of_all
+from pentad.rooms.registers.objects.write import News
 
 MOST_OPERATIONS: Final = 1_000
 KEPT_SECONDS: Final = 7 * 24 * 3600.0
@@ -156,6 +157,7 @@ class Plans:
     ) -> list[Step]:  # fmt: skip
         """Write every operation in order; what fails is noted on its step."""
         steps: list[Step] = []
+        news = News()
         for index, one in enumerate(planned):
             step = Step(index, one.operation)
             steps.append(step)
@@ -163,9 +165,10 @@ class Plans:
                 pair = self._catalogue.pair_in(tx, caller, one.register, one.schema)
                 task = self._objects.task(caller, pair, plan)
                 self._objects.writer.make_ready(task, [step])
-                self._objects.writer.write(tx, task, [step])
+                self._objects.writer.write(tx, task, [step], news)
             except PentadError as error:
                 step.fail(error)
+        self._objects.writer.tell(tx, news)
         return steps
 
     def _take_back(
@@ -183,6 +186,7 @@ class Plans:
         """
         drafts: dict[str, tuple[Task, Draft]] = {}
         pointed: dict[str, frozenset[Reference] | None] = {}
+        news = News()
         pair_of = self._catalogue.pairs_in(tx)
         for change, found_deleted in reversed(changes):
             is_named = change.uuid in named
@@ -196,28 +200,29 @@ class Plans:
             if held is None:
                 raise missing(pair, change.uuid)
             if not is_named:
-                self._restore_along(tx, task, held, change)
+                self._restore_along(tx, task, held, change, news)
                 continue
             draft = self._taken_back(task, held, change, found_deleted)
             if draft is not None:
-                self._objects.writer.finish(tx, task, draft, references=False)
+                self._objects.writer.finish(tx, task, draft, news)
                 pointed.setdefault(change.uuid, draft.known)
                 drafts[change.uuid] = (task, draft)
         for uuid, (task, draft) in drafts.items():
             if draft.action != "delete":
                 whole = msgspec.structs.replace(draft, known=pointed[uuid])
                 self._objects.writer.check_references(tx, task, [whole])
+        self._objects.writer.tell(tx, news)
         return [
             Outcome(index, "deleted" if draft.action == "delete" else "updated", uuid, draft.after.version)
             for index, (uuid, (_, draft)) in enumerate(drafts.items())
         ]
 
-    def _restore_along(self, tx: Transaction, task: Task, held: Held, change: Change) -> None:
+    def _restore_along(self, tx: Transaction, task: Task, held: Held, change: Change, news: News) -> None:
         if change.before is None or held.stored.is_deleted:
             return
         past = held.stored.altered(text=change.before)
         draft = self._objects.writer.drafted(task, "revert", held, past.data, past.text)
-        self._objects.writer.finish(tx, task, draft, references=False)
+        self._objects.writer.finish(tx, task, draft, news)
 
     def _taken_back(self, task: Task, held: Held, change: Change, found_deleted: bool) -> Draft | None:
         """The draft that undoes one change; None where there is nothing left of it."""

@@ -17,11 +17,12 @@ from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.mcp.changes import resource_updated
 from pentad.rooms.registers import catalogue_store
 from pentad.rooms.registers.access import AccessRules
+from pentad.rooms.registers.audiences import PairChange
 from pentad.rooms.registers.catalogue import Catalogue
 from pentad.rooms.registers.definitions.patching import json_patch, merge_patch, same_json
 from pentad.rooms.registers.missing import Missing
 from pentad.rooms.registers.models import Operation, Pair, StoredObject
-from pentad.rooms.registers.objects import integrity, store, uniqueness
+from pentad.rooms.registers.objects import chronicle, integrity, store, uniqueness
 from pentad.rooms.registers.objects.carrying import as_read, carried_off, named_until_now
 from pentad.rooms.registers.objects.changing import ChangedObjects
 from pentad.rooms.registers.objects.deletion import Deletion
@@ -62,8 +63,11 @@ class ObjectWriter(ChangedObjects):
                 except PentadError as error:
                     step.fail(error)
 
-    def write(self, tx: Transaction, task: Task, steps: Sequence[Step]) -> None:
-        """Inside the transaction: do what can be done, and note what cannot on the steps."""
+    def write(self, tx: Transaction, task: Task, steps: Sequence[Step], news: "News | None" = None) -> None:
+        """Inside the transaction: do what can be done, and note what cannot on the steps.
+
+        A caller that writes several times in one transaction gives its `news`, and tells them at the end.
+        """
         check_current(tx, task.pair)
         for part, group in groupby(steps, key=lambda step: _PARTS.get(step.operation.action, "change")):
             members = list(group)
@@ -74,20 +78,31 @@ class ObjectWriter(ChangedObjects):
             else:
                 self.deletion.delete_all(tx, task, members)
         self._attach(tx, task, steps)
-        announce(tx, (draft for step in steps if step.error is None for draft in step.drafts))
+        drafts = (draft for step in steps if step.error is None for draft in step.drafts)
+        if news is None:
+            announce(tx, self._dialect, drafts)
+        else:
+            news.add(tx, drafts)
 
-    def finish(self, tx: Transaction, task: Task, draft: Draft, *, references: bool = True) -> StoredObject:
+    def finish(self, tx: Transaction, task: Task, draft: Draft, news: "News | None" = None) -> StoredObject:
         """Write one draft made elsewhere (restore, revert, undo), under the same checks.
 
-        Without `references` they are left to `check_references` and nothing is written back: for changes that only hold
-        together.
+        Changes that only hold together share their `news`: what they point at is left to `check_references`, nothing is
+        written back, and the caller tells the news.
         """
         step = Step(0, _MADE_ELSEWHERE, draft=draft)
-        self._finish(tx, task, [step], references=references)
+        self._finish(tx, task, [step], references=news is None)
         if step.error is not None:
             raise step.error
-        announce(tx, step.drafts)
+        if news is None:
+            announce(tx, self._dialect, step.drafts)
+        else:
+            news.add(tx, step.drafts)
         return draft.after
+
+    def tell(self, tx: Transaction, news: "News") -> None:
+        """Tell what several writes changed, after the last of them."""
+        news.tell(tx, self._dialect)
 
     def _making(self, task: Task) -> NewObjects:
         return NewObjects(task, self._definitions.facts(task.pair.definition), self._access)
@@ -257,20 +272,41 @@ def check_current(rows: Rows, pair: Pair) -> None:
         raise StaleDefinition
 
 
-def announce(tx: Transaction, drafts: Iterable[Draft], audience: str = "") -> None:
-    """Tell whoever follows the objects or their pairs; a new object nobody can follow yet.
+class News:
+    """What one transaction changes, for followers of the objects or of their pairs. Nobody follows a new object yet.
 
-    Of objects that are gone their `audience` hears.
+    Each pair is told once, at the end, with the place of the changes in the history. Whether a follower may know of any
+    of them is decided when it is about to hear (`following.py`), so followers cost the writer nothing.
     """
-    pairs: dict[tuple[int, int], str] = {}
-    for draft in drafts:
-        stored = draft.after
-        if (stored.register, stored.schema) not in pairs:
-            pairs[stored.register, stored.schema] = stored.pair_uri
-        if draft.before is not None:
-            resource_updated(tx, stored.uri, audience)
-    for uri in sorted(pairs.values()):
-        resource_updated(tx, uri)
+
+    def __init__(self) -> None:
+        self._pairs: dict[tuple[int, int], str] = {}
+        self._count = 0
+
+    def add(self, tx: Transaction, drafts: Iterable[Draft]) -> None:
+        """Take note of changes that were just written."""
+        for draft in drafts:
+            stored = draft.after
+            self._count += 1
+            if (stored.register, stored.schema) not in self._pairs:
+                self._pairs[stored.register, stored.schema] = stored.pair_uri
+            if draft.before is not None:
+                resource_updated(tx, stored.uri)
+
+    def tell(self, tx: Transaction, dialect: Dialect) -> None:
+        """Tell the followers of every pair, after the last change."""
+        if not self._pairs:
+            return
+        span = chronicle.written(tx, dialect, self._count)
+        for (register, schema), uri in sorted(self._pairs.items()):
+            resource_updated(tx, uri, PairChange(register, schema, *span).text())
+
+
+def announce(tx: Transaction, dialect: Dialect, drafts: Iterable[Draft]) -> None:
+    """Tell of everything a transaction changes, at once."""
+    news = News()
+    news.add(tx, drafts)
+    news.tell(tx, dialect)
 
 
 def _wanted(operation: Operation, old: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from pentad.rooms.registers.objects import store, uniqueness
 from pentad.rooms.registers.objects.indexes import key_of
 from pentad.rooms.registers.objects.steps import Task, steps_of
 from pentad.rooms.registers.objects.visibility import visibility
+from pentad.rooms.registers.objects.write import News
 from pentad.rooms.registers.transfer.report import ImportReport, Tally, problems_of
 from pentad.rooms.registers.transfer.rows import Format, Problem, RawRow, reader_of
 from pentad.rooms.registers.transfer.spool import Spool
@@ -156,7 +157,7 @@ class _Run:
             report.add(undone.tally if self.options.dry_run else undone.tally.failures())
 
     def _some(self, rows: Sequence[RawRow], pair: Pair) -> Callable[[Transaction], Tally]:
-        return lambda tx: self._write_some(tx, pair, rows)
+        return lambda tx: self._write_some(tx, pair, rows, None)
 
     def _all(self, loop: asyncio.AbstractEventLoop, pair: Pair) -> Callable[[Transaction], Tally]:
         return lambda tx: self._write_all(tx, pair, loop)
@@ -164,22 +165,24 @@ class _Run:
     def _write_all(self, tx: Transaction, pair: Pair, loop: asyncio.AbstractEventLoop) -> Tally:
         """Everything in one transaction; it is run again from the start when the store has to."""
         whole = Tally()
+        news = News()
         done = 0
         for chunk in self.spool.chunks(_AT_ONCE):
-            whole.add(self._write_some(tx, pair, chunk))
+            whole.add(self._write_some(tx, pair, chunk, news))
             done += len(chunk)
             loop.call_soon_threadsafe(self.progress, "writing", done, self.spool.rows)
         if self.options.dry_run or self.report.failed or whole.failed:
             raise _Undone(whole)
+        self.importer.objects.writer.tell(tx, news)
         return whole
 
-    def _write_some(self, tx: Transaction, pair: Pair, rows: Sequence[RawRow]) -> Tally:
+    def _write_some(self, tx: Transaction, pair: Pair, rows: Sequence[RawRow], news: News | None) -> Tally:
         objects = self.importer.objects
         task = objects.task(self.caller, pair)
         holders = self.importer.holders(tx, task, self.options.key, rows)
         steps = steps_of([self._operation(row, holder) for row, holder in zip(rows, holders, strict=True)])
         objects.writer.make_ready(task, steps)
-        objects.writer.write(tx, task, steps)
+        objects.writer.write(tx, task, steps, news)
         tally = Tally()
         for row, step in zip(rows, steps, strict=True):
             tally.count(row.number, step.status, step.error)
