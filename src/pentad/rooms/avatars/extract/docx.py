@@ -1,145 +1,108 @@
-"""DOCX as text: the paragraphs of word/document.xml, with the headings its styles make.
+"""Reads DOCX: the paragraphs of word/document.xml, with headings taken from their styles.
 
-What a reader of the document does not see stays out: hidden text, deletions, field codes, and the second copy that text
-boxes keep for old programs.
+Invisible text is left out: hidden runs, deletions, field codes, and the copy of each text box kept for old programs.
+python-docx reads none of this well enough: it loads every part without limits and cannot tell visible text.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
+from lxml import etree
+
 from pentad.rooms.avatars.extract.archive import Archive
 from pentad.rooms.avatars.extract.document import Block, Extracted, of_blocks
 from pentad.rooms.avatars.extract.normal import normal
-from pentad.rooms.avatars.extract.xml import parse
+from pentad.rooms.avatars.extract.xml import Element, attribute, elements
 
 _WHAT: Final = "a Word document (.docx)"
 _MAIN: Final = "word/document.xml"
 _STYLES: Final = "word/styles.xml"
 _CORE: Final = "docProps/core.xml"
-_UNSEEN: Final = frozenset(("Fallback", "del", "moveFrom", "instrText", "delText"))
+_INVISIBLE: Final = ("Fallback", "del", "moveFrom", "instrText", "delText")
 _SPACES: Final = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_TEXT_TAGS: Final = [f"{{*}}{name}" for name in ("t", *_SPACES)]
 _DEEPEST_LEVEL: Final = 9
 
 
 def read(data: bytes) -> Extracted:
     archive = Archive(data, _WHAT)
     main = archive.read(_MAIN)
-    styles, title = _Styles(), _Title()
-    if _STYLES in archive:
-        parse(archive.read(_STYLES), styles, _STYLES)
-    if _CORE in archive:
-        parse(archive.read(_CORE), title, _CORE)
-    body = _Body(styles.levels())
-    parse(main, body, _MAIN)
-    return of_blocks(body.blocks, title=title.found)
+    levels = _style_levels(archive.read(_STYLES)) if _STYLES in archive else {}
+    title = _title(archive.read(_CORE)) if _CORE in archive else None
+    return of_blocks(_paragraphs(main, levels), title=title)
 
 
-class _Styles:
-    """Which styles are headings, and of what level."""
+def _title(core: bytes) -> str | None:
+    titles = [normal(element.text or "").strip() for _, _, element in elements(core, _CORE, "title")]
+    return next(filter(None, titles), None)
 
-    def __init__(self) -> None:
-        self._style = ""
-        self._level: dict[str, int] = {}
-        self._based_on: dict[str, str] = {}
 
-    def begin(self, name: str, attributes: Mapping[str, str]) -> None:
-        value = attributes.get("val", "")
-        if name == "style":
-            self._style = attributes.get("styleId", "")
-        elif name == "name" and (level := _named_level(value)):
-            self._level[self._style] = level
-        elif name == "outlineLvl" and value.isdigit() and int(value) < _DEEPEST_LEVEL:
-            self._level.setdefault(self._style, int(value) + 1)
-        elif name == "basedOn":
-            self._based_on[self._style] = value
-
-    def end(self, name: str) -> None:
-        if name == "style":
-            self._style = ""
-
-    def text(self, text: str) -> None:
-        pass
-
-    def levels(self) -> dict[str, int]:
-        """By the id of a style: its level, its own or that of the style it is based on."""
-        found = dict(self._level)
-        for style in self._based_on:
-            above, steps = style, 0
-            while above not in self._level and above in self._based_on and steps < _DEEPEST_LEVEL:
-                above, steps = self._based_on[above], steps + 1
-            if above in self._level:
-                found[style] = self._level[above]
-        return found
+def _style_levels(styles: bytes) -> dict[str, int]:
+    """The heading level of each style that has one, its own or inherited from the style it is based on."""
+    own: dict[str, int] = {}
+    based_on: dict[str, str] = {}
+    for _, _, style in elements(styles, _STYLES, "style"):
+        style_id = attribute(style, "styleId")
+        if level := _named_level(_value_of(style, "name")) or _outline_level(_value_of(style, "outlineLvl")):
+            own[style_id] = level
+        if base := _value_of(style, "basedOn"):
+            based_on[style_id] = base
+    found = dict(own)
+    for style_id in based_on:
+        ancestor, steps = style_id, 0
+        while ancestor not in own and ancestor in based_on and steps < _DEEPEST_LEVEL:  # styles may form a cycle
+            ancestor, steps = based_on[ancestor], steps + 1
+        if ancestor in own:
+            found[style_id] = own[ancestor]
+    return found
 
 
 def _named_level(name: str) -> int:
-    """Styles are named in English in the file, whatever language the program speaks."""
+    """The level of a style by its name, which is English in every file."""
     words = name.lower().split()
     if words == ["title"]:
         return 1
-    if len(words) == 2 and words[0] == "heading" and words[1].isdigit():
+    if len(words) == 2 and words[0] == "heading" and words[1].isdecimal():
         return min(int(words[1]), _DEEPEST_LEVEL)
     return 0
 
 
-class _Title:
-    def __init__(self) -> None:
-        self._inside = False
-        self.found: str | None = None
-
-    def begin(self, name: str, attributes: Mapping[str, str]) -> None:
-        self._inside = name == "title"
-
-    def end(self, name: str) -> None:
-        self._inside = False
-
-    def text(self, text: str) -> None:
-        if self._inside and text.strip():
-            self.found = normal(text).strip()
+def _outline_level(value: str) -> int:
+    return int(value) + 1 if value.isdecimal() and int(value) < _DEEPEST_LEVEL else 0
 
 
-class _Body:
-    """Collects paragraphs. A text box is a paragraph within a paragraph, so paragraphs are kept in a stack."""
+def _value_of(element: Element, name: str) -> str:
+    """The `val` of the first descendant with this name."""
+    found = next(element.iter(f"{{*}}{name}"), None)
+    return "" if found is None else attribute(found, "val")
 
-    def __init__(self, levels: Mapping[str, int]) -> None:
-        self.blocks: list[Block] = []
-        self._levels = levels
-        self._open: list[list[str]] = []
-        self._level: list[int] = []
-        self._unseen = 0
-        self._hidden_run = False
-        self._in_text = False
 
-    def begin(self, name: str, attributes: Mapping[str, str]) -> None:
-        if self._unseen or name in _UNSEEN:
-            self._unseen += 1
-            return
-        value = attributes.get("val", "")
-        if name == "p":
-            self._open.append([])
-            self._level.append(0)
-        elif name == "r":
-            self._hidden_run = False
-        elif name == "vanish":
-            self._hidden_run = value not in ("0", "false", "off")
-        elif name == "t":
-            self._in_text = True
-        elif self._open and name in _SPACES:
-            self._open[-1].append(_SPACES[name])
-        elif self._level and name == "pStyle":
-            self._level[-1] = self._levels.get(value, _named_level(value.replace("Heading", "heading ")))
-        elif self._level and name == "outlineLvl" and value.isdigit() and int(value) < _DEEPEST_LEVEL:
-            self._level[-1] = int(value) + 1
+def _paragraphs(main: bytes, levels: Mapping[str, int]) -> list[Block]:
+    """The visible paragraphs. A text box is a paragraph inside a paragraph; the inner one ends first and is cleared."""
+    blocks: list[Block] = []
+    invisible = 0
+    for event, name, element in elements(main, _MAIN, "p", *_INVISIBLE, starts=True):
+        if name != "p":
+            invisible += 1 if event == "start" else -1
+        elif event == "end" and not invisible:
+            text = "".join(map(_text, element.iter(_TEXT_TAGS)))
+            blocks.append(Block(" ".join(normal(text).split()), _level(element, levels)))
+        if event == "end":
+            element.clear(keep_tail=True)
+    return blocks
 
-    def end(self, name: str) -> None:
-        if self._unseen:
-            self._unseen -= 1
-        elif name == "t":
-            self._in_text = False
-        elif name == "p" and self._open:
-            text, level = normal("".join(self._open.pop())), self._level.pop()
-            self.blocks.append(Block(" ".join(text.split()), level))
 
-    def text(self, text: str) -> None:
-        if self._in_text and self._open and not self._unseen and not self._hidden_run:
-            self._open[-1].append(text)
+def _text(element: Element) -> str:
+    """The text of a `t`, or the white space that an element such as `tab` stands for."""
+    run = next(element.iterancestors("{*}r"), None)
+    hidden = None if run is None else run.find("{*}rPr/{*}vanish")
+    if hidden is not None and attribute(hidden, "val") not in ("0", "false", "off"):
+        return ""
+    return _SPACES.get(etree.QName(element).localname) or element.text or ""
+
+
+def _level(paragraph: Element, levels: Mapping[str, int]) -> int:
+    if outline := _outline_level(_value_of(paragraph, "outlineLvl")):
+        return outline
+    style = _value_of(paragraph, "pStyle")
+    return levels.get(style, _named_level(style.replace("Heading", "heading ")))

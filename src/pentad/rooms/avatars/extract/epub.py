@@ -1,13 +1,14 @@
-"""EPUB as text: the pages of its spine, in order, read as HTML. An EPUB has sections, no pages."""
+"""Reads EPUB: the documents of its spine in order, each as HTML. An EPUB has sections, no pages."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Final
 
+from pentad.rooms.avatars.extract import html
 from pentad.rooms.avatars.extract.archive import Archive, part_at
 from pentad.rooms.avatars.extract.document import Block, Extracted, Unreadable, of_blocks
-from pentad.rooms.avatars.extract.html import PageText, text_of
 from pentad.rooms.avatars.extract.normal import normal
-from pentad.rooms.avatars.extract.xml import parse
+from pentad.rooms.avatars.extract.xml import attribute, elements
 
 _WHAT: Final = "an EPUB"
 _CONTAINER: Final = "META-INF/container.xml"
@@ -15,26 +16,45 @@ _ENCRYPTION: Final = "META-INF/encryption.xml"
 _PAGES: Final = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
 
 
+@dataclass(slots=True)
+class _Package:
+    """The OPF file: title, documents by id (reference and media type), and reading order."""
+
+    title: str | None = None
+    manifest: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    spine: list[str] = field(default_factory=list[str])
+
+
 def read(data: bytes) -> Extracted:
     archive = Archive(data, _WHAT)
-    container = _Attributes("rootfile", "full-path")
-    parse(archive.read(_CONTAINER), container, _CONTAINER)
-    package = part_at("", container.values[0]) if container.values else None
+    roots = _attributes(archive, _CONTAINER, "rootfile", "full-path")
+    package = part_at("", roots[0]) if roots else None
     if package is None:
         raise Unreadable("damaged", "It is damaged: the EPUB does not say where its contents are.")
-    book = _Package()
-    parse(archive.read(package), book, package[:80])
+    book = _package(archive.read(package), package)
     notes: list[str] = []
     parts = list(_spine(archive, package, book, notes))
     locked = _locked(archive)
     if parts and all(part in locked for part in parts):
         raise Unreadable("encrypted", "It is encrypted (copy protection); its text cannot be read.")
-    blocks = [block for part in parts if part not in locked for block in _page(archive.read(part))]
+    blocks = [block for part in parts if part not in locked for block in _blocks(archive.read(part))]
     return of_blocks(blocks, title=book.title, notes=notes)
 
 
-def _spine(archive: Archive, package: str, book: "_Package", notes: list[str]) -> Iterator[str]:
-    """The names of the pages in reading order."""
+def _package(data: bytes, name: str) -> _Package:
+    book = _Package()
+    for _, kind, element in elements(data, name[:80], "title", "item", "itemref"):
+        if kind == "itemref":
+            book.spine.append(attribute(element, "idref"))
+        elif kind == "title":
+            book.title = book.title or " ".join(normal(element.text or "").split()) or None
+        elif "nav" not in attribute(element, "properties").split():
+            book.manifest[attribute(element, "id")] = (attribute(element, "href"), attribute(element, "media-type"))
+    return book
+
+
+def _spine(archive: Archive, package: str, book: _Package, notes: list[str]) -> Iterator[str]:
+    """The names of the documents in reading order."""
     for reference in dict.fromkeys(book.spine):
         href, media_type = book.manifest.get(reference, ("", ""))
         if media_type not in _PAGES:
@@ -48,59 +68,19 @@ def _spine(archive: Archive, package: str, book: "_Package", notes: list[str]) -
             yield name
 
 
-def _page(data: bytes) -> list[Block]:
-    page = PageText()
-    page.feed(text_of(data))
-    page.close()
-    return page.blocks()
+def _blocks(page: bytes) -> list[Block]:
+    return html.parse(html.decode(page), xhtml=True).blocks
 
 
 def _locked(archive: Archive) -> set[str]:
-    """The parts that are encrypted. Often that is the fonts only."""
+    """The encrypted parts, often just the fonts."""
     if _ENCRYPTION not in archive:
         return set()
-    references = _Attributes("CipherReference", "URI")
-    parse(archive.read(_ENCRYPTION), references, _ENCRYPTION)
-    return {name for value in references.values if (name := part_at("", value)) is not None}
+    references = _attributes(archive, _ENCRYPTION, "CipherReference", "URI")
+    return {name for value in references if (name := part_at("", value)) is not None}
 
 
-class _Attributes:
-    """Every value of one attribute of one element."""
-
-    def __init__(self, element: str, attribute: str) -> None:
-        self._element, self._attribute = element, attribute
-        self.values: list[str] = []
-
-    def begin(self, name: str, attributes: Mapping[str, str]) -> None:
-        if name == self._element and self._attribute in attributes:
-            self.values.append(attributes[self._attribute])
-
-    def end(self, name: str) -> None:
-        pass
-
-    def text(self, text: str) -> None:
-        pass
-
-
-class _Package:
-    """The OPF file: the title, what there is, and the order it is read in."""
-
-    def __init__(self) -> None:
-        self.title: str | None = None
-        self.manifest: dict[str, tuple[str, str]] = {}
-        self.spine: list[str] = []
-        self._inside = False
-
-    def begin(self, name: str, attributes: Mapping[str, str]) -> None:
-        self._inside = name == "title" and self.title is None
-        if name == "item" and "nav" not in attributes.get("properties", "").split():
-            self.manifest[attributes.get("id", "")] = (attributes.get("href", ""), attributes.get("media-type", ""))
-        elif name == "itemref":
-            self.spine.append(attributes.get("idref", ""))
-
-    def end(self, name: str) -> None:
-        self._inside = False
-
-    def text(self, text: str) -> None:
-        if self._inside and text.strip():
-            self.title = " ".join(normal(text).split())
+def _attributes(archive: Archive, part: str, name: str, key: str) -> list[str]:
+    """The values of an attribute on all elements with this name."""
+    values = [attribute(element, key) for _, _, element in elements(archive.read(part), part, name)]
+    return [value for value in values if value]

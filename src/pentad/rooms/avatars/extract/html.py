@@ -1,116 +1,134 @@
-"""HTML as text: what a reader of the page sees, in paragraphs, with its headings. Scripts and hidden parts stay out."""
+"""Reads HTML with lxml: the paragraphs and headings a visitor sees, without scripts and hidden parts."""
 
 import re
-from html.parser import HTMLParser
+from dataclasses import dataclass
 from typing import Final
+
+from lxml import etree
 
 from pentad.rooms.avatars.extract.document import Block, Extracted, of_blocks
 from pentad.rooms.avatars.extract.normal import decoded, normal
+from pentad.rooms.avatars.extract.xml import Element
 
 _CHARSET: Final = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{1,40})""", re.IGNORECASE)
 _XML_ENCODING: Final = re.compile(rb"""<\?xml[^>]{0,100}?encoding\s*=\s*["']([A-Za-z0-9_.-]{1,40})["']""")
-_UNSEEN_STYLE: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_SELF_CLOSED: Final = re.compile(r"<([a-zA-Z][\w:-]{0,40})((?:\s[^<>]{0,2000})?)/>")
+_HIDING_STYLE: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
 
 def _set(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-_VOID: Final = _set("area base br col embed hr img input link meta param source track wbr")
-_UNSEEN: Final = _set(
+_INVISIBLE: Final = _set(
     "script style noscript template svg math canvas object iframe nav button select textarea option datalist audio"
     " video rp"
 )
 _BLOCKS: Final = _set(
     "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure footer"
-    " form header hgroup html legend li main menu ol p pre section summary table tbody tfoot thead tr ul"
+    " form h1 h2 h3 h4 h5 h6 head header hgroup html legend li main menu ol p pre section summary table tbody tfoot"
+    " thead tr ul"
 )
+_VOID: Final = _set("area base br col embed hr img input link meta param source track wbr")
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
-_DEEPEST: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a page shows."""
+
+    title: str | None
+    blocks: list[Block]
 
 
 def read(data: bytes) -> Extracted:
-    """The page of a file."""
-    page = PageText()
-    page.feed(text_of(data))
-    page.close()
-    return of_blocks(page.blocks(), title=page.title)
+    page = parse(decode(data), xhtml=data[:100].lstrip().startswith(b"<?xml"))
+    return of_blocks(page.blocks, title=page.title)
 
 
-def text_of(data: bytes) -> str:
-    """The markup of a page, decoded as it says itself."""
-    said = _CHARSET.search(data[:4096]) or _XML_ENCODING.search(data[:512])
-    return normal(decoded(data, said[1].decode("ascii") if said else None))
+def decode(data: bytes) -> str:
+    """The markup of a page, in the encoding it declares."""
+    declared = _CHARSET.search(data[:4096]) or _XML_ENCODING.search(data[:512])
+    return normal(decoded(data, declared[1].decode("ascii") if declared else None))
 
 
-class PageText(HTMLParser):
-    """Collects the paragraphs and headings of a page while it is parsed."""
+def parse(markup: str, *, xhtml: bool = False) -> Page:
+    """The visible text of a page or a part of one.
 
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self._blocks: list[Block] = []
-        self._text: list[str] = []
-        self._level = 0
-        self._unseen: list[str] = []
-        self._kept_lines = 0
-        self._title: list[str] | None = None
-        self.title: str | None = None
-
-    def blocks(self) -> list[Block]:
-        """What was found so far."""
-        self._end_block()
-        return self._blocks
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if self._unseen:
-            if tag not in _VOID and len(self._unseen) < _DEEPEST:
-                self._unseen.append(tag)
-        elif tag in _UNSEEN or _hidden(attrs):
-            if tag not in _VOID:
-                self._unseen.append(tag)
-        elif tag == "title" and self.title is None:
-            self._title = []
-        elif tag in _HEADINGS:
-            self._end_block()
-            self._level = _HEADINGS[tag]
-        elif tag in _BLOCKS:
-            self._end_block()
-            self._kept_lines += tag == "pre"
-        elif tag in ("br", "hr"):
-            self._text.append("\n")
-        elif tag in ("td", "th") and "".join(self._text[-1:]).strip():
-            self._text.append(" | ")
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if not self._unseen and tag in ("br", "hr"):
-            self._text.append("\n")
-
-    def handle_endtag(self, tag: str) -> None:
-        if self._unseen:
-            if tag in self._unseen:
-                del self._unseen[len(self._unseen) - 1 - self._unseen[::-1].index(tag) :]
-        elif tag == "title" and self._title is not None:
-            self.title = " ".join("".join(self._title).split()) or None
-            self._title = None
-        elif tag in _BLOCKS or tag in _HEADINGS:
-            self._end_block()
-            self._level = 0
-            self._kept_lines = max(0, self._kept_lines - (tag == "pre"))
-
-    def handle_data(self, data: str) -> None:
-        if self._title is not None:
-            self._title.append(data)
-        elif not self._unseen:
-            self._text.append(data)
-
-    def _end_block(self) -> None:
-        text = "".join(self._text)
-        self._text.clear()
-        if text.strip():
-            text = normal(text)  # entities may stand for any character
-            self._blocks.append(Block(text if self._kept_lines else " ".join(text.split()), self._level))
+    HTML ignores the slash of `<script/>` and would take the rest of an XHTML page for the script, so such tags are
+    written out first.
+    """
+    if xhtml:
+        markup = _SELF_CLOSED.sub(_written_out, markup)
+    root = _root(markup)
+    if root is None:
+        return Page(None, [])
+    for element in [element for element in root.iter("*") if _is_hidden(element)]:
+        element.clear(keep_tail=True)
+    title = root.find(".//title")
+    text = None
+    if title is not None:
+        text = " ".join(normal("".join(title.itertext())).split()) or None
+        title.clear(keep_tail=True)
+    return Page(text, _blocks(root))
 
 
-def _hidden(attrs: list[tuple[str, str | None]]) -> bool:
-    """Whether an element says that it is not shown."""
-    return any(name == "hidden" or (name == "style" and _UNSEEN_STYLE.search(value or "")) for name, value in attrs)
+def _written_out(tag: re.Match[str]) -> str:
+    return tag[0] if tag[1].lower() in _VOID else f"<{tag[1]}{tag[2]}></{tag[1]}>"
+
+
+def _root(markup: str) -> Element | None:
+    parser = etree.HTMLParser(
+        encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True, huge_tree=True, recover=True
+    )
+    try:
+        return etree.fromstring(markup.encode(), parser)
+    except etree.XMLSyntaxError:  # nothing in it but a comment, or nothing at all
+        return None
+
+
+def _is_hidden(element: Element) -> bool:
+    return (
+        element.tag in _INVISIBLE
+        or element.get("hidden") is not None
+        or _HIDING_STYLE.search(element.get("style", "")) is not None
+    )
+
+
+def _blocks(root: Element) -> list[Block]:
+    """Paragraphs and headings. Text ends a block where an element of block level begins or ends."""
+    blocks: list[Block] = []
+    text: list[str] = []
+    level = preformatted = 0
+    has_text = False
+
+    def end_block() -> None:
+        joined = normal("".join(text))  # a character reference may stand for any character
+        text.clear()
+        if joined.strip():
+            blocks.append(Block(joined if preformatted else " ".join(joined.split()), level))
+
+    for event, element in etree.iterwalk(root, events=("start", "end")):
+        tag = str(element.tag)
+        is_block = tag in _BLOCKS
+        if is_block:
+            end_block()
+            has_text = False
+        if event == "start":
+            if tag in _HEADINGS:
+                level = _HEADINGS[tag]
+            elif tag in ("br", "hr"):
+                text.append("\n")
+            elif tag in ("td", "th") and has_text:
+                text.append(" | ")
+            preformatted += tag == "pre"
+            piece = element.text or ""
+        else:
+            if is_block:
+                level = 0
+            preformatted -= tag == "pre"
+            piece = element.tail or ""
+        text.append(piece)
+        has_text = has_text or bool(piece.strip())
+    end_block()
+    return blocks

@@ -1,54 +1,48 @@
-"""XML as a stream of elements, without anything XML can do beyond that: no entities, no external parts."""
+"""Reads the XML parts of a document with lxml. Entities, DTDs and external parts are never resolved."""
 
-from collections.abc import Mapping
-from typing import Final, Protocol
-from xml.parsers import expat
+import io
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from lxml import etree
 
 from pentad.rooms.avatars.extract.document import Unreadable
 
-_DEEPEST: Final = 400
+Element: TypeAlias = etree._Element  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001  it has no public name
 
 
-class Elements(Protocol):
-    """What is told of a document. Names come without their namespaces."""
+def elements(data: bytes, part: str, *names: str, starts: bool = False) -> Iterator[tuple[str, str, Element]]:
+    """Yield `(event, name, element)` for each element with one of these local names when it ends.
 
-    def begin(self, name: str, attributes: Mapping[str, str]) -> None: ...
-
-    def end(self, name: str) -> None: ...
-
-    def text(self, text: str) -> None: ...
-
-
-def parse(data: bytes, told: Elements, what: str) -> None:
-    """Tell the elements of `data`; Unreadable for what is not XML and for XML that declares entities."""
-    parser = expat.ParserCreate(namespace_separator=" ")
-    parser.buffer_text = True
-    depth = 0
-
-    def begin(name: str, attributes: dict[str, str]) -> None:
-        nonlocal depth
-        depth += 1
-        if depth > _DEEPEST:
-            raise Unreadable("unsafe", f"{what} is nested deeper than {_DEEPEST} levels.")
-        told.begin(_local(name), {_local(key): value for key, value in attributes.items()})
-
-    def end(name: str) -> None:
-        nonlocal depth
-        depth -= 1
-        told.end(_local(name))
-
-    def entity(*_: object) -> None:
-        raise Unreadable("unsafe", f"{what} declares entities of its own, which a document has no use for.")
-
-    parser.StartElementHandler = begin
-    parser.EndElementHandler = end
-    parser.CharacterDataHandler = told.text
-    parser.EntityDeclHandler = entity
+    With `starts`, elements are yielded when they begin, too. Raises Unreadable if the data is not XML, is nested deeper
+    than 256 levels (the limit of libxml2), or declares entities.
+    """
+    stream = etree.iterparse(
+        io.BytesIO(data),
+        events=("start", "end") if starts else ("end",),
+        tag=[f"{{*}}{name}" for name in names],
+        resolve_entities=False,
+        no_network=True,
+        remove_comments=True,
+        remove_pis=True,
+    )
     try:
-        parser.Parse(data, True)
-    except (expat.ExpatError, ValueError, LookupError):
-        raise Unreadable("damaged", f"It is damaged: {what} is not XML that can be read.") from None
+        for number, (event, element) in enumerate(stream):
+            if number == 0:
+                _refuse_entities(element, part)
+            yield event, etree.QName(element).localname, element
+    except etree.XMLSyntaxError as error:
+        if error.code == etree.ErrorTypes.ERR_RESOURCE_LIMIT:
+            raise Unreadable("unsafe", f"{part} is nested deeper or expands further than a document would.") from None
+        raise Unreadable("damaged", f"It is damaged: {part} is not valid XML.") from None
 
 
-def _local(name: str) -> str:
-    return name.rsplit(" ", 1)[-1]
+def attribute(element: Element, name: str) -> str:
+    """The value of an attribute, whatever its namespace; empty if there is none."""
+    return next((str(value) for key, value in element.items() if str(key).rpartition("}")[2] == name), "")
+
+
+def _refuse_entities(element: Element, part: str) -> None:
+    dtd = element.getroottree().docinfo.internalDTD
+    if dtd is not None and any(True for _ in dtd.iterentities()):
+        raise Unreadable("unsafe", f"{part} declares entities of its own, which a document does not need.")
