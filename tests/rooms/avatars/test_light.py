@@ -10,7 +10,18 @@ from pentad.search.models.catalogue import PulledModel
 from tests.behaviour.avatars.folders import keeper
 from tests.cli.processes import REPOSITORY, child_environment, run
 
-HEAVY = ("numpy", "onnxruntime", "tokenizers", "pypdfium2", "selectolax", "starlette", "aiohttp", "rich", "rapidfuzz")
+HEAVY = (
+    "numpy",
+    "onnxruntime",
+    "tokenizers",
+    "pypdfium2",
+    "lxml",
+    "markdown_it",
+    "starlette",
+    "aiohttp",
+    "rich",
+    "rapidfuzz",
+)
 START = """
 import asyncio, sys
 from pathlib import Path

@@ -41,6 +41,13 @@ def test_nothing_in_markdown_code_is_a_heading():
     assert "# not a heading\nls" in document.text
 
 
+def test_markdown_notes_breaks_and_tags_named_in_prose_read_as_text():
+    text = b"Use the <textarea> tag[^1] and\nread on.<br>Here &#x1F600;.\n\n1. one\n   - two\n\n[^1]: A note.\n"
+    assert markdown.read(text).text.split("\n\n") == [
+        "Use the tag and read on. Here \U0001f600.", "one", "two", "A note.",
+    ]  # fmt: skip
+
+
 def test_lines_of_a_text_file_are_joined_and_chapters_are_sections():
     text = "THE COMMONS\n\nA line\nof text.\r\n\r\nChapter 1: Water\n\nWater flows.\n\nChapter 2\n\nIt ends."
     assert sectioned(plain.read(text.encode())) == [
@@ -70,6 +77,16 @@ def test_html_gives_what_a_reader_of_the_page_sees():
     assert document.text.split("\n\n") == [
         "Water", "Flows & falls. Down.", "Nepal", "One", "Two", "a | b", "Last", "inner",
     ]  # fmt: skip
+
+
+def test_cells_of_an_indented_table_stay_apart():
+    page = "<table>\n <tr>\n  <th>a</th>\n  <th>b</th>\n </tr>\n <tr><td>1</td>\n<td></td>\n<td>2</td></tr>\n</table>"
+    assert html.read(page.encode()).text.split("\n\n") == ["a | b", "1 | | 2"]
+
+
+def test_a_closed_tag_in_xhtml_hides_nothing_after_it():
+    page = b'<?xml version="1.0"?><html><head><title/><script src="a.js"/></head><body><a id="x"/><p>Seen.</p></body>'
+    assert html.read(page).text == "Seen."
 
 
 def test_html_is_decoded_as_it_says():

@@ -45,7 +45,7 @@ def test_what_a_reader_of_a_word_document_does_not_see_stays_out():
 
 def test_a_book_is_read_in_the_order_of_its_spine():
     book = papers.epub(
-        {"b.xhtml": "<h1>One</h1><p>First.</p>", "a.xhtml": "<h1>Two</h1><p>Second.</p><script>x()</script>"},
+        {"b.xhtml": "<h1>One</h1><p>First.</p>", "a.xhtml": "<script src='x.js'/><h1>Two</h1><p>Second.</p>"},
         title="My Book",
     )
     document = epub.read(book)
@@ -79,6 +79,19 @@ def test_entities_of_a_documents_own_are_refused():
     with pytest.raises(Unreadable, match="declares entities") as refused:
         docx.read(papers.docx(papers.paragraph("x"), head=LAUGHS))
     assert refused.value.reason == "unsafe"
+
+
+def test_entities_that_multiply_are_refused_before_they_do():
+    layers = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10 if n else "ha"}">' for n in range(12))
+    with pytest.raises(Unreadable) as refused:
+        docx.read(papers.docx('<w:p w:rsidR="&e11;"/>', head=f"<!DOCTYPE d [{layers}]>"))
+    assert refused.value.reason == "unsafe"
+
+
+def test_a_text_box_comes_before_the_paragraph_it_is_anchored_in():
+    box = "<w:r><w:pict><w:txbxContent>" + papers.paragraph("Boxed.") + "</w:txbxContent></w:pict></w:r>"
+    body = f"<w:p><w:r><w:t>Around</w:t></w:r>{box}<w:r><w:t> it.</w:t></w:r></w:p>"
+    assert docx.read(papers.docx(body)).text == "Boxed.\n\nAround it."
 
 
 def test_a_part_that_swells_is_refused_before_it_is_whole():

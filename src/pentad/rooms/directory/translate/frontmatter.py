@@ -6,7 +6,7 @@ level of pairs is an error where its value is needed and ignored elsewhere: the 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
@@ -140,8 +140,8 @@ def _yaml(text: str) -> str | list[str]:
     items: list[str] = []
     is_list = False
     try:
-        events: Any = yaml.parse(text, getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # pyright: ignore[reportUnknownMemberType]
-        for event in cast("Iterator[object]", events):
+        parse = cast("Callable[[str, object], Iterator[object]]", yaml.parse)  # pyright: ignore[reportUnknownMemberType]
+        for event in parse(text, getattr(yaml, "CBaseLoader", yaml.BaseLoader)):
             if isinstance(event, yaml.ScalarEvent) and event.anchor is None and event.tag is None:
                 items.append(str(event.value))
             elif isinstance(event, yaml.SequenceStartEvent) and not is_list:

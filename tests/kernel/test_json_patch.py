@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
-from pentad.rooms.registers.definitions.diffing import as_patch, differences
-from pentad.rooms.registers.definitions.patching import (
+from pentad.kernel.json_patch import (
     PatchTestFailed,
     json_patch,
     merge_patch,
     same_json,
     split_pointer,
 )
+from pentad.rooms.registers.definitions.diffing import as_patch, differences
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.5, 1.0]) | st.text("ab~/0", max_size=3),

@@ -1,11 +1,10 @@
-"""Changing JSON documents by patch: JSON Patch (RFC 6902) over JSON pointers (RFC 6901), and merge patch (RFC 7386).
+"""JSON Patch (RFC 6902), JSON pointers (RFC 6901) and JSON Merge Patch (RFC 7386).
 
-Both return a new document and leave the given one alone, so a patch that fails half way has changed nothing.
+Both kinds of patch return a new document and leave the given one alone: a patch that fails half way changes nothing.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded
@@ -13,7 +12,7 @@ from pentad.kernel.schema import Path, pointer
 
 MOST_OPERATIONS: Final = 1_000
 MOST_COPIED: Final = 100_000
-"""Values that the copies of one patch may make: what is copied into itself doubles with every operation."""
+"""Values that the `copy` operations of one patch may make: copying a value into itself doubles it each time."""
 DEEPEST: Final = 64
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,9}")
 _NEEDS: Final[dict[str, tuple[str, ...]]] = {
@@ -27,13 +26,22 @@ _NEEDS: Final[dict[str, tuple[str, ...]]] = {
 
 
 class PatchTestFailed(Conflict):
-    """A `test` operation found another value: the document is not what the caller believed."""
+    """A `test` operation found another value: the document is not what the caller expected."""
+
+
+def copied(value: Any) -> Any:
+    """A deep copy of plain JSON, several times faster than `copy.deepcopy`."""
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [copied(item) for item in cast("list[Any]", value)]
+    return value
 
 
 def merge_patch(document: Any, patch: Any) -> Any:
-    """RFC 7386: objects are merged, null removes, anything else replaces."""
+    """Merge objects; null removes a member, anything else replaces (RFC 7386)."""
     if not isinstance(patch, dict):
-        return deepcopy(patch)
+        return copied(patch)
     merged: dict[str, Any] = dict(cast("dict[str, Any]", document)) if isinstance(document, dict) else {}
     for name, value in cast("dict[str, Any]", patch).items():
         if value is None:
@@ -44,13 +52,13 @@ def merge_patch(document: Any, patch: Any) -> Any:
 
 
 def json_patch(document: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
-    """RFC 6902: every operation in order, or InvalidInput that names the one which cannot be done."""
+    """Apply every operation in order (RFC 6902). InvalidInput names the first one that fails."""
     if len(operations) > MOST_OPERATIONS:
         raise LimitExceeded(f"The patch has {len(operations)} operations; the limit is {MOST_OPERATIONS}.")
-    holder: list[Any] = [deepcopy(document)]
-    copied = 0
+    holder: list[Any] = [copied(document)]
+    made = 0
     for number, operation in enumerate(operations):
-        copied += _run(holder, operation, number, MOST_COPIED - copied)
+        made += _run(holder, operation, number, MOST_COPIED - made)
     return holder[0]
 
 
@@ -77,7 +85,7 @@ def same_json(left: Any, right: Any) -> bool:
 
 
 def value_at(document: Any, path: Path) -> Any:
-    """The value a path leads to; KeyError when there is none."""
+    """The value at a path; KeyError if there is none."""
     for part in path:
         try:
             document = document[part]
@@ -87,7 +95,7 @@ def value_at(document: Any, path: Path) -> Any:
 
 
 def _run(holder: list[Any], operation: Any, number: int, room: int) -> int:
-    """One operation; how many values it copied, of which there may be no more than `room`."""
+    """Apply one operation; returns how many values it copied, at most `room`."""
     if not isinstance(operation, Mapping):
         raise _wrong(number, "is not an object")
     step = cast("Mapping[str, Any]", operation)
@@ -111,7 +119,7 @@ def _run(holder: list[Any], operation: Any, number: int, room: int) -> int:
     elif kind == "remove":
         _remove(holder, path, number)
     else:
-        _put(holder, path, deepcopy(step["value"]), number, replace=kind == "replace")
+        _put(holder, path, copied(step["value"]), number, replace=kind == "replace")
     return 0
 
 
@@ -128,7 +136,7 @@ def _transfer(holder: list[Any], kind: str, source: Any, path: tuple[str, ...], 
             f"Up to operation {number} the JSON Patch copies more than {MOST_COPIED} values.",
             hint="Nothing was changed. Copy less, or send the object whole.",
         )
-    value = deepcopy(value)
+    value = copied(value)
     if kind == "move":
         _remove(holder, origin, number)
     _put(holder, path, value, number, replace=False)
@@ -136,7 +144,7 @@ def _transfer(holder: list[Any], kind: str, source: Any, path: tuple[str, ...], 
 
 
 def _measured(value: Any, most: int) -> tuple[int, int]:
-    """How many values there are in a value, itself included, and how many levels; counting ends past `most`."""
+    """The number of values in a value, itself included, and of levels. Counting stops past `most`."""
     size, depth, level = 0, 0, [value]
     while level and size <= most:
         size, depth = size + len(level), depth + 1
@@ -150,7 +158,7 @@ def _measured(value: Any, most: int) -> tuple[int, int]:
 
 
 def _read(holder: list[Any], path: tuple[str, ...], number: int) -> Any:
-    """The first step of every path is the document itself, held in a list, so the whole can be replaced too."""
+    """The value at a path. Its first step is the document itself, held in a list so that it can be replaced whole."""
     node: Any = holder[0]
     for depth, part in enumerate(path[1:], 2):
         if isinstance(node, dict) and part in node:
