@@ -60,7 +60,7 @@ def test_an_avatar_says_who_it_is_without_loading_what_only_a_search_needs(
         check=True,
     )
     loaded = set(done.stdout.split())
-    assert "pentad.rooms.avatars.endpoints" in loaded
+    assert "pentad.rooms.avatars.interface.single_avatar" in loaded
     assert {name.partition(".")[0] for name in loaded}.isdisjoint(HEAVY)
     for part in ("ingest", "fitting", "evaluation", "off_topic", "extract.pdf", "demo"):
         assert f"pentad.rooms.avatars.{part}" not in loaded, part

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pentad.rooms.avatars.config import json_file
-from pentad.rooms.avatars.ingest import CORPUS_FOLDER
-from pentad.rooms.avatars.sources import SOURCES_FILE
+from pentad.rooms.avatars.corpus.ingest import CORPUS_FOLDER
+from pentad.rooms.avatars.corpus.sources import SOURCES_FILE
 
 if TYPE_CHECKING:
     from pentad.rooms.avatars.service import Avatars
@@ -26,7 +26,7 @@ _PAGES: Final = ".pages.txt"
 
 def write_avatar(avatar_id: str, into: Path) -> Path:
     """The folder of one of the demo's avatars, complete with its printed documents."""
-    from pentad.rooms.avatars.demo_avatars.paper import printed
+    from pentad.rooms.avatars.demo_avatars.pdf import printed
 
     folder = Path(shutil.copytree(FOLDERS / avatar_id, into / avatar_id))
     corpus = folder / CORPUS_FOLDER

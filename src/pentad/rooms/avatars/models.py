@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pentad.rooms.avatars.chunks import PageRange
 from pentad.rooms.avatars.config import AvatarConfig
-from pentad.rooms.avatars.sources import Role
+from pentad.rooms.avatars.corpus.chunks import PageRange
+from pentad.rooms.avatars.corpus.sources import Role
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from pentad.platform import OpenRoom, Platform, Room
-from pentad.rooms.avatars.prompts import PROMPTS
-from pentad.rooms.avatars.resources import RESOURCES, listing
+from pentad.rooms.avatars.interface.prompts import PROMPTS
+from pentad.rooms.avatars.interface.resources import RESOURCES, listing
+from pentad.rooms.avatars.interface.tools import TOOLS
 from pentad.rooms.avatars.service import Avatars
-from pentad.rooms.avatars.tools import TOOLS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
@@ -21,7 +21,7 @@ async def open_avatars(platform: Platform) -> AsyncGenerator[Avatars]:
 
 async def part(avatars: Avatars, name: str) -> OpenRoom:
     """One avatar alone."""
-    from pentad.rooms.avatars.endpoints import one_avatar
+    from pentad.rooms.avatars.interface.single_avatar import one_avatar
 
     return await one_avatar(ROOM, avatars, name)
 
@@ -32,7 +32,7 @@ async def health(avatars: Avatars) -> Mapping[str, Any]:
 
 
 def pages() -> "Pages[Avatars]":
-    from pentad.rooms.avatars.pages import PAGES
+    from pentad.rooms.avatars.interface.pages import PAGES
 
     return PAGES
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pentad.kernel.ports import Row, Rows, Transaction, Value
 from pentad.rooms.avatars.config import parse_config
+from pentad.rooms.avatars.corpus.sources import Role
 from pentad.rooms.avatars.models import Avatar, AvatarInfo, CorpusDocument, Passage
-from pentad.rooms.avatars.sources import Role
 
 if TYPE_CHECKING:
-    from pentad.rooms.avatars.chunks import Chunk
+    from pentad.rooms.avatars.corpus.chunks import Chunk
 
 _AT_ONCE: Final = 500
 """Values of one IN list."""

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.json import check_bounds
-from pentad.rooms.avatars.sentences import sentences
+from pentad.rooms.avatars.corpus.sentences import sentences
 from pentad.rooms.avatars.verification.citations import MARK, marks_in, without_marks
 
 MOST_STATEMENTS: Final = 60

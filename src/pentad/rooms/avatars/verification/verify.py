@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final, Literal, Protocol
 
-from pentad.rooms.avatars.likeness import Likeness
 from pentad.rooms.avatars.verification import polarity
-from pentad.rooms.avatars.verification.aboutness import SURE_COVERAGE, Thresholds, coverage, rarity
 from pentad.rooms.avatars.verification.attribution import Claim, Frames
 from pentad.rooms.avatars.verification.citations import by_name, resolve
 from pentad.rooms.avatars.verification.drafts import Draft, Statement
 from pentad.rooms.avatars.verification.evidence import Sentence
 from pentad.rooms.avatars.verification.facts import addresses, check_facts
 from pentad.rooms.avatars.verification.quotes import Quote, check_quote, is_long, located, quotes_in
+from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
+from pentad.rooms.avatars.verification.topic_overlap import SURE_COVERAGE, Thresholds, coverage, rarity
 from pentad.rooms.avatars.verification.wording import find_run, normal_words
 from pentad.search.text import STOP_WORDS, terms
 
@@ -66,12 +66,12 @@ class Verifier:
         self,
         evidence: Sequence[Sentence],
         speaker: str,
-        likeness: Likeness,
+        similarity: SentenceSimilarity,
         thresholds: Thresholds | None = None,
         judge: Judge | None = None,
     ) -> None:
         self.evidence = evidence
-        self._likeness = likeness
+        self._similarity = similarity
         self._thresholds = thresholds or Thresholds()
         self._judge = judge
         self._named = by_name(evidence)
@@ -81,7 +81,7 @@ class Verifier:
     async def check(self, draft: Draft) -> list[Checked]:
         """Every statement with its verdict, in order."""
         texts = [statement.text for statement in draft.statements]
-        await self._likeness.learn([*texts, *(sentence.text for sentence in self.evidence)] if texts else ())
+        await self._similarity.learn([*texts, *(sentence.text for sentence in self.evidence)] if texts else ())
         return [await self._settled(statement) for statement in draft.statements]
 
     async def _settled(self, statement: Statement) -> Checked:
@@ -224,7 +224,7 @@ class Verifier:
         return coverage(claim, (sentence.text for sentence in cited), self._rarity)
 
     def _cosine(self, text: str, cited: Sequence[Sentence]) -> float | None:
-        found = [self._likeness.cosine(text, sentence.text) for sentence in cited]
+        found = [self._similarity.cosine(text, sentence.text) for sentence in cited]
         known = [cosine for cosine in found if cosine is not None]
         return max(known) if known else None
 
