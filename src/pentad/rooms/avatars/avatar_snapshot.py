@@ -1,6 +1,6 @@
-"""One avatar, opened: its persona, its calibration and its corpus as they were at one moment.
+"""An avatar at one moment: its persona, calibration and corpus.
 
-Whatever answers works on this. An ingest that ends meanwhile is seen by the next call, not by this one.
+A call works on one snapshot. If an ingest finishes meanwhile, the next call sees it.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AvatarSnapshot:
-    """An avatar with its corpus (`retrieval.Corpus`)."""
+    """An avatar with its corpus (implements `retrieval.Corpus`)."""
 
     avatar: Avatar
     calibration: "Calibration"
@@ -42,11 +42,11 @@ class AvatarSnapshot:
         return self._persona
 
     async def search(self, query: str, limit: int, allowed: Sequence[int] | None = None) -> Ranking:
-        """The best passages, by number; only allowed ones take part."""
+        """The best passages, by number, among those allowed."""
         return await self.index.search(self.avatar.collection, query, limit=limit, allowed=allowed)
 
     async def passages(self, ids: Sequence[int]) -> Sequence[Passage]:
-        """Those of these passages that exist, in this order."""
+        """The passages with these numbers, in this order. Missing ones are skipped."""
         return await self.database.read(lambda rows: store.passages(rows, self.avatar.number, ids))
 
     async def sources(self) -> Sequence[CorpusDocument]:
@@ -54,13 +54,13 @@ class AvatarSnapshot:
         return await self.database.read(lambda rows: store.documents(rows, self.avatar.number))
 
     async def allowed(self, filters: Filters) -> Sequence[int] | None:
-        """The numbers of the passages a filter lets through; None for all of them."""
+        """The numbers of the passages that match the filters; None for all."""
         if filters.empty:
             return None
         return await self.database.read(lambda rows: store.allowed(rows, self.avatar.number, filters))
 
     async def some_passages(self, most: int) -> Sequence[Passage]:
-        """Passages from all over the corpus, always the same ones."""
+        """Passages spread over the corpus, always the same ones."""
 
         def work(rows: Rows) -> Sequence[Passage]:
             ids = store.numbers(rows, self.avatar.number)
@@ -71,5 +71,5 @@ class AvatarSnapshot:
 
 
 def sentences_of(passages: Sequence[Passage]) -> list[str]:
-    """The sentences of some passages, each once."""
+    """The sentences of these passages, without duplicates."""
     return list(dict.fromkeys(passage.content[start:end] for passage in passages for start, end in passage.sentences))

@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pentad.rooms.avatars.config import AvatarConfig
-from pentad.rooms.avatars.corpus.chunks import PageRange
-from pentad.rooms.avatars.corpus.sources import Role
+
+if TYPE_CHECKING:
+    from pentad.rooms.avatars.corpus.chunks import PageRange
+
+Role = Literal["by", "about"]
+"""Whether the person wrote a source, or somebody else wrote it about the person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ class Passage:
     sha256: str
     content_sha256: str
     sentences: Sequence[tuple[int, int]]
-    sentence_pages: Sequence[PageRange] = ()
+    sentence_pages: "Sequence[PageRange]" = ()
     """The pages of each sentence, where the passage goes over a page break."""
 
     @property

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pentad.kernel.ports import Row, Rows, Transaction, Value
 from pentad.rooms.avatars.config import parse_config
-from pentad.rooms.avatars.corpus.sources import Role
-from pentad.rooms.avatars.models import Avatar, AvatarInfo, CorpusDocument, Passage
+from pentad.rooms.avatars.models import Avatar, AvatarInfo, CorpusDocument, Passage, Role
 
 if TYPE_CHECKING:
     from pentad.rooms.avatars.corpus.chunks import Chunk

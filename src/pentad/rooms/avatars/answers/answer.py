@@ -1,4 +1,4 @@
-"""An answer as a value: what is said, what it cites, how sure it is, and how it came about."""
+"""The answer of an avatar: its statements, citations and confidence, and how the draft was grounded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ Match = Literal["exact"]
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A quote and where it stands. Characters count in the document's text, `sha256` is of its file."""
+    """A quote and its source. Character offsets are into the document's text; `sha256` is the hash of its file."""
 
     n: int
     source: str
@@ -45,7 +45,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """A place to look when there is no answer: the nearest sentence there is, as it stands."""
+    """Where to look if there is no answer: the nearest sentence, verbatim."""
 
     source: str
     page: int | str | None
@@ -56,19 +56,19 @@ class Nearest:
 
 @dataclass(frozen=True, slots=True)
 class Grounding:
-    """What happened to a draft on its way: statements by verdict, repairs, and what was dropped and why."""
+    """What the checks did to a draft: statements by verdict, repairs, and what was dropped and why."""
 
     drafted: int = 0
     quoted: int = 0
     supported: int = 0
     requoted: int = 0
-    """Unsure statements that were replaced by the source's own words."""
+    """Unsure statements replaced by the source's own words."""
     corrected: int = 0
     dropped: int = 0
     problems: tuple[str, ...] = ()
     fell_back: str | None = None
     unverified_passages: tuple[int, ...] = ()
-    """Places in the caller's list of passages that are not in the corpus."""
+    """Indexes into the caller's passages that are not in the corpus."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class CitationList:
         self._numbers: dict[tuple[int, int, int], Citation] = {}
 
     def cite(self, sentences: Sequence[Sentence]) -> int:
-        """The number of a run of sentences of one passage; its quote is cut from the passage here."""
+        """Cite consecutive sentences of one passage and return the number. The quote is cut from the passage."""
         first, last = sentences[0], sentences[-1]
         passage = first.passage
         key = (passage.document, passage.char_start + first.start, passage.char_start + last.end)
@@ -129,7 +129,7 @@ class CitationList:
 
 
 def runs(sentences: Sequence[Sentence]) -> list[list[Sentence]]:
-    """Sentences that follow each other in one passage, together."""
+    """Group sentences that follow each other in one passage."""
     found: list[list[Sentence]] = []
     for sentence in sentences:
         before = found[-1][-1] if found else None
@@ -141,7 +141,7 @@ def runs(sentences: Sequence[Sentence]) -> list[list[Sentence]]:
 
 
 def _follows(sentence: Sentence, before: Sentence) -> bool:
-    """Whether nothing but white space lies between two sentences."""
+    """Whether only white space lies between two sentences."""
     if before.passage.id != sentence.passage.id or sentence.start < before.end:
         return False
     return not sentence.passage.content[before.end : sentence.start].strip()

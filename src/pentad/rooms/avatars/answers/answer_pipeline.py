@@ -1,7 +1,7 @@
 """How an avatar answers: plan, retrieve, gate, draft, verify, render.
 
-Only the draft differs between the modes. Whatever drafts, nothing is said that was not checked, and quotes are cut from
-the source. A question to a language model must not depend on anything that changes between two runs of the same call.
+The modes differ only in who drafts. Every statement is checked, and quotes are cut from the source. Prompts to a
+language model must be the same whenever the same call is repeated: a client's model is asked by repeating the call.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -35,7 +35,7 @@ Router = Callable[[str], Awaitable[str | None]]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A question on its way: what is searched for, and what was found."""
+    """A question with its search query, what was found, and the decision whether to answer."""
 
     question: str
     turns: Sequence[Turn]
@@ -47,7 +47,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What is going to be said, every part of it checked."""
+    """What the avatar will say. Every statement has been checked."""
 
     statements: list[Said]
     citations: CitationList
@@ -60,7 +60,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class AnswerPipeline:
-    """Answers for one avatar. `mode` names who drafts if `drafter` is there; `router` names an avatar who knows."""
+    """Answers for one avatar. `mode` says who drafts if there is a `drafter`; `router` finds another avatar to ask."""
 
     corpus: Corpus
     similarity: SentenceSimilarity
@@ -70,7 +70,7 @@ class AnswerPipeline:
     router: Router | None = None
 
     async def answer(self, question: str, turns: Sequence[Turn] = (), passages: Sequence[Any] = ()) -> Answer:
-        """Answer a question, or say why not."""
+        """Answer a question, or say why there is no answer."""
         plan = await self.plan(question, turns, passages)
         if plan.given is not None and not plan.given.passages:
             return await self._silent(plan, "unverified")
@@ -84,7 +84,7 @@ class AnswerPipeline:
         return self._answer(plan, draft)
 
     async def plan(self, question: str, turns: Sequence[Turn] = (), passages: Sequence[Any] = ()) -> Plan:
-        """What the question means here, what there is on it, and whether that is enough."""
+        """Rewrite the question, search the corpus, and decide whether to answer."""
         search = rewritten(question, turns)
         given = await check_given(self.corpus, passages) if passages else None
         allowed = None if given is None or not given.passages else [passage.id for passage in given.passages]
@@ -95,7 +95,7 @@ class AnswerPipeline:
         return Plan(question, turns, search, found, given, decide(question, found, self.corpus.persona))
 
     async def _drafted(self, plan: Plan) -> Draft | None:
-        """A draft, checked; by quotes if no model is there or its draft came to nothing. None: the model abstained."""
+        """A checked draft; quotes if there is no model or nothing of its draft passed. None if the model abstained."""
         if self.drafter is None:
             return await self._quotes(plan, Grounding())
         try:
@@ -120,7 +120,7 @@ class AnswerPipeline:
         return Draft(said, citations, sentences, noted, "extractive", lead)
 
     async def _by_model(self, plan: Plan, drafter: Drafter) -> Draft | None:
-        """A model's draft: checked, repaired once, the rest dropped. None if the model found no answer."""
+        """A model's draft: checked, repaired once, failing statements dropped. None if the model found no answer."""
         persona = self.corpus.persona
         evidence = numbered(scored.passage for scored in plan.decision.passages)
         prompt = grounded_prompt(persona, plan.question, evidence, plan.turns)
@@ -172,7 +172,7 @@ class AnswerPipeline:
         )
 
     async def _silent(self, plan: Plan, reason: Reason) -> Answer:
-        """Say that there is no answer and why, offer the nearest places, and guess nothing."""
+        """Say that there is no answer and why, and offer the nearest sources. Never guess."""
         persona = self.corpus.persona
         number, word = of_silence(plan.decision.probability)
         ranked = await ranked_sentences(plan.search.query, plan.found.passages, plan.found.ranking.idf, self.similarity)
@@ -198,11 +198,11 @@ class AnswerPipeline:
         )
 
     def _is_direct(self, plan: Plan, sentences: Sequence[Sentence]) -> bool:
-        """Whether quotes may stand as the answer, or only as the nearest thing there is."""
+        """Whether the quotes count as an answer, or only as the closest passage."""
         return plan.decision.probability >= _DIRECT_PROBABILITY and self._covered(plan, sentences) >= _DIRECT_COVERAGE
 
     def _is_shown(self, plan: Plan, draft: Draft) -> bool:
-        """Whether quotes that were chosen by their nearness show that they answer; a model chose for what it read."""
+        """Whether the quotes show that they answer. A model read what it chose; quotes were chosen by similarity."""
         if draft.mode != "extractive":
             return True
         idf = plan.found.ranking.idf
@@ -256,7 +256,7 @@ def _with(
 
 
 def _suggestion(expertise: Sequence[str], passages: Sequence[Scored]) -> str | None:
-    """Where to look or what to ask instead; titles and fields, no claims."""
+    """Where to look or what to ask instead: titles and fields, no claims."""
     titles = list(dict.fromkeys(scored.passage.source for scored in passages))[:3]
     if titles:
         return f"The nearest source{'s are' if len(titles) > 1 else ' is'} {_listed(titles)}."

@@ -1,8 +1,9 @@
-"""Whether quotes show by their own words that they answer a question, and are not just about the same thing.
+"""Decides whether a quote answers the question, rather than being about the same topic.
 
-How well passages were found says nothing on that: a near miss is found as well as an answer. So one quote has to hold
-practically all that the question is about, each of its numbers and names, and something of the kind that is asked for.
-This shows no truth, and words can still meet by chance; what fails it may be an answer, but nobody should be sure.
+Search scores do not tell: a near miss scores as well as an answer. So one quote must contain nearly all that the
+question is about, each of its numbers and names, and something of the kind that is asked for (a person, a number, a
+reason). This proves nothing, and words can match by chance; a quote that fails may still be an answer, but not a
+confident one.
 """
 
 import re
@@ -19,10 +20,10 @@ _ASKING_WORDS: Final = (
     "whom whose many much often long far old tell say said think thought mean means about describe explain please"
 )
 _ASKING: Final = frozenset(map(stem, _ASKING_WORDS.split()))
-"""They say what is wanted; an answer does without them."""
+"""Words that say what is wanted. An answer need not contain them."""
 _POINTING_WORDS: Final = "he she it they him her them his hers its their theirs this that these those"
 _POINTING: Final = frozenset(_POINTING_WORDS.split())
-"""They stand for what is not said: one telling word beside them is too little to know what they mean."""
+"""Pronouns: with one telling word beside them, it is not clear what they refer to."""
 _PERSON: Final = frozenset(("who", "whom", "whose"))
 _NUMBERED: Final = frozenset(("when", "many", "much"))
 _HOW_MANY: Final = re.compile(r"\bhow many (\w+)", re.IGNORECASE)
@@ -34,7 +35,7 @@ _PASSIVE_QUESTION: Final = re.compile(
 _ASKS_A_WAY: Final = re.compile(r"\s*how (?:to|is|are|(?:do|can|should|would) (?:i|we|one))\b", re.IGNORECASE)
 _WAY_WORDS: Final = "by with through using until then thus so if must should ought means method way"
 _WAY: Final = frozenset(_WAY_WORDS.split())
-"""How something is done is hardly told without one of them; in `he was given smoked eel` it is not told."""
+"""An explanation of how something is done contains one of these; `he was given smoked eel` does not."""
 _ASKS_A_REASON: Final = re.compile(r"\W*(?:(?:and|but|so) )?why\b", re.IGNORECASE)
 _REASON_WORDS: Final = "because since so therefore thus hence reason cause causes caused owing due after but by lest"
 _REASONS: Final = frozenset(_REASON_WORDS.split())
@@ -45,7 +46,7 @@ _PASSIVE_GAP: Final = 2
 def shows_answer(
     question: str, quotes: Sequence[Sequence[Sentence]], weights: Mapping[str, float], speaker: str
 ) -> bool:
-    """Whether one of the quotes does, each a run of sentences. `weights` are of the stems that were searched for."""
+    """Whether one of the quotes (runs of sentences) answers the question. `weights` are those of the query's stems."""
     if len(_telling(weights, speaker)) < (2 if _POINTING & set(words(question)) else 1):
         return False
     return any(_shows(question, quote, weights, speaker) for quote in quotes)
@@ -69,7 +70,7 @@ def _telling(weights: Mapping[str, float], speaker: str) -> dict[str, float]:
 
 
 def _held(weights: Mapping[str, float], texts: Sequence[str], speaker: str) -> float:
-    """The share of what is asked about, by weight, that the texts have. Whose corpus it is need not be said in it."""
+    """The weighted share of the question's words that the texts contain, without the name of the corpus' author."""
     telling = _telling(weights, speaker)
     total = sum(telling.values())
     theirs = {term for text in texts for term in terms(text)}
@@ -77,7 +78,7 @@ def _held(weights: Mapping[str, float], texts: Sequence[str], speaker: str) -> f
 
 
 def _has_kind(question: str, text: str) -> bool:
-    """Whether a person, a number of things or a time that is asked for is there, besides those in the question."""
+    """Whether the person, number or time that is asked for is in the text, besides those in the question."""
     asked = words(question)
     if _PERSON & set(asked) and not any(set(words(name.written)) - set(asked) for name in names_in(text)):
         return False
@@ -89,7 +90,7 @@ def _has_kind(question: str, text: str) -> bool:
 
 
 def _tells_how_or_why(question: str, sentences: Sequence[str]) -> bool:
-    """Whether a sentence that has something of what is asked about tells a way or a reason, where that is asked for."""
+    """If the question asks how or why: whether a sentence on its topic gives a way or a reason."""
     if _ASKS_A_WAY.match(question) is not None:
         signs = _WAY
     elif _ASKS_A_REASON.match(question) is not None:
@@ -101,9 +102,9 @@ def _tells_how_or_why(question: str, sentences: Sequence[str]) -> bool:
 
 
 def _is_done_to(question: str, sentences: Sequence[str]) -> bool:
-    """Whether what the question has something done to (`who founded the club?`) has it done to it in a sentence.
+    """Whether the object of the question (`who founded the club?`) is the object in a sentence, too.
 
-    In `the club founded a prize` it is the club that does. A question of another form passes.
+    In `the club founded a prize` the club is the subject. Questions of another form pass.
     """
     asked = words(question)
     if len(asked) > 1 and asked[0] == "who" and asked[1] not in STOP_WORDS:

@@ -1,7 +1,7 @@
-"""How sure an answer is, as one number and one word.
+"""The confidence of an answer, as a number and a word.
 
-The number grows with what the retrieval promises and with what the quotes hold of the question. Two things bound it: a
-paraphrase nobody judged, and quotes that are only the nearest thing there is, never get above `medium`.
+It grows with the probability that the corpus covers the question, and with the share of the question's words in the
+quotes. A paraphrase that no model judged, and quotes that are only the closest passage, never get above `medium`.
 """
 
 import math
@@ -17,27 +17,27 @@ MEDIUM: Final = 0.5
 LOW: Final = 0.25
 _BELOW: Final = 0.001
 _SUREST: Final = 0.98
-"""What a retrieval can promise at most: that passages are near does not make them right."""
+"""The most a retrieval counts for: similar passages need not be right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """What speaks for an answer."""
+    """The evidence for an answer."""
 
     probability: float
     coverage: float
-    """The share of the question's words, by weight, that the quotes hold."""
+    """The weighted share of the question's words that the quotes contain."""
     agreement: bool
     sources: int
     quoted: float
-    """The share of statements that are word for word."""
+    """The share of statements that are verbatim quotes."""
     direct: bool = True
-    """Whether the quotes themselves show that they answer; however well they were found, that does not."""
+    """Whether the quotes themselves show that they answer the question."""
     judged: bool = False
 
 
 def confidence(grounds: Grounds) -> tuple[float, Level]:
-    """Of an answer that was given."""
+    """The confidence of an answer."""
     probability = min(max(grounds.probability, 1 - _SUREST), _SUREST)
     value = (
         0.55 * math.log(probability / (1 - probability))
@@ -54,7 +54,7 @@ def confidence(grounds: Grounds) -> tuple[float, Level]:
 
 
 def of_silence(probability: float) -> tuple[float, Level]:
-    """Of an answer that was not given: below everything that was, in the order of what the retrieval promised."""
+    """The confidence when the avatar abstains: below that of any answer, ordered by the retrieval's probability."""
     return round(min(probability, 1.0) * (LOW - _BELOW), 4), "none"
 
 

@@ -28,7 +28,7 @@ _MOST_PAIRS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """An avatar at the table, and its answer."""
+    """An avatar on the panel, and its answer."""
 
     avatar: str
     name: str
@@ -37,7 +37,7 @@ class Seat:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two quotes on the same thing. `sign` is what speaks for a difference."""
+    """Two quotes on the same topic. `sign` is the evidence for a difference."""
 
     relation: Relation
     left: str
@@ -50,7 +50,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """What all of them said, and where they meet. `silent` names those who do not know."""
+    """All answers, and the pairs of quotes. `silent` lists the avatars without an answer."""
 
     question: str
     seats: Sequence[Seat]
@@ -94,7 +94,7 @@ def _pairs(one: Seat, other: Seat, similarity: SentenceSimilarity) -> list[Pair]
 
 
 def _nearness(left: str, right: str, similarity: SentenceSimilarity) -> float | None:
-    """How near two quotes are; None if they are not about the same thing."""
+    """The similarity of two quotes; None if they are about different things."""
     cosine = similarity.cosine(left, right)
     if cosine is not None:
         return cosine if cosine >= _SAME_COSINE else None
@@ -104,7 +104,7 @@ def _nearness(left: str, right: str, similarity: SentenceSimilarity) -> float | 
 
 
 def _sign(left: str, right: str) -> str | None:
-    """What speaks for two quotes saying different things."""
+    """The evidence that two quotes say different things; None if there is none."""
     counted = {number.counts: number for number in numbers_in(left) if number.counts is not None}
     for number in numbers_in(right):
         mine = counted.get(number.counts) if number.counts is not None else None

@@ -1,4 +1,4 @@
-"""Checked statements as text: what passed with its citations, what is unsure as the source's own words."""
+"""Renders checked statements: supported ones with citations, unsure ones as quotes of the source."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from pentad.rooms.avatars.verification.verify import Checked
 
 
 def rendered(persona: Persona, checked: Sequence[Checked]) -> tuple[list[Said], CitationList, list[Sentence]]:
-    """Statements, citations and the sentences behind them. Nothing unsupported gets through."""
+    """Statements, citations and the cited sentences. Unsupported statements are dropped."""
     said: list[Said] = []
     citations = CitationList()
     used: list[Sentence] = []
@@ -30,7 +30,7 @@ def rendered(persona: Persona, checked: Sequence[Checked]) -> tuple[list[Said], 
 
 
 def _marked(persona: Persona, checked: Checked, numbers: Sequence[int]) -> str:
-    """The text with the numbers of its citations before the full stop, and a note if others wrote what it cites."""
+    """The text with citation numbers before the full stop, and a note if somebody else wrote the cited source."""
     text = " ".join(checked.text.split())
     marks = "".join(f"[{number}]" for number in numbers)
     others = not all(persona.is_own(sentence.passage) for sentence in checked.sentences)

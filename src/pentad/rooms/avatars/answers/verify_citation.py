@@ -18,7 +18,7 @@ Match = Literal["exact", "wording", "moved", "not_found"]
 
 @dataclass(frozen=True, slots=True)
 class CheckedCitation:
-    """Where cited words really stand. `passage` and the range are there if they were found."""
+    """Where the cited words are. `passage` and the range are set if they were found."""
 
     match: Match
     problems: tuple[str, ...]
@@ -29,7 +29,7 @@ class CheckedCitation:
 
     @property
     def pages(self) -> Pages | None:
-        """The pages of the words themselves; their passage may go over more."""
+        """The pages of the words themselves. Their passage may cover more."""
         if self.passage is None or self.char_start is None or self.char_end is None:
             return None
         return self.passage.pages(self.char_start - self.passage.char_start, self.char_end - self.passage.char_start)
@@ -37,7 +37,7 @@ class CheckedCitation:
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A citation as somebody gives it."""
+    """A citation as the caller gives it."""
 
     quote: str
     source: str | None = None
@@ -49,7 +49,7 @@ class Cited:
 
 
 async def check_citation(avatar: AvatarSnapshot, cited: Cited) -> CheckedCitation:
-    """Look cited words up: at the place that is named, then anywhere in that source, then anywhere at all."""
+    """Look up cited words: at the place given, then anywhere in that source, then in the whole corpus."""
     documents = await avatar.sources()
     named = [document for document in documents if _is_named(document, cited)]
     problems = () if named or not _names_one(cited) else (_unknown(cited),)
@@ -81,7 +81,7 @@ def _unknown(cited: Cited) -> str:
 
 
 def _is_named(document: CorpusDocument, cited: Cited) -> bool:
-    """Whether everything a citation says of its source is so."""
+    """Whether everything the citation says about its source is true of this document."""
     if not _names_one(cited):
         return False
     pairs = ((cited.sha256, document.sha256), (cited.source_id, document.source_id), (cited.source, document.title))
@@ -99,7 +99,7 @@ def _at_its_place(rows: Rows, named: Sequence[CorpusDocument], cited: Cited) -> 
 
 
 def _in_documents(rows: Rows, named: Sequence[CorpusDocument], cited: Cited) -> CheckedCitation | None:
-    """The words as they are, else the same words in other spelling, anywhere in the named sources."""
+    """The words verbatim, or with other spelling, anywhere in the named sources."""
     placed = cited.char_start is not None and cited.char_end is not None
     for document in named:
         start = (store.text_of(rows, document.id) or "").find(cited.quote)
@@ -116,7 +116,7 @@ def _in_documents(rows: Rows, named: Sequence[CorpusDocument], cited: Cited) -> 
 
 
 async def _anywhere(avatar: AvatarSnapshot, cited: Cited, named: set[int]) -> CheckedCitation | None:
-    """The words in another source than the one that is named."""
+    """The words in a source other than the named one."""
     words = normal_words(cited.quote)
     if not words:
         return None
@@ -129,7 +129,7 @@ async def _anywhere(avatar: AvatarSnapshot, cited: Cited, named: set[int]) -> Ch
 
 
 def _found(passages: Sequence[Passage], match: Match, start: int, end: int, quote: str) -> CheckedCitation:
-    """With the passage that holds the range, or where it begins."""
+    """A result with the passage that contains the range, or its start."""
     holding = [one for one in passages if one.char_start <= start and end <= one.char_end]
     beginning = [one for one in passages if one.char_start <= start < one.char_end]
     passage = next(iter((*holding, *beginning)), None)
@@ -138,7 +138,7 @@ def _found(passages: Sequence[Passage], match: Match, start: int, end: int, quot
 
 
 def _near(passage: Passage, words: list[str], match: Match) -> CheckedCitation:
-    """The sentences of a passage in which the words stand."""
+    """The sentences of a passage that contain the words."""
     known = {"wording": ("the spelling or the marks differ",), "moved": ("the words stand in another source",)}
     problems = known.get(match, ())
     for first in range(len(passage.sentences)):

@@ -26,12 +26,12 @@ _OF_EACH: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class CheckedDraft:
-    """A draft after all checks: what may be said, with its citations, and the verdict on each statement."""
+    """A checked draft: the text that may be said, its citations, and a verdict on each statement."""
 
     response: str
     citations: Sequence[Citation]
     statements: Sequence[tuple[Statement, Checked, tuple[int, ...]]]
-    """Each as it was given, as it was found to be, and the numbers of its citations."""
+    """Each statement as given, as checked, and the numbers of its citations."""
     unverified: tuple[int, ...]
 
 
@@ -41,7 +41,7 @@ async def check_draft(
     passages: Sequence[Any] | None,
     similarity: "SentenceSimilarity",
 ) -> CheckedDraft:
-    """Check each statement against the passages handed in, or against what the corpus has on it."""
+    """Check each statement against the given passages, or else against the corpus."""
     read = from_text(draft) if isinstance(draft, str) else from_json(draft)
     unverified: tuple[int, ...] = ()
     if passages:
@@ -60,7 +60,7 @@ async def check_draft(
 
 
 async def _looked_for(avatar: AvatarSnapshot, draft: Draft) -> list[Passage]:
-    """The passages nearest to each statement, each once."""
+    """The passages nearest to each statement, without duplicates."""
     ids: dict[int, None] = {}
     for statement in draft.statements:
         ranking = await avatar.search(statement.text, _OF_EACH)
@@ -69,7 +69,7 @@ async def _looked_for(avatar: AvatarSnapshot, draft: Draft) -> list[Passage]:
 
 
 def _with_evidence(draft: Draft, evidence: Sequence[Sentence]) -> Draft:
-    """The draft with the nearest sentence for each statement that cites nothing: it is held against that."""
+    """The draft, where each statement without a citation gets the nearest sentence to be checked against."""
     weights = rarity(terms(sentence.text) for sentence in evidence)
 
     def supported(statement: Statement) -> Statement:
@@ -82,7 +82,7 @@ def _with_evidence(draft: Draft, evidence: Sequence[Sentence]) -> Draft:
 
 
 def _cited(checked: Checked, citations: CitationList) -> tuple[int, ...]:
-    """The numbers of the citations a statement ended up with; they are there already."""
+    """The citation numbers of a checked statement."""
     if checked.verdict == "unsupported" or not checked.sentences:
         return ()
     found = runs(checked.sentences)

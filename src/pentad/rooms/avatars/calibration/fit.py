@@ -43,7 +43,7 @@ _OTHERS: Final = 6
 _OF_EACH: Final = 40
 _PASSAGES: Final = 8
 _HELD: Final = 60.0
-"""How strongly a fit is held to where it starts, in examples."""
+"""How strongly a fit is pulled towards its start, in examples."""
 _BIAS_HELD: Final = 9.0
 _SIZED: Final = frozenset(("missing_idf", "query_terms"))
 _ROUNDS: Final = 50
@@ -55,7 +55,7 @@ Floats = NDArray[np.floating[Any]]
 async def calibrate(
     avatar: AvatarSnapshot, others: Sequence[AvatarSnapshot], similarity: "SentenceSimilarity", model: str | None
 ) -> bool:
-    """Fit the avatar's maps anew; False if another generation came in meanwhile and will have its own."""
+    """Fit and store the avatar's calibration; False if a new generation was stored meanwhile, which gets its own."""
     own = sentences_of(await avatar.some_passages(_OWN))
     theirs = [text for other in others[:_OTHERS] for text in sentences_of(await other.some_passages(_OF_EACH))]
     made = await fitted(lambda question: avatar.search(question, _PASSAGES), own, theirs, similarity, model)
@@ -70,7 +70,7 @@ def off_topic_questions() -> dict[str, list[str]]:
 
 
 def keyword_question(sentence: str, salt: str = "") -> str | None:
-    """A question with some of a sentence's telling words; None if it has too few."""
+    """A question with some telling words of a sentence; None if it has too few."""
     words = [word for word in telling_words(sentence) if len(word) > 2]
     if len(words) < 4:
         return None
@@ -84,9 +84,9 @@ def keyword_question(sentence: str, salt: str = "") -> str | None:
 
 
 def mixed_questions(own: Sequence[str]) -> list[str]:
-    """Questions with words of three sentences that have nothing to do with each other: known words, no such passage.
+    """Questions that mix words of three unrelated sentences: the corpus has the words, but no passage with all of them.
 
-    In a small corpus any words stand near each other, so there are none.
+    None for a small corpus, where all words are close to each other.
     """
     if len(own) < _LARGE:
         return []
@@ -105,7 +105,7 @@ def _one_or_two(words: Sequence[str]) -> Sequence[str]:
 
 
 def sampled(sentences: Sequence[str], most: int) -> list[str]:
-    """Some of them, chosen by hash."""
+    """Up to `most` sentences, chosen by hash."""
     return sorted(dict.fromkeys(sentences), key=lambda text: (_hash(text), text))[:most]
 
 
@@ -117,7 +117,7 @@ async def fitted(
     model: str | None,
     start: Calibration | None = None,
 ) -> Calibration:
-    """The calibration of a corpus with these sentences; `others` are sentences of other avatars."""
+    """Fit the calibration of a corpus with these sentences. `others` are sentences of other avatars."""
     start = start or Calibration()
     examples = [
         *await _covered(search, own),
@@ -143,7 +143,7 @@ async def _covered(search: Search, own: Sequence[str]) -> list[tuple[Ranking, bo
 
 
 async def _not_covered(search: Search, others: Sequence[str], start: Calibration) -> list[tuple[Ranking, bool]]:
-    """Questions from elsewhere; a field most of whose questions look covered is taken for the corpus' own."""
+    """Questions the corpus does not cover. A field is skipped if most of its questions look covered."""
     found: list[tuple[Ranking, bool]] = []
     for questions in off_topic_questions().values():
         rankings = [await search(question) for question in questions]
@@ -157,7 +157,7 @@ async def _not_covered(search: Search, others: Sequence[str], start: Calibration
 
 
 async def _thresholds(own: Sequence[str], similarity: SentenceSimilarity) -> Thresholds:
-    """What two sentences that have nothing to do with each other hardly ever reach."""
+    """The similarity that two unrelated sentences hardly ever reach."""
     default = Thresholds()
     some = sampled(own, 60)
     if similarity.embedder is None or len(some) < 20:
@@ -182,7 +182,7 @@ class Example:
 
 
 def fit(examples: Sequence[Example], start: LogisticMap) -> LogisticMap:
-    """Logistic regression by Newton's method, both classes with the same total weight, held to the starting map."""
+    """Logistic regression by Newton's method: both classes weigh the same, and `start` is the prior."""
     rows: Floats = np.array([[float(getattr(each.features, name)) for name in start.features] for each in examples])
     target: Floats = np.array([1.0 if each.covered else 0.0 for each in examples])
     centres, scales = _measures(rows, target, start)
@@ -215,7 +215,7 @@ def fit(examples: Sequence[Example], start: LogisticMap) -> LogisticMap:
 
 
 def _measures(rows: Floats, target: Floats, start: LogisticMap) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Centres and scales: as they start, but for features whose size depends on the collection's."""
+    """Centres and scales: those of `start`, except for features that depend on the size of the collection."""
     centres, scales = list(start.centres), list(start.scales)
     for place, name in enumerate(start.features):
         if name in _SIZED:

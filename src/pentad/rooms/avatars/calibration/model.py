@@ -1,8 +1,8 @@
-"""From what a retrieval looks like to the probability that the corpus covers the question.
+"""Maps the features of a retrieval to the probability that the corpus covers the question.
 
-A cosine of 0.7 means nothing by itself; a probability of 0.7 does. The map is logistic over the features of both arms.
-The default one is derived from how well each feature tells covered questions from others on a public collection; an
-ingest refits it on the avatar's own passages, starting from the default, so that a small corpus changes it little.
+A cosine of 0.7 means nothing by itself; a probability of 0.7 does. The model is logistic over lexical and vector
+features. The default comes from how well each feature separates covered from uncovered questions on a public
+collection; after an ingest it is fitted to the avatar's own passages (`fit.py`).
 """
 
 import json
@@ -22,7 +22,7 @@ _VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class LogisticMap:
-    """Each feature less its centre, over its scale, times its weight."""
+    """A weighted sum of standardized features: (value - centre) / scale * weight."""
 
     features: tuple[str, ...]
     centres: tuple[float, ...]
@@ -69,7 +69,7 @@ class Calibration:
     thresholds: Thresholds = field(default_factory=Thresholds)
     model: str | None = None
     examples: int = 0
-    """Questions the maps were fitted on; 0 for the default ones."""
+    """The number of questions it was fitted on; 0 for the default."""
 
     def as_text(self) -> str:
         return json.dumps({"version": _VERSION, **asdict(self)}, separators=(",", ":"))
@@ -78,11 +78,11 @@ class Calibration:
         return self.hybrid if ranking.retrieval == "hybrid" else self.lexical
 
     def probability(self, ranking: Ranking) -> float:
-        """That the corpus covers the question; 0 when nothing was found."""
+        """The probability that the corpus covers the question; 0 if nothing was found."""
         return self.of(ranking).probability(ranking.features) if ranking.hits else 0.0
 
     def scores(self, ranking: Ranking, probability: float) -> list[float]:
-        """The score of each hit: a probability that never rises down the ranking; the first has the question's own."""
+        """The score of each hit: a probability that never rises down the ranking. The first hit has the question's."""
         if not ranking.hits:
             return []
         chosen = self.of(ranking)
@@ -92,7 +92,7 @@ class Calibration:
 
 
 def read_calibration(text: str | None, model: str | None) -> Calibration:
-    """What was stored; the default for nothing, and for what another version or embedding model left behind."""
+    """The stored calibration; the default if there is none, or if it is of another version or embedding model."""
     if not text:
         return Calibration()
     try:
@@ -132,7 +132,7 @@ def _map(stored: Mapping[str, Any]) -> LogisticMap:
 
 
 def _features_of(hit: Hit, ranking: Ranking) -> Features:
-    """The question's features as they would be if this hit were the best one."""
+    """The features the question would have if this hit were the best one."""
     idf, asked = ranking.idf, ranking.features
     total = sum(idf.values())
     missing = [weight for term, weight in idf.items() if term not in hit.terms]
@@ -148,7 +148,7 @@ def _features_of(hit: Hit, ranking: Ranking) -> Features:
 
 
 def _never_rising(values: Sequence[float]) -> list[float]:
-    """The nearest sequence that never rises: neighbours in the wrong order take their mean."""
+    """The nearest non-increasing sequence (isotonic regression): neighbours in the wrong order take their mean."""
     blocks: list[tuple[float, int]] = []
     for value in values:
         total, size = value, 1

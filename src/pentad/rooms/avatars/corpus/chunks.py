@@ -1,8 +1,7 @@
-"""Passages: runs of whole sentences, packed to the size an avatar's configuration asks for.
+"""Cuts a document into passages: runs of whole sentences, up to the size the avatar's configuration sets.
 
-A passage never goes over a heading, none lies within another, and each begins after the one before and ends after it.
-Underneath lie windows, short enough for an embedding model to read whole: a vector of a long passage would be one of
-its first half only.
+A passage never crosses a heading, and none lies within another. Each passage has windows that are short enough for an
+embedding model; the vector of a long passage would cover only its first half.
 """
 
 from bisect import bisect_right
@@ -15,17 +14,17 @@ from pentad.rooms.avatars.corpus.sentences import Span, sentences
 from pentad.rooms.avatars.corpus.tokens import tokens
 
 WINDOW: Final = 200
-"""Tokens of a window, by estimate; models that read 256 see it whole."""
+"""Estimated tokens of a window; fits models that read 256."""
 
 SECTION_JOINT: Final = " > "
 
 PageRange = tuple[int | None, int | None, str | None, str | None]
-"""The first and the last page, by number and by what is printed on them."""
+"""The first and last page, by number and by printed label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A passage of a text that is not stored yet. `sentences` are ranges of the text."""
+    """A passage that is not stored yet. `sentences` are ranges of the document's text."""
 
     start: int
     end: int
@@ -37,7 +36,7 @@ class Chunk:
     printed_start: str | None
     printed_end: str | None
     pages: tuple[PageRange, ...] = ()
-    """The pages of each sentence, where the passage goes over a page break."""
+    """The pages of each sentence, if the passage crosses a page break."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ def chunks(document: Extracted, size: int, overlap: int) -> list[Chunk]:
 
 
 def windows(content: str, spans: Sequence[Span]) -> list[str]:
-    """What the vectors of a passage are made of: the whole if it is short, else parts that share a sentence."""
+    """The texts to embed for a passage: all of it if it is short, else parts that share a sentence."""
     sized = [_Sized(span, tokens(content[span[0] : span[1]])) for span in spans]
     if sum(one.size for one in sized) <= WINDOW:
         return [content]
@@ -66,9 +65,9 @@ def windows(content: str, spans: Sequence[Span]) -> list[str]:
 
 
 def sections(document: Extracted) -> Iterator[tuple[str | None, int, int]]:
-    """The stretches of text between headings, each with the path of headings over it.
+    """The text between headings, each part with the path of headings above it.
 
-    The words of a heading are in the path. A heading that stands over nothing is text itself.
+    Headings are in the path, not in the text. A heading with no text below it becomes text.
     """
     path: list[Heading] = []
     begin = 0
@@ -98,9 +97,9 @@ def _sized(text: str, begin: int, end: int) -> list[_Sized]:
 
 
 def _packed(found: Sequence[_Sized], size: int, overlap: int) -> Iterator[Sequence[_Sized]]:
-    """Runs of as many sentences as fit; each run after the first begins with some of the one before.
+    """Pack sentences into runs; each run after the first begins with the last sentences of the one before.
 
-    A run ends later than the one before or there is none: what is shared is never a run of its own.
+    Every run ends after the previous one, so shared sentences never make a run of their own.
     """
     begin = end = 0
     while end < len(found):
@@ -116,7 +115,7 @@ def _packed(found: Sequence[_Sized], size: int, overlap: int) -> Iterator[Sequen
 
 
 def _step_back(found: Sequence[_Sized], begin: int, end: int, overlap: int) -> int:
-    """Where the next run begins: far enough back to share `overlap` tokens, never at the start of this one."""
+    """The start of the next run: far enough back to share `overlap` tokens, but after the start of this one."""
     at, shared = end, 0
     while shared < overlap and at - 1 > begin:
         at -= 1
@@ -125,14 +124,14 @@ def _step_back(found: Sequence[_Sized], begin: int, end: int, overlap: int) -> i
 
 
 class _Pages:
-    """The pages of character ranges."""
+    """Finds the pages of character ranges."""
 
     def __init__(self, pages: Sequence[Page]) -> None:
         self._pages = pages
         self._starts = [page.start for page in pages]
 
     def of_each(self, run: Sequence[_Sized]) -> tuple[PageRange, ...]:
-        """The pages of each sentence of a run; nothing if all of it is on one page."""
+        """The pages of each sentence of a run; empty if the run is on one page."""
         first, last, _, _ = self.range(run[0].span[0], run[-1].span[1])
         return () if first == last else tuple(self.range(*one.span) for one in run)
 

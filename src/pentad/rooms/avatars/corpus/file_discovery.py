@@ -1,4 +1,4 @@
-"""The documents in a folder, in a fixed order. Links that lead out of it are not followed."""
+"""Finds the documents in a folder, in a fixed order. Links that lead out of it are not followed."""
 
 import hashlib
 import os
@@ -28,7 +28,7 @@ class FoundFile:
 
 
 def documents_in(folder: Path) -> Iterator[FoundFile | FileLine]:
-    """Every document under a folder, and a line for every file that is none."""
+    """Every document under a folder, and a report line for every other file."""
     root = folder.resolve()
     for parent, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -39,7 +39,7 @@ def documents_in(folder: Path) -> Iterator[FoundFile | FileLine]:
 
 
 def document_at(path: Path, name: Path, root: Path | None = None) -> FoundFile | FileLine:
-    """One file; with `root`, a link out of there is refused."""
+    """One file. With `root`, links that lead out of it are skipped."""
     shown = PurePosixPath(normal(name.as_posix()))
     kind = FORMATS.get(path.suffix.lower())
     if root is not None and not path.resolve().is_relative_to(root):
@@ -58,7 +58,7 @@ def sha256_of(path: Path) -> str:
 
 
 def size_line(found: FoundFile, most: int) -> FileLine | None:
-    """A line for a file that is too large to be looked at; None for any other."""
+    """A report line if the file is too large, else None."""
     size = found.path.stat().st_size
     if size <= most:
         return None

@@ -1,7 +1,7 @@
-"""Ingest: find the documents, read those that are new, embed them, and put a new generation in place of the old.
+"""Ingest: find documents, read new ones, embed them, and replace the avatar's generation.
 
-Everything slow happens before the one transaction that changes anything, so an ingest that fails or is killed leaves
-the avatar as it was.
+Everything slow happens before the single transaction that changes the store, so an ingest that fails or is killed
+leaves the avatar unchanged.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _READERS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """`source` is the id of the only source to look at; `force` reads again what has not changed."""
+    """`source` limits the ingest to one source, by id; `force` reads unchanged documents again."""
 
     source: str | None = None
     dry_run: bool = False
@@ -43,7 +43,7 @@ class IngestOptions:
 
 @dataclass(slots=True)
 class _Run:
-    """One ingest on its way."""
+    """The state of one ingest."""
 
     config: AvatarConfig
     book: SourceBook
@@ -58,7 +58,7 @@ class _Run:
 
 
 class Ingest:
-    """Brings folders and files into avatars."""
+    """Ingests folders and files."""
 
     def __init__(
         self, database: Database, search: SearchIndex, clock: Clock, limits: ReadingLimits | None = None
@@ -71,7 +71,7 @@ class Ingest:
     async def folder(
         self, folder: Path, options: IngestOptions | None = None, progress: Progress = nothing_to_tell
     ) -> IngestReport:
-        """Make an avatar of a folder, or bring it up to date: what is gone from `corpus/` goes from the avatar."""
+        """Create or update an avatar from a folder. Documents missing from `corpus/` are removed from the avatar."""
         config = await asyncio.to_thread(read_config, folder)
         corpus = folder / CORPUS_FOLDER
         book = await asyncio.to_thread(read_sources, corpus, config)
@@ -92,7 +92,7 @@ class Ingest:
         options: IngestOptions | None = None,
         progress: Progress = nothing_to_tell,
     ) -> IngestReport:
-        """Add files, or all documents of folders, to an avatar that exists. Nothing is removed."""
+        """Add files, or all documents of folders, to an existing avatar. Nothing is removed."""
         avatar = await self._database.read(lambda rows: store.avatar(rows, avatar_id))
         if avatar is None:
             raise NotFound(f"There is no avatar {avatar_id[:60]!r}.", hint="Ingest its folder first.")
@@ -129,7 +129,7 @@ class Ingest:
         return run.report
 
     def _selected(self, run: _Run, found: Iterable[FoundFile | FileLine]) -> list[FoundFile]:
-        """The files to look at; what is no file goes into the report."""
+        """The files to ingest; the rest goes into the report."""
         files: dict[str, FoundFile] = {}
         only = run.options.source
         for one in found:
@@ -148,7 +148,7 @@ class Ingest:
         return list(files.values())
 
     def _gone(self, run: _Run, files: Sequence[FoundFile]) -> list[CorpusDocument]:
-        """The documents of the folder whose files are not there any more."""
+        """Stored documents of the folder whose files are gone."""
         if run.origin != "folder" or run.options.source is not None:
             return []
         there = {str(file.name) for file in files}
@@ -168,7 +168,7 @@ class Ingest:
         return [one for one in hashed if isinstance(one, Hashed)]
 
     async def _read(self, run: _Run, plan: Plan) -> None:
-        """Read the new documents, a few at a time; those that cannot be read become lines of the report."""
+        """Read the new documents, a few at a time; failures go into the report."""
         done = 0
         drafts: dict[int, Draft] = {}
 
@@ -201,7 +201,7 @@ class Ingest:
         return document
 
     async def _store(self, run: _Run, plan: Plan) -> None:
-        """Embed what is new and put it in place, in one transaction."""
+        """Embed the new passages and store everything in one transaction."""
         replaced = {draft.job.replaced.id for draft in run.drafts if draft.job.replaced}
         leaving = replaced | {document.id for document in plan.removed}
         untouched = [document for document in run.stored if document.id not in leaving]
@@ -228,7 +228,7 @@ class Ingest:
 
 
 def _given(paths: Sequence[Path]) -> list[FoundFile | FileLine]:
-    """The files of a command line; of folders, all documents in them."""
+    """The files given on a command line, and the documents in the folders given."""
     found: list[FoundFile | FileLine] = []
     for path in paths:
         found.extend(documents_in(path) if path.is_dir() else [document_at(path, Path(path.name))])
@@ -236,7 +236,7 @@ def _given(paths: Sequence[Path]) -> list[FoundFile | FileLine]:
 
 
 def _tell(run: _Run, plan: Plan) -> None:
-    """The lines of what was read, kept and removed."""
+    """Report what was read, kept and removed."""
     lines = plan.lines
     for kept in plan.kept:
         same = kept.now == kept.before

@@ -1,7 +1,7 @@
-"""What an ingest has to do: which files are new, which are as they were, which are gone. Nothing is read or written.
+"""Plans an ingest: which files are new, unchanged or gone. Reads and writes nothing.
 
-A document is known by its path and by the hash of its bytes. One whose bytes, and the way they are cut, are as before
-keeps its passages and vectors; what sources.json says of it is taken over all the same.
+A document is identified by its path and the hash of its bytes. If the bytes and the chunking are unchanged, it keeps
+its passages and vectors; its description is still updated from sources.json.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,8 +14,8 @@ from pentad.rooms.avatars.corpus.ingest_report import FileLine
 from pentad.rooms.avatars.corpus.sources import Source, SourceBook, slug
 from pentad.rooms.avatars.models import CorpusDocument
 
-PIPELINE: Final = 3
-"""Goes up when the same bytes would give other passages or other vectors."""
+PIPELINE: Final = 4
+"""Increase this if the same bytes give other passages or vectors, for example with a new reader."""
 
 Origin = Literal["folder", "file"]
 
@@ -31,7 +31,7 @@ class Hashed:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A document whose passages stay; `now` is how it is described from now on."""
+    """A document that keeps its passages; `now` has its new description."""
 
     before: CorpusDocument
     now: CorpusDocument
@@ -39,7 +39,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class ToRead:
-    """A file to be read, and the document it takes the place of."""
+    """A file to read, and the document it replaces."""
 
     file: Hashed
     source: Source
@@ -59,7 +59,7 @@ class Plan:
 
 
 def pipeline_of(config: AvatarConfig) -> str:
-    """What besides its bytes decides how a document is cut."""
+    """What determines the passages of a document besides its bytes."""
     return f"{PIPELINE}:{config.chunk_size}:{config.chunk_overlap}"
 
 
@@ -73,7 +73,7 @@ def make_plan(
     force: bool,
     gone: Sequence[CorpusDocument],
 ) -> Plan:
-    """`gone` are the stored documents that this ingest speaks for and that have no file any more."""
+    """Compare files with stored documents. `gone` are documents of this ingest's folder without a file."""
     plan = Plan(pipeline_of(config))
     matched = _matched(files, stored, gone, plan)
     taken = {document.source_id for document in stored} - {before.source_id for _, before in matched if before}
@@ -103,7 +103,7 @@ def described(document: CorpusDocument, source: Source, source_id: str, path: st
 def _matched(
     files: Sequence[Hashed], stored: Sequence[CorpusDocument], gone: Sequence[CorpusDocument], plan: Plan
 ) -> list[tuple[Hashed, CorpusDocument | None]]:
-    """Each file with the document it was: by its path, or by its bytes if it was moved. Copies are left out."""
+    """Each file with its stored document, by path, or by hash if it was moved. Copies are left out."""
     by_path = {document.path: document for document in stored}
     paths = {str(file.found.name) for file in files}
     staying = [document for document in stored if document not in gone and document.path not in paths]
@@ -120,7 +120,7 @@ def _matched(
 
 
 def _free_id(source: Source, file: Hashed, taken: set[str]) -> str:
-    """The source's id, unless another document has it: two documents of one source are told apart."""
+    """The source's id, or another one if a second document of the same source already has it."""
     return next(candidate for candidate in _candidates(source, file) if candidate not in taken)
 
 

@@ -1,4 +1,4 @@
-"""What an ingest did, a line a file. It is what the terminal prints and what a caller gets."""
+"""The result of an ingest, one line per file, for the terminal and for callers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,14 +7,14 @@ from typing import Any, Final, Literal
 Status = Literal["added", "changed", "unchanged", "removed", "failed", "skipped"]
 Phase = Literal["reading", "embedding", "storing", "calibrating"]
 Progress = Callable[[Phase, int, int], None]
-"""Called on the event loop with the phase, what is done, and how much there is."""
+"""Called on the event loop with the phase, the number done, and the total."""
 
 STATUSES: Final[tuple[Status, ...]] = ("added", "changed", "unchanged", "removed", "failed", "skipped")
 
 
 @dataclass(frozen=True, slots=True)
 class FileLine:
-    """One file. `reason` is the kind of a failure; `note` says in one line what there is to say."""
+    """One file. `reason` is the kind of failure; `note` is a one-line remark."""
 
     path: str
     status: Status
@@ -27,7 +27,7 @@ class FileLine:
 
 @dataclass(slots=True)
 class IngestReport:
-    """The whole. `generation` is that of the avatar afterwards; `stored` is False when nothing had to be written."""
+    """The whole report. `generation` is the avatar's after the ingest; `stored` is False if nothing changed."""
 
     avatar: str
     generation: int
@@ -40,7 +40,7 @@ class IngestReport:
         return [line for line in self.lines if line.status == status]
 
     def as_json(self) -> dict[str, Any]:
-        """Counts, the lines that failed, and the others by path."""
+        """Counts, failed and skipped files in full, and all documents."""
         body: dict[str, Any] = {
             "avatar": self.avatar, "generation": self.generation, "dry_run": self.dry_run, "stored": self.stored,
         }  # fmt: skip
@@ -53,7 +53,7 @@ class IngestReport:
 
 
 def nothing_to_tell(phase: Phase, done: int, total: int) -> None:
-    """Progress nobody watches."""
+    """Ignores progress."""
 
 
 def _line(line: FileLine) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Puts a new generation in place of the old, in one transaction: documents, passages and their places in the search.
+"""Replaces an avatar's generation in one transaction: documents, passages and their search index.
 
-Passages of documents that did not change are not touched. All of them are indexed anew only if every document was read
-again, or if their vectors are of another model than the one in use.
+Passages of unchanged documents are not touched. All passages are indexed again only if every document was read again,
+or if their vectors come from another model than the current one.
 """
 
 import json
@@ -26,29 +26,29 @@ from pentad.search.documents import Document
 from pentad.search.index import SearchIndex
 
 _AT_ONCE: Final = 4_000
-"""Passages handed to the search in one go."""
+"""Passages indexed per call."""
 
 _MOST_OF_HEADING: Final = 160
-"""Characters of a heading that go before a window: a model reads only so much."""
+"""Characters of a heading that precede a window; a model reads only so much."""
 
 _STORED: Final = -1
-"""In a key, instead of the place of a draft: the passage is stored already, and named by its own number."""
+"""In a key, instead of the index of a draft: the passage is already stored and has a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A document that was read and is not stored yet."""
+    """A document that was read but is not stored yet."""
 
     job: ToRead
     read: ReadDocument
 
     def content(self, chunk: Chunk) -> tuple[str, list[Span]]:
-        """The words of a passage, and its sentences as ranges within them."""
+        """The text of a passage, and its sentences as ranges within it."""
         spans = [(start - chunk.start, end - chunk.start) for start, end in chunk.sentences]
         return self.read.text[chunk.start : chunk.end], spans
 
     def document(self, origin: Origin, pipeline: str, generation: int, now: float) -> CorpusDocument:
-        """The document as it is going to be stored."""
+        """The document as it will be stored."""
         source, file, read = self.job.source, self.job.file, self.read
         return CorpusDocument(
             0, str(file.found.name), origin, self.job.source_id, source.title, source.type, source.year, source.role,
@@ -58,7 +58,7 @@ class Draft:
 
 
 class GenerationSwap:
-    """One change of generation. It may be run again from the start."""
+    """One replacement of a generation. `run` may be called again if its transaction is retried."""
 
     def __init__(
         self,
@@ -98,13 +98,13 @@ class GenerationSwap:
         )
 
     def passages_to_index(self, rows: Rows) -> list[Passage]:
-        """The stored passages that have to be indexed anew."""
+        """The stored passages to index again."""
         if not self._anew:
             return []
         return [passage for document in self._untouched for passage in store.passages_of(rows, document.id)]
 
     def texts(self, stored: Sequence[Passage]) -> list[Text]:
-        """What is going to be indexed."""
+        """The texts to index."""
         new = [
             _text((place, position), chunk.section, *draft.content(chunk))
             for place, draft in enumerate(self._drafts)
@@ -113,7 +113,7 @@ class GenerationSwap:
         return new + [_text((_STORED, one.id), one.section, one.content, one.sentences) for one in stored]
 
     def run(self, tx: Transaction, texts: Sequence[Text], vectors: Mapping[Key, bytes]) -> int:
-        """Do it; the generation there is from now on."""
+        """Store everything and return the new generation."""
         before, avatar_id = self._before, self._config.id
         current = store.avatar(tx, avatar_id)
         if (current and current.generation) != (before and before.generation):
@@ -146,7 +146,7 @@ class GenerationSwap:
         return generation
 
     def _clear(self, tx: Transaction, collection: str) -> None:
-        """Take out what is gone and what is replaced."""
+        """Remove documents that are gone or replaced."""
         replaced = [draft.job.replaced for draft in self._drafts]
         for document in [*self._plan.removed, *(one for one in replaced if one is not None)]:
             if not self._anew:
@@ -154,7 +154,7 @@ class GenerationSwap:
             store.remove_document(tx, document.id)
 
     def _add(self, tx: Transaction, number: int, generation: int) -> list[int]:
-        """Store the new documents; the number of the first passage of each."""
+        """Store the new documents and return the number of each one's first passage."""
         firsts: list[int] = []
         first = store.take_numbers(tx, number, sum(len(draft.read.chunks) for draft in self._drafts))
         for draft in self._drafts:
@@ -176,7 +176,7 @@ def remove_avatar(tx: Transaction, search: SearchIndex, avatar: Avatar) -> None:
 
 
 def _text(key: Key, section: str | None, content: str, sentences: Sequence[Span]) -> Text:
-    """A passage as the search takes it. The headings over it are among its words, the nearest before its windows."""
+    """A passage as the search indexes it: its headings are among its words, the nearest one precedes each window."""
     parts = windows(content, sentences)
     if not section:
         return Text(key, content, parts)

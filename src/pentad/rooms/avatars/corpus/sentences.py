@@ -1,8 +1,8 @@
-"""Where the sentences of a text begin and end, as exact character ranges.
+"""Splits text into sentences, as exact character ranges.
 
-Quotes and citations are cut by these ranges, so nothing is changed: every character that is not white space is in
-exactly one sentence. When in doubt two sentences stay together: half a sentence is worse evidence than two. A run
-without any full stop (a table, a list) is cut between words before it is longer than an embedding model reads.
+Quotes and citations are cut by these ranges: every character that is not white space is in exactly one sentence. In
+doubt two sentences stay together, because half a sentence is worse evidence than two. Text without full stops (a table,
+a list) is cut between words before it exceeds what an embedding model reads.
 """
 
 import re
@@ -13,7 +13,7 @@ from pentad.rooms.avatars.corpus.tokens import tokens
 Span = tuple[int, int]
 
 LONGEST: Final = 160
-"""Tokens a sentence may have; beyond, it is cut."""
+"""The most tokens of a sentence; longer ones are cut."""
 
 
 def _set(words: str) -> frozenset[str]:
@@ -26,7 +26,7 @@ _STOP: Final = re.compile(
     r"""(?:[\u2070-\u2079\u00b9\u00b2\u00b3]++|\[\d{1,3}\])*+|(?<=[a-z)\]"\u201d][.!?])\d{1,3}(?=\s))(?P<gap>\s+)"""
     r"""|(?P<wide>[\u3002\uff01\uff1f]+[\u300d\u300f\uff09\u201d]*+)\s*"""
 )
-"""A mark, what closes after it (quotation marks, brackets, the number of a note), and white space."""
+"""A full stop or similar, closing quotation marks, brackets or a note number, and white space."""
 
 _OPENING: Final = "\"'\u201c\u2018\u00ab([{\u2014\u2013-*\u2022"
 _LAST_WORD: Final = re.compile(r"[^\W_](?:[^\s()\[\]\"\u201c\u201d\u2018/\u2014\u2013]*[^\W_])?\Z")
@@ -39,19 +39,19 @@ _ALWAYS_MORE: Final = _set(
     "mr mrs ms dr prof rev hon gen col capt lt sgt cpl maj adm cmdr gov sen rep pres st ste mt messrs mme mlle sr fr vs"
     " v cf eg ie e.g i.e viz al ed eds trans repr op cit dept univ assn bros incl esp resp n.b z.b d.h bzw vgl"
 )
-"""What never ends a sentence."""
+"""Abbreviations that never end a sentence."""
 
 _BEFORE_NUMBERS: Final = _set(
     "approx ca circa c fig figs eq eqs no nos nr vol vols p pp pt pts ch chap chs sec secs sect art arts ref refs tab"
     " app par para paras est bd jan feb mar apr jun jul aug sep sept oct nov dec"
 )
-"""What a sentence goes on after if a number follows."""
+"""Abbreviations that do not end a sentence if a number follows."""
 
 _SOMETIMES_MORE: Final = _set(
     "etc jr inc ltd co corp llc plc gmbh bc ad ce bce a.m p.m am pm u.s u.k u.n e.u u.s.a ph.d m.d b.a m.a d.c esq ibid"
     " usw u.a hrsg ff"
 )
-"""What ends a sentence only if the next word usually begins one. Initials do the same."""
+"""Abbreviations that end a sentence only if the next word often starts one. Initials are treated alike."""
 
 _BEGINNERS: Final = _set(
     "a after all although among an and another any as at because before both but by during each even every few finally"
@@ -64,7 +64,7 @@ _BEGINNERS: Final = _set(
 
 
 def sentences(text: str) -> list[Span]:
-    """The sentences, in order. An empty line ends one whatever stands before it."""
+    """The sentences, in order. An empty line always ends one."""
     found: list[Span] = []
     begin = 0
     for gap in _PARAGRAPH.finditer(text):
@@ -84,7 +84,7 @@ def _add_paragraph(text: str, begin: int, end: int, found: list[Span]) -> None:
 
 
 def _ends(text: str, start: int, stop: re.Match[str], end: int) -> bool:
-    """Whether a sentence that began at `start` ends at this mark."""
+    """Whether the sentence that began at `start` ends at this mark."""
     if stop["wide"]:
         return True
     if stop.end() >= end:
@@ -132,7 +132,7 @@ def _add(text: str, start: int, end: int, found: list[Span]) -> None:
 
 
 def _pieces(text: str, start: int, end: int) -> list[Span]:
-    """A long range in pieces that are short enough, cut between words where there are words."""
+    """Cut a long range into short pieces, between words if possible."""
     pieces: list[Span] = []
     begin, held = start, 0
     for word in _WORDS.finditer(text, start, end):

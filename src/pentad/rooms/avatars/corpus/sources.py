@@ -1,7 +1,7 @@
-"""`corpus/sources.json`, and which of its sources a file is.
+"""Reads `corpus/sources.json` and matches files to its sources.
 
-A source says who wrote it and when: an avatar speaks only with what its person wrote, in its own time. A file nobody
-described is a source too, named as the file is.
+A source says who wrote it and when, because an avatar speaks only with what its person wrote in their own time. A file
+without a description is a source named after the file.
 """
 
 import re
@@ -9,15 +9,14 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, cast
 
 from pydantic import BaseModel, ConfigDict, StrictBool, StrictInt, StrictStr, ValidationError
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.avatars.config import AvatarConfig, json_file, path_of, source_problems
 from pentad.rooms.avatars.corpus.extract.normalization import normal
-
-Role = Literal["by", "about"]
+from pentad.rooms.avatars.models import Role
 
 SOURCES_FILE: Final = "sources.json"
 _FILE_KEYS: Final = ("file", "path", "filename")
@@ -26,7 +25,7 @@ _WORDS: Final = re.compile(r"[^\W\d_]+")
 
 
 class SourceEntry(BaseModel):
-    """One source as the file describes it; what is not known here is kept."""
+    """One entry of sources.json. Unknown keys are kept."""
 
     model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
 
@@ -46,7 +45,7 @@ class SourceEntry(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What is known of a document's origin. `details` is its entry as written."""
+    """The origin of a document. `details` is its entry as written."""
 
     id: str
     title: str
@@ -57,7 +56,7 @@ class Source:
 
 
 class SourceBook:
-    """The sources of one avatar, those of sources.json first, then those its configuration lists."""
+    """The sources of one avatar: those of sources.json first, then those of its configuration."""
 
     def __init__(self, config: AvatarConfig, data: Any = None) -> None:
         self.data = data
@@ -74,11 +73,11 @@ class SourceBook:
                 self._entries.append((_source(entry, {**raw, **archive}, config), raw))
 
     def missing(self, there: Collection[str]) -> list[Source]:
-        """The sources of sources.json that no document is of."""
+        """The sources of sources.json without a document."""
         return [source for source in self._described if source.id not in there]
 
     def of_file(self, path: PurePosixPath) -> Source:
-        """The source a file is: the one that names it, else the one with its name as id or as title, else a new one."""
+        """The source of a file: the one that names it, or has its name as id or title, or else a new one."""
         for source, raw in self._entries:
             if any(raw.get(key) in (str(path), path.name) for key in _FILE_KEYS):
                 return source
@@ -89,7 +88,7 @@ class SourceBook:
         return Source(name or "document", normal(path.stem).strip() or path.name)
 
     def _entry(self, raw: Any, where: str) -> SourceEntry | None:
-        """One entry; a warning and None for one that cannot be used."""
+        """Parse one entry; None, with a warning, if it is invalid."""
         try:
             entry = SourceEntry.model_validate(raw)
         except ValidationError as error:
@@ -107,7 +106,7 @@ def read_sources(corpus: Path, config: AvatarConfig) -> SourceBook:
 
 
 def slug(text: str) -> str:
-    """A name as it stands in addresses: small letters, digits and hyphens."""
+    """The text as an id: lower-case letters, digits and hyphens."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     return _NOT_SLUG.sub("-", plain.lower()).strip("-")
 
@@ -127,7 +126,7 @@ def _source(entry: SourceEntry, raw: dict[str, Any], config: AvatarConfig) -> So
 
 
 def _role(entry: SourceEntry, config: AvatarConfig) -> Role:
-    """By the person, or about them: as it says, as its authors say, else by its year."""
+    """By the person or about them: as declared, else by its authors, else by its year."""
     if entry.role is not None:
         return entry.role
     if entry.authors:
@@ -138,7 +137,7 @@ def _role(entry: SourceEntry, config: AvatarConfig) -> Role:
 
 
 def _same_person(author: str, name: str) -> bool:
-    """Whether `Ostrom, E.` is Elinor Ostrom: the family name is there, and no other given name."""
+    """Whether `Ostrom, E.` is Elinor Ostrom: same family name, and no conflicting given name."""
     wanted = [word.casefold() for word in _WORDS.findall(name)]
     given = [word.casefold() for word in _WORDS.findall(author)]
     if not wanted or wanted[-1] not in given:

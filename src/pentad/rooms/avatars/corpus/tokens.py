@@ -1,7 +1,7 @@
-"""How many word pieces an embedding model sees in a text, estimated.
+"""Estimates how many tokens an embedding model sees in a text.
 
-The estimate needs no model, so a corpus is cut the same way with and without one. It errs on the high side for prose: a
-window that fits by this count fits the model.
+The estimate needs no model, so chunking is the same with and without one. It is high for prose: a window that fits by
+this estimate fits the model.
 """
 
 import re
@@ -9,14 +9,14 @@ from typing import Final
 
 _PIECES: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]|[^\W\d_]+|\d+|[^\w\s]|_")
 _WHOLE: Final = 8
-"""Letters up to which a word is mostly one piece in the vocabularies in use."""
+"""Up to this many letters a word is mostly one token."""
 _LETTERS_A_PIECE: Final = 4
 _LETTERS_A_RARE_PIECE: Final = 3
 _DIGITS_A_PIECE: Final = 2
 
 
 def tokens(text: str) -> int:
-    """The estimated number of pieces."""
+    """The estimated number of tokens."""
     return sum(map(_pieces, _PIECES.findall(text)))
 
 

@@ -1,6 +1,6 @@
-"""Prints text as a PDF with numbered pages, so that the demo's citations have pages and no binary file is kept.
+"""Writes text as a PDF with numbered pages: the demo's citations get pages without binary files in the repository.
 
-The same text gives the same bytes every time. It knows one font and no pictures, and is no way to make documents.
+The same text always gives the same bytes. One font, no pictures; not meant for real documents.
 """
 
 import textwrap
@@ -17,7 +17,7 @@ _ROMAN: Final = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii")
 
 
 def printed(text: str, front_pages: int) -> bytes:
-    """A PDF of a text whose pages are parted by form feeds. The front pages have Roman numbers, the others Arabic."""
+    """A PDF of a text with form feeds between pages. Front pages get Roman numbers, the others Arabic ones."""
     pages = [_lines(page) for page in text.split(PAGE_BREAK)]
     fixed = 3
     first = fixed + 1
@@ -43,7 +43,7 @@ def _label(place: int, front_pages: int) -> str:
 
 
 def _lines(page: str) -> list[str]:
-    """The page in lines; an empty one between paragraphs."""
+    """The lines of a page, with an empty line between paragraphs."""
     lines: list[str] = []
     for paragraph in page.strip().splitlines():
         lines += textwrap.wrap(paragraph, _WIDTH) or [""]
@@ -51,7 +51,7 @@ def _lines(page: str) -> list[str]:
 
 
 def _stream(lines: Sequence[str], label: str) -> str:
-    """What is drawn on a page: nothing on a blank one, else its lines and its number at the foot."""
+    """The drawing commands of a page: its lines and, at the foot, its number; nothing for a blank page."""
     if not lines:
         return ""
     placed = [(_TOP - _LEADING * row, line) for row, line in enumerate(lines) if line]
@@ -64,7 +64,7 @@ def _escaped(line: str) -> str:
 
 
 def _file(objects: Sequence[bytes]) -> bytes:
-    """The objects with the table of where each begins."""
+    """The objects with their cross-reference table."""
     out = bytearray(b"%PDF-1.4\n")
     table = [b"0000000000 65535 f \n"]
     for number, body in enumerate(objects, start=1):

@@ -1,6 +1,6 @@
-"""Ways to spoil a correct statement, for the evaluation: what the checks have to catch on the user's own corpus.
+"""Perturbs correct statements for the evaluation: the checks must catch the errors.
 
-Everything is chosen by hashes, so two runs over one corpus spoil the same words.
+Choices go by hashes, so two runs over one corpus change the same words.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _NUMBER: Final = re.compile(r"(?<![\w.,])\d{1,6}(?![\w]|[.,]\d)")
 
 @dataclass(frozen=True, slots=True)
 class Perturbation:
-    """A statement that is wrong now, and the sentence it cites."""
+    """A statement made wrong, and the sentence it cites."""
 
     kind: Kind
     text: str
@@ -31,7 +31,7 @@ class Perturbation:
 
 
 def perturbations(sentence: Sentence, others: Sequence[Sentence], words: Sequence[str]) -> Iterator[Perturbation]:
-    """The sentence with a number, a word of its quote, its citation or a name exchanged; as far as it has them."""
+    """The sentence with one thing changed: a number, a quoted word, the citation, or a name."""
     text = sentence.text
     for match in _NUMBER.finditer(text):
         other = int(match[0]) + 1 + _hash(text) % 89

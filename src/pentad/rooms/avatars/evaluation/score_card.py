@@ -1,7 +1,7 @@
-"""A score card of an avatar on its own corpus: does it find, does it stay silent, do the checks catch what is wrong.
+"""Scores an avatar on its own corpus: retrieval, abstention, and whether the checks catch errors.
 
-No labels are needed. Questions are made of sentences of the corpus, others come from foreign fields and other avatars,
-and correct statements are spoilt. The same corpus gives the same card.
+Needs no labels: questions are made from the corpus, from other fields and from other avatars, and correct statements
+are perturbed. The same corpus gives the same score card.
 """
 
 from collections import Counter
@@ -45,7 +45,7 @@ _SHOWN: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One figure: a share of `of` cases, and the goal it is held to, if there is one."""
+    """One figure: a share of `of` cases, and its goal, if there is one."""
 
     group: Group
     name: str
@@ -60,7 +60,7 @@ class Line:
 
 @dataclass(slots=True)
 class ScoreCard:
-    """The whole."""
+    """All figures of one avatar."""
 
     avatar: str
     retrieval: str
@@ -83,7 +83,7 @@ class ScoreCard:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A question on trial: how likely the corpus covers it, and whether the avatar would answer."""
+    """The probability that the corpus covers a question, and whether the avatar would answer it."""
 
     probability: float
     answers: bool
@@ -92,7 +92,7 @@ class _Asked:
 async def evaluate(
     avatar: AvatarSnapshot, others: Sequence[AvatarSnapshot], similarity: "SentenceSimilarity", step: Step | None = None
 ) -> ScoreCard:
-    """Examine one avatar."""
+    """Score one avatar."""
     step = step or _nobody_watches
     passages = await avatar.some_passages(_OWN)
     own = _unseen(sentences_of(passages))
@@ -109,11 +109,11 @@ async def evaluate(
 
 
 def _nobody_watches(group: Group, done: int, total: int) -> None:
-    """Steps go unseen."""
+    """Ignores progress."""
 
 
 def _unseen(sentences: Sequence[str]) -> list[str]:
-    """Sentences the calibration was not fitted on first."""
+    """The sentences, starting with those the calibration was not fitted on."""
     ranked = sampled(sentences, len(sentences))
     return [*ranked[MOST_EXAMPLES:], *ranked[:MOST_EXAMPLES]]
 
@@ -125,7 +125,7 @@ async def _find(
     similarity: "SentenceSimilarity",
     step: Step,
 ) -> list[_Asked]:
-    """Questions made of sentences: is the passage found that holds the sentence?"""
+    """Whether a question made from a sentence finds the passage with that sentence."""
     first = five = 0
     ranks = 0.0
     tried: list[_Asked] = []
@@ -154,7 +154,7 @@ async def _foreign(
     similarity: "SentenceSimilarity",
     step: Step,
 ) -> list[_Asked]:
-    """Questions the corpus cannot answer. A field whose questions mostly look covered may be the corpus' own."""
+    """Questions the corpus cannot answer. A field is left out if most of its questions look covered."""
     by_field = off_topic_questions()
     share = max(1, _FOREIGN // len(by_field))
     fields = {name: sampled(listed, share) for name, listed in by_field.items()}
@@ -190,7 +190,7 @@ def _abstain(card: ScoreCard, covered: Sequence[_Asked], foreign: Sequence[_Aske
 
 
 def _auroc(covered: Sequence[_Asked], foreign: Sequence[_Asked]) -> float:
-    """How often a covered question is the likelier one of a pair."""
+    """How often a covered question gets a higher probability than a foreign one."""
     higher = sum(
         1.0 if one.probability > other.probability else 0.5 if one.probability == other.probability else 0.0
         for one in covered
@@ -202,7 +202,7 @@ def _auroc(covered: Sequence[_Asked], foreign: Sequence[_Asked]) -> float:
 async def _catch(
     card: ScoreCard, avatar: AvatarSnapshot, passages: Sequence[Passage], similarity: "SentenceSimilarity", step: Step
 ) -> None:
-    """Correct statements have to pass, spoilt ones must not."""
+    """Correct statements must pass, perturbed ones must not."""
     chosen = sampled([passage.content for passage in passages], _SPOILT)
     held = [passage for passage in passages if passage.content in chosen]
     caught: Counter[str] = Counter()
@@ -235,7 +235,7 @@ async def _checked(verifier: Verifier, text: str, cites: Sentence) -> Checked:
 
 
 def _is_caught(one: Perturbation, checked: Checked) -> bool:
-    """Whether what is wrong would not be said: refused, replaced by the source, mended, or cited where it stands."""
+    """Whether the error would not be said: dropped, replaced by the source, repaired, or cited correctly."""
     if not checked.passes:
         return True
     if one.kind == "citation":

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pentad.kernel.errors import InvalidInput
 from pentad.mcp.arguments import Arguments
-from pentad.rooms.avatars.corpus.sources import Role
+from pentad.rooms.avatars.models import Role
 from pentad.rooms.avatars.search.conversation import Turn
 from pentad.rooms.avatars.store import Filters
 

@@ -28,9 +28,8 @@ from pentad.kernel.pages import (
 )
 from pentad.rooms.avatars.answers.answer import Answer, Citation, Nearest
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
-from pentad.rooms.avatars.corpus.sources import Role
 from pentad.rooms.avatars.interface.presentation import InfoView, info_view
-from pentad.rooms.avatars.models import CorpusDocument
+from pentad.rooms.avatars.models import CorpusDocument, Role
 from pentad.rooms.avatars.service import Avatars
 
 _SURE: Final = {"high": "very sure", "medium": "fairly sure", "low": "not sure", "none": "silent"}

@@ -1,8 +1,7 @@
-"""Drafts by the client's own model, where the client offers it.
+"""Drafts by the client's own model, if the client offers it (MCP sampling).
 
-One call for both wires: older clients are asked while the tool waits, newer ones end the call with `input_required` and
-repeat it with the answer. The tool then runs again from its start, so a draft may depend on nothing but its arguments
-and the corpus.
+Older clients are asked while the tool waits. Newer ones receive `input_required` and repeat the call with the answer;
+the tool then runs again from its start, so a draft may depend only on its arguments and the corpus.
 """
 
 from typing import Any, Final
@@ -17,7 +16,7 @@ _MAX_TOKENS: Final = 1_200
 
 
 class ClientDrafter:
-    """Asks the model of whoever is calling."""
+    """Asks the caller's model."""
 
     def __init__(self, call: Call[Any]) -> None:
         if not call.client_supports("sampling"):

@@ -1,7 +1,7 @@
-"""What a language model is asked and how it is asked again: the same words, whoever runs the model.
+"""The prompts for a language model, the same for every model.
 
-The sentences of the corpus are given as JSON strings under names. They are material: nothing in them can look like an
-instruction of ours, and what a model makes of them is checked afterwards in any case.
+Sentences of the corpus are given as named JSON strings, so that nothing in them can pass for an instruction. What the
+model makes of them is checked afterwards in any case.
 """
 
 import json
@@ -48,14 +48,14 @@ _RULES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a model is told, and what it is asked."""
+    """A system prompt and a question."""
 
     system: str
     question: str
 
 
 class Drafter(Protocol):
-    """Runs a language model somewhere. `key` names the question and is the same whenever it is asked again."""
+    """Runs a language model. `key` identifies the question and stays the same when it is asked again."""
 
     async def say(self, key: str, prompt: Prompt) -> str: ...
 
@@ -63,12 +63,12 @@ class Drafter(Protocol):
 def grounded_prompt(
     persona: Persona, question: str, evidence: Sequence[Sentence], turns: Sequence[Turn] = ()
 ) -> Prompt:
-    """Persona, rules and numbered sentences; the answer is to be JSON of `SCHEMA`."""
+    """Persona, rules and numbered sentences. The model replies with JSON that follows `SCHEMA`."""
     return Prompt(_system(persona), _material(persona, question, evidence[:MOST_EVIDENCE], turns))
 
 
 def repair_prompt(prompt: Prompt, failed: Sequence[Checked]) -> Prompt:
-    """The same question once more, with what was wrong."""
+    """The same question again, with the problems of the first draft."""
     faults = [{"text": each.given, "wrong": list(each.problems) or ["not supported"]} for each in failed]
     listed = json.dumps(faults, ensure_ascii=False, indent=1)
     return Prompt(

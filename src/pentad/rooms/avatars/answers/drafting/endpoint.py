@@ -1,7 +1,6 @@
-"""Drafts by a model behind an HTTP endpoint the operator configured: OpenAI-compatible, or Anthropic's.
+"""Drafts by a model behind an HTTP endpoint that the operator configured: OpenAI-compatible, or Anthropic's.
 
-Everything goes through the one door for outgoing requests. A model that does not answer is no error for the caller: the
-avatar then answers with quotes.
+Requests go through the shared client for outgoing HTTP. If the model does not answer, the avatar answers with quotes.
 """
 
 import asyncio
@@ -24,7 +23,7 @@ _ANTHROPIC_VERSION: Final = "2023-06-01"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where the model is. `url` is the base (`https://host/v1`) or the full address of the method."""
+    """The model's address and name. `url` is the base (`https://host/v1`) or the full address of the method."""
 
     kind: Kind
     url: str
@@ -41,7 +40,7 @@ class Endpoint:
 
 
 def endpoint_of(settings: Mapping[str, Any]) -> Endpoint | None:
-    """From the room's settings: `model_url`, `model_name`, `model_kind`, `model_key`; None if there is no address."""
+    """The room's settings `model_url`, `model_name`, `model_kind` and `model_key`; None without an address."""
     url, name = settings.get("model_url"), settings.get("model_name")
     if not url:
         return None
@@ -55,7 +54,7 @@ def endpoint_of(settings: Mapping[str, Any]) -> Endpoint | None:
 
 
 class EndpointDrafter:
-    """Asks the endpoint. Temperature is 0: the same material should give the same draft."""
+    """Asks the endpoint with temperature 0: the same material should give the same draft."""
 
     def __init__(self, fetcher: Fetcher, endpoint: Endpoint, pause: float = 0.5) -> None:
         self._fetcher = fetcher
@@ -63,7 +62,7 @@ class EndpointDrafter:
         self._pause = pause
 
     async def say(self, key: str, prompt: Prompt) -> str:
-        """What the model said; Unavailable when it did not."""
+        """The model's reply; Unavailable if there is none."""
         del key  # every request is new to an endpoint
         body = json.dumps(self._body(prompt), ensure_ascii=False).encode()
         answer = await self._posted(body)
@@ -116,7 +115,7 @@ class EndpointDrafter:
 
 
 def _text(kind: Kind, answer: Any) -> str | None:
-    """The text of an answer of either form."""
+    """The text of a reply in either form."""
     if kind == "openai":
         content = answer["choices"][0]["message"]["content"]
         return content if isinstance(content, str) else None

@@ -1,8 +1,8 @@
-"""An answer made of the corpus' own sentences, with no language model.
+"""Answers made of the corpus' own sentences, without a language model.
 
-The best sentences of the best passages are chosen for what they say and for being different from each other, and put in
-the order of the documents. The best one is followed by the next in its passage: what a sentence announces, the next one
-tells. Whatever they say was written; only whether it is to the point can be wrong.
+Picks sentences of the best passages that score well and differ from each other, in document order. The best one is
+followed by the next sentence of its passage, which often tells what the first announces. Every word was written by the
+source; only relevance can be wrong.
 """
 
 import math
@@ -25,21 +25,21 @@ _PRONOUNS: Final = frozenset(
     ("he", "she", "it", "they", "this", "these", "that", "those", "his", "her", "its", "their")
 )
 _GAP: Final = 2
-"""Characters between two sentences that follow each other; an empty line is two."""
+"""The most characters between two consecutive sentences; an empty line is two."""
 _WORTH_READING: Final = 3
-"""Sentences an answer has if its passage goes on that long."""
+"""The sentences of an answer, if its passage is long enough."""
 _HEADING_WORDS: Final = 12
 _HEADING_LESS: Final = 1.5
-"""What a heading loses: it has the words of a question and says nothing."""
+"""The penalty of a heading: it repeats the words of a question and says nothing."""
 _K1: Final = 1.2
 _B: Final = 0.75
 _WORTH_ADDING: Final = 0.4
-"""How near to the best one a further sentence has to be, 0 being the mean of all."""
+"""How close to the best score a further sentence must be; 0 is the mean of all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A sentence and what it was chosen for."""
+    """A sentence with its score."""
 
     sentence: Sentence
     score: float
@@ -53,7 +53,7 @@ async def best_sentences(
     similarity: SentenceSimilarity,
     most: int = MOST_SENTENCES,
 ) -> list[Sentence]:
-    """The sentences to quote, in the order of their documents; none only if there are no passages."""
+    """The sentences to quote, in document order; none only if there are no passages."""
     ranked = await ranked_sentences(question, passages, idf, similarity)
     every = numbered(scored.passage for scored in passages[:FROM_PASSAGES])
     chosen = [each.sentence for each in _diverse(ranked, similarity, most)]
@@ -67,7 +67,7 @@ async def best_sentences(
 async def ranked_sentences(
     question: str, passages: Sequence[Scored], idf: Mapping[str, float], similarity: SentenceSimilarity
 ) -> list[Chosen]:
-    """All sentences of the first passages by z(BM25) + z(cosine) + 0.6 times the score of their passage, best first."""
+    """The sentences of the first passages, ranked by z(BM25) + z(cosine) + 0.6 times the score of their passage."""
     leading = passages[:FROM_PASSAGES]
     sentences = numbered(scored.passage for scored in leading)
     sentences = [each for each in sentences if len(each.words) >= _FEWEST_WORDS] or sentences
@@ -93,7 +93,7 @@ def _heads(sentence: Sentence) -> bool:
 async def _cosines(
     question: str, sentences: Sequence[Sentence], lexical: Sequence[float], similarity: SentenceSimilarity
 ) -> list[float]:
-    """The cosine of each sentence with the question; of very many only those that share most words are embedded."""
+    """The cosine of each sentence with the question. If there are many, only those sharing most words are embedded."""
     order = sorted(range(len(sentences)), key=lambda place: (-lexical[place], place))
     near = set(order[:_MOST_EMBEDDED])
     await similarity.learn([question, *(sentences[place].text for place in sorted(near))])
@@ -105,7 +105,7 @@ async def _cosines(
 
 
 def _bm25(asked: Sequence[str], sentences: Sequence[Sentence], idf: Mapping[str, float]) -> list[float]:
-    """BM25 of sentences, with what the whole collection knows of each word's weight."""
+    """BM25 of sentences, with word weights (IDF) of the whole collection."""
     split = [terms(sentence.text) for sentence in sentences]
     average = sum(map(len, split)) / len(split) if split else 1.0
     scores: list[float] = []
@@ -126,7 +126,7 @@ def _standard(values: Sequence[float]) -> list[float]:
 
 
 def _diverse(ranked: Sequence[Chosen], similarity: SentenceSimilarity, most: int) -> list[Chosen]:
-    """The best one, then others that are nearly as good and say something else."""
+    """The best sentence, then others that are nearly as good and say something different."""
     if not ranked:
         return []
     chosen = [ranked[0]]
@@ -151,15 +151,15 @@ def _diverse(ranked: Sequence[Chosen], similarity: SentenceSimilarity, most: int
 
 
 def _heads_of(chosen: Sequence[Sentence], passages: Sequence[Scored]) -> list[Sentence]:
-    """Those worth following: the best one, and the best of the passage that was found first."""
+    """The sentences to continue from: the best one, and the best of the top passage."""
     of_the_first = [sentence for sentence in chosen if sentence.passage.id == passages[0].passage.id]
     return list(dict.fromkeys((*chosen[:1], *of_the_first[:1])))
 
 
 def _going_on(first: Sentence, chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
-    """What follows a sentence, past those chosen that stand right behind it: one sentence, or more where few are.
+    """The sentences after this one, skipping those already chosen: one, or more if the answer is short.
 
-    Reasons, lists and figures mostly stand behind what announces them, so one is added in any case.
+    Reasons, lists and figures usually follow the sentence that announces them, so one is always added.
     """
     by_start = {sentence.place[:2]: sentence for sentence in all_of_them}
     there = {sentence.place for sentence in chosen}
@@ -173,13 +173,13 @@ def _going_on(first: Sentence, chosen: Sequence[Sentence], all_of_them: Sequence
 
 
 def _next_to(sentence: Sentence, by_start: Mapping[tuple[int, int], Sentence]) -> Sentence | None:
-    """The sentence right behind this one, in whichever passage."""
+    """The next sentence, in any passage."""
     document, _, end = sentence.place
     return next((found for gap in range(_GAP + 1) if (found := by_start.get((document, end + gap)))), None)
 
 
 def _spoken_of(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
-    """The sentences before those that begin with a pronoun: without them nobody knows who `she` is."""
+    """The sentences before those that begin with a pronoun: they say who `she` is."""
     by_number = {sentence.number: sentence for sentence in all_of_them}
     there = {sentence.place for sentence in chosen}
     before = [by_number.get(sentence.number - 1) for sentence in chosen if sentence.words[0] in _PRONOUNS]
@@ -193,7 +193,7 @@ def _spoken_of(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> l
 
 
 def _nearest(one: Chosen, chosen: Sequence[Chosen], similarity: SentenceSimilarity) -> float:
-    """How much of a sentence has been said already."""
+    """How much of a sentence the chosen ones already say."""
     return max(_alike(one, other, similarity) for other in chosen)
 
 

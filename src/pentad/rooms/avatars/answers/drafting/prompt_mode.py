@@ -1,7 +1,7 @@
-"""Material for a model that is not ours: whoever calls drafts the answer and has it checked by `verify_response`.
+"""Material for the caller's own model: the caller drafts an answer and has it checked by `verify_response`.
 
-The names of the sentences hold only together with the passages they were numbered from, so these are part of the
-material and are handed back with the draft.
+Sentence names depend on the passages they were numbered from, so the passages are part of the material and come back
+with the draft.
 """
 
 from collections.abc import Sequence
@@ -16,21 +16,21 @@ from pentad.rooms.avatars.verification.evidence import Sentence, numbered
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """A prompt, the sentences it names, and the numbers of the passages they are from, in order."""
+    """A prompt, its named sentences, and the numbers of their passages, in order."""
 
     prompt: Prompt
     evidence: Sequence[Sentence]
     passages: tuple[int, ...]
 
     def as_text(self) -> str:
-        """All of it as one text, for a prompt of the protocol."""
+        """The material as one text, for an MCP prompt."""
         return (
             f"{self.prompt.system}\n\n{self.prompt.question}\n\nThen pass your JSON to `verify_response` with"
             f" `passages` {list(self.passages)}, and say only what comes back."
         )
 
     def listed(self) -> list[dict[str, str]]:
-        """The sentences by name, with their places."""
+        """The sentences by name, with their sources."""
         return [
             {
                 "name": sentence.name,

@@ -1,1 +1,1 @@
-"""Documents as text: one reader a format, all of them in a process with limits."""
+"""Extracts text from documents: one reader per format, run in a separate process with limits."""

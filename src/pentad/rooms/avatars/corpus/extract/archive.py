@@ -1,7 +1,7 @@
-"""The parts of a ZIP (DOCX, EPUB), read in memory and only as far as a limit goes. Nothing is unpacked to disk.
+"""Reads parts of a ZIP (DOCX, EPUB) in memory, within limits. Nothing is unpacked to disk.
 
-What a ZIP says of its own sizes may be untrue, so what counts is what comes out. Names that lead out of the archive
-are no parts of it.
+The sizes a ZIP declares may be false, so the limits count the bytes that come out. Names that lead out of the archive
+are ignored.
 """
 
 import io
@@ -44,7 +44,7 @@ class Archive:
         return name in self._parts
 
     def read(self, name: str) -> bytes:
-        """One part; Unreadable if it is not there, swells, or needs a password."""
+        """Read one part; Unreadable if it is missing, expands too far, or needs a password."""
         part = self._parts.get(name)
         if part is None:
             raise Unreadable("damaged", f"It is damaged or not {self._what}: {name[:80]!r} is missing.")
@@ -63,7 +63,7 @@ class Archive:
 
 
 def part_at(base: str, reference: str) -> str | None:
-    """The name of the part a reference in `base` points to; None if it leads out of the archive."""
+    """Resolve a reference in the part `base`; None if it leads out of the archive."""
     path = unquote(reference.split("#", 1)[0].split("?", 1)[0])
     if not path or ":" in path.split("/", 1)[0] or "\\" in path or "\x00" in path or path.startswith("/"):
         return None

@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def limit(task: Task) -> None:
-    """Put limits on this very process, where the system knows them."""
+    """Limit this process, as far as the operating system supports it."""
     if sys.platform == "win32":
         return
     import resource
@@ -60,7 +60,7 @@ def limit(task: Task) -> None:
 
 
 def run(task: Task, source: BinaryIO, out: BinaryIO) -> None:
-    """Read the document and tell what is in it."""
+    """Read the document and write its text and passages to `out`."""
     data = source.read(task.file_bytes + 1)
     if len(data) > task.file_bytes:
         raise Unreadable("too_large", f"It is larger than {task.file_bytes:,} bytes.")
@@ -85,7 +85,7 @@ def run(task: Task, source: BinaryIO, out: BinaryIO) -> None:
 
 
 def extracted(kind: str, data: bytes) -> Extracted:
-    """The text of a document; the reader of its format is loaded here."""
+    """The text of a document. Loads only the reader of its format."""
     reader = import_module(f"pentad.rooms.avatars.corpus.extract.{_READERS[kind]}")
     return reader.read(data)
 

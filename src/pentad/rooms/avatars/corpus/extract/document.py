@@ -1,6 +1,6 @@
-"""A document as text: what every reader gives, and the one way it says that it cannot.
+"""What every reader returns: a document as text, or `Unreadable`.
 
-All positions are character offsets into `text`, which is what passages, sentences and citations are cut from.
+All positions are character offsets into `text`. Passages, sentences and citations are cut from it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,11 +14,11 @@ FORMATS: Final[dict[str, Format]] = {
     ".pdf": "pdf", ".md": "markdown", ".markdown": "markdown", ".txt": "text", ".text": "text",
     ".html": "html", ".htm": "html", ".xhtml": "html", ".docx": "docx", ".epub": "epub",
 }  # fmt: skip
-"""The format of a file, by the end of its name in lower case."""
+"""The format of a file by its extension in lower case."""
 
 
 class Unreadable(Exception):
-    """This document gives no text. `message` is one line for the report of an ingest."""
+    """The document gives no text. `message` is one line for the ingest report."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A paragraph, or a heading of a level from 1 on."""
+    """A paragraph (level 0) or a heading (level 1 and up)."""
 
     text: str
     level: int = 0
@@ -36,7 +36,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading in the text. What it stands over reaches to the next heading."""
+    """A heading in the text. Its section ends at the next heading."""
 
     start: int
     end: int
@@ -46,7 +46,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Where a page begins. `number` counts every page from 1, blank ones too; `label` is what is printed on it."""
+    """Where a page begins. `number` counts all pages from 1, including blank ones; `label` is printed on the page."""
 
     start: int
     number: int
@@ -55,7 +55,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The text of a document. Formats without pages have none, and headings instead."""
+    """The text of a document, with pages or, for formats without pages, headings."""
 
     text: str
     headings: Sequence[Heading] = ()
@@ -65,7 +65,7 @@ class Extracted:
 
 
 def of_blocks(blocks: Iterable[Block], *, title: str | None = None, notes: Sequence[str] = ()) -> Extracted:
-    """Paragraphs and headings as one text, an empty line between them."""
+    """Join paragraphs and headings with empty lines between them."""
     parts: list[str] = []
     headings: list[Heading] = []
     at = 0

@@ -1,7 +1,7 @@
 """Reads DOCX: the paragraphs of word/document.xml, with headings taken from their styles.
 
 Invisible text is left out: hidden runs, deletions, field codes, and the copy of each text box kept for old programs.
-python-docx reads none of this well enough: it loads every part without limits and cannot tell visible text.
+python-docx would load every part of the archive without limits and does not tell visible text from the rest.
 """
 
 from collections.abc import Mapping

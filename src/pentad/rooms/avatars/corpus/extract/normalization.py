@@ -1,6 +1,6 @@
-"""One form for all characters: ligatures and wide letters as plain ones, no invisible ones, decoded as they were meant.
+"""Decodes and normalizes text: ligatures and wide letters become plain ones, invisible characters are removed.
 
-Raised and lowered digits and fractions stay as they are: 10² must not become 102.
+Superscripts, subscripts and fractions stay as they are: 10² must not become 102.
 """
 
 import codecs
@@ -13,7 +13,7 @@ from pentad.rooms.avatars.corpus.extract.document import Unreadable
 _KEPT: Final = re.compile(
     "([\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209c\u2150-\u215f\u2189\u00aa\u00ba\u2026\u00b4\u00a8\u00b8\u2017\u2122]+)"
 )
-"""What NFKC would turn into something that reads otherwise."""
+"""Characters whose meaning NFKC would change."""
 _INVISIBLE: Final = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\uffff\U000e0000-\U000e007f\ud800-\udfff]"
 )
@@ -23,7 +23,7 @@ _MOST_CONTROL: Final = 0.02
 
 
 def normal(text: str) -> str:
-    """The text in its one form; lines end with a line feed."""
+    """Normalize text; lines end with a line feed."""
     text = _INVISIBLE.sub("", _BREAKS.sub("\n", text))
     if text.isascii():
         return text
@@ -32,7 +32,7 @@ def normal(text: str) -> str:
 
 
 def decoded(data: bytes, declared: str | None = None) -> str:
-    """Bytes as text: by their mark, as declared, as UTF-8, and if nothing fits as Windows-1252."""
+    """Decode by byte order mark, then as declared, as UTF-8, and at last as Windows-1252."""
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             return data[len(mark) :].decode(encoding, "replace")

@@ -1,8 +1,7 @@
-"""Pages as one running text that still knows its pages.
+"""Joins pages into one text and keeps track of where each page begins.
 
-Running heads and page numbers go, words parted at the end of a line are joined, lines become paragraphs again, and a
-sentence that goes over a page break stays one sentence. Where the file has no labels for its pages, numbers printed on
-them are taken, if they agree with one another.
+Removes running heads and page numbers, joins hyphenated words, restores paragraphs, and keeps sentences whole across
+page breaks. If the file has no page labels, printed numbers serve as labels, provided they agree with one another.
 """
 
 import re
@@ -15,7 +14,7 @@ from pentad.rooms.avatars.corpus.extract.document import Extracted, Page
 from pentad.rooms.avatars.corpus.extract.normalization import normal
 
 _EDGE: Final = 2
-"""Lines at the top and at the bottom of a page that may be a running head."""
+"""Lines at the top and bottom of a page that may be running heads."""
 _FEWEST: Final = 3
 _PAGE_NUMBER: Final = re.compile(
     r"[-\u2013\u2014\[( ]*(?:page |p\. ?)?(?:(\d{1,4})|[ivxlcdm]{1,8})(?: ?(?:of|/) ?\d{1,5})?[-\u2013\u2014\]) ]*",
@@ -26,7 +25,7 @@ _PARTED: Final = re.compile(r"([^\W\d_]+)-\Z")
 _WORDS: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _FIRST_WORD: Final = re.compile(r"[^\W\d_]+")
 _HYPHEN_MARKS: Final = re.compile("[\x02\ufffe]\\s*|\u00ad\\s*\\n")
-"""What stands for a hyphen at the end of a line."""
+"""Hyphens at the end of a line."""
 _LEADERS: Final = re.compile(r"(?:\. ?){5,}+")
 _BULLETS: Final = "\u2022\u2023\u25aa\u25e6\u25cf*"
 _STOPS: Final = '.!?:;\u201d"\u2026)'
@@ -37,7 +36,7 @@ _AGREE: Final = 0.6
 
 @dataclass(frozen=True, slots=True)
 class RawPage:
-    """A page as it comes out of a file; no text if it could not be read."""
+    """A page as read from the file; `text` is None if it could not be read."""
 
     number: int
     text: str | None
@@ -45,7 +44,7 @@ class RawPage:
 
 
 def of_pages(raw: Sequence[RawPage], *, title: str | None = None, notes: Sequence[str] = ()) -> Extracted:
-    """All pages as one text."""
+    """Join all pages."""
     pages = [_lines(page.text or "") for page in raw]
     labels = [page.label for page in raw]
     if not any(labels):
@@ -64,13 +63,13 @@ def of_pages(raw: Sequence[RawPage], *, title: str | None = None, notes: Sequenc
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of a page that have something on them."""
+    """The lines of a page that are not empty."""
     lines = _LEADERS.sub(" | ", normal(_HYPHEN_MARKS.sub("-\n", text))).split("\n")
     return [line for line in (" ".join(line.split()) for line in lines) if line]
 
 
 def _printed(pages: Sequence[Sequence[str]]) -> list[str | None]:
-    """The numbers printed at the edges of pages, where most pages have one and they count in step with the pages."""
+    """The printed page numbers, if most pages have one and they count in step with the pages."""
     numbers = {index: number for index, lines in enumerate(pages) if (number := _number(lines)) is not None}
     none: list[str | None] = [None] * len(pages)
     if not numbers:
@@ -86,7 +85,7 @@ def _printed(pages: Sequence[Sequence[str]]) -> list[str | None]:
 
 
 def _number(lines: Sequence[str]) -> int | None:
-    """The number that stands alone on the last or the first line."""
+    """A number that stands alone on the last or first line."""
     for line in (*lines[-1:], *lines[:1]):
         if (match := _PAGE_NUMBER.fullmatch(line)) is not None and match[1]:
             return int(match[1])
@@ -94,9 +93,9 @@ def _number(lines: Sequence[str]) -> int | None:
 
 
 def _without_heads(pages: Sequence[list[str]], labels: Sequence[str | None]) -> list[list[str]]:
-    """The pages without page numbers and without running heads.
+    """The pages without page numbers and running heads.
 
-    A running head stands at the edge of most left or most right pages, or carries the page's number and comes again.
+    A running head is at the edge of most left or most right pages, or contains the page's number and recurs.
     """
     pages = [_without_number(lines) for lines in pages]
     sides = [pages[::2], pages[1::2]]
@@ -108,7 +107,7 @@ def _without_heads(pages: Sequence[list[str]], labels: Sequence[str | None]) -> 
 
 
 def _common(pages: Sequence[list[str]], share: float, fewest: int) -> set[str]:
-    """The shapes of lines at the edges of more than a share of the pages."""
+    """The lines, numbers aside, at the edges of more than a given share of the pages."""
     seen = Counter(shape for lines in pages for shape in {_shape(line) for line in (*lines[:_EDGE], *lines[-_EDGE:])})
     filled = sum(map(bool, pages))
     return {shape for shape, times in seen.items() if times >= fewest and times > share * filled}
@@ -136,12 +135,12 @@ def _trimmed(lines: list[str], heads: set[str], again: set[str], label: str) -> 
 
 
 def _shape(line: str) -> str:
-    """A line as running heads repeat it: their numbers change."""
+    """A line with its numbers masked, because those of running heads change."""
     return _DIGITS.sub("#", line).casefold()
 
 
 def _vocabulary(pages: Sequence[Sequence[str]]) -> set[str]:
-    """Every word that stands whole on a line, in small letters; compounds as a whole and in their parts."""
+    """Every unbroken word in lower case; compounds as a whole and in parts."""
     words: set[str] = set()
     parted = False
     for line in (line for lines in pages for line in lines):
@@ -154,7 +153,7 @@ def _vocabulary(pages: Sequence[Sequence[str]]) -> set[str]:
 
 
 class _Running:
-    """The text so far, to which the lines of one page after the other are added."""
+    """Builds the text page by page."""
 
     def __init__(self, pages: Sequence[Sequence[str]]) -> None:
         sizes = sorted(len(line) for lines in pages for line in lines)
@@ -165,7 +164,7 @@ class _Running:
         self.length = 0
 
     def add(self, lines: Sequence[str]) -> int | None:
-        """Add a page; where it begins, None if it has nothing."""
+        """Add a page and return where it begins; None if it is empty."""
         start: int | None = None
         for line in lines:
             self._join(line, over_pages=start is None)
@@ -182,7 +181,7 @@ class _Running:
         self.length += len(text)
 
     def _join(self, line: str, *, over_pages: bool) -> None:
-        """Put what stands between the last line and this one."""
+        """Add the separator between the last line and this one."""
         last = self._last
         if not last:
             return
@@ -197,13 +196,13 @@ class _Running:
             self._put(" ")
 
     def _compound(self, first: str, second: str) -> bool:
-        """Whether the hyphen between two parts is the word's own: it is seen elsewhere, or both parts are words."""
+        """Whether a hyphen belongs to the word: the compound occurs elsewhere, or both parts are words."""
         if first + second in self._words:
             return False
         return f"{first}-{second}" in self._words or (first in self._words and second in self._words)
 
     def _ends(self, last: str, line: str, *, over_pages: bool) -> bool:
-        """Whether a paragraph or a heading ends with the last line: a short line, and what begins anew after it."""
+        """Whether a paragraph or heading ends here: a short line, followed by the start of a sentence."""
         if line[0] in _BULLETS:
             return True
         if line[0].islower():

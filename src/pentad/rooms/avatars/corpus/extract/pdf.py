@@ -1,6 +1,6 @@
-"""PDF as text, page by page (pypdfium2). Every page counts, blank and unreadable ones too.
+"""Reads PDF page by page with pypdfium2. All pages are counted, including blank and unreadable ones.
 
-Only this module touches the library, and only the limited process imports this module.
+Only the sandboxed process imports this module.
 """
 
 from typing import Final

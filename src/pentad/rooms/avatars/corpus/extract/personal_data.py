@@ -1,4 +1,4 @@
-"""A hint that a document may hold personal data: it counts what looks like it, and keeps none of it."""
+"""Hints that a document may contain personal data: counts likely matches and keeps none of them."""
 
 import re
 from typing import Final
@@ -22,7 +22,7 @@ def personal_hint(text: str) -> str | None:
 
 
 def _checksum_holds(number: str) -> bool:
-    """Luhn's sum, which card numbers have and most others do not."""
+    """Luhn's checksum, which card numbers pass and most other numbers do not."""
     digits = [int(character) for character in reversed(number) if character.isdigit()]
     doubled = sum(sum(divmod(2 * digit, 10)) for digit in digits[1::2])
     return len(set(digits)) > 1 and (sum(digits[::2]) + doubled) % 10 == 0

@@ -1,4 +1,4 @@
-"""Plain text: paragraphs are parted by empty lines; a line in capitals or "Chapter 3" on its own is a heading."""
+"""Reads plain text: empty lines separate paragraphs; a line in capitals, or "Chapter 3" by itself, is a heading."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def _blocks(text: str) -> Iterator[Block]:
 
 
 def _level(paragraph: str) -> int:
-    """0 for what is no heading; parts and books stand above chapters."""
+    """The level of a heading, parts and books above chapters; 0 for a paragraph."""
     if not paragraph or "\n" in paragraph or len(paragraph) > _LONGEST_HEADING or paragraph[-1] in ",;":
         return 0
     if (numbered := _NUMBERED.match(paragraph)) is not None and not paragraph.endswith((".", "!", "?")):

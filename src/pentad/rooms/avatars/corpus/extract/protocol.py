@@ -1,10 +1,10 @@
-"""What goes between an ingest and the process that reads a document: one JSON line an item, then an end.
+"""The messages between an ingest and the process that reads a document, one JSON object per line:
 
     {"type": "document", "text": ..., "sha256": ..., "title": ..., "pages": 12, "tokens": 9000, "notes": [...]}
     {"type": "passage", "chunk": {"start": 0, "end": 812, "sentences": [[0, 120], ...], ...}}     for every passage
     {"type": "done"}                        or                   {"type": "failed", "reason": ..., "message": ...}
 
-The reader may have been taken over by what it read, so nothing it says is believed before it was checked.
+A malicious document may have taken over the reader, so its messages are validated.
 """
 
 from typing import Final
@@ -16,7 +16,7 @@ from pentad.rooms.avatars.corpus.extract.document import Format, Reason
 
 
 class Task(msgspec.Struct, frozen=True):
-    """What the reading process is told to do, and the limits it puts on itself."""
+    """What to read, and the limits the process puts on itself."""
 
     format: Format
     chunk_size: int
@@ -39,13 +39,13 @@ class Head(msgspec.Struct, frozen=True, tag="document"):
 
 
 class Found(msgspec.Struct, frozen=True, tag="passage"):
-    """One passage of it."""
+    """One passage of the document."""
 
     chunk: Chunk
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):
-    """Nothing is missing."""
+    """The end: everything was sent."""
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):

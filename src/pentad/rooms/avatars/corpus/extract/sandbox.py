@@ -1,7 +1,7 @@
-"""Reads a document in a process of its own, with limits on all it can take: memory, time, output.
+"""Reads a document in a separate process with limits on memory, time and output.
 
-A document is foreign: it may be broken, enormous, or made to break whoever reads it. The most it can do is to be a line
-in a report.
+Documents are untrusted: one may be broken, huge, or crafted to attack its reader. The worst result is a line in the
+ingest report.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _AT_ONCE: Final = 1 * MIB
 
 @dataclass(frozen=True, slots=True)
 class ReadingLimits:
-    """What one document may take."""
+    """The resources one document may use."""
 
     file_bytes: int = 256 * MIB
     memory_bytes: int = 1536 * MIB
@@ -49,14 +49,14 @@ class ReadDocument:
 
 
 async def read_document(path: Path, kind: Format, size: int, overlap: int, limits: ReadingLimits) -> ReadDocument:
-    """The document in a file; Unreadable says in one line why there is none."""
+    """Read the document in a file; Unreadable says in one line why that failed."""
     task = Task(kind, size, overlap, limits.memory_bytes, limits.cpu_seconds, limits.file_bytes, limits.text_characters)
     output, code = await _output(path, task, limits)
     return _checked(output, code, limits)
 
 
 async def _output(path: Path, task: Task, limits: ReadingLimits) -> tuple[bytes, int]:
-    """What the process said, and how it ended."""
+    """The output of the process and its exit code."""
     environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONDONTWRITEBYTECODE": "1"}
     if sys.platform == "win32":
         environment["SYSTEMROOT"] = os.environ.get("SYSTEMROOT", "")
@@ -79,7 +79,7 @@ async def _output(path: Path, task: Task, limits: ReadingLimits) -> tuple[bytes,
 
 
 async def _collected(process: asyncio.subprocess.Process, limits: ReadingLimits) -> bytes:
-    """Everything it says, as long as that is not too much."""
+    """All output, within the limit."""
     output = bytearray()
     stream = process.stdout
     while stream is not None and (some := await stream.read(_AT_ONCE)):
@@ -90,7 +90,7 @@ async def _collected(process: asyncio.subprocess.Process, limits: ReadingLimits)
 
 
 def _checked(output: bytes, code: int, limits: ReadingLimits) -> ReadDocument:
-    """The document the lines tell of, if they do so to the end and agree with themselves."""
+    """The document in these messages, if they are complete and consistent."""
     head: Head | None = None
     chunks: list[Chunk] = []
     try:
@@ -114,7 +114,7 @@ def _checked(output: bytes, code: int, limits: ReadingLimits) -> ReadDocument:
 
 
 def _agree(head: Head, chunks: list[Chunk]) -> bool:
-    """Whether every range lies where it should."""
+    """Whether all ranges lie within the text and within each other."""
     return bool(chunks) and all(
         0 <= chunk.start < chunk.end <= len(head.text)
         and bool(chunk.sentences)
@@ -125,7 +125,7 @@ def _agree(head: Head, chunks: list[Chunk]) -> bool:
 
 
 def _ended(code: int, limits: ReadingLimits) -> Unreadable:
-    """What to say of a process that did not come to its end."""
+    """Why the process did not finish."""
     if sys.platform != "win32" and code in (-signal.SIGXCPU, -signal.SIGKILL):
         return Unreadable("too_slow", f"Reading it took more than {limits.cpu_seconds} seconds of processor time.")
     return Unreadable("unreadable", "Reading it broke the reader: it is damaged, or made to do that.")
