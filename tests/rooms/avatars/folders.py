@@ -17,7 +17,7 @@ from pentad.rooms.avatars.corpus.ingest import Ingest
 from pentad.rooms.avatars.corpus.ingest_report import IngestReport
 from pentad.rooms.avatars.corpus.publish_generation import remove_avatar
 from pentad.rooms.avatars.models import Avatar, AvatarInfo, CorpusDocument, Passage
-from pentad.rooms.avatars.service import found
+from pentad.rooms.avatars.service import find_avatar
 from pentad.rooms.avatars.store import Filters
 from pentad.search.documents import Ranking
 from pentad.search.index import SearchIndex
@@ -99,7 +99,7 @@ class Corpora:
 
     async def get(self, avatar_id: str) -> Avatar:
         """One avatar as it is now; NotFound names one that may be meant."""
-        return await self._database.read(lambda rows: found(rows, avatar_id))
+        return await self._database.read(lambda rows: find_avatar(rows, avatar_id))
 
     async def sources(self, avatar: Avatar) -> Sequence[CorpusDocument]:
         """The documents of an avatar."""
@@ -123,7 +123,7 @@ class Corpora:
         return await self._search.search(avatar.collection, query, limit=limit, allowed=allowed)
 
     async def remove(self, avatar_id: str) -> None:
-        await self._database.write(lambda tx: remove_avatar(tx, self._search, found(tx, avatar_id)))
+        await self._database.write(lambda tx: remove_avatar(tx, self._search, find_avatar(tx, avatar_id)))
 
 
 class Library:

@@ -211,7 +211,7 @@ def json_file(path: Path, why: str) -> Any:
     except OSError as error:
         raise InvalidInput(f"{path.name} cannot be read: {error.strerror}.", hint=why) from None
     if len(data) > _LARGEST_FILE:
-        raise LimitExceeded(f"{path.name} has {len(data):,} bytes; the most are {_LARGEST_FILE:,}.")
+        raise LimitExceeded(f"{path.name} has {len(data):,} bytes; the limit is {_LARGEST_FILE:,}.")
     data = data.removeprefix(b"\xef\xbb\xbf")
     check_bounds(data, depth=_DEEPEST, keys=_MOST_KEYS)
     try:

@@ -1,4 +1,4 @@
-"""What the avatars room offers. What only a server or the demo needs is imported when they ask for it."""
+"""The declaration of the avatars room. Parts that only a server or the demo needs are imported on demand."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -20,14 +20,14 @@ async def open_avatars(platform: Platform) -> AsyncGenerator[Avatars]:
 
 
 async def part(avatars: Avatars, name: str) -> OpenRoom:
-    """One avatar alone."""
+    """One avatar served alone."""
     from pentad.rooms.avatars.interface.single_avatar import one_avatar
 
     return await one_avatar(ROOM, avatars, name)
 
 
 async def health(avatars: Avatars) -> Mapping[str, Any]:
-    """How many avatars there are, and how much they hold."""
+    """The number of avatars and passages."""
     return await avatars.health()
 
 
@@ -47,9 +47,9 @@ ROOM: Room[Avatars] = Room(
     name="avatars",
     title="Avatars",
     instructions=(
-        "An avatar answers from its corpus alone: every statement cites a passage, and it says so when the corpus is"
-        " silent. list_avatars names them; query_corpus searches one's passages, generate_response asks it,"
-        " verify_response checks what is said in its name."
+        "An avatar answers from its corpus alone: every statement cites a passage, and it says so if the corpus has no"
+        " answer. Use list_avatars to find one, query_corpus to search its passages, generate_response to ask it, and"
+        " verify_response to check what is said in its name."
     ),
     open=open_avatars,
     tools=TOOLS,

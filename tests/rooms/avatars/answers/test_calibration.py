@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database
-from pentad.rooms.avatars.answers.confidence import Grounds, confidence, level, of_silence
+from pentad.rooms.avatars.answers.confidence import Grounds, abstention_confidence, confidence, level
 from pentad.rooms.avatars.calibration.fit import Example, fit, fitted, keyword_question, off_topic_questions
 from pentad.rooms.avatars.calibration.model import DEFAULT_HYBRID, Calibration, read_calibration
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
@@ -134,8 +134,8 @@ def test_confidence_has_four_words_and_bounds():
         assert confidence(Grounds(**{**{n: getattr(sure, n) for n in sure.__slots__}, **changes}))[1] == "medium"
     judged = Grounds(probability=0.99, coverage=1.0, agreement=True, sources=2, quoted=0.5, judged=True)
     assert confidence(judged)[1] == "high"
-    assert of_silence(1.0)[0] < 0.25
-    assert of_silence(0.2)[1] == "none"
+    assert abstention_confidence(1.0)[0] < 0.25
+    assert abstention_confidence(0.2)[1] == "none"
     assert [level(number) for number in (0.8, 0.5, 0.25, 0.1)] == ["high", "medium", "low", "none"]
 
 
@@ -145,4 +145,4 @@ def test_what_is_answered_is_surer_than_what_is_not(
 ):
     number, _ = confidence(Grounds(probability, covered, agreement, sources, exact))
     assert 0.25 <= number <= 1
-    assert of_silence(probability)[0] < number
+    assert abstention_confidence(probability)[0] < number

@@ -11,7 +11,7 @@ from typing import Any, Final
 from pentad.kernel.errors import InvalidInput, Unavailable
 from pentad.rooms.avatars.answers.answer import Answer, CitationList, Grounding, Mode, Said, nearest_of, runs
 from pentad.rooms.avatars.answers.answer_relevance import shows_answer
-from pentad.rooms.avatars.answers.confidence import Grounds, confidence, of_silence
+from pentad.rooms.avatars.answers.confidence import Grounds, abstention_confidence, confidence
 from pentad.rooms.avatars.answers.drafting.drafter import Drafter, grounded_prompt, repair_prompt
 from pentad.rooms.avatars.answers.drafting.extractive import best_sentences, ranked_sentences
 from pentad.rooms.avatars.answers.rendering import rendered
@@ -103,7 +103,7 @@ class AnswerPipeline:
         except (InvalidInput, Unavailable) as error:
             return await self._quotes(plan, Grounding(fell_back=error.message))
         if draft is not None and not draft.statements:
-            return await self._quotes(plan, _fallen(draft.grounding))
+            return await self._quotes(plan, _fallback_grounding(draft.grounding))
         return draft
 
     async def _quotes(self, plan: Plan, grounding: Grounding) -> Draft:
@@ -133,10 +133,10 @@ class AnswerPipeline:
         if failed:
             try:
                 again = from_reply(await drafter.say("repair", repair_prompt(prompt, failed)))
-                mended = [each for each in await verifier.check(again) if each.verdict != "unsupported"]
+                repaired = [each for each in await verifier.check(again) if each.verdict != "unsupported"]
             except (InvalidInput, Unavailable):
-                mended = []
-            checked = [*(each for each in checked if each.verdict != "unsupported"), *mended]
+                repaired = []
+            checked = [*(each for each in checked if each.verdict != "unsupported"), *repaired]
         said, citations, sentences = rendered(persona, checked)
         noted = _with(_counted(len(first.statements), checked, failed), given=plan.given)
         judged = all(each.judged for each in checked if each.verdict == "supported")
@@ -168,13 +168,13 @@ class AnswerPipeline:
             statements=draft.statements,
             grounding=draft.grounding,
             query=plan.search.query,
-            should_speak=self._speaks(plan, [sentence.text for sentence in draft.sentences]),
+            should_speak=self._should_speak(plan, [sentence.text for sentence in draft.sentences]),
         )
 
     async def _silent(self, plan: Plan, reason: Reason) -> Answer:
         """Say that there is no answer and why, and offer the nearest sources. Never guess."""
         persona = self.corpus.persona
-        number, word = of_silence(plan.decision.probability)
+        number, word = abstention_confidence(plan.decision.probability)
         ranked = await ranked_sentences(plan.search.query, plan.found.passages, plan.found.ranking.idf, self.similarity)
         known = {hit.id for hit in plan.found.ranking.hits if hit.terms} if reason != "out_of_scope" else set[int]()
         near = [scored for scored in plan.found.passages if scored.passage.id in known]
@@ -194,7 +194,7 @@ class AnswerPipeline:
             nearest=nearest,
             grounding=_with(Grounding(), given=plan.given),
             query=plan.search.query,
-            should_speak=self._speaks(plan, []),
+            should_speak=self._should_speak(plan, []),
         )
 
     def _is_direct(self, plan: Plan, sentences: Sequence[Sentence]) -> bool:
@@ -215,7 +215,7 @@ class AnswerPipeline:
         total = sum(idf.values())
         return sum(weight for term, weight in idf.items() if term in held) / total if total else 0.0
 
-    def _speaks(self, plan: Plan, quotes: Sequence[str]) -> float | None:
+    def _should_speak(self, plan: Plan, quotes: Sequence[str]) -> float | None:
         if not plan.turns:
             return None
         probability = plan.decision.probability if plan.decision.answers else 0.0
@@ -235,12 +235,12 @@ def _counted(drafted: int, checked: Sequence[Checked], failed: Sequence[Checked]
     )
 
 
-def _fallen(grounding: Grounding) -> Grounding:
+def _fallback_grounding(grounding: Grounding) -> Grounding:
     return Grounding(
         drafted=grounding.drafted,
         dropped=grounding.dropped,
         problems=grounding.problems,
-        fell_back="No statement of the draft was borne out by the corpus.",
+        fell_back="The corpus supports no statement of the draft.",
     )
 
 

@@ -53,7 +53,7 @@ def confidence(grounds: Grounds) -> tuple[float, Level]:
     return number, level(number)
 
 
-def of_silence(probability: float) -> tuple[float, Level]:
+def abstention_confidence(probability: float) -> tuple[float, Level]:
     """The confidence when the avatar abstains: below that of any answer, ordered by the retrieval's probability."""
     return round(min(probability, 1.0) * (LOW - _BELOW), 4), "none"
 

@@ -68,7 +68,7 @@ async def panel(
         Seat(member.corpus.persona.id, member.corpus.persona.name, answer)
         for member, answer in zip(members, answers, strict=True)
     ]
-    await similarity.learn(citation.quote for seat in seats for citation in seat.answer.citations)
+    await similarity.embed(citation.quote for seat in seats for citation in seat.answer.citations)
     pairs = sorted(
         (pair for one, other in combinations(seats, 2) for pair in _pairs(one, other, similarity)),
         key=lambda pair: (-pair.likeness, pair.left, pair.right, pair.left_citation.n, pair.right_citation.n),

@@ -52,14 +52,14 @@ async def check_citation(avatar: AvatarSnapshot, cited: Cited) -> CheckedCitatio
     """Look up cited words: at the place given, then anywhere in that source, then in the whole corpus."""
     documents = await avatar.sources()
     named = [document for document in documents if _is_named(document, cited)]
-    problems = () if named or not _names_one(cited) else (_unknown(cited),)
+    problems = () if named or not _names_a_source(cited) else (_unknown(cited),)
     found = await avatar.database.read(lambda rows: _at_its_place(rows, named, cited))
     if found is None:
         found = await avatar.database.read(lambda rows: _in_documents(rows, named, cited))
     if found is None:
         found = await _anywhere(avatar, cited, {document.id for document in named})
     if found is None:
-        return CheckedCitation("not_found", (*problems, "these words stand nowhere in the corpus"))
+        return CheckedCitation("not_found", (*problems, "these words are nowhere in the corpus"))
     return CheckedCitation(
         found.match,
         (*problems, *found.problems, *_page_problem(found, cited)),
@@ -70,7 +70,7 @@ async def check_citation(avatar: AvatarSnapshot, cited: Cited) -> CheckedCitatio
     )
 
 
-def _names_one(cited: Cited) -> bool:
+def _names_a_source(cited: Cited) -> bool:
     return any((cited.source, cited.source_id, cited.sha256))
 
 
@@ -82,7 +82,7 @@ def _unknown(cited: Cited) -> str:
 
 def _is_named(document: CorpusDocument, cited: Cited) -> bool:
     """Whether everything the citation says about its source is true of this document."""
-    if not _names_one(cited):
+    if not _names_a_source(cited):
         return False
     pairs = ((cited.sha256, document.sha256), (cited.source_id, document.source_id), (cited.source, document.title))
     return all(given is None or given.casefold() == true.casefold() for given, true in pairs)
@@ -124,7 +124,7 @@ async def _anywhere(avatar: AvatarSnapshot, cited: Cited, named: set[int]) -> Ch
     for passage in await avatar.passages([hit.id for hit in ranking.hits]):
         if passage.document not in named and find_run(words, normal_words(passage.content)) is not None:
             same: Match = "exact" if cited.quote in passage.content else "wording"
-            return _near(passage, words, "moved" if _names_one(cited) else same)
+            return _near(passage, words, "moved" if _names_a_source(cited) else same)
     return None
 
 
@@ -133,13 +133,13 @@ def _found(passages: Sequence[Passage], match: Match, start: int, end: int, quot
     holding = [one for one in passages if one.char_start <= start and end <= one.char_end]
     beginning = [one for one in passages if one.char_start <= start < one.char_end]
     passage = next(iter((*holding, *beginning)), None)
-    problems = ("the words stand elsewhere in the source",) if match == "moved" else ()
+    problems = ("the words are elsewhere in the source",) if match == "moved" else ()
     return CheckedCitation(match, problems, passage, quote, start, end)
 
 
 def _near(passage: Passage, words: list[str], match: Match) -> CheckedCitation:
     """The sentences of a passage that contain the words."""
-    known = {"wording": ("the spelling or the marks differ",), "moved": ("the words stand in another source",)}
+    known = {"wording": ("the spelling or punctuation differs",), "moved": ("the words are in another source",)}
     problems = known.get(match, ())
     for first in range(len(passage.sentences)):
         for last in range(first, len(passage.sentences)):

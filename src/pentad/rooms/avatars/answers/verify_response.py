@@ -48,7 +48,7 @@ async def check_draft(
         given = await check_given(avatar, passages)
         held, unverified = list(given.passages), given.unverified
     else:
-        held = await _looked_for(avatar, read)
+        held = await _search_evidence(avatar, read)
     evidence = numbered(held)
     verifier = Verifier(evidence, avatar.persona.name, similarity, avatar.calibration.thresholds)
     checked = await verifier.check(_with_evidence(read, evidence))
@@ -59,7 +59,7 @@ async def check_draft(
     return CheckedDraft(" ".join(one.text for one in said), citations.all(), listed, unverified)
 
 
-async def _looked_for(avatar: AvatarSnapshot, draft: Draft) -> list[Passage]:
+async def _search_evidence(avatar: AvatarSnapshot, draft: Draft) -> list[Passage]:
     """The passages nearest to each statement, without duplicates."""
     ids: dict[int, None] = {}
     for statement in draft.statements:

@@ -162,7 +162,7 @@ async def _thresholds(own: Sequence[str], similarity: SentenceSimilarity) -> Thr
     some = sampled(own, 60)
     if similarity.embedder is None or len(some) < 20:
         return default
-    await similarity.learn(some)
+    await similarity.embed(some)
     found = [similarity.cosine(one, other) for place, one in enumerate(some) for other in some[place + 1 :]]
     cosines = sorted(cosine for cosine in found if cosine is not None)
     high = cosines[math.floor(0.98 * (len(cosines) - 1))]

@@ -62,5 +62,5 @@ def size_line(found: FoundFile, most: int) -> FileLine | None:
     size = found.path.stat().st_size
     if size <= most:
         return None
-    note = f"It has {size / MIB:,.0f} MiB; the most are {most / MIB:,.0f} MiB."
+    note = f"It has {size / MIB:,.0f} MiB; the limit is {most / MIB:,.0f} MiB."
     return FileLine(str(found.name), "failed", reason="too_large", note=note)

@@ -20,7 +20,7 @@ from pentad.rooms.avatars.corpus.extract.document import Unreadable
 from pentad.rooms.avatars.corpus.extract.sandbox import ReadDocument, ReadingLimits, read_document
 from pentad.rooms.avatars.corpus.file_discovery import FoundFile, document_at, documents_in, sha256_of, size_line
 from pentad.rooms.avatars.corpus.ingest_plan import Hashed, Origin, Plan, ToRead, make_plan
-from pentad.rooms.avatars.corpus.ingest_report import FileLine, IngestReport, Progress, nothing_to_tell
+from pentad.rooms.avatars.corpus.ingest_report import FileLine, IngestReport, Progress, ignore_progress
 from pentad.rooms.avatars.corpus.publish_generation import Draft, GenerationSwap
 from pentad.rooms.avatars.corpus.sources import SourceBook, read_sources, slug
 from pentad.rooms.avatars.models import Avatar, CorpusDocument
@@ -69,38 +69,38 @@ class Ingest:
         self._limits = limits or ReadingLimits()
 
     async def folder(
-        self, folder: Path, options: IngestOptions | None = None, progress: Progress = nothing_to_tell
+        self, folder: Path, options: IngestOptions | None = None, progress: Progress = ignore_progress
     ) -> IngestReport:
         """Create or update an avatar from a folder. Documents missing from `corpus/` are removed from the avatar."""
         config = await asyncio.to_thread(read_config, folder)
         corpus = folder / CORPUS_FOLDER
         book = await asyncio.to_thread(read_sources, corpus, config)
-        run = await self._begun(config, book, "folder", options or IngestOptions(), progress)
+        run = await self._start(config, book, "folder", options or IngestOptions(), progress)
         run.report.warnings += [*warnings(config), *book.warnings]
         found = await asyncio.to_thread(lambda: list(documents_in(corpus)))
         if not any(isinstance(one, FoundFile) for one in found) and run.stored:
             raise InvalidInput(
                 f"There is no document under {CORPUS_FOLDER}/ any more, and {config.id} has {len(run.stored)}.",
-                hint="Nothing was changed. Remove the avatar if that is meant.",
+                hint="Nothing was changed. To delete the avatar, remove it.",
             )
-        return await self._bring_in(run, found)
+        return await self._ingest(run, found)
 
     async def files(
         self,
         avatar_id: str,
         paths: Sequence[Path],
         options: IngestOptions | None = None,
-        progress: Progress = nothing_to_tell,
+        progress: Progress = ignore_progress,
     ) -> IngestReport:
         """Add files, or all documents of folders, to an existing avatar. Nothing is removed."""
         avatar = await self._database.read(lambda rows: store.avatar(rows, avatar_id))
         if avatar is None:
             raise NotFound(f"There is no avatar {avatar_id[:60]!r}.", hint="Ingest its folder first.")
         book = SourceBook(avatar.config, avatar.sources)
-        run = await self._begun(avatar.config, book, "file", options or IngestOptions(), progress)
-        return await self._bring_in(run, await asyncio.to_thread(_given, paths))
+        run = await self._start(avatar.config, book, "file", options or IngestOptions(), progress)
+        return await self._ingest(run, await asyncio.to_thread(_files_in, paths))
 
-    async def _begun(
+    async def _start(
         self, config: AvatarConfig, book: SourceBook, origin: Origin, options: IngestOptions, progress: Progress
     ) -> _Run:
         def work(rows: Rows) -> tuple[Avatar | None, list[CorpusDocument], str | None]:
@@ -114,7 +114,7 @@ class Ingest:
         report = IngestReport(config.id, avatar.generation if avatar else 0, options.dry_run)
         return _Run(config, book, origin, options, progress, avatar, stored, model, report)
 
-    async def _bring_in(self, run: _Run, found: Iterable[FoundFile | FileLine]) -> IngestReport:
+    async def _ingest(self, run: _Run, found: Iterable[FoundFile | FileLine]) -> IngestReport:
         files = self._selected(run, found)
         hashed = await self._hashed(run, files)
         gone = self._gone(run, files)
@@ -122,7 +122,7 @@ class Ingest:
             hashed, run.stored, run.book, run.config, origin=run.origin, force=run.options.force, gone=gone
         )
         await self._read(run, plan)
-        _tell(run, plan)
+        _report(run, plan)
         if not run.options.dry_run:
             await self._store(run, plan)
         run.report.lines.sort(key=lambda line: line.path)
@@ -137,7 +137,7 @@ class Ingest:
                 if only is None:
                     run.report.lines.append(one)
             elif str(one.name) in files:
-                run.report.lines.append(FileLine(str(one.name), "skipped", note="another file of this name was given"))
+                run.report.lines.append(FileLine(str(one.name), "skipped", note="another file has this name"))
             elif only is None or slug(only) == run.book.of_file(one.name).id:
                 files[str(one.name)] = one
         if only is not None and not files:
@@ -185,7 +185,7 @@ class Ingest:
             done += 1
             run.progress("reading", done, len(plan.to_read))
 
-        await _some_at_a_time(_READERS, [lambda p=p, j=j: read(p, j) for p, j in enumerate(plan.to_read)])
+        await _run_limited(_READERS, [lambda p=p, j=j: read(p, j) for p, j in enumerate(plan.to_read)])
         run.drafts = [drafts[place] for place in sorted(drafts)]
 
     async def _document(self, run: _Run, job: ToRead) -> ReadDocument:
@@ -227,7 +227,7 @@ class Ingest:
             put_off(error, "Embedding new documents")
 
 
-def _given(paths: Sequence[Path]) -> list[FoundFile | FileLine]:
+def _files_in(paths: Sequence[Path]) -> list[FoundFile | FileLine]:
     """The files given on a command line, and the documents in the folders given."""
     found: list[FoundFile | FileLine] = []
     for path in paths:
@@ -235,7 +235,7 @@ def _given(paths: Sequence[Path]) -> list[FoundFile | FileLine]:
     return found
 
 
-def _tell(run: _Run, plan: Plan) -> None:
+def _report(run: _Run, plan: Plan) -> None:
     """Report what was read, kept and removed."""
     lines = plan.lines
     for kept in plan.kept:
@@ -254,7 +254,7 @@ def _tell(run: _Run, plan: Plan) -> None:
     run.report.lines += lines
 
 
-async def _some_at_a_time(most: int, jobs: Sequence[Callable[[], Awaitable[None]]]) -> None:
+async def _run_limited(most: int, jobs: Sequence[Callable[[], Awaitable[None]]]) -> None:
     free = asyncio.Semaphore(most)
 
     async def one(job: Callable[[], Awaitable[None]]) -> None:

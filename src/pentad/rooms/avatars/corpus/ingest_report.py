@@ -52,7 +52,7 @@ class IngestReport:
         return body
 
 
-def nothing_to_tell(phase: Phase, done: int, total: int) -> None:
+def ignore_progress(phase: Phase, done: int, total: int) -> None:
     """Ignores progress."""
 
 

@@ -84,7 +84,7 @@ class GenerationSwap:
         self._drafts = drafts
         self._origin: Origin = origin
         self._other_model = embedder is not None and indexed_model is not None and indexed_model != embedder.model
-        self._anew = before is None or self._other_model or not untouched
+        self._reindex_all = before is None or self._other_model or not untouched
 
     @property
     def changes_anything(self) -> bool:
@@ -99,7 +99,7 @@ class GenerationSwap:
 
     def passages_to_index(self, rows: Rows) -> list[Passage]:
         """The stored passages to index again."""
-        if not self._anew:
+        if not self._reindex_all:
             return []
         return [passage for document in self._untouched for passage in store.passages_of(rows, document.id)]
 
@@ -119,10 +119,10 @@ class GenerationSwap:
         if (current and current.generation) != (before and before.generation):
             raise Conflict(
                 f"Another ingest changed {avatar_id} while this one was reading.",
-                hint="Nothing of this one was stored. Run it again.",
+                hint="Nothing was stored. Run the ingest again.",
             )
         generation = before.generation + 1 if before else 1
-        collection = f"avatar:{avatar_id}:{generation}" if self._anew or before is None else before.collection
+        collection = f"avatar:{avatar_id}:{generation}" if self._reindex_all or before is None else before.collection
         number = current.number if current else store.make_avatar(tx, avatar_id, collection, self._now)
         self._clear(tx, collection)
         for kept in self._plan.kept:
@@ -149,7 +149,7 @@ class GenerationSwap:
         """Remove documents that are gone or replaced."""
         replaced = [draft.job.replaced for draft in self._drafts]
         for document in [*self._plan.removed, *(one for one in replaced if one is not None)]:
-            if not self._anew:
+            if not self._reindex_all:
                 self._search.remove(tx, collection, store.passage_ids(tx, document.id))
             store.remove_document(tx, document.id)
 

@@ -93,13 +93,13 @@ async def evaluate(
     avatar: AvatarSnapshot, others: Sequence[AvatarSnapshot], similarity: "SentenceSimilarity", step: Step | None = None
 ) -> ScoreCard:
     """Score one avatar."""
-    step = step or _nobody_watches
+    step = step or _ignore_progress
     passages = await avatar.some_passages(_OWN)
     own = _unseen(sentences_of(passages))
     asked = [(text, question) for text in own if (question := keyword_question(text, _SALT)) is not None][:_ASKED]
     card = ScoreCard(avatar.id, (await avatar.search(avatar.persona.name, 1)).retrieval)
     if not asked:
-        card.notes.append("The corpus is too small to make questions of it.")
+        card.notes.append("The corpus is too small to make questions from it.")
         return card
     covered = await _find(card, avatar, asked, similarity, step)
     foreign = await _foreign(card, avatar, others, similarity, step)
@@ -108,7 +108,7 @@ async def evaluate(
     return card
 
 
-def _nobody_watches(group: Group, done: int, total: int) -> None:
+def _ignore_progress(group: Group, done: int, total: int) -> None:
     """Ignores progress."""
 
 
@@ -166,7 +166,7 @@ async def _foreign(
     for done, (name, listed) in enumerate(fields.items(), start=1):
         found = [await _ask(avatar, question, similarity) for question in listed]
         if sum(one.answers for one in found) * 2 > len(found):
-            card.notes.append(f"Left out, for it may be the corpus' own field: {name}.")
+            card.notes.append(f"Left out, because the corpus may cover this field: {name}.")
         else:
             tried += found
         step("abstention", done, len(fields))

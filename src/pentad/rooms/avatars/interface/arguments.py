@@ -1,7 +1,7 @@
-"""What the tools take: the original's arguments, those of its second text under their own names, and Pentad's.
+"""The arguments of the tools: the original's, those of its second document under their own names, and Pentad's.
 
-The listed schemas begin as the original prints them. A server for one avatar lists exactly what is printed there; what
-is understood beyond that is said in the descriptions.
+The listed schemas begin with the original's. A server for one avatar lists exactly these; descriptions mention the
+further arguments it accepts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ Limit = Annotated[int | None, Field(ge=1, le=MOST_PASSAGES)]
 
 
 class TurnGiven(BaseModel):
-    """Something that was said before, by whom."""
+    """A turn of the conversation so far."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -53,7 +53,7 @@ class QueryCorpus(Arguments):
 
     @property
     def least(self) -> float:
-        """The threshold, within 0 and 1."""
+        """The threshold, clamped to 0 to 1."""
         return min(max(self.threshold, 0.0), 1.0)
 
     @property
@@ -81,7 +81,7 @@ class GenerateResponse(Arguments):
 
     @property
     def turns(self) -> list[Turn]:
-        """The conversation, under whichever name it came; the session's topic is what it began with."""
+        """The conversation, under any of its names. The session's topic counts as its first turn."""
         topic = (self.session_metadata or {}).get("topic")
         begun = [Turn("topic", topic)] if isinstance(topic, str) and topic.strip() else []
         said = next((one for one in (self.context, self.conversation_context, self.conversation) if one), None)
@@ -92,32 +92,32 @@ class VerifyResponse(Arguments):
     draft: Annotated[
         str | dict[str, Any],
         Field(
-            description="The text to check, its sentences marked [S1] or quoting; or the JSON that was asked for:"
+            description="The text to check, with marks such as [S1] or quotes; or JSON as requested in the material:"
             ' {"statements": [{"text", "support": ["S1"]}]}.'
         ),
     ]
     passages: Annotated[
         list[Any] | None,
         Field(
-            description="What the draft was made of: the numbers or passages the material came with, in their order."
-            " Without them evidence is looked for in the corpus."
+            description="The passages the draft is based on, in the order of the material: numbers or whole passages."
+            " Without them, evidence is searched in the corpus."
         ),
     ] = None
 
 
 class VerifyCitation(Arguments):
-    quote: Annotated[str, Field(min_length=1, max_length=20_000, description="The words that are cited.")]
+    quote: Annotated[str, Field(min_length=1, max_length=20_000, description="The quoted words.")]
     source: Annotated[str | None, Field(description="The source's title.")] = None
     source_id: Annotated[str | None, Field(description="The source's id.")] = None
-    page: Annotated[int | str | None, Field(description="The page that is given for it.")] = None
-    char_start: Annotated[int | None, Field(ge=0, description="Where it begins in the document's text.")] = None
-    char_end: Annotated[int | None, Field(ge=0, description="Where it ends there.")] = None
+    page: Annotated[int | str | None, Field(description="The page given in the citation.")] = None
+    char_start: Annotated[int | None, Field(ge=0, description="Where the quote begins in the document's text.")] = None
+    char_end: Annotated[int | None, Field(ge=0, description="Where the quote ends in the document's text.")] = None
     sha256: Annotated[str | None, Field(description="The hash of the source's file.")] = None
 
 
 class AskPanel(Arguments):
-    question: Annotated[str, Field(description="The question to all of them.")]
-    avatars: Annotated[list[str] | None, Field(description="Whom to ask, by id; everybody by default.")] = None
+    question: Annotated[str, Field(description="The question for all avatars.")]
+    avatars: Annotated[list[str] | None, Field(description="Avatars to ask, by id; all by default.")] = None
     context: Annotated[Conversation, Field(description="Conversation history for context")] = None
 
 
@@ -175,20 +175,20 @@ RESPONSE_MORE: Final[Mapping[str, Any]] = {
     "mode": {
         "enum": ["auto", "extractive", "endpoint", "client", "prompt"],
         "default": "auto",
-        "description": "Who drafts: nobody, the best sentences are quoted (extractive); a configured model (endpoint);"
-        " your own model, asked by the server (client), or given the material (prompt).",
+        "description": "Who drafts the answer: nobody, the best sentences are quoted (extractive); the server's"
+        " configured model (endpoint); your own model, asked by the server (client) or by you (prompt).",
     }
 }
 
 
-def widened(schema: Mapping[str, Any], *more: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema with further properties behind its own."""
+def extended(schema: Mapping[str, Any], *more: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema with additional properties."""
     properties = {name: value for part in (schema["properties"], *more) for name, value in part.items()}
     return {**schema, "properties": properties}
 
 
 def turns_of(said: Conversation) -> list[Turn]:
-    """A conversation in either form; only the end of a very long one counts."""
+    """A conversation, given as turns or as text. Only the last turns of a long one count."""
     if said is None:
         return []
     if isinstance(said, str):
@@ -197,16 +197,16 @@ def turns_of(said: Conversation) -> list[Turn]:
 
 
 def asked(text: str, what: str) -> str:
-    """A question or query that says something."""
+    """The text, unless it is blank."""
     if not text.strip():
         raise InvalidInput(f"The {what} is empty.", hint="A few words are enough.")
     return text
 
 
 def listed(names: Sequence[str] | None, most: int) -> Sequence[str] | None:
-    """The avatars somebody named."""
+    """The avatars the caller named, within the limit."""
     if names is not None and not names:
-        raise InvalidInput("`avatars` is empty.", hint="Leave it out to ask everybody.")
+        raise InvalidInput("`avatars` is empty.", hint="Leave it out to ask all avatars.")
     if names is not None and len(names) > most:
-        raise InvalidInput(f"{len(names)} avatars were named; at most {most} are asked at a time.")
+        raise InvalidInput(f"{len(names)} avatars were named; the limit is {most}.")
     return names

@@ -1,5 +1,7 @@
-"""What people see of the avatars: who there is, what each of them knows, and what one answers to a question, with the
-passages it quotes. A question is answered with quotes alone: looking at a page costs nobody a language model."""
+"""The console pages of the room: all avatars, one avatar with its sources and an answer, and one passage.
+
+Questions are answered with quotes alone: viewing a page never calls a language model.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -45,12 +47,14 @@ async def everybody(avatars: Avatars, _visit: Visit) -> Sheet:
         )
         for one in await avatars.list()
     ]
-    empty = "There is no avatar yet. `pentad avatars ingest FOLDER` makes one."
-    return Sheet("Avatars", [Cards(cards, empty)], lead="Experts who answer from their own corpus and cite every word.")
+    empty = "There are no avatars yet. Create one with `pentad avatars ingest FOLDER`."
+    return Sheet(
+        "Avatars", [Cards(cards, empty)], lead="Experts who answer from their own corpus and cite every statement."
+    )
 
 
 async def one_avatar(avatars: Avatars, visit: Visit) -> Sheet:
-    """An avatar: a question and its answer, then what it is made of."""
+    """An avatar: a question and its answer, then facts and sources."""
     avatar = await avatars.open(visit.path["avatar"])
     info, question = info_view(avatar, avatars.model), visit.asked()
     blocks: list[Block] = [SearchBox(f"Ask {info.name}", question, "Ask")]
@@ -67,12 +71,12 @@ async def one_avatar(avatars: Avatars, visit: Visit) -> Sheet:
         "License",
     )
     rows = [_source(one) for one in await avatar.sources()]
-    blocks.append(Section("Sources", [Table(columns, rows, "Its corpus is empty.")]))
+    blocks.append(Section("Sources", [Table(columns, rows, "The corpus is empty.")]))
     return Sheet(info.name or avatar.id, blocks, lead=info.description)
 
 
 async def one_passage(avatars: Avatars, visit: Visit) -> Sheet:
-    """A passage, where it stands."""
+    """A passage and its source."""
     avatar, n = await avatars.open(visit.path["avatar"]), visit.path["n"]
     held = await avatar.passages([int(n)]) if n.isdecimal() and len(n) < 16 else ()
     if not held:
@@ -111,7 +115,7 @@ def _answered(avatar_id: str, answer: Answer) -> list[Block]:
         if answer.redirect:
             silent.append(Links([Cell(f"Ask {answer.redirect}", Place((answer.redirect,)))]))
         if answer.nearest:
-            silent.append(Section("The nearest there is", [_near(one) for one in answer.nearest]))
+            silent.append(Section("Closest passages", [_near(one) for one in answer.nearest]))
         return [Section("No answer", silent)]
     sure = _SURE[answer.confidence]
     return [
@@ -129,15 +133,15 @@ def _answered(avatar_id: str, answer: Answer) -> list[Block]:
 def _cited(avatar_id: str, one: Citation) -> Quote:
     return Quote(
         one.quote,
-        Cell(f"[{one.n}] {_stands(one.source, one)}", Place((avatar_id, "passages", one.chunk_id))),
+        Cell(f"[{one.n}] {_reference(one.source, one)}", Place((avatar_id, "passages", one.chunk_id))),
     )
 
 
 def _near(one: Nearest) -> Quote:
-    return Quote(one.quote, _stands(one.source, one))
+    return Quote(one.quote, _reference(one.source, one))
 
 
-def _stands(source: str, one: Citation | Nearest) -> str:
+def _reference(source: str, one: Citation | Nearest) -> str:
     page = _page(one.page, one.page_end if isinstance(one, Citation) else None)
     return ", ".join(filter(None, (source, one.section, page and f"page {page}")))
 

@@ -1,6 +1,6 @@
-"""What callers are given: the original's members first and as they are named there, then what Pentad adds.
+"""The results of the tools: the original's members first, under its names, then Pentad's.
 
-`page` is there in any case, null for a source without pages; other members that say nothing are left out.
+`page` is always present, null for a source without pages. Other members without a value are left out.
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,11 @@ def _says_nothing(value: Any) -> bool:
 
 
 Said = Field(default=None, exclude_if=_says_nothing)
-"""A member that is left out when it is null."""
+"""A member that is left out if it has no value."""
 
-Page = Annotated[int | str | None, Field(description="As printed, else counted in the file; null without pages.")]
+Page = Annotated[
+    int | str | None, Field(description="The printed page, else the page of the file; null without pages.")
+]
 
 
 class View(BaseModel):
@@ -37,9 +39,9 @@ class PassageView(View):
     content: str
     source: str
     page: Page
-    score: Annotated[float, Field(description="The probability that the passage bears on the query.")]
-    relevance_score: Annotated[float, Field(description="The same, under its other name.")]
-    raw_score: Annotated[float, Field(description="What the ranking went by.")]
+    score: Annotated[float, Field(description="The probability that the passage is relevant to the query.")]
+    relevance_score: Annotated[float, Field(description="The same as `score`.")]
+    raw_score: Annotated[float, Field(description="The score of the ranking.")]
     cosine: float | None = Said
     id: int
     uri: str
@@ -51,17 +53,17 @@ class PassageView(View):
     role: str
     char_start: int
     char_end: int
-    sha256: Annotated[str, Field(description="Of the source's file.")]
+    sha256: Annotated[str, Field(description="SHA-256 of the source's file.")]
 
 
 class FoundPassages(View):
     passages: list[PassageView]
     avatar: str
-    retrieval: Annotated[str, Field(description="hybrid, or lexical where there are no vectors.")]
+    retrieval: Annotated[str, Field(description="hybrid, or lexical without vectors.")]
     note: str | None = Said
-    probability: Annotated[float, Field(description="That the corpus covers the query at all.")]
-    threshold: Annotated[float, Field(description="The one that was applied.")]
-    below_threshold: Annotated[int, Field(description="Passages that were found and left out for their score.")]
+    probability: Annotated[float, Field(description="The probability that the corpus covers the query.")]
+    threshold: Annotated[float, Field(description="The threshold that was applied.")]
+    below_threshold: Annotated[int, Field(description="Passages left out because of their score.")]
     best_below: Annotated[float | None, Field(description="The best score among them.")] = Said
 
 
@@ -98,7 +100,7 @@ class NearestView(View):
 
 
 class GroundingView(View):
-    """What happened to the draft."""
+    """What the checks did to the draft."""
 
     drafted: int
     quoted: int
@@ -108,9 +110,9 @@ class GroundingView(View):
     dropped: int
     problems: list[str] | None = Said
     fell_back: str | None = Said
-    unverified_passages: Annotated[list[int] | None, Field(description="Places in `passages` not in the corpus.")] = (
-        Said
-    )
+    unverified_passages: Annotated[
+        list[int] | None, Field(description="Indexes in `passages` that are not in the corpus.")
+    ] = Said
 
 
 class EvidenceView(View):
@@ -120,7 +122,7 @@ class EvidenceView(View):
 
 
 class PromptView(View):
-    """Material for the caller's own model. What it drafts goes to `verify_response`, with these passages."""
+    """Material for the caller's own model. Send its draft to `verify_response`, with these passages."""
 
     system: str
     question: str
@@ -137,13 +139,13 @@ class AnswerView(View):
     abstained: bool
     reason: str | None = Said
     suggestion: str | None = Said
-    redirect: Annotated[str | None, Field(description="The avatar who can answer instead.")] = Said
+    redirect: Annotated[str | None, Field(description="Another avatar that can answer.")] = Said
     nearest: list[NearestView] | None = Said
     statements: list[SaidView]
     avatar: str
     mode: str
     retrieval: str
-    query: Annotated[str, Field(description="What was searched for, the conversation considered.")]
+    query: Annotated[str, Field(description="The search query, with words from the conversation.")]
     should_speak: float | None = Said
     grounding: GroundingView
     prompt: PromptView | None = Said
@@ -171,18 +173,18 @@ class InfoView(View):
 
 class StatementView(View):
     given: str
-    text: Annotated[str, Field(description="What may be said instead; empty when nothing may.")]
+    text: Annotated[str, Field(description="What may be said instead; empty if nothing.")]
     verdict: str
-    cited: Annotated[bool, Field(description="Whether the draft named evidence for it.")]
+    cited: Annotated[bool, Field(description="Whether the draft cited evidence for it.")]
     citations: list[int]
     problems: list[str] | None = Said
     repaired: bool
 
 
 class CheckedDraftView(View):
-    response: Annotated[str, Field(description="What may be said: every statement of it holds.")]
+    response: Annotated[str, Field(description="What may be said: only statements that passed.")]
     citations: list[CitationView]
-    valid: Annotated[bool, Field(description="Whether every statement holds as it was given or mended.")]
+    valid: Annotated[bool, Field(description="Whether every statement passed, as given or repaired.")]
     statements: list[StatementView]
     unsupported: int
     unverified_passages: list[int] | None = Said
@@ -191,12 +193,12 @@ class CheckedDraftView(View):
 
 
 class CheckedCitationView(View):
-    valid: Annotated[bool, Field(description="The words stand where the citation says, and it says nothing wrong.")]
+    valid: Annotated[bool, Field(description="Whether the words are where the citation says, with correct details.")]
     match: Annotated[str, Field(description="exact, wording (spelling differs), moved, or not_found.")]
     problems: list[str]
     source: str | None = Said
     page: Page
-    quote: Annotated[str | None, Field(description="The words as they stand there.")] = Said
+    quote: Annotated[str | None, Field(description="The words as in the source.")] = Said
     source_id: str | None = Said
     chunk_id: int | None = Said
     section: str | None = Said
@@ -218,7 +220,7 @@ class PairView(View):
     left: QuotedView
     right: QuotedView
     likeness: float
-    sign: Annotated[str | None, Field(description="What speaks for a difference.")] = Said
+    sign: Annotated[str | None, Field(description="The evidence for a difference.")] = Said
 
 
 class SeatView(View):
@@ -232,7 +234,7 @@ class PanelView(View):
     answers: list[SeatView]
     agreements: list[PairView]
     differences: list[PairView]
-    silent: Annotated[list[str], Field(description="Those whose corpus has no answer.")]
+    silent: Annotated[list[str], Field(description="Avatars without an answer.")]
 
 
 class AvatarListed(View):
@@ -241,7 +243,9 @@ class AvatarListed(View):
     description: str
     document_count: int
     passage_count: int
-    probability: Annotated[float | None, Field(description="That its corpus covers the question.")] = Said
+    probability: Annotated[float | None, Field(description="The probability that its corpus covers the question.")] = (
+        Said
+    )
     knows: bool | None = Said
 
 
@@ -250,7 +254,7 @@ class AvatarsListed(View):
 
 
 def passages_view(avatar: "AvatarSnapshot", found: "Retrieved", limit: int, threshold: float) -> FoundPassages:
-    """The passages a search found, without those under the threshold."""
+    """The passages a search found, without those below the threshold."""
     every = found.passages[:limit]
     kept = [scored for scored in every if scored.score >= threshold]
     left = [scored.score for scored in every if scored.score < threshold]
@@ -279,7 +283,7 @@ def passage_view(avatar_id: str, scored: "Scored") -> PassageView:
 
 
 def passage_fields(avatar_id: str, passage: "Passage") -> dict[str, Any]:
-    """A passage and where it stands."""
+    """A passage and its source, without scores."""
     return {
         "content": passage.content,
         "source": passage.source,
@@ -308,7 +312,7 @@ def answer_view(
 
 
 def info_view(avatar: "AvatarSnapshot", model: str | None) -> InfoView:
-    """What an avatar is."""
+    """Metadata of an avatar."""
     one, persona = avatar.avatar, avatar.persona
     config = one.config
     period = [persona.begins, persona.ends]
@@ -337,7 +341,7 @@ def citations_view(citations: Sequence[Any]) -> list[CitationView]:
 
 
 def checked_draft_view(avatar: "AvatarSnapshot", checked: "CheckedDraft") -> CheckedDraftView:
-    """The verdict on each statement, and the text that is left."""
+    """The verdict on each statement, and the remaining text."""
     statements = [
         StatementView(
             given=given.text,
@@ -363,7 +367,7 @@ def checked_draft_view(avatar: "AvatarSnapshot", checked: "CheckedDraft") -> Che
 
 
 def checked_citation_view(avatar: "AvatarSnapshot", checked: "CheckedCitation") -> CheckedCitationView:
-    """Whether a citation holds, and where its words stand."""
+    """Whether a citation is right, and where its words are."""
     passage, pages = checked.passage, checked.pages
     place: dict[str, Any] = {"page": None}
     if passage is not None:
@@ -388,7 +392,7 @@ def checked_citation_view(avatar: "AvatarSnapshot", checked: "CheckedCitation") 
 
 
 def panel_view(panel: "Panel") -> PanelView:
-    """All answers, and where they meet."""
+    """All answers, and the pairs of quotes."""
     return PanelView(
         question=panel.question,
         answers=[

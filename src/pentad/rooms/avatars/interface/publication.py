@@ -1,8 +1,8 @@
-"""An avatar as others find it: its OASF record for a directory, and its A2A card.
+"""The OASF record of an avatar for a directory, and its A2A card.
 
-Both are made from what `config.json` says and from what was ingested, so the same avatar has the same record, and its
-CID changes only when it does. They are data; whoever has both rooms pushes the record to the directory. An avatar
-speaks MCP, and both say so: an A2A client that knows no other transport passes it by.
+Both are made from `config.json` and the ingested corpus, so the record and its CID change only when the avatar does.
+The CLI pushes the record to the directory. Both name MCP as the transport, so A2A clients without MCP ignore the
+avatar.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ _AUTHOR: Final = "Pentad avatars"
 
 
 def record_of(avatar: Avatar) -> dict[str, Any]:
-    """The avatar's OASF record: how to reach it over MCP, and its card where it has an address."""
+    """The avatar's OASF record: how to reach it over MCP, and its card if it has an address."""
     config, url = avatar.config, avatar.config.mcp_server.url
     modules = [_class(_MCP_MODULE) | {"data": _mcp(config)}]
     if url:
@@ -47,7 +47,7 @@ def record_of(avatar: Avatar) -> dict[str, Any]:
 
 
 def card_of(avatar: Avatar) -> dict[str, Any]:
-    """The avatar's A2A card; NotFound for one that is served at no address."""
+    """The avatar's A2A card; NotFound if the avatar has no address."""
     config, url = avatar.config, avatar.config.mcp_server.url
     if not url:
         raise NotFound(f"{avatar.id} has no address for a card.", hint="Give its config.json an mcpServer.url.")
@@ -80,7 +80,7 @@ def _mcp(config: AvatarConfig) -> dict[str, Any]:
 
 
 def _annotations(avatar: Avatar) -> Mapping[str, str]:
-    """What somebody who chooses among avatars wants to know; all of it text, as OASF has it."""
+    """Facts that help to choose among avatars. OASF annotations are texts."""
     persona = persona_of(avatar.config)
     told = {
         "avatar": avatar.id,

@@ -1,4 +1,4 @@
-"""One avatar served alone: under its own name and version, with its own list of tools, and none takes `avatar`."""
+"""One avatar served alone, with its own name, version and list of tools. No tool takes `avatar`."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -27,14 +27,14 @@ from pentad.rooms.avatars.interface.presentation import (
 )
 from pentad.rooms.avatars.interface.prompts import ask_this_avatar, grounded_answer_here
 from pentad.rooms.avatars.interface.tools import SECONDS
-from pentad.rooms.avatars.service import Avatars, found
+from pentad.rooms.avatars.service import Avatars, find_avatar
 
 if TYPE_CHECKING:
     from pentad.rooms.avatars.config import AvatarConfig
 
 
 class Nothing(Arguments):
-    """No arguments; an empty object is fine."""
+    """No arguments."""
 
 
 @tool("query_corpus", title="Search the corpus", description=use_cases.QUERY, read_only=True, omit_none=False,
@@ -70,11 +70,11 @@ TOOLS: Final = (query_corpus, generate_response, get_avatar_info, verify_respons
 
 
 async def one_avatar(whole: Room[Avatars], avatars: Avatars, avatar_id: str) -> OpenRoom:
-    """The room of one avatar; the same object until the avatar changes. NotFound if there is none."""
+    """The room of one avatar; NotFound if there is none. Returns the same object until the avatar changes."""
     known = avatars.served.get(avatar_id)
     if known is not None and known[0] == await avatars.database.lookup(store.VERSION, avatar_id):
         return known[1]
-    avatar = await avatars.database.read(lambda rows: found(rows, avatar_id))
+    avatar = await avatars.database.read(lambda rows: find_avatar(rows, avatar_id))
     made = OpenRoom(_room(whole, avatar.config), avatars.alone(avatar_id))
     avatars.served[avatar_id] = ((avatar.number, avatar.generation), made)
     return made
@@ -96,7 +96,7 @@ def _room(whole: Room[Avatars], config: "AvatarConfig") -> Room[Any]:
 
 
 def offered(config: "AvatarConfig") -> list[Tool]:
-    """The tools the configuration lists, in its order; all of them where it lists none."""
+    """The tools the configuration lists, in its order; all tools if it lists none."""
     known = {one.name: one for one in TOOLS}
     if config.tools is None:
         return list(TOOLS)
@@ -104,7 +104,7 @@ def offered(config: "AvatarConfig") -> list[Tool]:
 
 
 def _prompts(tools: list[Tool]) -> list[Prompt]:
-    """Only prompts whose tools are there."""
+    """The prompts whose tools are offered."""
     names = {one.name for one in tools}
     needs = ((ask_this_avatar, "generate_response"), (grounded_answer_here, "verify_response"))
     return [one for one, needed in needs if needed in names]

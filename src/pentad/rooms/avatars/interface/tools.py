@@ -1,4 +1,4 @@
-"""The tools of the room: the original's three and Pentad's own, for any avatar of the store."""
+"""The tools of the room, for any avatar: the original's three and Pentad's own."""
 
 from typing import Annotated, Final
 
@@ -22,9 +22,9 @@ from pentad.rooms.avatars.interface.arguments import (
     VerifyCitation,
     VerifyResponse,
     asked,
+    extended,
     listed,
     turns_of,
-    widened,
 )
 from pentad.rooms.avatars.interface.presentation import (
     AnswerView,
@@ -41,7 +41,7 @@ from pentad.rooms.avatars.interface.presentation import (
 from pentad.rooms.avatars.service import MOST_ASKED, Avatars
 
 SECONDS: Final = 120.0
-"""For a tool that may wait for a language model."""
+"""Timeout of a tool that may wait for a language model."""
 
 Which = Annotated[str | None, Field(description=AVATAR["avatar"]["description"])]
 
@@ -68,7 +68,7 @@ class CitationOf(VerifyCitation):
 
 @tool(
     "query_corpus", title="Search a corpus", description=use_cases.QUERY, read_only=True, omit_none=False,
-    input_schema=widened(QUERY_SCHEMA, AVATAR, QUERY_MORE),
+    input_schema=extended(QUERY_SCHEMA, AVATAR, QUERY_MORE),
 )  # fmt: skip
 async def query_corpus(arguments: QueryOf, call: Call[Avatars]) -> FoundPassages:
     return await use_cases.query_corpus(call, arguments, arguments.avatar)
@@ -76,7 +76,7 @@ async def query_corpus(arguments: QueryOf, call: Call[Avatars]) -> FoundPassages
 
 @tool(
     "generate_response", title="Ask an avatar", description=use_cases.RESPONSE, read_only=True, omit_none=False,
-    input_schema=widened(RESPONSE_SCHEMA, AVATAR, RESPONSE_MORE), seconds=SECONDS,
+    input_schema=extended(RESPONSE_SCHEMA, AVATAR, RESPONSE_MORE), seconds=SECONDS,
 )  # fmt: skip
 async def generate_response(arguments: ResponseOf, call: Call[Avatars]) -> AnswerView:
     return await use_cases.generate_response(call, arguments, arguments.avatar)
@@ -84,7 +84,7 @@ async def generate_response(arguments: ResponseOf, call: Call[Avatars]) -> Answe
 
 @tool(
     "get_avatar_info", title="About an avatar", description=use_cases.INFO, read_only=True,
-    input_schema=widened(INFO_SCHEMA, AVATAR),
+    input_schema=extended(INFO_SCHEMA, AVATAR),
 )  # fmt: skip
 async def get_avatar_info(arguments: InfoOf, call: Call[Avatars]) -> InfoView:
     return await use_cases.get_avatar_info(call, arguments.avatar)
@@ -104,10 +104,10 @@ async def verify_citation(arguments: CitationOf, call: Call[Avatars]) -> Checked
 
 @tool("ask_panel", title="Ask several avatars", read_only=True, omit_none=False)
 async def ask_panel(arguments: AskPanel, call: Call[Avatars]) -> PanelView:
-    """Put one question to several avatars and pair their quotes.
+    """Ask several avatars one question and pair their quotes.
 
-    Each answers from its own corpus. Where two quotes speak of the same thing they are paired: as an agreement or,
-    where there is a sign of it, as a difference.
+    Each avatar answers from its own corpus. Quotes on the same topic are paired: as an agreement or, if the words show
+    one, as a difference.
     """
     question = asked(arguments.question, "question")
     found = await call.service.panel(question, listed(arguments.avatars, MOST_ASKED), turns_of(arguments.context))
@@ -116,7 +116,7 @@ async def ask_panel(arguments: AskPanel, call: Call[Avatars]) -> PanelView:
 
 @tool("list_avatars", title="List avatars", read_only=True)
 async def list_avatars(arguments: ListAvatars, call: Call[Avatars]) -> AvatarsListed:
-    """List the avatars there are. With a question, in the order of how likely each can answer it."""
+    """List the avatars. With a question, those most likely to answer it come first."""
     every = [
         AvatarListed(
             id=one.id,

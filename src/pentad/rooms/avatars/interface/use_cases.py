@@ -1,4 +1,4 @@
-"""What the tools do, the same whether an avatar is named in the call or is the only one served."""
+"""What the tools do, both for a named avatar and for an avatar served alone."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -32,24 +32,24 @@ from pentad.rooms.avatars.service import Avatars
 
 QUERY: Final = (
     "Retrieve relevant passages from the avatar's corpus using semantic search.\n\n`score` is the probability that a"
-    " passage bears on the query, so the default threshold leaves out what probably does not; threshold 0 returns the"
-    " whole ranking. `limit` is 1 to 100. Also understood: `roles`, `year_from`, `year_to`, `sources` to leave sources"
-    " out, `max_results` for `limit`, `context` for what was said before."
+    " passage is relevant, so the default threshold drops passages that probably are not; threshold 0 returns the whole"
+    " ranking. `limit` is 1 to 100. Also accepted: `roles`, `year_from`, `year_to` and `sources` as filters,"
+    " `max_results` for `limit`, `context` for the conversation so far."
 )
 RESPONSE: Final = (
     "Generate a grounded response based on retrieved passages and conversation context.\n\nEvery statement cites a"
-    " passage and was checked against it; where the corpus is silent the avatar says so, with the reason. Passages that"
-    " are handed in are checked against the corpus first. Also understood: `mode` (auto, extractive, endpoint, client,"
-    " prompt), `conversation_context` or `conversation` for `context`."
+    " passage and was checked against it. If the corpus has no answer, the avatar says so and why. Passages you pass in"
+    " are checked against the corpus first. Also accepted: `mode` (auto, extractive, endpoint, client, prompt),"
+    " `conversation_context` or `conversation` for `context`."
 )
 INFO: Final = "Return metadata about the avatar."
 CHECK_DRAFT: Final = (
-    "Check a text somebody drafted in the avatar's name.\n\nEach statement gets a verdict (quoted, supported, unsure,"
-    " unsupported), wrong quotes and citations are mended from the source, and `response` is what may be said."
+    "Check a text drafted in the avatar's name.\n\nEach statement gets a verdict (quoted, supported, unsure,"
+    " unsupported); wrong quotes and citations are repaired from the source; `response` is what may be said."
 )
 CHECK_CITATION: Final = (
-    "Check a citation: whether the quoted words stand in that source, at that page and place, and where they stand if"
-    " not."
+    "Check a citation: whether the quoted words are in that source, on that page and at that place, and where they are"
+    " if not."
 )
 
 
@@ -118,7 +118,7 @@ async def verify_citation(call: Call[Avatars], arguments: VerifyCitation, avatar
 async def _material(
     service: Avatars, avatar: AvatarSnapshot, question: str, turns: Sequence[Turn], given: Sequence[Any]
 ) -> AnswerView:
-    """What the caller's own model needs; where the avatar would stay silent, its silence instead."""
+    """The material for the caller's model, or the avatar's reply if it has no answer."""
     from pentad.rooms.avatars.answers.answer import Answer
     from pentad.rooms.avatars.answers.drafting.drafter import SCHEMA
     from pentad.rooms.avatars.answers.drafting.prompt_mode import material
@@ -150,7 +150,7 @@ async def _material(
 
 
 def _parsed(draft: str | Mapping[str, Any]) -> str | dict[str, Any]:
-    """JSON that came as text is meant as JSON."""
+    """The draft; text that looks like JSON is parsed."""
     if not isinstance(draft, str):
         return dict(draft)
     if not draft.lstrip().startswith(("{", "```")):

@@ -1,7 +1,7 @@
-"""A question in a conversation: what it refers to, found without a language model.
+"""Resolves what a question in a conversation refers to, without a language model.
 
-Only a question that points back (`and why did they?`) takes words from before, rare ones, from the last turns first.
-A question that stands alone is left alone: words carried into it would make it about something else.
+Only a question that refers back (`and why did they?`) takes words from earlier turns: rare ones, recent turns first. A
+self-contained question stays as it is, because added words would change its topic.
 """
 
 import re
@@ -35,7 +35,7 @@ _GENERAL: Final = frozenset(_GENERAL_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Something that was said before."""
+    """A turn of the conversation so far."""
 
     role: str
     content: str
@@ -43,7 +43,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A question with what it refers to. `own` are the stems it has of its own."""
+    """A search query. `carried` are words from earlier turns, `own` the stems of the question itself."""
 
     query: str
     carried: tuple[str, ...]
@@ -51,7 +51,7 @@ class Rewritten:
 
 
 def telling_words(text: str) -> list[str]:
-    """The words of a text that say what it is about, each once."""
+    """The words that say what a text is about, without duplicates."""
     return list(
         dict.fromkeys(
             word for word in words(text) if word not in STOP_WORDS and word not in _GENERAL and word not in _POINTING
@@ -60,7 +60,7 @@ def telling_words(text: str) -> list[str]:
 
 
 def points_back(question: str) -> bool:
-    """Whether a question needs what was said before to be understood."""
+    """Whether a question cannot be understood without earlier turns."""
     found = words(question)
     if not telling_words(question):
         return True
@@ -70,7 +70,7 @@ def points_back(question: str) -> bool:
 
 
 def rewritten(question: str, turns: Sequence[Turn], idf: Mapping[str, float] | None = None) -> Rewritten:
-    """The question for the search: as it is, or with rare words of the last turns."""
+    """The search query: the question, with rare words of the last turns if it refers back."""
     own = tuple(stem(word) for word in telling_words(question))
     if not turns or not points_back(question):
         return Rewritten(question, (), own)
@@ -90,7 +90,7 @@ def rewritten(question: str, turns: Sequence[Turn], idf: Mapping[str, float] | N
 def should_speak(
     persona_name: str, probability: float, turns: Sequence[Turn], quotes: Sequence[str], latest: str
 ) -> float:
-    """How much an avatar has to add now, 0 to 1: what it can ground, less what was said; more when addressed."""
+    """How much an avatar can add now, 0 to 1: what it can quote minus what was said; more if it is addressed."""
     said = {term for turn in turns for term in query_terms(turn.content)}
     terms = [term for quote in quotes for term in query_terms(quote)]
     fresh = sum(term not in said for term in terms) / len(terms) if terms else 0.0
@@ -102,5 +102,5 @@ def should_speak(
 
 
 def _length(word: str) -> float:
-    """Longer words are rarer, where nothing better is known."""
+    """Longer words count as rarer, if nothing else is known."""
     return min(1.0, 0.4 + 0.1 * len(word))

@@ -1,4 +1,4 @@
-"""Which avatar knows: each is asked how likely its corpus covers the question, and the most likely one is named."""
+"""Finds the avatar to ask: the one whose corpus most likely covers the question."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from pentad.search.text import query_terms
 
 _PASSAGES: Final = 3
 _EXPERTISE: Final = 0.05
-"""What a field of expertise that the question names adds, where two are nearly as likely."""
+"""The bonus for each field of expertise the question names; decides between similar probabilities."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """An avatar and how likely it can answer. `knows` when it would."""
+    """An avatar and the probability that it can answer. `knows` says whether it would."""
 
     avatar: str
     name: str
@@ -28,13 +28,13 @@ class Route:
 
 
 async def routes(question: str, corpora: Sequence[Corpus], similarity: SentenceSimilarity) -> list[Route]:
-    """All avatars, the likeliest first; one whose period the question is after is never first for it."""
+    """All avatars, the most likely first; those that would not answer come last."""
     found = await asyncio.gather(*(_route(question, corpus, similarity) for corpus in corpora))
     return sorted(found, key=lambda route: (not route.knows, -_rank(route), route.avatar))
 
 
 async def redirect(question: str, corpora: Sequence[Corpus], similarity: SentenceSimilarity) -> Route | None:
-    """The avatar to ask instead, if there is one who knows."""
+    """The avatar to ask instead; None if nobody knows."""
     best = next(iter(await routes(question, corpora, similarity)), None)
     return best if best is not None and best.knows else None
 

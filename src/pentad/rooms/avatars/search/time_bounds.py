@@ -34,7 +34,7 @@ _AFTER_YEARS: Final = frozenset(_AFTER_YEARS_WORDS.split())
 
 
 def years_in(text: str) -> list[int]:
-    """The years a text speaks of; a number that counts something is none."""
+    """The years a text mentions. Numbers that count something are not years."""
     text = levelled(text)
     found: list[int] = []
     for match in _YEAR.finditer(text):
@@ -51,7 +51,7 @@ def years_in(text: str) -> list[int]:
 
 
 def later_in(text: str, end: int, own: Iterable[str] = ()) -> list[str]:
-    """What in a text lies after the last year of a period, as it stands there."""
+    """What a text mentions from after the last year of a period, verbatim."""
     found = [str(year) for year in years_in(text) if year > end]
     plain = levelled(text).lower()
     found += [term for term in own if re.search(rf"(?<!\w){re.escape(term.lower())}(?!\w)", plain)]
@@ -63,7 +63,7 @@ def later_in(text: str, end: int, own: Iterable[str] = ()) -> list[str]:
 
 @cache
 def _patterns() -> dict[int, re.Pattern[str]]:
-    """By the first year in which anybody could have used them: the terms of `first_mentions.json`."""
+    """The terms of `first_mentions.json`, by the first year in which anybody could have used them."""
     text = files("pentad.rooms.avatars.search").joinpath("first_mentions.json").read_text("utf-8")
     terms: dict[str, list[str]] = json.loads(text)
     return {

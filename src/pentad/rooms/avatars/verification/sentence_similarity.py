@@ -1,6 +1,6 @@
-"""How near two sentences are by meaning, where an embedding model is there.
+"""The similarity of sentences by meaning, if there is an embedding model.
 
-Sentences met before are not embedded twice: the same passages are asked for again and again.
+Vectors are cached, because the same passages are compared again and again.
 """
 
 import logging
@@ -21,14 +21,14 @@ _REMEMBERED: Final = 8_192
 
 
 class SentenceSimilarity:
-    """The cosines of texts. Without an embedder nothing is known and every cosine is None."""
+    """Cosines of texts. Without an embedder every cosine is None."""
 
     def __init__(self, embedder: Embedder | None) -> None:
         self.embedder = embedder
         self._vectors: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
 
-    async def learn(self, texts: Iterable[str]) -> None:
-        """Embed what is not known yet, so that `cosine` can answer."""
+    async def embed(self, texts: Iterable[str]) -> None:
+        """Embed the texts that are not cached yet, for `cosine`."""
         if self.embedder is None:
             return
         wanted = [text for text in dict.fromkeys(texts) if text.strip()]
@@ -42,7 +42,7 @@ class SentenceSimilarity:
             self._vectors.popitem(last=False)
 
     async def _embed(self, embedder: Embedder, texts: list[str]) -> None:
-        """A model that does not answer leaves the cosines unknown: words then decide alone, as without a model."""
+        """Embed and cache. If the model fails, cosines stay unknown and words decide alone."""
         import numpy as np
 
         try:
@@ -54,6 +54,6 @@ class SentenceSimilarity:
         self._vectors.update(zip(texts, rows, strict=True))
 
     def cosine(self, one: str, other: str) -> float | None:
-        """The cosine of two texts that were learnt."""
+        """The cosine of two embedded texts; None if one is unknown."""
         mine, theirs = self._vectors.get(one), self._vectors.get(other)
         return None if mine is None or theirs is None else float(mine @ theirs)

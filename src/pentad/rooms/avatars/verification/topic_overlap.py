@@ -1,4 +1,4 @@
-"""Whether a statement is about what the cited sentences are about.
+"""Checks whether a statement is about the topic of the cited sentences.
 
 Similarity can show that a citation points to the wrong place, never that a statement is true. So a low value is a veto,
 a middling one leaves the statement unsure, and a high one is necessary but not sufficient.
@@ -18,7 +18,7 @@ SURE_COVERAGE: Final = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Below `coverage` or `cosine` a statement is not about its citation. Set from the avatar's own sentences."""
+    """Below `coverage` or `cosine` a statement is not about its citation. Fitted to the avatar's own sentences."""
 
     coverage: float = 0.45
     cosine: float = 0.40
@@ -26,7 +26,7 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class Rarity:
-    """How telling each stem is among some texts; what none of them has is as telling as anything can be."""
+    """The weight of each stem among some texts; an unknown stem has the highest weight."""
 
     texts: int
     having: Mapping[str, int]
@@ -37,7 +37,7 @@ class Rarity:
 
 
 def rarity(texts: Iterable[Sequence[str]]) -> Rarity:
-    """From the stems of each text."""
+    """Compute weights from the stems of each text."""
     having: Counter[str] = Counter()
     count = 0
     for stems in texts:
@@ -47,7 +47,7 @@ def rarity(texts: Iterable[Sequence[str]]) -> Rarity:
 
 
 def coverage(statement: str, sources: Iterable[str], weights: Rarity, ignored: frozenset[str] = frozenset()) -> float:
-    """The share of a statement's words, by how telling they are, that the cited sentences have."""
+    """The weighted share of a statement's words that the cited sentences contain."""
     mine = [term for term in query_terms(statement) if term not in ignored]
     total = sum(weights.of(term) for term in mine)
     if not total:

@@ -96,7 +96,7 @@ async def _cosines(
     """The cosine of each sentence with the question. If there are many, only those sharing most words are embedded."""
     order = sorted(range(len(sentences)), key=lambda place: (-lexical[place], place))
     near = set(order[:_MOST_EMBEDDED])
-    await similarity.learn([question, *(sentences[place].text for place in sorted(near))])
+    await similarity.embed([question, *(sentences[place].text for place in sorted(near))])
     found = [similarity.cosine(question, sentence.text) if place in near else None
              for place, sentence in enumerate(sentences)]  # fmt: skip
     known = [cosine for cosine in found if cosine is not None]

@@ -37,7 +37,7 @@ class Archive:
         except _BROKEN:
             raise Unreadable("damaged", f"It is damaged or not {what}: the archive cannot be opened.") from None
         if len(parts) > MOST_PARTS:
-            raise Unreadable("unsafe", f"It has {len(parts):,} parts; the most are {MOST_PARTS:,}.")
+            raise Unreadable("unsafe", f"It has {len(parts):,} parts; the limit is {MOST_PARTS:,}.")
         self._parts = {part.filename: part for part in parts}
 
     def __contains__(self, name: str) -> bool:
@@ -57,7 +57,7 @@ class Archive:
         except _BROKEN:
             raise Unreadable("damaged", f"It is damaged: {name[:80]!r} cannot be unpacked.") from None
         if len(data) > most:
-            raise Unreadable("unsafe", f"{name[:80]!r} unpacks to far more than it should; this is no document.")
+            raise Unreadable("unsafe", f"{name[:80]!r} unpacks to far more than a document part would.")
         self._left -= len(data)
         return data
 

@@ -39,7 +39,7 @@ def decoded(data: bytes, declared: str | None = None) -> str:
     if (binary := sum(data[:65536].count(byte) for byte in (0, 1, 2, 3, 4, 5, 6, 14, 15, 16))) and (
         binary > _MOST_CONTROL * min(len(data), 65536)
     ):
-        raise Unreadable("damaged", "It is not text: it has the bytes of a binary file.")
+        raise Unreadable("damaged", "It is not text: it looks like a binary file.")
     for encoding in (declared, "utf-8"):
         if encoding is None:
             continue

@@ -21,7 +21,7 @@ def read(data: bytes) -> Extracted:
     try:
         count = len(document)
         if count > MOST_PAGES:
-            raise Unreadable("too_large", f"It has {count:,} pages; the most are {MOST_PAGES:,}.")
+            raise Unreadable("too_large", f"It has {count:,} pages; the limit is {MOST_PAGES:,}.")
         pages = [_page(document, index) for index in range(count)]
         title = str(document.get_metadata_value("Title")).strip() or None  # pyright: ignore[reportUnknownMemberType]  likewise
     finally:

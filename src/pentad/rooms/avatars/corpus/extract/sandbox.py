@@ -128,4 +128,4 @@ def _ended(code: int, limits: ReadingLimits) -> Unreadable:
     """Why the process did not finish."""
     if sys.platform != "win32" and code in (-signal.SIGXCPU, -signal.SIGKILL):
         return Unreadable("too_slow", f"Reading it took more than {limits.cpu_seconds} seconds of processor time.")
-    return Unreadable("unreadable", "Reading it broke the reader: it is damaged, or made to do that.")
+    return Unreadable("unreadable", "It crashed the reader: it is damaged or malicious.")
