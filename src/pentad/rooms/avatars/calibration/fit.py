@@ -74,12 +74,12 @@ def keyword_question(sentence: str, salt: str = "") -> str | None:
     words = [word for word in telling_words(sentence) if len(word) > 2]
     if len(words) < 4:
         return None
-    ranked = sorted(words, key=lambda word: _hash(f"{salt}{sentence}\x00{word}"))
-    count = 2 + _hash(f"{salt}{sentence}") % 4
+    ranked = sorted(words, key=lambda word: stable_hash(f"{salt}{sentence}\x00{word}"))
+    count = 2 + stable_hash(f"{salt}{sentence}") % 4
     kept = [word for word in words if word in ranked[:count]]
-    if _hash(f"{salt}other{sentence}") % 5 < 3:  # people seldom ask in the words of the text alone
-        kept.insert(1, _OTHER_WORDS[_hash(f"{salt}which{sentence}") % len(_OTHER_WORDS)])
-    form = _FORMS[_hash(f"{salt}form{sentence}") % len(_FORMS)]
+    if stable_hash(f"{salt}other{sentence}") % 5 < 3:  # people seldom ask in the words of the text alone
+        kept.insert(1, _OTHER_WORDS[stable_hash(f"{salt}which{sentence}") % len(_OTHER_WORDS)])
+    form = _FORMS[stable_hash(f"{salt}form{sentence}") % len(_FORMS)]
     return form.format(" and ".join(kept) if len(kept) < 3 else f"{' '.join(kept[:-1])} and {kept[-1]}")
 
 
@@ -100,13 +100,13 @@ def mixed_questions(own: Sequence[str]) -> list[str]:
 
 
 def _one_or_two(words: Sequence[str]) -> Sequence[str]:
-    at = _hash(" ".join(words)) % (len(words) - 1)
+    at = stable_hash(" ".join(words)) % (len(words) - 1)
     return words[at : at + 1 + at % 2]
 
 
 def sampled(sentences: Sequence[str], most: int) -> list[str]:
     """Up to `most` sentences, chosen by hash."""
-    return sorted(dict.fromkeys(sentences), key=lambda text: (_hash(text), text))[:most]
+    return sorted(dict.fromkeys(sentences), key=lambda text: (stable_hash(text), text))[:most]
 
 
 async def fitted(
@@ -169,7 +169,8 @@ async def _thresholds(own: Sequence[str], similarity: SentenceSimilarity) -> Thr
     return replace(default, cosine=round(min(max(high, default.cosine - 0.1), default.cosine + 0.15), 4))
 
 
-def _hash(text: str) -> int:
+def stable_hash(text: str) -> int:
+    """A hash that is the same in every process."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "big")
 
 

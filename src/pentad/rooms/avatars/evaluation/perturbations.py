@@ -3,12 +3,12 @@
 Choices go by hashes, so two runs over one corpus change the same words.
 """
 
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
+from pentad.rooms.avatars.calibration.fit import stable_hash
 from pentad.rooms.avatars.verification.evidence import Sentence
 from pentad.rooms.avatars.verification.facts import names_in
 from pentad.rooms.avatars.verification.numbers import is_number
@@ -34,7 +34,7 @@ def perturbations(sentence: Sentence, others: Sequence[Sentence], words: Sequenc
     """The sentence with one thing changed: a number, a quoted word, the citation, or a name."""
     text = sentence.text
     for match in _NUMBER.finditer(text):
-        other = int(match[0]) + 1 + _hash(text) % 89
+        other = int(match[0]) + 1 + stable_hash(text) % 89
         yield Perturbation("number", f"{text[: match.start()]}{other}{text[match.end() :]}", sentence)
     if (match := _picked(list(_WORD.finditer(text)), text)) is not None and words:
         other = next((word for word in _turned(words, text) if word != match[0].lower()), None)
@@ -45,19 +45,15 @@ def perturbations(sentence: Sentence, others: Sequence[Sentence], words: Sequenc
         yield Perturbation("citation", text, elsewhere)
     for name in names_in(text):
         if name.certain and name.written in text and not is_number(name.words[0].lower()):
-            other = _NAMES[_hash(text + name.written) % len(_NAMES)]
+            other = _NAMES[stable_hash(text + name.written) % len(_NAMES)]
             yield Perturbation("name", text.replace(name.written, other, 1), sentence)
 
 
 def _picked(items: Sequence[T], text: str) -> T | None:
-    return items[_hash(text) % len(items)] if items else None
+    return items[stable_hash(text) % len(items)] if items else None
 
 
 def _turned(words: Sequence[str], text: str) -> Iterator[str]:
-    start = _hash(f"other{text}") % len(words)
+    start = stable_hash(f"other{text}") % len(words)
     yield from words[start:]
     yield from words[:start]
-
-
-def _hash(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "big")
