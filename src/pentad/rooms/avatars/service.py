@@ -138,7 +138,7 @@ class Avatars:
 
         members = await self.open_all(ids)
         if not members:
-            raise NotFound("There are no avatars yet.", hint="Create one with `pentad avatars ingest`.")
+            raise NotFound("There is no avatar yet.", hint="Create one with `pentad avatars ingest`.")
         return await panel(question, [self.answering(one) for one in members], self.similarity, turns)
 
     async def routes(self, question: str) -> "list[Route]":
@@ -210,7 +210,7 @@ def _only_id(rows: Rows) -> str:
     """The id of the only avatar."""
     known = [one.id for one in store.avatars(rows)]
     if not known:
-        raise NotFound("There are no avatars yet.", hint="Create one with `pentad avatars ingest FOLDER`.")
+        raise NotFound("There is no avatar yet.", hint="Create one with `pentad avatars ingest FOLDER`.")
     if len(known) > 1:
         raise InvalidInput(
             f"There are {len(known)} avatars; name one in `avatar`.",

@@ -73,7 +73,7 @@ def repair_prompt(prompt: Prompt, failed: Sequence[Checked]) -> Prompt:
     listed = json.dumps(faults, ensure_ascii=False, indent=1)
     return Prompt(
         prompt.system,
-        f"{prompt.question}\n\nThe sentences you named do not support these statements of your first answer:\n"
+        f"{prompt.question}\n\nThese statements of your first answer are not supported by the sentences they name:\n"
         f"{listed}\nGive corrected statements for these only, or leave them out. The same JSON.",
     )
 
