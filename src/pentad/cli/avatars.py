@@ -185,7 +185,7 @@ async def _asked(room: "Avatars", question: str, avatar_id: str | None) -> "Answ
     from pentad.rooms.avatars.interface.presentation import answer_view
 
     avatar = await room.open(avatar_id)
-    return answer_view(avatar.id, await room.answering(avatar).answer(question))
+    return answer_view(avatar.id, await room.pipeline(avatar).answer(question))
 
 
 async def _evaluated(room: "Avatars", avatar_id: str | None) -> "ScoreCard":

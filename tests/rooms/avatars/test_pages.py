@@ -39,7 +39,7 @@ async def test_a_citation_has_the_page_blank_ones_counted_and_one_of_another_pag
     async with open_app(settings) as app:
         avatars: Avatars = app.rooms[0].service
         avatar = await opened(avatars, tmp_path)
-        answer = await avatars.answering(avatar).answer("How many sluices did the Lower Marsh have in 1931?")
+        answer = await avatars.pipeline(avatar).answer("How many sluices did the Lower Marsh have in 1931?")
         (first, *_) = answer.citations
         assert SLUICES in first.quote
         assert (first.page, first.page_end) == (4, 4)

@@ -83,7 +83,7 @@ async def test_files_are_added_to_an_avatar(avatars: Avatars, tmp_path: Path) ->
     report = await avatars.add("ida-brandt", [more])
     assert [line.path for line in report.of("added")] == ["Windmills.md"]
     avatar = await avatars.open()
-    answer = await avatars.answering(avatar).answer("How much water did the windmill at Oster Siel lift?")
+    answer = await avatars.pipeline(avatar).answer("How much water did the windmill at Oster Siel lift?")
     assert answer.citations[0].source == "Windmills"
     with pytest.raises(NotFound, match="Did you mean 'ida-brandt'"):
         await avatars.add("ida-brand", [more])
@@ -102,7 +102,7 @@ async def test_answers_are_the_same_on_both_stores(postgres_server: PostgresServ
                 for folder in folders:
                     await avatars.ingest(folder)
                 avatar = await avatars.open("ida-brandt")
-                asking = avatars.answering(avatar)
+                asking = avatars.pipeline(avatar)
                 answers.append([answer_view(avatar.id, await asking.answer(question)) for question in QUESTIONS])
     assert answers[0] == answers[1]
     assert answers[0][0].citations
@@ -152,6 +152,6 @@ class Failing:
 async def test_a_model_that_fails_leaves_answers_to_words(avatars: Avatars, tmp_path: Path) -> None:
     await avatars.ingest(keeper(tmp_path))
     avatar = await avatars.open()
-    expected = await avatars.answering(avatar).answer(QUESTIONS[0])
+    expected = await avatars.pipeline(avatar).answer(QUESTIONS[0])
     avatars.similarity.embedder = Failing()
-    assert await avatars.answering(avatar).answer(QUESTIONS[0]) == expected
+    assert await avatars.pipeline(avatar).answer(QUESTIONS[0]) == expected

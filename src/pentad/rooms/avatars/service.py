@@ -121,7 +121,7 @@ class Avatars:
 
         await self.database.write(lambda tx: remove_avatar(tx, self.search, find_avatar(tx, avatar_id)))
 
-    def answering(
+    def pipeline(
         self, avatar: AvatarSnapshot, drafter: "Drafter | None" = None, mode: "Mode" = "extractive"
     ) -> "AnswerPipeline":
         """The pipeline that answers for an avatar, with quotes or with drafts of `drafter`."""
@@ -139,7 +139,7 @@ class Avatars:
         members = await self.open_all(ids)
         if not members:
             raise NotFound("There is no avatar yet.", hint="Create one with `pentad avatars ingest`.")
-        return await panel(question, [self.answering(one) for one in members], self.similarity, turns)
+        return await panel(question, [self.pipeline(one) for one in members], self.similarity, turns)
 
     async def routes(self, question: str) -> "list[Route]":
         """The avatars, the one most likely to answer first."""

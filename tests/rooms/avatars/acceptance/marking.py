@@ -47,9 +47,9 @@ class Examiner:
         """The answer, after a conversation with the answers there were to what was asked before."""
         turns: list[Turn] = []
         for earlier in before:
-            said = await self.avatars.answering(self.avatar).answer(earlier, turns)
+            said = await self.avatars.pipeline(self.avatar).answer(earlier, turns)
             turns += [Turn("user", earlier), Turn("assistant", said.response)]
-        answer = await self.avatars.answering(self.avatar).answer(question, turns)
+        answer = await self.avatars.pipeline(self.avatar).answer(question, turns)
         self.unsupported += [f"{question}: {each}" for each in await self._unsupported(answer)]
         return answer
 

@@ -59,7 +59,7 @@ async def one_avatar(avatars: Avatars, visit: Visit) -> Sheet:
     info, question = info_view(avatar, avatars.model), visit.asked()
     blocks: list[Block] = [SearchBox(f"Ask {info.name}", question, "Ask")]
     if question:
-        blocks += _answered(avatar.id, await avatars.answering(avatar).answer(question))
+        blocks += _answered(avatar.id, await avatars.pipeline(avatar).answer(question))
     blocks.append(Section("About", [Facts(_facts(avatar, info)), Links(info.expertise)]))
     columns = (
         "Source",

@@ -75,17 +75,17 @@ async def generate_response(call: Call[Avatars], arguments: GenerateResponse, av
     if arguments.mode == "client":
         from pentad.rooms.avatars.answers.drafting.client_model import ClientDrafter
 
-        answering = service.answering(avatar, ClientDrafter(call), "client")
+        pipeline = service.pipeline(avatar, ClientDrafter(call), "client")
     elif arguments.mode != "extractive" and (drafter := service.endpoint_drafter()) is not None:
-        answering = service.answering(avatar, drafter, "endpoint")
+        pipeline = service.pipeline(avatar, drafter, "endpoint")
     elif arguments.mode == "endpoint":
         raise InvalidInput(
             "No language model is configured on this server.",
             hint="Set model_url and model_name in [rooms.avatars], or use mode extractive, client or prompt.",
         )
     else:
-        answering = service.answering(avatar)
-    return answer_view(avatar.id, await answering.answer(question, turns, given))
+        pipeline = service.pipeline(avatar)
+    return answer_view(avatar.id, await pipeline.answer(question, turns, given))
 
 
 async def get_avatar_info(call: Call[Avatars], avatar_id: str | None) -> InfoView:
@@ -123,10 +123,10 @@ async def _material(
     from pentad.rooms.avatars.answers.drafting.drafter import SCHEMA
     from pentad.rooms.avatars.answers.drafting.prompt_mode import material
 
-    answering = service.answering(avatar)
-    plan = await answering.plan(question, turns, given)
+    pipeline = service.pipeline(avatar)
+    plan = await pipeline.plan(question, turns, given)
     if plan.decision.reason is not None or (plan.given is not None and not plan.given.passages):
-        return answer_view(avatar.id, await answering.answer(question, turns, given), "prompt")
+        return answer_view(avatar.id, await pipeline.answer(question, turns, given), "prompt")
     made = material(avatar.persona, question, [scored.passage for scored in plan.decision.passages], turns)
     prompt = PromptView(
         system=made.prompt.system,
