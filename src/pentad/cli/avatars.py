@@ -17,11 +17,11 @@ from pentad.cli.progress import shown_progress
 
 if TYPE_CHECKING:
     from pentad.app import App
-    from pentad.rooms.avatars.evaluation import ScoreCard
-    from pentad.rooms.avatars.ingest import IngestOptions
-    from pentad.rooms.avatars.report import IngestReport
+    from pentad.rooms.avatars.corpus.ingest import IngestOptions
+    from pentad.rooms.avatars.corpus.ingest_report import IngestReport
+    from pentad.rooms.avatars.evaluation.score_card import ScoreCard
+    from pentad.rooms.avatars.interface.presentation import AnswerView
     from pentad.rooms.avatars.service import Avatars
-    from pentad.rooms.avatars.shown import AnswerShown
     from pentad.settings.model import Settings
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ def ingest(
     A folder holds config.json and documents under corpus/ (PDF, Markdown, text, HTML, DOCX, EPUB). What has not changed
     is left alone; an ingest that fails leaves the avatar as it was.
     """
-    from pentad.rooms.avatars.ingest import IngestOptions
+    from pentad.rooms.avatars.corpus.ingest import IngestOptions
 
     if avatar is None and len(paths) != 1:
         raise click.UsageError("Give one FOLDER, or --avatar ID and files.")
@@ -181,24 +181,24 @@ async def _ingest(
             return await room.add(avatar, paths, options, told)
 
 
-async def _asked(room: "Avatars", question: str, avatar_id: str | None) -> "AnswerShown":
-    from pentad.rooms.avatars.shown import answer_shown
+async def _asked(room: "Avatars", question: str, avatar_id: str | None) -> "AnswerView":
+    from pentad.rooms.avatars.interface.presentation import answer_view
 
     avatar = await room.open(avatar_id)
-    return answer_shown(avatar.id, await room.answering(avatar).answer(question))
+    return answer_view(avatar.id, await room.pipeline(avatar).answer(question))
 
 
 async def _evaluated(room: "Avatars", avatar_id: str | None) -> "ScoreCard":
-    from pentad.rooms.avatars.evaluation import evaluate as examine
+    from pentad.rooms.avatars.evaluation.score_card import evaluate as examine
 
     avatar = await room.open(avatar_id)
     ids = [one.id for one in await room.list() if one.id != avatar.id]
     with shown_progress() as told:
-        return await examine(avatar, await room.open_all(ids[:_MOST_OTHERS]), room.likeness, told)
+        return await examine(avatar, await room.open_all(ids[:_MOST_OTHERS]), room.similarity, told)
 
 
 async def _records(room: "Avatars", avatar_id: str | None) -> list[tuple[str, dict[str, Any]]]:
-    from pentad.rooms.avatars.publishing import record_of
+    from pentad.rooms.avatars.interface.publication import record_of
 
     ids = [one.id for one in await room.list()] if avatar_id is None else [avatar_id]
     return [(one, record_of((await room.open(one)).avatar)) for one in ids]

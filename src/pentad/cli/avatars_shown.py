@@ -5,9 +5,9 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from pentad.rooms.avatars.evaluation import ScoreCard
-    from pentad.rooms.avatars.report import IngestReport
-    from pentad.rooms.avatars.shown import AnswerShown
+    from pentad.rooms.avatars.corpus.ingest_report import IngestReport
+    from pentad.rooms.avatars.evaluation.score_card import ScoreCard
+    from pentad.rooms.avatars.interface.presentation import AnswerView
 
 _WIDTH: Final = 100
 _INDENT: Final = "    "
@@ -37,7 +37,7 @@ def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}" if number else ""
 
 
-def answer_lines(answer: "AnswerShown") -> Iterator[str]:
+def answer_lines(answer: "AnswerView") -> Iterator[str]:
     """The answer, what it rests on, and how sure it is."""
     yield fill(answer.response, _WIDTH)
     yield ""

@@ -1,4 +1,4 @@
-"""Time and randomness as things that are handed in, so that tests can turn them."""
+"""Clocks and randomness as parameters, so that tests can control them; reading and writing ISO 8601 times."""
 
 import os
 import time
@@ -44,6 +44,12 @@ class SystemRandomness:
 
     def token_bytes(self, count: int) -> bytes:
         return os.urandom(count)
+
+
+def parse_iso(text: str) -> datetime:
+    """An ISO 8601 time or date, in UTC unless it names an offset; ValueError if it is neither."""
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 @lru_cache(8_192)  # things made or changed together are shown together

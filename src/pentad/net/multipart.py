@@ -1,11 +1,10 @@
-"""Forms with files (`multipart/form-data`, RFC 7578), read as they come in.
+"""Reads forms with files (`multipart/form-data`, RFC 7578) as they arrive, with python-multipart.
 
-Files go to temporary ones beyond a mebibyte, so an upload costs little memory however large it may be; the disk is
-never waited for on the event loop. What is too much or not well-formed is refused, never guessed at.
+Files beyond one mebibyte go to temporary files, so a large upload needs little memory; disk writes never block the
+event loop. Malformed or oversized forms are refused.
 """
 
 import asyncio
-import re
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager
@@ -18,15 +17,13 @@ from pentad.kernel.limits import KIB, MIB
 MOST_PARTS: Final = 100
 LONGEST_TEXT: Final = 64 * KIB
 _LONGEST_HEADERS: Final = 8 * KIB
+_LONGEST_BOUNDARY: Final = 70  # RFC 2046, section 5.1.1
 _IN_MEMORY: Final = 1 * MIB
-_BOUNDARY: Final = re.compile(r';\s*boundary=(?:"([^"\r\n]{1,70})"|([^\s";,]{1,70}))', re.IGNORECASE)
-_PARAMETER: Final = re.compile(r';\s*(name|filename)="((?:[^"\\]|\\.)*)"|;\s*(name|filename)=([^\s;"]+)', re.IGNORECASE)
-_ESCAPED: Final = re.compile(r'\\(["\\])')
 
 
 @dataclass(frozen=True, slots=True)
 class UploadedFile:
-    """A file of a form; `content` is seekable and closed with the form."""
+    """A file of a form. `content` is seekable and closed with the form."""
 
     field: str
     name: str
@@ -36,7 +33,7 @@ class UploadedFile:
 
 @dataclass(slots=True)
 class Form:
-    """What a form holds. Of a field that is given twice, the last counts."""
+    """The fields and files of a form. If a field is given twice, the last value counts."""
 
     fields: dict[str, str] = field(default_factory=dict[str, str])
     files: list[UploadedFile] = field(default_factory=list[UploadedFile])
@@ -44,7 +41,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """How a part introduces itself; without `filename` it is a field."""
+    """The headers of a part. Without `filename` it is a field."""
 
     name: str
     filename: str | None
@@ -55,7 +52,7 @@ class _End:
     """The end of a part."""
 
 
-_Events = list[_Head | bytes | _End]
+_Event = _Head | bytes | _End
 
 
 def is_form(content_type: str) -> bool:
@@ -64,11 +61,8 @@ def is_form(content_type: str) -> bool:
 
 @asynccontextmanager
 async def read_form(chunks: AsyncIterator[bytes], content_type: str) -> AsyncGenerator[Form]:
-    """Read a form to its end; its files live as long as the context."""
-    found = _BOUNDARY.search(content_type)
-    if found is None:
-        raise InvalidInput("The form's Content-Type has no boundary.", hint="Let your HTTP library set the header.")
-    splitter = _Splitter((found[1] or found[2]).encode("latin-1"))
+    """Read a form to its end. Its files live as long as the context."""
+    splitter = _Splitter(content_type)
     with ExitStack() as stack:
         reading = _Reading(stack)
         async for chunk in chunks:
@@ -90,7 +84,7 @@ class _Reading:
         self._spool: BinaryIO | None = None
         self._text = bytearray()
 
-    async def take(self, event: _Head | bytes | _End) -> None:
+    async def take(self, event: _Event) -> None:
         if isinstance(event, _Head):
             self._begin(event)
         elif isinstance(event, bytes):
@@ -133,85 +127,91 @@ class _Reading:
 
 
 class _Splitter:
-    """Finds the parts in a stream, whatever pieces it comes in."""
+    """Turns the callbacks of python-multipart into events, and bounds what the library does not."""
 
-    def __init__(self, boundary: bytes) -> None:
-        self._mark = b"\r\n--" + boundary
-        self._buffer = bytearray(b"\r\n")  # so that the first boundary looks like the others
-        self._state = self._preamble
+    def __init__(self, content_type: str) -> None:
+        from python_multipart.multipart import MultipartParser, parse_options_header
+
+        self._options = parse_options_header
+        boundary = parse_options_header(content_type.encode("latin-1", "replace"))[1].get(b"boundary", b"")
+        if not 0 < len(boundary) <= _LONGEST_BOUNDARY:
+            raise InvalidInput("The form's Content-Type has no boundary.", hint="Let your HTTP library set the header.")
+        self._parser = MultipartParser(
+            boundary,
+            {
+                "on_part_begin": self._begin_part,
+                "on_header_field": self._header_name,
+                "on_header_value": self._header_value,
+                "on_header_end": self._end_header,
+                "on_headers_finished": self._end_headers,
+                "on_part_data": self._data,
+                "on_part_end": self._end_part,
+                "on_end": self._end,
+            },
+            max_header_count=_LONGEST_HEADERS,  # all headers of a part are counted together below
+            max_header_size=16 * MIB,
+        )
+        self._events: list[_Event] = []
+        self._headers: dict[bytes, bytes] = {}
+        self._name, self._value = b"", b""
+        self._header_bytes = 0
         self.ended = False
 
-    def feed(self, chunk: bytes) -> Iterator[_Head | bytes | _End]:
-        """What a piece of the stream completes."""
-        self._buffer += chunk
-        while not self.ended and (events := self._state()) is not None:
-            yield from events
-        if self.ended:
-            self._buffer.clear()  # whatever follows the last boundary means nothing
+    def feed(self, chunk: bytes) -> Iterator[_Event]:
+        """The events that a piece of the stream completes."""
+        from python_multipart.exceptions import FormParserError
 
-    def _preamble(self) -> _Events | None:
-        at = self._buffer.find(self._mark)
-        if at < 0:
-            del self._buffer[: -len(self._mark)]
-            return None
-        del self._buffer[: at + len(self._mark)]
-        self._state = self._after_mark
-        return []
+        try:
+            self._parser.write(chunk)
+        except FormParserError as error:
+            raise InvalidInput(f"The form is not well-formed: {error}.") from None
+        events, self._events = self._events, []
+        return iter(events)
 
-    def _after_mark(self) -> _Events | None:
-        if len(self._buffer) < 2:
-            return None
-        if self._buffer.startswith(b"--"):
-            self.ended = True
-            return []
-        at = self._buffer.find(b"\r\n")
-        if at < 0 and len(self._buffer) <= _LONGEST_HEADERS:
-            return None
-        if at < 0 or self._buffer[:at].strip(b" \t"):
-            raise InvalidInput("The form is not well-formed: text follows a boundary.")
-        del self._buffer[: at + 2]
-        self._state = self._headers
-        return []
+    def _begin_part(self) -> None:
+        self._headers, self._header_bytes = {}, 0
 
-    def _headers(self) -> _Events | None:
-        at = self._buffer.find(b"\r\n\r\n")
-        if at > _LONGEST_HEADERS or (at < 0 and len(self._buffer) > _LONGEST_HEADERS):
+    def _header_name(self, data: bytes, start: int, end: int) -> None:
+        self._count(end - start)
+        self._name += data[start:end]
+
+    def _header_value(self, data: bytes, start: int, end: int) -> None:
+        self._count(end - start)
+        self._value += data[start:end]
+
+    def _count(self, size: int) -> None:
+        self._header_bytes += size
+        if self._header_bytes > _LONGEST_HEADERS:
             raise LimitExceeded(f"The headers of a form's part have at most {_LONGEST_HEADERS} bytes.")
-        if at < 0:
-            return None
-        head = _head(bytes(self._buffer[:at]))
-        del self._buffer[: at + 4]
-        self._state = self._body
-        return [head]
 
-    def _body(self) -> _Events | None:
-        at = self._buffer.find(self._mark)
-        if at < 0:
-            sure = len(self._buffer) - len(self._mark)
-            if sure <= 0:
-                return None
-            data = bytes(self._buffer[:sure])
-            del self._buffer[:sure]
-            return [data]
-        data = bytes(self._buffer[:at])
-        del self._buffer[: at + len(self._mark)]
-        self._state = self._after_mark
-        return [data, _End()]
+    def _end_header(self) -> None:
+        self._headers[self._name.strip().lower()] = self._value.strip()
+        self._name, self._value = b"", b""
 
+    def _end_headers(self) -> None:
+        kind, options = self._options(self._headers.get(b"content-disposition"))
+        if kind != b"form-data" or b"name" not in options:
+            raise InvalidInput(
+                "A part of the form has no name.", hint='It needs Content-Disposition: form-data; name="".'
+            )
+        try:
+            name = _text(options[b"name"])
+            filename = _text(options[b"filename"]) if b"filename" in options else None
+            media_type = self._headers.get(b"content-type", b"application/octet-stream").decode()
+        except UnicodeDecodeError:
+            raise InvalidInput("The headers of a form's part are not UTF-8.") from None
+        self._events.append(_Head(name, filename, media_type))
 
-def _head(raw: bytes) -> _Head:
-    try:
-        lines = raw.decode("utf-8").split("\r\n")
-    except UnicodeDecodeError:
-        raise InvalidInput("The headers of a form's part are not UTF-8.") from None
-    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    disposition = headers.get("content-disposition", "")
-    given = {(one[0] or one[2]).lower(): _plain(one[1], one[3]) for one in _PARAMETER.findall(disposition)}
-    if not disposition.lower().startswith("form-data") or "name" not in given:
-        raise InvalidInput("A part of the form has no name.", hint='It needs Content-Disposition: form-data; name="".')
-    return _Head(given["name"], given.get("filename"), headers.get("content-type", "application/octet-stream"))
+    def _data(self, data: bytes, start: int, end: int) -> None:
+        self._events.append(data[start:end])
+
+    def _end_part(self) -> None:
+        self._events.append(_End())
+
+    def _end(self) -> None:
+        self.ended = True
 
 
-def _plain(quoted: str, bare: str) -> str:
-    """A parameter's value; browsers write a quote as %22 and leave everything else as it is."""
-    return bare or _ESCAPED.sub(r"\1", quoted).replace("%22", '"')
+def _text(value: bytes) -> str:
+    """The value of a parameter. Browsers write a quote as %22 and leave everything else as it is."""
+    return value.decode().replace("%22", '"')

@@ -11,10 +11,15 @@ from typing import Any
 from pentad.app import CORE_SETS
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Database, Embedder
-from pentad.rooms.avatars.corpus import Corpora
-from pentad.rooms.avatars.extract.reading import ReadingLimits
-from pentad.rooms.avatars.ingest import Ingest
-from pentad.rooms.avatars.report import IngestReport
+from pentad.rooms.avatars import store
+from pentad.rooms.avatars.corpus.extract.sandbox import ReadingLimits
+from pentad.rooms.avatars.corpus.ingest import Ingest
+from pentad.rooms.avatars.corpus.ingest_report import IngestReport
+from pentad.rooms.avatars.corpus.publish_generation import remove_avatar
+from pentad.rooms.avatars.models import Avatar, AvatarInfo, CorpusDocument, Passage
+from pentad.rooms.avatars.service import find_avatar
+from pentad.rooms.avatars.store import Filters
+from pentad.search.documents import Ranking
 from pentad.search.index import SearchIndex
 from pentad.storage.migration_files import MigrationSet
 
@@ -79,6 +84,46 @@ class HashedWords:
             row[hashlib.sha256(word.encode()).digest()[0] % self.dimensions] += 1.0
         length = math.sqrt(sum(value * value for value in row))
         return struct.pack(f"<{self.dimensions}f", *(value / length for value in row))
+
+
+class Corpora:
+    """Reads what an ingest stored, of every avatar."""
+
+    def __init__(self, database: Database, search: SearchIndex) -> None:
+        self._database = database
+        self._search = search
+
+    async def list(self) -> list[AvatarInfo]:
+        """Every avatar, by id."""
+        return await self._database.read(store.avatars)
+
+    async def get(self, avatar_id: str) -> Avatar:
+        """One avatar as it is now; NotFound names one that may be meant."""
+        return await self._database.read(lambda rows: find_avatar(rows, avatar_id))
+
+    async def sources(self, avatar: Avatar) -> Sequence[CorpusDocument]:
+        """The documents of an avatar."""
+        return await self._database.read(lambda rows: store.documents(rows, avatar.number))
+
+    async def passages(self, avatar: Avatar, ids: Sequence[int]) -> Sequence[Passage]:
+        """Passages by number, in the order asked for; those that are gone are passed over."""
+        return await self._database.read(lambda rows: store.passages(rows, avatar.number, ids))
+
+    async def text(self, document: int) -> str:
+        """The whole text of a document: what character ranges point into."""
+        text = await self._database.read(lambda rows: store.text_of(rows, document))
+        assert text is not None
+        return text
+
+    async def ranking(self, avatar: Avatar, query: str, limit: int, filters: Filters | None = None) -> Ranking:
+        """The best passages by number. Documents a filter excludes take no part at all."""
+        allowed = None
+        if filters is not None and not filters.empty:
+            allowed = await self._database.read(lambda rows: store.allowed(rows, avatar.number, filters))
+        return await self._search.search(avatar.collection, query, limit=limit, allowed=allowed)
+
+    async def remove(self, avatar_id: str) -> None:
+        await self._database.write(lambda tx: remove_avatar(tx, self._search, find_avatar(tx, avatar_id)))
 
 
 class Library:

@@ -10,7 +10,18 @@ from pentad.search.models.catalogue import PulledModel
 from tests.behaviour.avatars.folders import keeper
 from tests.cli.processes import REPOSITORY, child_environment, run
 
-HEAVY = ("numpy", "onnxruntime", "tokenizers", "pypdfium2", "selectolax", "starlette", "aiohttp", "rich", "rapidfuzz")
+HEAVY = (
+    "numpy",
+    "onnxruntime",
+    "tokenizers",
+    "pypdfium2",
+    "lxml",
+    "markdown_it",
+    "starlette",
+    "aiohttp",
+    "rich",
+    "rapidfuzz",
+)
 START = """
 import asyncio, sys
 from pathlib import Path
@@ -49,7 +60,7 @@ def test_an_avatar_says_who_it_is_without_loading_what_only_a_search_needs(
         check=True,
     )
     loaded = set(done.stdout.split())
-    assert "pentad.rooms.avatars.endpoints" in loaded
+    assert "pentad.rooms.avatars.interface.single_avatar" in loaded
     assert {name.partition(".")[0] for name in loaded}.isdisjoint(HEAVY)
     for part in ("ingest", "fitting", "evaluation", "off_topic", "extract.pdf", "demo"):
         assert f"pentad.rooms.avatars.{part}" not in loaded, part

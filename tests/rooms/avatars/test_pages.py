@@ -7,11 +7,11 @@ from textwrap import wrap
 import pytest
 
 from pentad.app import open_app
-from pentad.rooms.avatars.checking import Cited, check_citation
+from pentad.rooms.avatars.answers.verify_citation import Cited, check_citation
+from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
+from pentad.rooms.avatars.interface.presentation import checked_citation_view
 from pentad.rooms.avatars.models import Pages
-from pentad.rooms.avatars.opened import OpenedAvatar
 from pentad.rooms.avatars.service import Avatars
-from pentad.rooms.avatars.verdicts import citation_verdict
 from pentad.settings.model import SearchSettings, Settings
 from tests.behaviour.avatars.folders import KEEPER, NOTES, write_avatar
 from tests.rooms.avatars.papers import pdf
@@ -26,7 +26,7 @@ PAGES = [[], wrap(PARTS[1], 80), [], wrap(PARTS[0], 80), wrap(PARTS[2], 80), wra
 
 async def opened(
     avatars: Avatars, tmp_path: Path, size: int = 64, labels: Sequence[tuple[int, str]] = ()
-) -> OpenedAvatar:
+) -> AvatarSnapshot:
     folder = write_avatar(tmp_path / "ida", {**KEEPER, "vectorStore": {"chunkSize": size, "chunkOverlap": 0}}, {})
     (folder / "corpus" / "report.pdf").write_bytes(pdf(PAGES, labels=labels))
     report = await avatars.ingest(folder)
@@ -39,7 +39,7 @@ async def test_a_citation_has_the_page_blank_ones_counted_and_one_of_another_pag
     async with open_app(settings) as app:
         avatars: Avatars = app.rooms[0].service
         avatar = await opened(avatars, tmp_path)
-        answer = await avatars.answering(avatar).answer("How many sluices did the Lower Marsh have in 1931?")
+        answer = await avatars.pipeline(avatar).answer("How many sluices did the Lower Marsh have in 1931?")
         (first, *_) = answer.citations
         assert SLUICES in first.quote
         assert (first.page, first.page_end) == (4, 4)
@@ -67,11 +67,17 @@ async def test_words_are_on_their_own_page_and_not_on_others_of_their_passage(
             assert (good.match, good.problems) == ("exact", ())
             assert good.passage is not None
             assert good.passage.page != good.passage.page_end, "the passage goes over pages"
-            assert (citation_verdict(avatar, good).valid, citation_verdict(avatar, good).page) == (True, printed)
+            assert (checked_citation_view(avatar, good).valid, checked_citation_view(avatar, good).page) == (
+                True,
+                printed,
+            )
         for page in (2, 5, 6, 102, "ii", "v"):
             wrong = await check_citation(avatar, Cited(SLUICES, source="report", page=page))
             assert wrong.problems == (f"it is on page {printed}, not on {page}",)
-            assert (citation_verdict(avatar, wrong).valid, citation_verdict(avatar, wrong).page) == (False, printed)
+            assert (checked_citation_view(avatar, wrong).valid, checked_citation_view(avatar, wrong).page) == (
+                False,
+                printed,
+            )
 
 
 @pytest.mark.parametrize(

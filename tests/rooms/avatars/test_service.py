@@ -8,10 +8,10 @@ import pytest
 from pentad.app import open_app
 from pentad.kernel.errors import InvalidInput, NotFound, Unavailable
 from pentad.rooms.avatars import store
-from pentad.rooms.avatars.evaluation import evaluate
-from pentad.rooms.avatars.ingest import IngestOptions
+from pentad.rooms.avatars.corpus.ingest import IngestOptions
+from pentad.rooms.avatars.evaluation.score_card import evaluate
+from pentad.rooms.avatars.interface.presentation import AnswerView, answer_view
 from pentad.rooms.avatars.service import Avatars
-from pentad.rooms.avatars.shown import AnswerShown, answer_shown
 from pentad.settings.model import SearchSettings, Settings
 from tests.behaviour.avatars.folders import beekeeper, keeper
 from tests.stores import PostgresServer, Stores
@@ -83,7 +83,7 @@ async def test_files_are_added_to_an_avatar(avatars: Avatars, tmp_path: Path) ->
     report = await avatars.add("ida-brandt", [more])
     assert [line.path for line in report.of("added")] == ["Windmills.md"]
     avatar = await avatars.open()
-    answer = await avatars.answering(avatar).answer("How much water did the windmill at Oster Siel lift?")
+    answer = await avatars.pipeline(avatar).answer("How much water did the windmill at Oster Siel lift?")
     assert answer.citations[0].source == "Windmills"
     with pytest.raises(NotFound, match="Did you mean 'ida-brandt'"):
         await avatars.add("ida-brand", [more])
@@ -91,7 +91,7 @@ async def test_files_are_added_to_an_avatar(avatars: Avatars, tmp_path: Path) ->
 
 async def test_answers_are_the_same_on_both_stores(postgres_server: PostgresServer, tmp_path: Path) -> None:
     folders = (keeper(tmp_path), beekeeper(tmp_path))
-    answers: list[list[AnswerShown]] = []
+    answers: list[list[AnswerView]] = []
     with postgres_server.empty_database() as url:
         for name, database in (("one", None), ("other", url)):
             settings = Settings(
@@ -102,8 +102,8 @@ async def test_answers_are_the_same_on_both_stores(postgres_server: PostgresServ
                 for folder in folders:
                     await avatars.ingest(folder)
                 avatar = await avatars.open("ida-brandt")
-                asking = avatars.answering(avatar)
-                answers.append([answer_shown(avatar.id, await asking.answer(question)) for question in QUESTIONS])
+                asking = avatars.pipeline(avatar)
+                answers.append([answer_view(avatar.id, await asking.answer(question)) for question in QUESTIONS])
     assert answers[0] == answers[1]
     assert answers[0][0].citations
     assert answers[0][1].redirect == "tomas-orlik"
@@ -116,8 +116,8 @@ async def test_the_score_card_is_the_same_twice_and_every_spoilt_statement_is_ca
         await avatars.ingest(folder)
     avatar, other = await avatars.open("ida-brandt"), await avatars.open("tomas-orlik")
     steps: list[str] = []
-    card = await evaluate(avatar, [other], avatars.likeness, lambda group, done, total: steps.append(group))
-    again = await evaluate(avatar, [other], avatars.likeness)
+    card = await evaluate(avatar, [other], avatars.similarity, lambda group, done, total: steps.append(group))
+    again = await evaluate(avatar, [other], avatars.similarity)
     assert card.as_json() == again.as_json()
     assert list(dict.fromkeys(steps)) == ["retrieval", "abstention", "mutation"]
     figures = {line.name: line for line in card.lines}
@@ -134,7 +134,7 @@ async def test_a_corpus_too_small_to_ask_about_has_an_empty_card(avatars: Avatar
         path.unlink()
     (folder / "corpus" / "note.txt").write_text("Yes.\n", encoding="utf-8")
     await avatars.ingest(folder)
-    card = await evaluate(await avatars.open(), [], avatars.likeness)
+    card = await evaluate(await avatars.open(), [], avatars.similarity)
     assert card.lines == []
     assert card.notes
 
@@ -152,6 +152,6 @@ class Failing:
 async def test_a_model_that_fails_leaves_answers_to_words(avatars: Avatars, tmp_path: Path) -> None:
     await avatars.ingest(keeper(tmp_path))
     avatar = await avatars.open()
-    expected = await avatars.answering(avatar).answer(QUESTIONS[0])
-    avatars.likeness.embedder = Failing()
-    assert await avatars.answering(avatar).answer(QUESTIONS[0]) == expected
+    expected = await avatars.pipeline(avatar).answer(QUESTIONS[0])
+    avatars.similarity.embedder = Failing()
+    assert await avatars.pipeline(avatar).answer(QUESTIONS[0]) == expected

@@ -1,1 +1,1 @@
-"""Avatars: answers that come only from a corpus."""
+"""Avatars: experts that answer from a corpus alone and cite every statement."""

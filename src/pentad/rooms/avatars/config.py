@@ -1,7 +1,7 @@
-"""An avatar's `config.json`: read by the original's schema, refused with the path of what is wrong.
+"""Reads an avatar's `config.json` by the original's schema. Errors name the path of what is wrong.
 
-Keys the schema does not know are kept. Where the original is lenient so is this: dates, addresses, kinds of sources and
-sizes that make no sense are warned of, not refused.
+Unknown keys are kept. Like the original, it warns about dates, addresses, source types and sizes that make no sense
+instead of refusing them.
 """
 
 import re
@@ -21,7 +21,7 @@ from pentad.kernel.limits import MIB
 CONFIG_FILE: Final = "config.json"
 SCHEMA_TYPES: Final = ("book", "paper", "speech", "interview", "article", "letter")
 TYPES: Final = (*SCHEMA_TYPES, "textbook", "guide", "lecture")
-"""What the original's database takes; its schema knows the first six."""
+"""The types the original's database takes. Its schema knows the first six."""
 
 SMALLEST_CHUNK: Final = 16
 LARGEST_CHUNK: Final = 4096
@@ -32,7 +32,7 @@ _YEAR: Final = re.compile(r"-?\d{1,4}")
 
 
 class _Part(BaseModel):
-    """Names in the file are in camel case; what is not known is kept."""
+    """Names in the file are in camel case. Unknown keys are kept."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, populate_by_name=True, extra="allow", frozen=True, defer_build=True
@@ -53,7 +53,7 @@ class DateRange(_Part):
 
 
 class ListedSource(_Part):
-    """A source the configuration names; the documents themselves are described in sources.json."""
+    """A source listed in the configuration. sources.json describes the documents themselves."""
 
     title: StrictStr
     type: StrictStr
@@ -85,14 +85,14 @@ class VectorStoreConfig(_Part):
 
 
 class McpServerConfig(_Part):
-    """`mcpServer`, as the original's schema has it."""
+    """`mcpServer`, from the original's schema."""
 
     url: StrictStr | None = None
     tools: list[StrictStr] | None = None
 
 
 class McpConfig(_Part):
-    """`mcp`, as the original's document has it."""
+    """`mcp`, from the original's documentation."""
 
     name: StrictStr | None = None
     version: StrictStr | None = None
@@ -100,13 +100,13 @@ class McpConfig(_Part):
 
 
 class PersonaConfig(_Part):
-    """Pentad's own: how the avatar speaks. Without it the citation style decides."""
+    """How the avatar speaks (Pentad's own section). Without it the citation style decides."""
 
     voice: Literal["student", "first_person"] | None = None
 
 
 class AvatarConfig(_Part):
-    """Everything `config.json` says."""
+    """The whole `config.json`."""
 
     id: StrictStr = Field(pattern=r"^[a-z0-9-]+$", max_length=200)
     name: StrictStr
@@ -123,17 +123,17 @@ class AvatarConfig(_Part):
 
     @property
     def chunk_size(self) -> int:
-        """Tokens of a passage, within reason."""
+        """Tokens of a passage, clamped to a sensible range."""
         return min(max(self.vector_store.chunk_size, SMALLEST_CHUNK), LARGEST_CHUNK)
 
     @property
     def chunk_overlap(self) -> int:
-        """Tokens two passages share: less than half of one, or there would be more repetition than text."""
+        """Tokens that two neighbouring passages share: less than half of a passage."""
         return min(max(self.vector_store.chunk_overlap, 0), self.chunk_size // 2)
 
     @property
     def last_year(self) -> int | None:
-        """The end of the persona's period: of the corpus' range if it has one, else of the life."""
+        """The last year of the persona's period: of the corpus' date range, or else of the person's life."""
         return self.corpus.date_range.end_year or self.death_year
 
     @property
@@ -146,11 +146,11 @@ class AvatarConfig(_Part):
 
     @property
     def tools(self) -> list[str] | None:
-        """The tools this avatar's server is to have; None for all."""
+        """The tools this avatar's server offers; None for all."""
         return self.mcp.tools if self.mcp.tools is not None else self.mcp_server.tools
 
     def as_json(self) -> dict[str, Any]:
-        """As it was written, unknown keys included; nothing is added that the file does not say."""
+        """The configuration as written, with unknown keys and without defaults."""
         return self.model_dump(by_alias=True, exclude_unset=True)
 
 
@@ -160,7 +160,7 @@ def read_config(folder: Path) -> AvatarConfig:
 
 
 def parse_config(data: Any) -> AvatarConfig:
-    """A configuration from JSON; InvalidInput names every place that is wrong."""
+    """Parse a configuration; InvalidInput names every place that is wrong."""
     if not isinstance(data, dict):
         raise InvalidInput(f"{CONFIG_FILE} is not a JSON object.", hint="It begins with { and has id, name, ...")
     try:
@@ -175,7 +175,7 @@ def parse_config(data: Any) -> AvatarConfig:
 
 
 def warnings(config: AvatarConfig) -> list[str]:
-    """What is legal and probably not meant."""
+    """Settings that are valid but probably mistakes."""
     found: list[str] = []
     span, size, overlap = config.corpus.date_range, config.vector_store.chunk_size, config.vector_store.chunk_overlap
     if None not in (config.birth_year, config.death_year) and (config.birth_year or 0) > (config.death_year or 0):
@@ -193,7 +193,7 @@ def warnings(config: AvatarConfig) -> list[str]:
 
 
 def source_problems(kind: str | None, url: str | None) -> list[str]:
-    """What is odd about a source's type and address."""
+    """What looks wrong about a source's type and address."""
     found: list[str] = []
     if kind is not None and kind not in TYPES:
         found.append(f"type {kind[:40]!r} is none of {', '.join(TYPES)}")
@@ -203,7 +203,7 @@ def source_problems(kind: str | None, url: str | None) -> list[str]:
 
 
 def json_file(path: Path, why: str) -> Any:
-    """The JSON in a file of an avatar's folder; what is wrong with it is said by its name, without the folder's."""
+    """The JSON in a file of an avatar's folder. Errors give the file's name without its folder."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -211,7 +211,7 @@ def json_file(path: Path, why: str) -> Any:
     except OSError as error:
         raise InvalidInput(f"{path.name} cannot be read: {error.strerror}.", hint=why) from None
     if len(data) > _LARGEST_FILE:
-        raise LimitExceeded(f"{path.name} has {len(data):,} bytes; the most are {_LARGEST_FILE:,}.")
+        raise LimitExceeded(f"{path.name} has {len(data):,} bytes; the limit is {_LARGEST_FILE:,}.")
     data = data.removeprefix(b"\xef\xbb\xbf")
     check_bounds(data, depth=_DEEPEST, keys=_MOST_KEYS)
     try:

@@ -1,7 +1,6 @@
-"""Fills the room for `pentad demo`: two people of the nineteenth century, with corpora written for this purpose.
+"""Fills the room for `pentad demo`: two people of the nineteenth century, with corpora written for the demo.
 
-The folders are ingested like anybody's. Nothing in them changes from run to run, so a second start finds every document
-unchanged and does nothing.
+The folders are ingested like any other. They are the same in every run, so a second start changes nothing.
 """
 
 import asyncio
@@ -12,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pentad.rooms.avatars.config import json_file
-from pentad.rooms.avatars.ingest import CORPUS_FOLDER
-from pentad.rooms.avatars.sources import SOURCES_FILE
+from pentad.rooms.avatars.corpus.ingest import CORPUS_FOLDER
+from pentad.rooms.avatars.corpus.sources import SOURCES_FILE
 
 if TYPE_CHECKING:
     from pentad.rooms.avatars.service import Avatars
@@ -21,12 +20,12 @@ if TYPE_CHECKING:
 FOLDERS: Final = Path(__file__).with_name("demo_avatars")
 AVATARS: Final = ("charles-babbage", "florence-nightingale")
 _PAGES: Final = ".pages.txt"
-"""Ends the names of texts that are to be printed as PDF."""
+"""Files with this ending are converted to PDF."""
 
 
 def write_avatar(avatar_id: str, into: Path) -> Path:
-    """The folder of one of the demo's avatars, complete with its printed documents."""
-    from pentad.rooms.avatars.demo_avatars.paper import printed
+    """Write the folder of a demo avatar, with some of its texts as PDF."""
+    from pentad.rooms.avatars.demo_avatars.pdf import printed
 
     folder = Path(shutil.copytree(FOLDERS / avatar_id, into / avatar_id))
     corpus = folder / CORPUS_FOLDER
@@ -40,7 +39,7 @@ def write_avatar(avatar_id: str, into: Path) -> Path:
 
 
 async def fill_demo(avatars: "Avatars") -> None:
-    """Bring both avatars in, or leave them as they are."""
+    """Ingest both avatars."""
     with tempfile.TemporaryDirectory(prefix="pentad-demo-") as name:
         for avatar_id in AVATARS:
             await avatars.ingest(await asyncio.to_thread(write_avatar, avatar_id, Path(name)))

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from pentad.rooms.avatars.later import later_in
 from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.persona import Persona
+from pentad.rooms.avatars.search.time_bounds import later_in
 from pentad.rooms.avatars.verification.wording import levelled
 from pentad.search.documents import Ranking
 

@@ -1,17 +1,21 @@
-"""What the room speaks of: avatars, their documents, and passages. Values only."""
+"""The data of the room: avatars, documents and passages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from pentad.rooms.avatars.chunks import PageRange
 from pentad.rooms.avatars.config import AvatarConfig
-from pentad.rooms.avatars.sources import Role
+
+if TYPE_CHECKING:
+    from pentad.rooms.avatars.corpus.chunks import PageRange
+
+Role = Literal["by", "about"]
+"""Whether the person wrote a source, or somebody else wrote it about the person."""
 
 
 @dataclass(frozen=True, slots=True)
 class AvatarInfo:
-    """An avatar in a list. Sizes are of the documents: characters and estimated tokens of their text."""
+    """An avatar in a list. `characters` and `tokens` (estimated) count the text of its documents."""
 
     id: str
     name: str
@@ -26,7 +30,7 @@ class AvatarInfo:
 
 @dataclass(frozen=True, slots=True)
 class Avatar:
-    """An avatar as it is now. `number` is the store's, `collection` where the shared search has its passages."""
+    """An avatar. `number` is its key in the store, `collection` its passages in the search index."""
 
     number: int
     id: str
@@ -70,12 +74,12 @@ class CorpusDocument:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a document, with the place it was cut from.
+    """A piece of a document, and where it was cut from.
 
-    `id` is its number within the avatar, never given twice: the search knows it by this, and so does its address.
-    `page` and `page_end` count pages of the file, `printed_page` and `printed_page_end` are what is printed on them.
-    `char_start` and `char_end` are offsets into the document's text, `sentences` ranges within the content.
-    `sha256` is of the source file's bytes, `content_sha256` of the content.
+    `id` is its number within the avatar, never reused; the search index and its URI use it. `page` and `page_end` are
+    pages of the file, `printed_page` and `printed_page_end` their printed labels. `char_start` and `char_end` are
+    offsets into the document's text, `sentences` ranges within the content. `sha256` is the hash of the source file,
+    `content_sha256` that of the content.
     """
 
     id: int
@@ -98,26 +102,26 @@ class Passage:
     sha256: str
     content_sha256: str
     sentences: Sequence[tuple[int, int]]
-    sentence_pages: Sequence[PageRange] = ()
-    """The pages of each sentence, where the passage goes over a page break."""
+    sentence_pages: "Sequence[PageRange]" = ()
+    """The pages of each sentence, if the passage crosses a page break."""
 
     @property
     def n(self) -> int:
-        """The number in its address, `avatar://{id}/passages/{n}`."""
+        """The number in its URI, `avatar://{id}/passages/{n}`."""
         return self.id
 
     @property
     def cited_page(self) -> int | str | None:
-        """What a reader looks up: the printed page where there is one, else the page of the file."""
+        """The page to cite: the printed one if there is one, else the page of the file."""
         return _cited(self.printed_page, self.page)
 
     @property
     def cited_page_end(self) -> int | str | None:
-        """The last page, in the same way."""
+        """The last page to cite."""
         return _cited(self.printed_page_end, self.page_end)
 
     def pages(self, start: int, end: int) -> "Pages":
-        """The pages of a part of the content; those of the whole passage where no more is known."""
+        """The pages of a part of the content, or those of the whole passage if that is all we know."""
         inside = [
             pages
             for (begin, stop), pages in zip(self.sentences, self.sentence_pages, strict=False)
@@ -131,7 +135,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Where a part of a passage stands: pages as a reader looks them up, and the pages of the file."""
+    """The pages of a part of a passage: as cited, and as pages of the file."""
 
     first: int | str | None
     last: int | str | None
@@ -139,7 +143,7 @@ class Pages:
     physical_end: int | None
 
     def has(self, page: int | str) -> bool:
-        """Whether a page somebody names, by what is printed on it or by its place in the file, is one of them."""
+        """Whether a page, by printed label or by number in the file, is one of them."""
         return any(_between(page, *ends) for ends in ((self.first, self.last), (self.physical, self.physical_end)))
 
 

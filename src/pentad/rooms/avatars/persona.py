@@ -1,7 +1,7 @@
-"""Who an avatar speaks as, in which voice, and where its period ends.
+"""The persona of an avatar: its name, its voice, and the period it speaks for.
 
-The words outside of quotation marks are these templates: they say who wrote what and where, and nothing else. A source
-by somebody else, or from after the period, is always named as such and never spoken in the first person.
+All words outside quotation marks come from these templates, which only say who wrote what and where. A source by
+somebody else, or from after the period, is always labelled as such and never spoken in the first person.
 """
 
 import re
@@ -19,7 +19,7 @@ Voice = Literal["student", "first_person"]
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """What of an avatar's configuration shapes its answers."""
+    """The parts of an avatar's configuration that shape its answers."""
 
     id: str
     name: str
@@ -32,15 +32,15 @@ class Persona:
     citation_style: str = ""
     begins: int | None = None
     ends: int | None = None
-    """The last year of the period: of the corpus, or of the life where the corpus has no end."""
+    """The last year of the period: of the corpus, or of the person's life if the corpus has no end."""
     later_terms: tuple[str, ...] = ()
-    """Words the author of the avatar declared to be of a later time."""
+    """Terms the avatar's author declared to be from a later time."""
     retold: bool = False
-    """The person's writings are there in somebody else's words; quotes of them are named as that."""
+    """The corpus retells the person's writings in other words; quotes are labelled as summaries."""
 
     @property
     def label(self) -> str:
-        """What every answer carries: this is a machine."""
+        """The label of every answer: this is a machine."""
         if self.voice == "first_person":
             return f"AI avatar in the voice of {self.name}: a program quoting a corpus, not the person."
         return f"AI avatar, a student of {self.name}: a program quoting a corpus, not the person."
@@ -50,12 +50,12 @@ class Persona:
         return self.ends is not None and passage.year is not None and passage.year > self.ends
 
     def is_own(self, passage: Passage) -> bool:
-        """Whether a passage may be spoken as the person's own words."""
+        """Whether a passage may be quoted as the person's own words."""
         return passage.role == "by" and not self.is_late(passage)
 
 
 def persona_of(config: AvatarConfig) -> Persona:
-    """From a `config.json`. `persona.voice` decides the voice; without it the style of citation does."""
+    """The persona of a configuration. `persona.voice` sets the voice; without it the citation style does."""
     prompt = config.system_prompt
     says_first = re.search(r"first[\s-]+person", prompt.citation_style, re.IGNORECASE) is not None
     more = config.persona.model_extra or {}
@@ -77,7 +77,7 @@ def persona_of(config: AvatarConfig) -> Persona:
 
 
 def place(passage: Passage, start: int = 0, end: int | None = None) -> str:
-    """Where a passage or a part of it stands, as a reader would look it up: title and page, or title and section."""
+    """The reference of a passage or a part of it: title and page, or title and section."""
     pages = passage.pages(start, len(passage.content) if end is None else end)
     if pages.first is not None:
         over = pages.last is not None and str(pages.last) != str(pages.first)
@@ -87,7 +87,7 @@ def place(passage: Passage, start: int = 0, end: int | None = None) -> str:
 
 
 def quoted(persona: Persona, sentences: Sequence[Sentence], *, first: bool = True) -> str:
-    """Sentences that stand next to each other in one passage, quoted in the persona's voice with their place."""
+    """Consecutive sentences of one passage, quoted in the persona's voice with their reference."""
     passage = sentences[0].passage
     words = _inside_marks(" ".join(sentence.text for sentence in sentences))
     where = place(passage, sentences[0].start, sentences[-1].end)
@@ -105,13 +105,13 @@ def quoted(persona: Persona, sentences: Sequence[Sentence], *, first: bool = Tru
 
 
 def closest(persona: Persona) -> str:
-    """What comes before quotes that are near the question without being sure to answer it."""
+    """The introduction of quotes that may not answer the question."""
     mine = "my writings" if persona.voice == "first_person" else "the corpus"
     return f"I cannot say whether this answers the question; the closest passage in {mine} is this."
 
 
 def silent(persona: Persona, reason: str) -> str:
-    """What the avatar says instead of an answer. It offers no guess."""
+    """What the avatar says if it has no answer."""
     mine = "my writings" if persona.voice == "first_person" else f"the corpus of {persona.name}"
     if reason == "after_period":
         return f"This lies after the period that {mine} cover{'' if mine.startswith('my') else 's'}{_until(persona)}."
@@ -127,7 +127,7 @@ def _until(persona: Persona) -> str:
 
 
 def _inside_marks(text: str) -> str:
-    """On one line, with the quotation marks of the source turned into inner ones."""
+    """On one line, with the source's quotation marks as single ones."""
     return re.sub(r"[\"\u201c\u201d\u201e\u00ab\u00bb]", "'", levelled(text)).rstrip()
 
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, cast
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.avatars.calibration import Calibration
+from pentad.rooms.avatars.calibration.model import Calibration
 from pentad.rooms.avatars.gate import Retrieved, Scored
-from pentad.rooms.avatars.likeness import Likeness
 from pentad.rooms.avatars.models import Passage
-from pentad.rooms.avatars.nearness import refined
 from pentad.rooms.avatars.persona import Persona
+from pentad.rooms.avatars.search.coverage import refined
+from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.rooms.avatars.verification.wording import find_run, normal_words
 from pentad.search.documents import Ranking
 
@@ -47,7 +47,7 @@ class Given:
 
 
 async def retrieve(
-    corpus: Corpus, query: str, limit: int, likeness: Likeness, allowed: Sequence[int] | None = None
+    corpus: Corpus, query: str, limit: int, similarity: SentenceSimilarity, allowed: Sequence[int] | None = None
 ) -> Retrieved:
     """The best passages for a question, each with its probability."""
     if not query.strip():
@@ -56,7 +56,7 @@ async def retrieve(
         raise InvalidInput(f"The question has {len(query)} characters; at most {LONGEST_QUESTION} are read.")
     ranking = await corpus.search(query, limit, allowed)
     found = await corpus.passages([hit.id for hit in ranking.hits])
-    probability = await refined(corpus.calibration.probability(ranking), query, found, likeness)
+    probability = await refined(corpus.calibration.probability(ranking), query, found, similarity)
     scores = corpus.calibration.scores(ranking, probability)
     held = {passage.id: passage for passage in found}
     scored = [

@@ -1,14 +1,14 @@
-"""What the avatars room offers. What only a server or the demo needs is imported when they ask for it."""
+"""The declaration of the avatars room. Parts that only a server or the demo needs are imported on demand."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from pentad.platform import OpenRoom, Platform, Room
-from pentad.rooms.avatars.prompts import PROMPTS
-from pentad.rooms.avatars.resources import RESOURCES, listing
+from pentad.rooms.avatars.interface.prompts import PROMPTS
+from pentad.rooms.avatars.interface.resources import RESOURCES, listing
+from pentad.rooms.avatars.interface.tools import TOOLS
 from pentad.rooms.avatars.service import Avatars
-from pentad.rooms.avatars.tools import TOOLS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
@@ -20,19 +20,19 @@ async def open_avatars(platform: Platform) -> AsyncGenerator[Avatars]:
 
 
 async def part(avatars: Avatars, name: str) -> OpenRoom:
-    """One avatar alone."""
-    from pentad.rooms.avatars.endpoints import one_avatar
+    """One avatar served alone."""
+    from pentad.rooms.avatars.interface.single_avatar import one_avatar
 
     return await one_avatar(ROOM, avatars, name)
 
 
 async def health(avatars: Avatars) -> Mapping[str, Any]:
-    """How many avatars there are, and how much they hold."""
+    """The number of avatars and passages."""
     return await avatars.health()
 
 
 def pages() -> "Pages[Avatars]":
-    from pentad.rooms.avatars.pages import PAGES
+    from pentad.rooms.avatars.interface.pages import PAGES
 
     return PAGES
 
@@ -47,9 +47,9 @@ ROOM: Room[Avatars] = Room(
     name="avatars",
     title="Avatars",
     instructions=(
-        "An avatar answers from its corpus alone: every statement cites a passage, and it says so when the corpus is"
-        " silent. list_avatars names them; query_corpus searches one's passages, generate_response asks it,"
-        " verify_response checks what is said in its name."
+        "An avatar answers from its corpus alone: every statement cites a passage, and it says so if the corpus has no"
+        " answer. Use list_avatars to find one, query_corpus to search its passages, generate_response to ask it, and"
+        " verify_response to check what is said in its name."
     ),
     open=open_avatars,
     tools=TOOLS,

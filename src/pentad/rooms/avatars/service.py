@@ -1,4 +1,4 @@
-"""The avatars as one object: what the room's tools, prompts and resources speak to."""
+"""The service behind the room's tools, prompts, resources and pages."""
 
 import copy
 from collections.abc import Sequence
@@ -7,45 +7,44 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pentad.kernel.errors import InvalidInput, NotFound
+from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Row, Rows
 from pentad.platform import OpenRoom, Platform
 from pentad.rooms.avatars import store
-from pentad.rooms.avatars.corpus import Corpora, found
-from pentad.rooms.avatars.models import AvatarInfo
-from pentad.rooms.avatars.opened import OpenedAvatar
-from pentad.rooms.avatars.report import Progress, nothing_to_tell
+from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
+from pentad.rooms.avatars.corpus.ingest_report import Progress, ignore_progress
+from pentad.rooms.avatars.models import Avatar, AvatarInfo
 
 if TYPE_CHECKING:
-    from pentad.rooms.avatars.answering import Answering
-    from pentad.rooms.avatars.answers import Mode
-    from pentad.rooms.avatars.context import Turn
-    from pentad.rooms.avatars.drafting.drafter import Drafter
-    from pentad.rooms.avatars.ingest import Ingest, IngestOptions
-    from pentad.rooms.avatars.likeness import Likeness
-    from pentad.rooms.avatars.panel import Panel
-    from pentad.rooms.avatars.report import IngestReport
-    from pentad.rooms.avatars.routing import Route
+    from pentad.rooms.avatars.answers.answer import Mode
+    from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline
+    from pentad.rooms.avatars.answers.drafting.drafter import Drafter
+    from pentad.rooms.avatars.answers.panel import Panel
+    from pentad.rooms.avatars.corpus.ingest import Ingest, IngestOptions
+    from pentad.rooms.avatars.corpus.ingest_report import IngestReport
+    from pentad.rooms.avatars.search.conversation import Turn
+    from pentad.rooms.avatars.search.routing import Route
+    from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 
 MOST_ASKED: Final = 32
-"""Avatars a question is put to at a time, on a panel or to find who knows."""
+"""The most avatars asked at a time, on a panel or to find one that knows."""
 _NAMED: Final = 20
 
 
 class Avatars:
-    """Everything the room can do, over one store. A view made by `alone` knows one avatar and no other."""
+    """All operations of the room over one store. A view made by `alone` is limited to one avatar."""
 
     def __init__(self, platform: Platform) -> None:
         self.platform = platform
         self.database = platform.database
         self.search = platform.search
-        self.corpora = Corpora(platform.database, platform.search)
         self.only: str | None = None
-        self._likeness: list[Likeness] = []
+        self._similarity: list[SentenceSimilarity] = []
         self.served: dict[str, tuple[Row, OpenRoom]] = {}
-        """The rooms made for single avatars, each with the avatar's number and the generation it was made of."""
+        """The rooms of single avatars, each with the avatar's number and generation."""
 
     def alone(self, avatar_id: str) -> "Avatars":
-        """The same, for one avatar."""
+        """A view limited to one avatar."""
         view = copy.copy(self)
         view.only = avatar_id
         return view
@@ -57,142 +56,164 @@ class Avatars:
         return None if embedder is None else embedder.model
 
     @property
-    def likeness(self) -> "Likeness":
-        """One for all views: what one avatar's answers embedded, another's need not."""
-        if not self._likeness:
-            from pentad.rooms.avatars.likeness import Likeness
+    def similarity(self) -> "SentenceSimilarity":
+        """Shared by all views, so that no sentence is embedded twice."""
+        if not self._similarity:
+            from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 
-            self._likeness.append(Likeness(self.search.embedder))
-        return self._likeness[0]
+            self._similarity.append(SentenceSimilarity(self.search.embedder))
+        return self._similarity[0]
 
     @cached_property
     def _ingest(self) -> "Ingest":
-        from pentad.rooms.avatars.ingest import Ingest
+        from pentad.rooms.avatars.corpus.ingest import Ingest
 
         return Ingest(self.database, self.search, self.platform.clock)
 
+    async def _all(self) -> list[AvatarInfo]:
+        return await self.database.read(store.avatars)
+
     async def list(self) -> list[AvatarInfo]:
         """Every avatar, by id."""
-        return [one for one in await self.corpora.list() if self.only in (None, one.id)]
+        return [one for one in await self._all() if self.only in (None, one.id)]
 
-    async def open(self, avatar_id: str | None = None) -> OpenedAvatar:
-        """An avatar as it is now. Which one need not be said where there is only one."""
+    async def open(self, avatar_id: str | None = None) -> AvatarSnapshot:
+        """The current snapshot of an avatar. The id may be left out if there is only one."""
         if self.only is not None and avatar_id not in (None, self.only):
             raise NotFound(f"There is no avatar {avatar_id[:60]!r} here.", hint=f"This server is {self.only}.")
-        from pentad.rooms.avatars.calibration import read_calibration
+        from pentad.rooms.avatars.calibration.model import read_calibration
 
         model, wanted = self.model, self.only or avatar_id
 
-        def work(rows: Rows) -> OpenedAvatar:
-            avatar = found(rows, _meant(rows) if wanted is None else wanted)
+        def work(rows: Rows) -> AvatarSnapshot:
+            avatar = find_avatar(rows, _only_id(rows) if wanted is None else wanted)
             calibration = read_calibration(store.calibration(rows, avatar.number), model)
-            return OpenedAvatar(avatar, calibration, self.database, self.search)
+            return AvatarSnapshot(avatar, calibration, self.database, self.search)
 
         return await self.database.read(work)
 
-    async def open_all(self, ids: Sequence[str] | None = None) -> "list[OpenedAvatar]":
-        """Several avatars, in the order named; without names all of them, up to a limit."""
+    async def open_all(self, ids: Sequence[str] | None = None) -> "list[AvatarSnapshot]":
+        """Snapshots of several avatars, in the given order; without ids all of them, up to a limit."""
         if ids is None:
             ids = [one.id for one in await self.list()][:MOST_ASKED]
         return [await self.open(one) for one in dict.fromkeys(ids)]
 
     async def ingest(
-        self, folder: Path, options: "IngestOptions | None" = None, progress: Progress = nothing_to_tell
+        self, folder: Path, options: "IngestOptions | None" = None, progress: Progress = ignore_progress
     ) -> "IngestReport":
-        """Make an avatar of a folder, or bring it up to date."""
-        return await self._learnt(await self._ingest.folder(folder, options, progress), progress)
+        """Create or update an avatar from a folder."""
+        return await self._calibrated(await self._ingest.folder(folder, options, progress), progress)
 
     async def add(
         self,
         avatar_id: str,
         paths: Sequence[Path],
         options: "IngestOptions | None" = None,
-        progress: Progress = nothing_to_tell,
+        progress: Progress = ignore_progress,
     ) -> "IngestReport":
         """Add files, or the documents of folders, to an avatar."""
         await self.open(avatar_id)
-        return await self._learnt(await self._ingest.files(avatar_id, paths, options, progress), progress)
+        return await self._calibrated(await self._ingest.files(avatar_id, paths, options, progress), progress)
 
     async def remove(self, avatar_id: str) -> None:
-        """Remove an avatar with all it has."""
-        await self.corpora.remove(avatar_id)
+        """Remove an avatar with everything it has."""
+        from pentad.rooms.avatars.corpus.publish_generation import remove_avatar
 
-    def answering(
-        self, avatar: OpenedAvatar, drafter: "Drafter | None" = None, mode: "Mode" = "extractive"
-    ) -> "Answering":
-        """What answers for an avatar: with quotes, or with what `drafter` drafts."""
-        from pentad.rooms.avatars.answering import Answering
+        await self.database.write(lambda tx: remove_avatar(tx, self.search, find_avatar(tx, avatar_id)))
+
+    def pipeline(
+        self, avatar: AvatarSnapshot, drafter: "Drafter | None" = None, mode: "Mode" = "extractive"
+    ) -> "AnswerPipeline":
+        """The pipeline that answers for an avatar, with quotes or with drafts of `drafter`."""
+        from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline
 
         async def knows(question: str) -> str | None:
             return await self._who_knows(question, besides=avatar.id)
 
-        return Answering(avatar, self.likeness, drafter, mode, router=knows)
+        return AnswerPipeline(avatar, self.similarity, drafter, mode, router=knows)
 
     async def panel(self, question: str, ids: Sequence[str] | None = None, turns: "Sequence[Turn]" = ()) -> "Panel":
-        """One question to several avatars."""
-        from pentad.rooms.avatars.panel import panel
+        """Ask several avatars one question."""
+        from pentad.rooms.avatars.answers.panel import panel
 
         members = await self.open_all(ids)
         if not members:
-            raise NotFound("There is no avatar yet.", hint="`pentad avatars ingest` makes one.")
-        return await panel(question, [self.answering(one) for one in members], self.likeness, turns)
+            raise NotFound("There is no avatar yet.", hint="Create one with `pentad avatars ingest`.")
+        return await panel(question, [self.pipeline(one) for one in members], self.similarity, turns)
 
     async def routes(self, question: str) -> "list[Route]":
-        """The avatars, the one most likely to know first."""
-        from pentad.rooms.avatars.routing import routes
+        """The avatars, the one most likely to answer first."""
+        from pentad.rooms.avatars.search.routing import routes
 
-        return await routes(question, await self.open_all(), self.likeness)
+        return await routes(question, await self.open_all(), self.similarity)
 
     def endpoint_drafter(self) -> "Drafter | None":
-        """The model behind the endpoint of the settings, if there is one."""
-        from pentad.rooms.avatars.drafting.endpoint import EndpointDrafter, endpoint_of
+        """The model of the configured endpoint, if there is one."""
+        from pentad.rooms.avatars.answers.drafting.endpoint import EndpointDrafter, endpoint_of
 
         endpoint = endpoint_of(self.platform.settings)
         return None if endpoint is None else EndpointDrafter(self.platform.fetcher, endpoint)
 
     async def _who_knows(self, question: str, besides: str) -> str | None:
         """The id of another avatar that can answer."""
-        from pentad.rooms.avatars.routing import redirect
+        from pentad.rooms.avatars.search.routing import redirect
 
-        ids = [one.id for one in await self.corpora.list() if one.id != besides][:MOST_ASKED]
-        everybody = self if self.only is None else self._everybody()
-        route = await redirect(question, await everybody.open_all(ids), self.likeness)
+        ids = [one.id for one in await self._all() if one.id != besides][:MOST_ASKED]
+        everybody = self if self.only is None else self._unlimited()
+        route = await redirect(question, await everybody.open_all(ids), self.similarity)
         return None if route is None else route.avatar
 
-    def _everybody(self) -> "Avatars":
+    def _unlimited(self) -> "Avatars":
         view = copy.copy(self)
         view.only = None
         return view
 
-    async def _learnt(self, report: "IngestReport", progress: Progress) -> "IngestReport":
-        """After an ingest: what the scores of the new generation mean, unless that is known."""
-        from pentad.rooms.avatars.calibrating import calibrate, is_current
+    async def _calibrated(self, report: "IngestReport", progress: Progress) -> "IngestReport":
+        """Calibrate the new generation after an ingest, unless that is done."""
+        from pentad.rooms.avatars.calibration.model import is_current
 
         if report.dry_run:
             return report
         avatar = await self.open(report.avatar)
         number, model = avatar.avatar.number, self.model
         if not is_current(await self.database.read(lambda rows: store.calibration(rows, number)), model):
+            from pentad.rooms.avatars.calibration.fit import calibrate  # computes with numpy
+
             progress("calibrating", 0, 1)
-            ids = [one.id for one in await self.corpora.list() if one.id != avatar.id]
-            await calibrate(avatar, await self.open_all(ids[:MOST_ASKED]), self.likeness, model)
+            ids = [one.id for one in await self._all() if one.id != avatar.id]
+            await calibrate(avatar, await self.open_all(ids[:MOST_ASKED]), self.similarity, model)
             progress("calibrating", 1, 1)
         return report
 
     async def health(self) -> dict[str, Any]:
-        """How many avatars there are, and how much they hold."""
-        every = await self.corpora.list()
+        """The number of avatars and passages."""
+        every = await self._all()
         return {"avatars": len(every), "passages": sum(one.passages for one in every)}
 
 
-def _meant(rows: Rows) -> str:
-    """The only avatar there is."""
+def find_avatar(rows: Rows, avatar_id: str) -> Avatar:
+    """The avatar with this id; NotFound suggests similar ones."""
+    avatar = store.avatar(rows, avatar_id)
+    if avatar is None:
+        known = [one.id for one in store.avatars(rows)]
+        names = (
+            f"There are {', '.join(known[:20])}."
+            if known
+            else "There are none yet. Create one with `pentad avatars ingest`."
+        )
+        guess = did_you_mean(avatar_id, known)
+        raise NotFound(f"There is no avatar {avatar_id[:60]!r}.{' ' + guess if guess else ''}", hint=names)
+    return avatar
+
+
+def _only_id(rows: Rows) -> str:
+    """The id of the only avatar."""
     known = [one.id for one in store.avatars(rows)]
     if not known:
-        raise NotFound("There is no avatar yet.", hint="`pentad avatars ingest FOLDER` makes one.")
+        raise NotFound("There is no avatar yet.", hint="Create one with `pentad avatars ingest FOLDER`.")
     if len(known) > 1:
         raise InvalidInput(
-            f"There are {len(known)} avatars: say in `avatar` which is meant.",
+            f"There are {len(known)} avatars; name one in `avatar`.",
             hint=f"They are {', '.join(known[:_NAMED])}.",
             details={"avatars": known[:_NAMED]},
         )

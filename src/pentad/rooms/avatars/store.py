@@ -1,4 +1,4 @@
-"""The SQL of avatars, their documents and passages. Statements only: nothing is decided here."""
+"""The SQL of avatars, documents and passages. No logic."""
 
 import hashlib
 import json
@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pentad.kernel.ports import Row, Rows, Transaction, Value
 from pentad.rooms.avatars.config import parse_config
-from pentad.rooms.avatars.models import Avatar, AvatarInfo, CorpusDocument, Passage
-from pentad.rooms.avatars.sources import Role
+from pentad.rooms.avatars.models import Avatar, AvatarInfo, CorpusDocument, Passage, Role
 
 if TYPE_CHECKING:
-    from pentad.rooms.avatars.chunks import Chunk
+    from pentad.rooms.avatars.corpus.chunks import Chunk
 
 _AT_ONCE: Final = 500
-"""Values of one IN list."""
+"""The most values in one IN list."""
 
 _AVATAR: Final = (
     "number, id, config, sources, generation, collection, documents, passages, characters, tokens, created_at,"
@@ -28,7 +27,7 @@ _DOCUMENT: Final = (
 _DETAILS: Final = 8
 _NOTES: Final = 17
 VERSION: Final = "SELECT number, generation FROM avatars WHERE id = ?"
-"""What changes whenever an avatar does; for a lookup."""
+"""A lookup whose result changes whenever the avatar does."""
 
 _PASSAGES: Final = (
     "SELECT p.id, p.position, p.document, d.title, d.source_id, p.content, p.page_start, p.page_end, p.printed_start,"
@@ -39,7 +38,7 @@ _PASSAGES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which documents take part. None lets all through; a document without a year fails a limit on years."""
+    """Filters on documents. None lets all pass; a document without a year fails a filter on years."""
 
     roles: tuple[Role, ...] | None = None
     year_from: int | None = None
@@ -64,13 +63,13 @@ def avatar(rows: Rows, avatar_id: str) -> Avatar | None:
 
 
 def documents(rows: Rows, number: int) -> list[CorpusDocument]:
-    """The documents of an avatar, in the order they came in."""
+    """The documents of an avatar, in the order they were added."""
     sql = f"SELECT {_DOCUMENT} FROM avatar_documents WHERE avatar = ? ORDER BY id"  # noqa: S608  own column names
     return [_document(row) for row in rows.all(sql, number)]
 
 
 def passages(rows: Rows, number: int, ids: Sequence[int]) -> list[Passage]:
-    """Passages by number, in the order asked for; numbers that are not there are passed over."""
+    """Passages by number, in the given order. Missing numbers are skipped."""
     found: dict[int, Passage] = {}
     for some in _slices(ids):
         sql = f"{_PASSAGES} WHERE p.avatar = ? AND p.id IN ({_marks(some)})"
@@ -93,7 +92,7 @@ def numbers(rows: Rows, number: int) -> list[int]:
 
 
 def allowed(rows: Rows, number: int, filters: Filters) -> list[int]:
-    """The numbers of the passages whose documents pass."""
+    """The numbers of the passages whose documents match."""
     conditions: list[str] = []
     values: list[Value] = []
     for column, wanted in (("role", filters.roles), ("source_id", filters.source_ids), ("type", filters.types)):
@@ -114,18 +113,18 @@ def text_of(rows: Rows, document: int) -> str | None:
 
 
 def calibration(rows: Rows, number: int) -> str | None:
-    """What was learnt about the scores of this generation, as JSON."""
+    """The calibration of the current generation, as JSON."""
     return rows.value("SELECT calibration FROM avatars WHERE number = ?", number)
 
 
 def keep_calibration(tx: Transaction, number: int, generation: int, text: str) -> bool:
-    """Keep it, unless another generation came in meanwhile."""
+    """Store a calibration, unless another generation was stored meanwhile."""
     sql = "UPDATE avatars SET calibration = ? WHERE number = ? AND generation = ?"
     return bool(tx.run(sql, text, number, generation))
 
 
 def make_avatar(tx: Transaction, avatar_id: str, collection: str, now: float) -> int:
-    """A new avatar without anything; its number."""
+    """Insert an empty avatar and return its number."""
     return tx.value(
         "INSERT INTO avatars (id, config, generation, collection, next_passage, documents, passages, characters,"
         " tokens, created_at, updated_at) VALUES (?, '{}', 0, ?, 1, 0, 0, 0, 0, ?, ?) RETURNING number",
@@ -142,7 +141,7 @@ def remove_avatar(tx: Transaction, number: int) -> None:
 def save_avatar(
     tx: Transaction, number: int, config: str, sources: str | None, generation: int, collection: str, now: float
 ) -> None:
-    """A new generation: what it says and where it is searched, counted from what is stored by now."""
+    """Store a new generation; its counts are computed from the stored documents."""
     tx.run(
         "UPDATE avatars SET config = ?, sources = ?, generation = ?, collection = ?, updated_at = ?,"
         " calibration = NULL, documents = (SELECT COUNT(*) FROM avatar_documents d WHERE d.avatar = avatars.number),"
@@ -155,14 +154,14 @@ def save_avatar(
 
 
 def take_numbers(tx: Transaction, number: int, count: int) -> int:
-    """The first of `count` passage numbers that nobody had before."""
+    """Reserve `count` passage numbers and return the first."""
     return tx.value(
         "UPDATE avatars SET next_passage = next_passage + ? WHERE number = ? RETURNING next_passage", count, number
     ) - count  # fmt: skip
 
 
 def add_document(tx: Transaction, number: int, document: CorpusDocument, text: str) -> int:
-    """Keep a document and its text; its id."""
+    """Insert a document with its text and return its id."""
     new: int = tx.value(
         "INSERT INTO avatar_documents (avatar, path, origin, source_id, title, type, year, role, details, format,"
         " sha256, pipeline, bytes, pages, characters, tokens, passages, notes, generation, ingested_at)"
@@ -176,7 +175,7 @@ def add_document(tx: Transaction, number: int, document: CorpusDocument, text: s
 
 
 def describe_document(tx: Transaction, document: CorpusDocument) -> None:
-    """Write anew what is known of a document's origin; its text stays."""
+    """Update the description of a document; its text stays."""
     tx.run(
         "UPDATE avatar_documents SET path = ?, origin = ?, source_id = ?, title = ?, type = ?, year = ?, role = ?,"
         " details = ? WHERE id = ?",
@@ -191,7 +190,7 @@ def remove_document(tx: Transaction, document: int) -> None:
 
 
 def add_passages(tx: Transaction, number: int, document: int, first: int, text: str, found: "Sequence[Chunk]") -> None:
-    """Keep the passages of a document under numbers from `first` on."""
+    """Insert the passages of a document, numbered from `first`."""
     tx.run_many(
         "INSERT INTO avatar_passages (avatar, id, document, position, content, char_start, char_end, page_start,"
         " page_end, printed_start, printed_end, section, tokens, sha256, sentences)"

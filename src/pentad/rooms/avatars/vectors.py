@@ -6,7 +6,7 @@ from typing import Final
 
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Embedder
-from pentad.rooms.avatars.report import Progress
+from pentad.rooms.avatars.corpus.ingest_report import Progress
 
 _BATCH: Final = 64
 _FLOAT: Final = 4

@@ -1,9 +1,9 @@
 """Moments as people write them: `now`, `now-6h`, `2d` (ago), a date, an ISO time, or seconds since 1970."""
 
 import re
-from datetime import UTC, datetime
 from typing import Final
 
+from pentad.kernel.clock import parse_iso
 from pentad.kernel.errors import InvalidInput
 
 UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -23,10 +23,9 @@ def moment(text: str, now: float) -> float:
         number = float(said)
         return number / 1000 if number >= 1e11 else number
     try:
-        read = datetime.fromisoformat(text.strip())
+        return parse_iso(text.strip()).timestamp()
     except ValueError:
         raise InvalidInput(f"{text[:60]!r} is no moment.", hint=_HINT) from None
-    return (read if read.tzinfo is not None else read.replace(tzinfo=UTC)).timestamp()
 
 
 def span(text: str) -> int:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pentad.kernel.errors import Forbidden
+from pentad.kernel.json_patch import split_pointer
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.authorization import NOTHING, Block, Grantable, read_block
 from pentad.rooms.registers.definitions.origins import reads
-from pentad.rooms.registers.definitions.patching import split_pointer
 from pentad.rooms.registers.definitions.shapes import mapping
 from pentad.rooms.registers.models import Caller, Pair, Register, Schema
 

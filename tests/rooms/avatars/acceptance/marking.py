@@ -4,10 +4,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pentad.rooms.avatars.answers import Answer, Citation
-from pentad.rooms.avatars.context import Turn
-from pentad.rooms.avatars.opened import OpenedAvatar
+from pentad.rooms.avatars import store
+from pentad.rooms.avatars.answers.answer import Answer, Citation
+from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.persona import closest
+from pentad.rooms.avatars.search.conversation import Turn
 from pentad.rooms.avatars.service import Avatars
 from pentad.rooms.avatars.verification.wording import levelled
 from tests.rooms.avatars.acceptance.asking import Battery, Covered
@@ -39,16 +40,16 @@ class Examiner:
     """One avatar, asked as a caller would ask it."""
 
     avatars: Avatars
-    avatar: OpenedAvatar
+    avatar: AvatarSnapshot
     unsupported: list[str] = field(default_factory=list[str])
 
     async def ask(self, question: str, before: Sequence[str] = ()) -> Answer:
         """The answer, after a conversation with the answers there were to what was asked before."""
         turns: list[Turn] = []
         for earlier in before:
-            said = await self.avatars.answering(self.avatar).answer(earlier, turns)
+            said = await self.avatars.pipeline(self.avatar).answer(earlier, turns)
             turns += [Turn("user", earlier), Turn("assistant", said.response)]
-        answer = await self.avatars.answering(self.avatar).answer(question, turns)
+        answer = await self.avatars.pipeline(self.avatar).answer(question, turns)
         self.unsupported += [f"{question}: {each}" for each in await self._unsupported(answer)]
         return answer
 
@@ -90,7 +91,11 @@ class Examiner:
 
     async def _unsupported(self, answer: Answer) -> list[str]:
         """What of an answer is not in the documents, word for word, at the place it names."""
-        texts = {source.source_id: await self.avatars.corpora.text(source.id) for source in await self.avatar.sources()}
+        texts = {
+            source.source_id: await self.avatars.database.read(lambda rows, id_=source.id: store.text_of(rows, id_))
+            or ""
+            for source in await self.avatar.sources()
+        }
         hashes = {source.source_id: source.sha256 for source in await self.avatar.sources()}
         found = [
             f"not at its place: {one.quote}"

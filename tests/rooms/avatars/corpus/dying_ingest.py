@@ -12,8 +12,8 @@ from pathlib import Path
 
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Transaction
-from pentad.rooms.avatars.ingest import Ingest
-from pentad.rooms.avatars.report import Phase
+from pentad.rooms.avatars.corpus.ingest import Ingest
+from pentad.rooms.avatars.corpus.ingest_report import Phase
 from pentad.search.documents import Document
 from pentad.search.index import SearchIndex
 from pentad.storage.open import open_database

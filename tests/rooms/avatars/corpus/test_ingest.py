@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pentad.kernel.errors import InvalidInput, Unavailable
-from pentad.rooms.avatars.extract.reading import ReadingLimits
-from pentad.rooms.avatars.ingest import IngestOptions
+from pentad.rooms.avatars.corpus.extract.sandbox import ReadingLimits
+from pentad.rooms.avatars.corpus.ingest import IngestOptions
 from tests.rooms.avatars import papers
 from tests.rooms.avatars.folders import SETS, HashedWords, Library, avatar_folder, statuses
 from tests.stores import Stores

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pentad.kernel.errors import Conflict, NotFound
-from pentad.rooms.avatars.ingest import IngestOptions
-from pentad.rooms.avatars.report import IngestReport
+from pentad.rooms.avatars.corpus.ingest import IngestOptions
+from pentad.rooms.avatars.corpus.ingest_report import IngestReport
 from pentad.rooms.avatars.store import Filters
 from tests.rooms.avatars.folders import CONFIG, SETS, HashedWords, Library, avatar_folder, statuses
 from tests.stores import Stores

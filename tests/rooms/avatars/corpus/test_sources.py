@@ -7,7 +7,7 @@ import pytest
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.avatars.config import parse_config
-from pentad.rooms.avatars.sources import SourceBook, slug
+from pentad.rooms.avatars.corpus.sources import SourceBook, slug
 from tests.rooms.avatars.folders import CONFIG
 
 ADA = parse_config(CONFIG)

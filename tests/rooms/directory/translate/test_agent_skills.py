@@ -110,6 +110,8 @@ def test_a_source_without_a_text_is_refused(source: dict[str, Any]):
     [
         ("k: plain # comment", "plain"),
         ("k: a#b", "a#b"),
+        ("k: Use this when: somebody asks", "Use this when: somebody asks"),
+        ("k:\n  x: see: this", {"x": "see: this"}),
         ("k: 'it''s'", "it's"),
         (r'k: "a\tb\u00e9\"q\""  # c', 'a\tbé"q"'),
         ("k: first\n  second\n\n  third", "first second third"),
@@ -156,6 +158,7 @@ def test_hostile_frontmatter_is_bounded():
     read("k: " + '"' + "\\" * 60_000)
     read("k: [" + "'" * 60_000)
     read("k: [" + "a " * 30_000 + "]")
+    assert read("k: " + "[" * 60_000).beyond == {"k": "is a list of more than texts"}
 
 
 @settings(max_examples=300, deadline=None)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.rooms.registers.definitions.patching import json_patch
+from pentad.kernel.json_patch import json_patch
 from pentad.rooms.registers.definitions.problems import Problem, rejection
 from tests.rooms.registers.definitions.making import compiled
 

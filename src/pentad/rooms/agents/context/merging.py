@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, NotFound, VersionMismatch
+from pentad.kernel.json_patch import merge_patch
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.agents.context.checks import checked
 from pentad.rooms.agents.context.findings import Level, refusal
@@ -65,7 +66,7 @@ def merged(items: Mapping[str, Any], given: Mapping[str, Any]) -> Items:
 
 def patched(items: Mapping[str, Any], given: Mapping[str, Any]) -> Items:
     """The items with the given ones merged into them, member by member; null for an item removes it."""
-    return cast("Items", _merge_patch(dict(items), dict(given)))
+    return cast("Items", merge_patch(dict(items), dict(given)))
 
 
 def removed(items: Mapping[str, Any], names: list[str]) -> Items:
@@ -257,19 +258,6 @@ def forget_contexts(tx: Transaction, until: float, most: int) -> int:
     for owner, context_id, version in gone:
         _trim(tx, owner, context_id, version)
     return len(gone)
-
-
-def _merge_patch(target: Any, patch: Any) -> Any:
-    """RFC 7396. The depth is bounded: both sides were checked."""
-    if not isinstance(patch, dict):
-        return patch
-    made = dict(cast("dict[str, Any]", target)) if isinstance(target, dict) else {}
-    for key, value in cast("dict[str, Any]", patch).items():
-        if value is None:
-            made.pop(key, None)
-        else:
-            made[key] = _merge_patch(made.get(key), value)
-    return made
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -1,1 +1,1 @@
-"""The folders of the demo's avatars, as a person would write them, and what makes printed pages of some texts."""
+"""The folders of the demo avatars, and a writer that turns some of their texts into PDF."""

@@ -1,1 +1,1 @@
-"""The tables of the avatars room."""
+"""The database schema of the avatars room."""

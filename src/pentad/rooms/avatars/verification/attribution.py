@@ -1,7 +1,7 @@
-"""Who a statement says is speaking: `Ada Lovelace writes that ...`, `In "Notes" I argued ...`.
+"""Finds who a statement attributes its claim to: `Ada Lovelace writes that ...`, `In "Notes" I argued ...`.
 
-What frames a statement is no claim of its own and is set aside before the claim is checked; but it may not put the
-words of others into the person's mouth.
+The frame around a claim is set aside before the claim is checked. It may not attribute the words of others to the
+person.
 """
 
 import re
@@ -20,14 +20,14 @@ _FIRST_PERSON: Final = re.compile(r"\b(?:I|me|my|mine|myself)\b")
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is left of a statement without its frame, and whether the frame gives it to the person."""
+    """A statement without its frame, and whether the frame attributes it to the person."""
 
     text: str
     own: bool
 
 
 class Frames:
-    """Knows the frames around the claims of one speaker."""
+    """Recognizes the frames around the claims of one speaker."""
 
     def __init__(self, speaker: str) -> None:
         words = speaker.split()
@@ -50,7 +50,7 @@ class Frames:
         )
 
     def claim(self, text: str, titles: Iterable[str]) -> Claim:
-        """The claim inside a statement about these sources."""
+        """The claim inside a statement that cites these sources."""
         for title in titles:
             if len(title.split()) > 1:
                 text = re.sub(rf"[\"\u201c]?{re.escape(title)}[\"\u201d]?(?:\s*\([^()]{{0,40}}\))?", "it", text)

@@ -1,4 +1,4 @@
-"""Whether a citation resolves: the named sentence exists and belongs to the evidence of this answer."""
+"""Resolves citation marks such as `[S3]` to the evidence of an answer."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,14 +13,14 @@ _NAME: Final = re.compile(r"S?(\d{1,4})", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """The sentences that were named, and the names nothing answers to."""
+    """The cited sentences, and the names that do not exist."""
 
     sentences: tuple[Sentence, ...]
     unknown: tuple[str, ...]
 
 
 def resolve(names: Iterable[str], evidence: Mapping[str, Sentence]) -> Resolved:
-    """Look names such as `S12` up; `12` means the same."""
+    """Look up names such as `S12`; `12` means the same."""
     found: dict[str, Sentence] = {}
     unknown: list[str] = []
     for name in names:
@@ -39,7 +39,7 @@ def marks_in(text: str) -> list[str]:
 
 
 def without_marks(text: str) -> str:
-    """The text without its marks."""
+    """The text without marks."""
     return re.sub(r"\s+([.,;:!?])", r"\1", " ".join(MARK.sub(" ", text).split()))
 
 

@@ -1,4 +1,4 @@
-"""A draft as a list of statements, whatever form it came in: JSON with names of sentences, or text with marks."""
+"""Parses drafts into statements, from JSON with sentence names or from text with marks."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.json import check_bounds
-from pentad.rooms.avatars.sentences import sentences
+from pentad.rooms.avatars.corpus.sentences import sentences
 from pentad.rooms.avatars.verification.citations import MARK, marks_in, without_marks
 
 MOST_STATEMENTS: Final = 60
@@ -21,7 +21,7 @@ _BULLET: Final = re.compile(r"(?m)^\s*(?:[-*\u2022]|\d{1,2}[.)])\s+")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One thing a draft says, and the sentences it names for it."""
+    """One statement of a draft, and the names of the sentences it cites."""
 
     text: str
     support: tuple[str, ...] = ()
@@ -29,14 +29,14 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What was said; `abstain` when the drafter found nothing to say."""
+    """The statements; `abstain` if the drafter found no answer."""
 
     statements: tuple[Statement, ...]
     abstain: bool = False
 
 
 def from_text(text: str) -> Draft:
-    """A text whose sentences carry marks such as `[S3]`; a mark after the full stop belongs to the sentence before."""
+    """Parse text with marks such as `[S3]`; a mark after the full stop belongs to the sentence before it."""
     if len(text) > LONGEST_DRAFT:
         raise InvalidInput(
             f"The draft has {len(text)} characters; at most {LONGEST_DRAFT} are checked at a time.",
@@ -48,7 +48,7 @@ def from_text(text: str) -> Draft:
 
 
 def from_reply(reply: str) -> Draft:
-    """What a model answered to the schema of `{statements: [{text, support}], abstain}`; InvalidInput if it did not."""
+    """Parse a model's reply, `{statements: [{text, support}], abstain}`; InvalidInput if it has another form."""
     fenced = _FENCE.search(reply)
     body = fenced[1] if fenced else reply[reply.find("{") : reply.rfind("}") + 1]
     try:
@@ -60,7 +60,7 @@ def from_reply(reply: str) -> Draft:
 
 
 def from_json(given: Any) -> Draft:
-    """The same from parsed JSON."""
+    """The draft in parsed JSON."""
     fields = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
     listed = fields.get("statements")
     if not isinstance(listed, list) and not fields.get("abstain"):
@@ -80,7 +80,7 @@ def _statement(text: str, support: Sequence[str]) -> Statement:
 
 
 def _whole_quotes(pieces: Sequence[str]) -> list[str]:
-    """Sentences joined where a quotation goes over several of them."""
+    """Sentences, joined if a quotation spans several."""
     joined: list[str] = []
     is_open = False
     for piece in pieces:

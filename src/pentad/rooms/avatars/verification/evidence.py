@@ -1,6 +1,6 @@
-"""Sentences of the corpus as evidence: numbered for one answer, each with the place it was cut from.
+"""The evidence of an answer: numbered sentences of the corpus, each with its source.
 
-Whatever drafts an answer sees these numbers and no others; quotes are cut from here and nowhere else.
+Drafts refer to these numbers only, and all quotes are cut from these sentences.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from pentad.rooms.avatars.verification.wording import normal_words
 
 @dataclass(frozen=True, eq=False)
 class Sentence:
-    """One sentence of a passage; `number` is its name (`S1`, `S2`, ...) while one answer is made."""
+    """One sentence of a passage. `number` names it (`S1`, `S2`, ...) within one answer."""
 
     number: int
     passage: Passage
@@ -26,7 +26,7 @@ class Sentence:
 
     @cached_property
     def words(self) -> list[str]:
-        """The words in the form quotes are compared in."""
+        """The words, normalized for comparing quotes."""
         return normal_words(self.text)
 
     @property
@@ -35,13 +35,13 @@ class Sentence:
 
     @property
     def place(self) -> tuple[int, int, int]:
-        """Where it stands in its document, whichever passage it was found in."""
+        """Its range in the document, the same for every passage that contains it."""
         offset = self.passage.char_start
         return self.passage.document, offset + self.start, offset + self.end
 
 
 def numbered(passages: Iterable[Passage]) -> list[Sentence]:
-    """The sentences of the passages in their order; one that two overlapping passages share is there once."""
+    """The sentences of the passages in order; a sentence shared by two passages is listed once."""
     found: list[Sentence] = []
     known: set[tuple[int, int, int]] = set()
     for passage in passages:

@@ -1,7 +1,7 @@
-"""Whether the numbers, dates and names of a statement stand in the sentences it cites.
+"""Checks whether the numbers, dates and names of a statement are in the sentences it cites.
 
-These are what a draft most easily gets wrong and what can be checked without understanding. A name counts only as a
-whole: two halves of two names are a third person.
+Drafts easily get these wrong, and they can be checked without understanding the text. A name must match as a whole: two
+halves of two names are a third person.
 """
 
 import re
@@ -35,7 +35,7 @@ _PERSONAL: Final = frozenset(("i", "i'm", "i've", "i'd", "i'll"))
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is not borne out: numbers, names, and single words that may be names at the start of a sentence."""
+    """What the evidence lacks: numbers, names, and words at the start of a sentence that may be names."""
 
     numbers: tuple[str, ...]
     names: tuple[str, ...]
@@ -44,7 +44,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A capitalised run of words; `certain` unless it is one word that opens a sentence."""
+    """Consecutive capitalised words; `certain` unless it is a single word at the start of a sentence."""
 
     words: tuple[str, ...]
     certain: bool
@@ -55,14 +55,14 @@ class Name:
 
 
 def check_facts(statement: str, sources: Sequence[str], known: Iterable[str] = ()) -> Facts:
-    """Check a statement against the cited texts. `known` are names it may use anyway: the speaker's, the sources'."""
+    """Check a statement against the cited texts. `known` names, of the speaker and the sources, are always allowed."""
     text = "\n".join(sources)
-    names, doubtful = _unborne_names(statement, text, known)
-    return Facts(_unborne_numbers(statement, text), names, (*doubtful, *_repeated_numbers(statement, text)))
+    names, doubtful = _unsupported_names(statement, text, known)
+    return Facts(_unsupported_numbers(statement, text), names, (*doubtful, *_repeated_numbers(statement, text)))
 
 
 def addresses(statement: str, sources: Sequence[str]) -> list[str]:
-    """Links and mail addresses that none of the cited texts has."""
+    """Links and e-mail addresses that are in none of the cited texts."""
     return [found for found in _ADDRESS.findall(statement) if not any(found in source for source in sources)]
 
 
@@ -90,7 +90,7 @@ def names_in(text: str) -> list[Name]:
 
 
 def _keep(found: list[Name], run: list[str], certain: bool) -> None:
-    """Add a run of words, without small words around it and without a word that only opens a sentence."""
+    """Add consecutive words as a name, without small words around it and without a word that only opens a sentence."""
     while run and run[-1] in _JOINING:
         run.pop()
     while run and (run[0] in _JOINING or (not certain and run[0].lower() in _OPENERS)):
@@ -108,7 +108,7 @@ def _capital(word: str) -> bool:
     return word[:1].isupper() or word[:1].istitle()
 
 
-def _unborne_numbers(statement: str, source: str) -> tuple[str, ...]:
+def _unsupported_numbers(statement: str, source: str) -> tuple[str, ...]:
     theirs = numbers_in(source)
     values = {number.value for number in theirs}
     counted: dict[str, set[str]] = {}
@@ -124,12 +124,12 @@ def _unborne_numbers(statement: str, source: str) -> tuple[str, ...]:
 
 
 def _repeated_numbers(statement: str, source: str) -> tuple[str, ...]:
-    """Numbers a statement says more often than the source: one of them may have taken another's place."""
+    """Numbers that occur more often in the statement than in the source: one may have replaced another."""
     mine, theirs = (Counter(number.value for number in numbers_in(text)) for text in (statement, source))
     return tuple(value for value, count in mine.items() if count > 1 and count > theirs[value])
 
 
-def _unborne_names(statement: str, source: str, known: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _unsupported_names(statement: str, source: str, known: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     their_words = [_plain(word) for word in cased_words(source)]
     their_set, their_stems = set(their_words), {stem(word) for word in their_words}
     allowed = [[_plain(word) for word in cased_words(name)] for name in known]
@@ -139,7 +139,7 @@ def _unborne_names(statement: str, source: str, known: Iterable[str]) -> tuple[t
         words = [_plain(word) for word in name.words]
         if find_run(words, their_words) is not None or words in allowed:
             continue
-        if len(words) > 1 and _pieces_stand(words, their_words, allowed):
+        if len(words) > 1 and _all_parts_found(words, their_words, allowed):
             continue
         if len(words) == 1 and not name.certain and (words[0] in their_set or stem(words[0]) in their_stems):
             continue
@@ -149,8 +149,8 @@ def _unborne_names(statement: str, source: str, known: Iterable[str]) -> tuple[t
     return tuple(names), tuple(doubtful)
 
 
-def _pieces_stand(words: Sequence[str], theirs: list[str], allowed: Sequence[list[str]]) -> bool:
-    """Whether a run that joins names by small words (`Hardin and Olson`) is made of names that stand there whole."""
+def _all_parts_found(words: Sequence[str], theirs: list[str], allowed: Sequence[list[str]]) -> bool:
+    """Whether every part of a joined name (`Hardin and Olson`) is a whole name in the source."""
     pieces: list[list[str]] = [[]]
     for word in words:
         if word in _JOINING:

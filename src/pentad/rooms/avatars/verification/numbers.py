@@ -1,6 +1,6 @@
-"""The numbers of a text in one form, however they are written: `1,500`, `fifteen hundred`, `1990s`, `8 %`, `eighth`.
+"""Parses the numbers of a text in any notation: `1,500`, `fifteen hundred`, `1990s`, `8 %`, `eighth`.
 
-A number stands with the word it counts, because `27 villages` is no evidence for `27 years`.
+A number is kept with the word it counts, because `27 villages` is no evidence for `27 years`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ _SPOKEN: Final = frozenset((*_ONES, *_TENS, *_SCALES, *_PLURAL_SCALES, *_ORDINAL
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number in its one form, and the stem of the word it counts, if there is one."""
+    """A normalized number, and the stem of the word it counts, if there is one."""
 
     value: str
     counts: str | None
@@ -52,7 +52,7 @@ class Number:
 
 
 def is_number(word: str) -> bool:
-    """Whether a word says how much or how many. `one` and `second` mostly do not."""
+    """Whether a word is a number. `one` and `second` usually are not."""
     return word[:1].isdigit() or word in _SPOKEN or word in _PERCENT
 
 
@@ -91,7 +91,7 @@ def _spans(words: Sequence[str]) -> Iterator[tuple[int, int, str]]:
 
 
 def _digits(words: Sequence[str], place: int) -> tuple[int, str]:
-    """A number written in digits, with the scale that may follow it."""
+    """A number in digits, with a scale such as `million` if one follows."""
     word, percent = words[place].removesuffix("%"), words[place].endswith("%")
     end = place + 1
     core = word.rstrip("stndrh")  # 8th, 1990s, 3rd
@@ -104,7 +104,7 @@ def _digits(words: Sequence[str], place: int) -> tuple[int, str]:
 
 
 def _plain(digits: str) -> str:
-    """Without thousands separators and needless zeros."""
+    """Without thousands separators and superfluous zeros."""
     head, _, tail = digits.rpartition(",")
     if head and len(tail.split(".")[0]) == 3:
         digits = digits.replace(",", "")
@@ -153,7 +153,7 @@ def _continues(words: Sequence[str], place: int) -> bool:
 
 
 def _counted(words: Sequence[str], place: int) -> str | None:
-    """The stem of the word a number counts: the next one that is no function word, number or month."""
+    """The stem of the word a number counts: the next word that is not a function word, number or month."""
     for word in words[place : place + 2]:
         if word in STOP_WORDS or word in _MONTHS or is_number(word) or not word[0].isalpha():
             return None

@@ -1,6 +1,6 @@
-"""Whether two wordings say opposite things: a negation more or less, a comparison turned round, a claim made wider.
+"""Detects opposite meanings: an added or missing negation, a reversed comparison, a extended claim.
 
-This finds signs of a changed meaning; their absence proves nothing. What it finds is never called false, only unsure.
+Finding nothing proves nothing, and a finding makes a statement unsure, never false.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,7 +38,7 @@ _PREFIXES: Final = ("un", "in", "im", "ir", "il", "non", "dis")
 
 
 def difference(statement: Sequence[str], source: Sequence[str]) -> str | None:
-    """What speaks for an opposite meaning of two lists of words, lower case; None if nothing does."""
+    """The evidence that two lists of lower-case words mean opposite things; None if there is none."""
     if _negations(statement) % 2 != _negations(source) % 2 and _negations(statement) != _negations(source):
         return "one of them is negated"
     mine, theirs = {stem(word) for word in statement}, {stem(word) for word in source}
@@ -55,7 +55,7 @@ def difference(statement: Sequence[str], source: Sequence[str]) -> str | None:
 
 
 def changes_meaning(given: Iterable[str], true: Iterable[str]) -> bool:
-    """Whether exchanging these words turns a meaning round."""
+    """Whether replacing one of these words by the other reverses the meaning."""
     mine, theirs = list(given), list(true)
     if any(_is_negation(word) for word in (*mine, *theirs)):
         return True
@@ -63,7 +63,7 @@ def changes_meaning(given: Iterable[str], true: Iterable[str]) -> bool:
 
 
 def reordered(statement: Sequence[str], source: Sequence[str]) -> bool:
-    """Whether a statement has a sentence's words in quite another order, so that who did what to whom may differ."""
+    """Whether a statement has a sentence's words in a very different order, so that who did what to whom may differ."""
     places = {word: place for place, word in reversed(list(enumerate(source)))}
     shared = [places[word] for word in dict.fromkeys(statement) if word in places]
     if len(shared) < 3:
@@ -73,7 +73,7 @@ def reordered(statement: Sequence[str], source: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=1)
 def _opposites() -> dict[str, set[str]]:
-    """By stem, the stems that say the opposite. Made when first needed: stemming has to be loaded."""
+    """The opposites of each stem. Built on first use, because it loads the stemmer."""
     found: dict[str, set[str]] = {}
     for group in _PAIRS:
         stems = {stem(word) for word in group.split()}
@@ -83,7 +83,7 @@ def _opposites() -> dict[str, set[str]]:
 
 
 def negates(before: Sequence[str]) -> bool:
-    """Whether what stands just before some words turns them round."""
+    """Whether the words just before negate what follows."""
     return any(_is_negation(word) or word in _CONDITIONS for word in before[-6:])
 
 

@@ -1,7 +1,7 @@
-"""Whether what stands in quotation marks was written: word for word, or so nearly that the true text can replace it.
+"""Checks quotations: verbatim, or close enough to be replaced by the source's text.
 
-A span is repaired only if it differs from the source by little and by nothing that carries meaning: no number, no
-negation, no name. Anything else in quotation marks is a false quote.
+A quotation is repaired only if it differs little and in nothing that carries meaning: no number, negation or name. Any
+other difference makes it a false quote.
 """
 
 import re
@@ -18,7 +18,7 @@ from pentad.rooms.avatars.verification.wording import QUOTED, cased_words, find_
 FEWEST_WORDS: Final = 4
 NEAR: Final = 0.95
 _MOST_ALIGNED: Final = 400
-"""Words of a span that is compared word by word; no sentence is as long."""
+"""The most words of a quotation that are compared word by word; no sentence is that long."""
 _ELLIPSIS: Final = re.compile(r"\s*(?:\[\s*(?:\.\.\.|\u2026)\s*\]|\(\s*(?:\.\.\.|\u2026)\s*\)|\.\.\.|\u2026)\s*")
 
 Match = Literal["exact", "repaired", "false"]
@@ -26,7 +26,7 @@ Match = Literal["exact", "repaired", "false"]
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A quoted span of a draft: as it stood there, as the source has it, and the sentence it is from."""
+    """A quotation in a draft: as drafted, as in the source, and the sentence it is from."""
 
     given: str
     match: Match
@@ -36,23 +36,23 @@ class Quote:
 
 
 def quotes_in(text: str) -> list[str]:
-    """The spans in quotation marks, without them."""
+    """The quotations in a text, without quotation marks."""
     return [match[1].strip() for match in QUOTED.finditer(text) if match[1].strip()]
 
 
 def check_quote(span: str, sentences: Sequence[Sentence]) -> list[Quote]:
-    """Check a span against the sentences; one that leaves something out by dots is checked piece by piece."""
+    """Check a quotation against the sentences; if it has an ellipsis, piece by piece."""
     pieces = [piece for piece in _ELLIPSIS.split(span) if normal_words(piece)]
     return [_check_piece(piece, sentences) for piece in pieces]
 
 
 def is_long(span: str) -> bool:
-    """Whether a span is long enough to be a quotation and not a term set off from the text."""
+    """Whether this is long enough to be a quotation rather than a term in quotation marks."""
     return len(normal_words(span)) >= FEWEST_WORDS
 
 
 def located(words: list[str], sentences: Sequence[Sentence]) -> Sentence | None:
-    """The first sentence these words stand in, word for word."""
+    """The first sentence that contains these words verbatim."""
     return next((sentence for sentence in sentences if find_run(words, sentence.words) is not None), None)
 
 
@@ -76,7 +76,7 @@ def _check_piece(piece: str, sentences: Sequence[Sentence]) -> Quote:
 
 
 def _running_on(words: list[str], sentences: Sequence[Sentence]) -> Sentence | None:
-    """The sentence a span begins in, if it goes on into the next sentences of the same passage."""
+    """The sentence a quotation begins in, if it continues into the next sentences of the passage."""
     for place, sentence in enumerate(sentences):
         text, before = list(sentence.words), sentence
         for following in sentences[place + 1 : place + 4]:
@@ -92,12 +92,12 @@ def _running_on(words: list[str], sentences: Sequence[Sentence]) -> Sentence | N
 
 
 def _nearness_needed(size: int) -> float:
-    """95 %, and in a short span one word at most."""
+    """95 %; in a short quotation, at most one word may differ."""
     return min(NEAR, 1 - 1 / max(size, 2))
 
 
 def _aligned(words: list[str], sentence: Sentence) -> tuple[float, str, str | None]:
-    """How near a span is to its likeliest place in a sentence, the text of that place, and what forbids a repair."""
+    """The best match of a quotation in a sentence: its similarity, its text, and what forbids a repair."""
     matcher = SequenceMatcher(None, words, sentence.words, autojunk=False)
     blocks = [block for block in matcher.get_matching_blocks() if block.size]
     if not blocks:
@@ -112,7 +112,7 @@ def _aligned(words: list[str], sentence: Sentence) -> tuple[float, str, str | No
 
 
 def _forbidding(words: list[str], sentence: Sentence, begin: int, end: int) -> str | None:
-    """What of meaning differs between a span and the words of its place: a number, a negation, a name."""
+    """The difference in meaning between a quotation and its match: a number, a negation, a name."""
     cased = cased_words(sentence.text)[begin:end]
     true_words = sentence.words[begin:end]
     matcher = SequenceMatcher(None, words, true_words, autojunk=False)
@@ -131,7 +131,7 @@ def _forbidding(words: list[str], sentence: Sentence, begin: int, end: int) -> s
 
 
 def cut(sentence: Sentence, begin: int, end: int) -> str:
-    """The text of some words of a sentence, cut from the source with what stands between them."""
+    """The source text of some consecutive words of a sentence."""
     text = levelled(sentence.text)
     spans = _word_spans(text)
     if begin >= end or end > len(spans):
@@ -140,7 +140,7 @@ def cut(sentence: Sentence, begin: int, end: int) -> str:
 
 
 def _word_spans(text: str) -> list[tuple[int, int]]:
-    """Where the words of a levelled text stand; lower case may not be as long, so the text is searched as it is."""
+    """The ranges of the words in a normalized text. Lower-casing may change lengths, so the text is searched as is."""
     spans: list[tuple[int, int]] = []
     place = 0
     for word in cased_words(text):

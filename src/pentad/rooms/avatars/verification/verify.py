@@ -1,8 +1,8 @@
-"""Checks each statement of a draft against the sentences it cites, cheapest check first; any check can veto.
+"""Checks each statement of a draft against the sentences it cites, cheapest check first. Any check can veto.
 
-Nothing here proves a paraphrase: the best it can reach is `supported`, which means that no check found fault. What is
-unsure is replaced by the source's own words, what is unsupported is not said. A citation to the wrong place is mended
-if the right one is among the evidence.
+A paraphrase cannot be proved: at best it is `supported`, which means that no check found a fault. Unsure statements are
+replaced by the source's own words, unsupported ones are dropped. A wrong citation is moved if the right sentence is
+among the evidence.
 """
 
 from collections.abc import Sequence
@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final, Literal, Protocol
 
-from pentad.rooms.avatars.likeness import Likeness
 from pentad.rooms.avatars.verification import polarity
-from pentad.rooms.avatars.verification.aboutness import SURE_COVERAGE, Thresholds, coverage, rarity
 from pentad.rooms.avatars.verification.attribution import Claim, Frames
 from pentad.rooms.avatars.verification.citations import by_name, resolve
 from pentad.rooms.avatars.verification.drafts import Draft, Statement
 from pentad.rooms.avatars.verification.evidence import Sentence
 from pentad.rooms.avatars.verification.facts import addresses, check_facts
 from pentad.rooms.avatars.verification.quotes import Quote, check_quote, is_long, located, quotes_in
+from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
+from pentad.rooms.avatars.verification.topic_overlap import SURE_COVERAGE, Thresholds, coverage, rarity
 from pentad.rooms.avatars.verification.wording import find_run, normal_words
 from pentad.search.text import STOP_WORDS, terms
 
@@ -27,18 +27,18 @@ Verdict = Literal["quoted", "supported", "unsure", "unsupported"]
 _CLEARLY_BETTER: Final = 0.2
 _USEFUL: Final = 0.05
 _SAME_THING: Final = 0.75
-"""A cosine from which other words may still say the same."""
+"""From this cosine on, different words may still say the same."""
 
 
 class Judge(Protocol):
-    """A model that can say whether sentences bear a statement out; None when it cannot tell."""
+    """A model that says whether sentences support a statement; None if it cannot tell."""
 
     async def supports(self, statement: str, sentences: Sequence[str]) -> bool | None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A statement after all checks. `text` is what may be said: mended, or empty when nothing may."""
+    """A checked statement. `text` is what may be said, repaired if necessary; empty if nothing may."""
 
     given: str
     text: str
@@ -47,7 +47,7 @@ class Checked:
     problems: tuple[str, ...] = ()
     quotes: tuple[Quote, ...] = ()
     corrected: bool = False
-    """The citation was moved to where the words or facts are."""
+    """The citation was moved to the sentence with the words or facts."""
     judged: bool = False
 
     @property
@@ -66,12 +66,12 @@ class Verifier:
         self,
         evidence: Sequence[Sentence],
         speaker: str,
-        likeness: Likeness,
+        similarity: SentenceSimilarity,
         thresholds: Thresholds | None = None,
         judge: Judge | None = None,
     ) -> None:
         self.evidence = evidence
-        self._likeness = likeness
+        self._similarity = similarity
         self._thresholds = thresholds or Thresholds()
         self._judge = judge
         self._named = by_name(evidence)
@@ -79,9 +79,9 @@ class Verifier:
         self._frames = Frames(speaker)
 
     async def check(self, draft: Draft) -> list[Checked]:
-        """Every statement with its verdict, in order."""
+        """Check every statement, in order."""
         texts = [statement.text for statement in draft.statements]
-        await self._likeness.learn([*texts, *(sentence.text for sentence in self.evidence)] if texts else ())
+        await self._similarity.embed([*texts, *(sentence.text for sentence in self.evidence)] if texts else ())
         return [await self._settled(statement) for statement in draft.statements]
 
     async def _settled(self, statement: Statement) -> Checked:
@@ -98,7 +98,7 @@ class Verifier:
         return checked
 
     def _elsewhere(self, text: str, checked: Checked) -> Checked | None:
-        """The same statement with its citation moved, if it stands clearly better elsewhere in the evidence."""
+        """The statement with its citation moved, if another sentence of the evidence fits clearly better."""
         if checked.verdict == "quoted":
             return None
         claim = self._frames.claim(text, self._titles(self.evidence))
@@ -120,7 +120,7 @@ class Verifier:
         return None
 
     def _against(self, text: str, cited: tuple[Sentence, ...]) -> Checked:
-        """A statement against certain sentences."""
+        """Check a statement against these sentences."""
         if not cited:
             return Checked(text, "", "unsupported", problems=("nothing is cited",))
         claim = self._frames.claim(text, self._titles(cited))
@@ -137,7 +137,7 @@ class Verifier:
         return self._spoken(self._paraphrase(replace(checked, sentences=cited), bare), claim)
 
     def _quotes(self, text: str, cited: Sequence[Sentence]) -> Checked:
-        """The quoted spans checked, and the text with them as the source has them."""
+        """Check the quotations and replace them by the source's text."""
         found: list[Quote] = []
         for span in quotes_in(text):
             if not is_long(span):
@@ -154,7 +154,7 @@ class Verifier:
         return Checked(text, text, "supported", tuple(cited), (), tuple(found))
 
     def _paraphrase(self, checked: Checked, claim: str) -> Checked:
-        """Numbers, names, polarity and aboutness of what is not a quotation."""
+        """Check numbers, names, polarity and topic of the text outside quotations."""
         cited = checked.sentences
         texts = [sentence.text for sentence in cited]
         facts = check_facts(claim, texts, self._titles(cited))
@@ -189,7 +189,7 @@ class Verifier:
 
     @staticmethod
     def _in_context(checked: Checked, spans: Sequence[str]) -> Checked:
-        """Words cut out of a sentence so that its `not` stays behind are not what it says."""
+        """A quotation that cuts off the `not` of its sentence reverses the meaning."""
         for span, sentence in product(spans, checked.sentences):
             words = normal_words(span)
             at = find_run(words, sentence.words)
@@ -199,14 +199,14 @@ class Verifier:
         return checked
 
     def _spoken(self, checked: Checked, claim: Claim) -> Checked:
-        """Nobody else's words are given to the person."""
+        """The words of others must not be attributed to the person."""
         if claim.own and checked.passes and any(sentence.passage.role == "about" for sentence in checked.sentences):
             problem = "the source is about the person, not by the person"
             return replace(checked, verdict="unsure", problems=(*checked.problems, problem))
         return checked
 
     def _needed(self, claim: str, cited: tuple[Sentence, ...]) -> tuple[Sentence, ...]:
-        """The cited sentences that bear something of the claim which the others do not."""
+        """The cited sentences that each support a part of the claim."""
         kept: list[Sentence] = []
         left = list(cited)
         reached = 0.0
@@ -224,7 +224,7 @@ class Verifier:
         return coverage(claim, (sentence.text for sentence in cited), self._rarity)
 
     def _cosine(self, text: str, cited: Sequence[Sentence]) -> float | None:
-        found = [self._likeness.cosine(text, sentence.text) for sentence in cited]
+        found = [self._similarity.cosine(text, sentence.text) for sentence in cited]
         known = [cosine for cosine in found if cosine is not None]
         return max(known) if known else None
 
@@ -234,7 +234,7 @@ class Verifier:
 
 
 def _claims_beside_quotes(text: str) -> bool:
-    """Whether there is anything but a frame outside of the quotation marks."""
+    """Whether there is a claim outside the quotation marks, apart from a frame."""
     for span in quotes_in(text):
         text = text.replace(span, " ")
     return len(_telling(normal_words(text))) > 1

@@ -1,4 +1,4 @@
-"""The form in which wording is compared: what typesetting changes is levelled, what carries meaning is kept."""
+"""Normalizes wording for comparison: typographic differences go, everything that carries meaning stays."""
 
 import re
 import unicodedata
@@ -22,23 +22,23 @@ QUOTED: Final = re.compile(rf"[{_MARKS}]([^{_MARKS}]+)[{_MARKS}]")
 
 
 def levelled(text: str) -> str:
-    """NFKC, plain quotes and dashes, words hyphenated at a line's end joined, white space single. Case is kept."""
+    """Apply NFKC, plain quotes and dashes, join hyphenated words, and collapse white space. Keeps case."""
     joined = _HYPHENATED.sub("", unicodedata.normalize("NFKC", text))
     return " ".join(joined.translate(_LEVELLED).split())
 
 
 def normal_words(text: str) -> list[str]:
-    """The words and signs that matter when two wordings are compared, in order, lower case."""
+    """The words and signs to compare, in order, in lower case."""
     return _WORD.findall(levelled(text).lower())
 
 
 def cased_words(text: str) -> list[str]:
-    """The same words with their case."""
+    """The same words in their original case."""
     return _WORD.findall(levelled(text))
 
 
 def find_run(needle: list[str], hay: list[str]) -> int | None:
-    """Where one list of words stands inside another."""
+    """The position of one list of words inside another; None if it is not there."""
     if not needle:
         return None
     first, size = needle[0], len(needle)

@@ -1,15 +1,15 @@
-"""Puts a record right where there is only one way to: applies the patches that are certain, and looks again.
+"""Repairs a record: applies the patches that are certain and validates again.
 
-A repair never makes a record worse. Should the patches of one look get in one another's way, they are tried one by one
-and only those are kept that leave no more errors than there were.
+A repair never makes a record worse. If the patches of one round conflict, they are tried one by one, and a patch is
+kept only if it leaves no more errors than before.
 """
 
 from collections.abc import Iterable
 from typing import Any, Final
 
-from pentad.kernel.errors import InvalidInput
+from pentad.kernel.errors import InvalidInput, LimitExceeded
+from pentad.kernel.json_patch import json_patch
 from pentad.rooms.directory.oasf.findings import Finding, Patch, Report
-from pentad.rooms.directory.oasf.patches import applied
 from pentad.rooms.directory.oasf.validator import validate
 
 _ROUNDS: Final = 4
@@ -54,8 +54,8 @@ def _tried(data: dict[str, Any], patch: Patch, before: Report) -> dict[str, Any]
     if not patch:
         return None
     try:
-        better = applied(data, patch)
-    except InvalidInput:
+        better = json_patch(data, patch)
+    except (InvalidInput, LimitExceeded):
         return None
     return None if better == data or _badness(validate(better)) > _badness(before) else better
 

@@ -6,8 +6,9 @@ a `+` does not count. Anything else sorts before every version, by its text.
 """
 
 import re
-from datetime import UTC, datetime
 from typing import Final
+
+from pentad.kernel.clock import parse_iso
 
 _VERSION: Final = re.compile(
     r"v?(\d+(?:\.\d+)*)(?:-([0-9a-z.-]+)|\.?([a-z][0-9a-z.-]*))?(?:\+.*)?", re.ASCII | re.DOTALL
@@ -48,8 +49,7 @@ def created_key(moment: str) -> float | None:
     if _MOMENT.fullmatch(moment) is None:
         return None
     try:
-        read = datetime.fromisoformat(moment.upper())
-        return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+        return parse_iso(moment.upper()).timestamp()
     except (ValueError, OverflowError):
         return None
 

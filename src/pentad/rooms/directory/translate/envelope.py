@@ -10,10 +10,11 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Any, Final, Literal, cast
 
 from pentad.kernel.cid import canonical_json
+from pentad.kernel.clock import parse_iso
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.directory.translate.losses import Loss
 from pentad.rooms.directory.translate.shapes import mapping_of, objects_of, text_of
@@ -80,8 +81,7 @@ def dated(candidates: Iterable[Any]) -> str:
     for value in candidates:
         if isinstance(value, str) and len(value) <= 40:
             try:
-                moment = datetime.fromisoformat(value.strip())
-                moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+                moment = parse_iso(value.strip()).astimezone(UTC)
             except (ValueError, OverflowError):
                 continue
             return moment.replace(microsecond=0, tzinfo=None).isoformat() + "Z"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_patch import same_json
 from pentad.kernel.schema import JsonSchema, Path, SchemaBounds, bounded_copy, compile_json_schema
 from pentad.rooms.registers.definitions.checks import Finding, check_body, check_names, finding, unique_sets
 from pentad.rooms.registers.definitions.composition import Parents, Resolved, resolve
@@ -18,7 +19,6 @@ from pentad.rooms.registers.definitions.formats import EXTRA_FORMATS
 from pentad.rooms.registers.definitions.headings import Heading, heading_sources, slug_sources
 from pentad.rooms.registers.definitions.naming import Naming
 from pentad.rooms.registers.definitions.origins import made_from
-from pentad.rooms.registers.definitions.patching import same_json
 from pentad.rooms.registers.definitions.problems import Problem, read_failures
 from pentad.rooms.registers.definitions.properties import (
     Indexed,

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from pentad.kernel.json_patch import same_json
 from pentad.kernel.schema import Path, pointer
-from pentad.rooms.registers.definitions.patching import same_json
 
 _ABSENT: Any = object()
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any, Final, cast
 
+from pentad.kernel.json_patch import same_json
 from pentad.rooms.registers.definitions.expressions import (
     Call,
     Choice,
@@ -28,7 +29,6 @@ from pentad.rooms.registers.definitions.functions import (
     is_number,
     kind_of,
 )
-from pentad.rooms.registers.definitions.patching import same_json
 
 MOST_STEPS: Final = 10_000
 _LARGEST: Final = 2**63 - 1

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final, cast
 
-from pentad.kernel.clock import iso
+from pentad.kernel.clock import iso, parse_iso
 
 LONGEST_TEXT: Final = 65_536
 MOST_DAYS: Final = 3_660_000
@@ -136,10 +136,9 @@ def _abs(values: Sequence[Any], _: float) -> Any:
 
 def _moment(value: Any) -> datetime:
     try:
-        moment = datetime.fromisoformat(_text(value))
+        return parse_iso(_text(value))
     except ValueError:
         raise RefusedValue(f"wants a date or date-time, not {str(value)[:40]!r}") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _add_days(values: Sequence[Any], _: float) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.definitions.patching import split_pointer
+from pentad.kernel.json_patch import split_pointer
 from pentad.rooms.registers.definitions.shapes import mapping
 from pentad.rooms.registers.definitions.suggestions import converted
 

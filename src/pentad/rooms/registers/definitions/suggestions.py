@@ -12,10 +12,10 @@ from typing import Any, Final, cast
 import msgspec
 
 from pentad.kernel.errors import PentadError
+from pentad.kernel.json_patch import json_patch, value_at
 from pentad.kernel.names import nearest
 from pentad.kernel.schema import Failure, Path, measure, pointer
 from pentad.rooms.registers.definitions.formats import tidied
-from pentad.rooms.registers.definitions.patching import json_patch, value_at
 from pentad.rooms.registers.definitions.problems import Problem
 from pentad.rooms.registers.definitions.shapes import mapping, members
 

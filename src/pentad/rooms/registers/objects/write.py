@@ -13,13 +13,13 @@ from typing import Any, Final, Literal, cast
 import msgspec
 
 from pentad.kernel.errors import InvalidInput, PentadError
+from pentad.kernel.json_patch import json_patch, merge_patch, same_json
 from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.mcp.changes import resource_updated
 from pentad.rooms.registers import catalogue_store
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.audiences import PairChange
 from pentad.rooms.registers.catalogue import Catalogue
-from pentad.rooms.registers.definitions.patching import json_patch, merge_patch, same_json
 from pentad.rooms.registers.missing import Missing
 from pentad.rooms.registers.models import Operation, Pair, StoredObject
 from pentad.rooms.registers.objects import chronicle, integrity, store, uniqueness

@@ -4,6 +4,7 @@ import math
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from pentad.kernel.clock import parse_iso
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.query.instants import key_of
 from pentad.rooms.registers.query.tree import AsOf, Instant
@@ -17,8 +18,7 @@ def moment(value: Any, where: str) -> float:
         try:
             if value.replace(".", "", 1).isdecimal():
                 return _bounded(float(value), where)
-            read = datetime.fromisoformat(value)
-            return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+            return parse_iso(value).timestamp()
         except (ValueError, OverflowError):
             raise InvalidInput(f"{where}: {value[:80]!r} is not a time.", hint=_HINT) from None
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -1,9 +1,9 @@
 """Access management: members and environments of a group; and what it is entitled to in the network."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any, Final
 
+from pentad.kernel.clock import parse_iso
 from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Node, added, at, made, number
 from pentad.rooms.metrics.collectors.anypoint.known import Known
 
@@ -21,10 +21,9 @@ def moment(text: Any) -> float:
     if isinstance(text, (int, float)) and not isinstance(text, bool):
         return text / 1000
     try:
-        read = datetime.fromisoformat(str(text))
+        return parse_iso(str(text)).timestamp()
     except ValueError:
         return 946_684_800.0
-    return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
 
 
 def core(known: Known) -> dict[str, Node]:

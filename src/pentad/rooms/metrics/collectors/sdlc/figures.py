@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any, Final
+
+from pentad.kernel.clock import parse_iso
 
 THIRTY_DAYS: Final = 30 * 86_400.0
 Given = Mapping[str, Any]
@@ -13,10 +14,9 @@ Given = Mapping[str, Any]
 def moment(text: Any) -> float:
     """Seconds since 1970; what is no time was long ago."""
     try:
-        read = datetime.fromisoformat(str(text))
+        return parse_iso(str(text)).timestamp()
     except ValueError:
         return 0.0
-    return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
 
 
 def counts(values: Iterable[Any]) -> dict[str, int]:

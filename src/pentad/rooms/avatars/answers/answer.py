@@ -1,0 +1,158 @@
+"""The answer of an avatar: its statements, citations and confidence, and how the draft was grounded."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pentad.rooms.avatars.answers.confidence import Level
+from pentad.rooms.avatars.gate import Reason, Scored
+from pentad.rooms.avatars.verification.evidence import Sentence
+from pentad.rooms.avatars.verification.verify import Verdict
+
+Mode = Literal["extractive", "endpoint", "client"]
+Match = Literal["exact"]
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A quote and its source. Character offsets are into the document's text; `sha256` is the hash of its file."""
+
+    n: int
+    source: str
+    page: int | str | None
+    quote: str
+    source_id: str
+    chunk_id: int
+    page_end: int | str | None
+    physical_page: int | None
+    section: str | None
+    char_start: int
+    char_end: int
+    year: int | None
+    role: str
+    sha256: str
+    match: Match = "exact"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One statement of an answer, with the numbers of its citations."""
+
+    text: str
+    citations: tuple[int, ...]
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """Where to look if there is no answer: the nearest sentence, verbatim."""
+
+    source: str
+    page: int | str | None
+    section: str | None
+    quote: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Grounding:
+    """What the checks did to a draft: statements by verdict, repairs, and what was dropped and why."""
+
+    drafted: int = 0
+    quoted: int = 0
+    supported: int = 0
+    requoted: int = 0
+    """Unsure statements replaced by the source's own words."""
+    corrected: int = 0
+    dropped: int = 0
+    problems: tuple[str, ...] = ()
+    fell_back: str | None = None
+    unverified_passages: tuple[int, ...] = ()
+    """Indexes into the caller's passages that are not in the corpus."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The result of asking an avatar."""
+
+    response: str
+    citations: Sequence[Citation]
+    confidence: Level
+    confidence_score: float
+    abstained: bool
+    mode: Mode
+    ai_label: str
+    retrieval: str
+    statements: Sequence[Said] = ()
+    reason: Reason | None = None
+    suggestion: str | None = None
+    redirect: str | None = None
+    nearest: Sequence[Nearest] = ()
+    grounding: Grounding = field(default_factory=Grounding)
+    query: str = ""
+    should_speak: float | None = None
+
+
+class CitationList:
+    """Numbers citations from 1 in the order they are first used."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[int, int, int], Citation] = {}
+
+    def cite(self, sentences: Sequence[Sentence]) -> int:
+        """Cite consecutive sentences of one passage and return the number. The quote is cut from the passage."""
+        first, last = sentences[0], sentences[-1]
+        passage = first.passage
+        key = (passage.document, passage.char_start + first.start, passage.char_start + last.end)
+        if key not in self._numbers:
+            pages = passage.pages(first.start, last.end)
+            self._numbers[key] = Citation(
+                n=len(self._numbers) + 1,
+                source=passage.source,
+                page=pages.first,
+                quote=passage.content[first.start : last.end],
+                source_id=passage.source_id,
+                chunk_id=passage.id,
+                page_end=pages.last,
+                physical_page=pages.physical,
+                section=passage.section,
+                char_start=key[1],
+                char_end=key[2],
+                year=passage.year,
+                role=passage.role,
+                sha256=passage.sha256,
+            )
+        return self._numbers[key].n
+
+    def all(self) -> list[Citation]:
+        return list(self._numbers.values())
+
+
+def runs(sentences: Sequence[Sentence]) -> list[list[Sentence]]:
+    """Group sentences that follow each other in one passage."""
+    found: list[list[Sentence]] = []
+    for sentence in sentences:
+        before = found[-1][-1] if found else None
+        if before is not None and _follows(sentence, before):
+            found[-1].append(sentence)
+        else:
+            found.append([sentence])
+    return found
+
+
+def _follows(sentence: Sentence, before: Sentence) -> bool:
+    """Whether only white space lies between two sentences."""
+    if before.passage.id != sentence.passage.id or sentence.start < before.end:
+        return False
+    return not sentence.passage.content[before.end : sentence.start].strip()
+
+
+def nearest_of(passages: Sequence[Scored], sentences: Sequence[Sentence], most: int = 3) -> list[Nearest]:
+    """The nearest sentence of each of the best passages."""
+    found: list[Nearest] = []
+    for scored in passages:
+        inside = [sentence for sentence in sentences if sentence.passage.id == scored.passage.id]
+        if inside and len(found) < most:
+            passage, pages = scored.passage, scored.passage.pages(inside[0].start, inside[0].end)
+            found.append(Nearest(passage.source, pages.first, passage.section, inside[0].text, scored.score))
+    return found

@@ -1,0 +1,269 @@
+"""How an avatar answers: plan, retrieve, gate, draft, verify, render.
+
+The modes differ only in who drafts. Every statement is checked, and quotes are cut from the source. Prompts to a
+language model must be the same whenever the same call is repeated: a client's model is asked by repeating the call.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pentad.kernel.errors import InvalidInput, Unavailable
+from pentad.rooms.avatars.answers.answer import Answer, CitationList, Grounding, Mode, Said, nearest_of, runs
+from pentad.rooms.avatars.answers.answer_relevance import shows_answer
+from pentad.rooms.avatars.answers.confidence import Grounds, abstention_confidence, confidence
+from pentad.rooms.avatars.answers.drafting.drafter import Drafter, grounded_prompt, repair_prompt
+from pentad.rooms.avatars.answers.drafting.extractive import best_sentences, ranked_sentences
+from pentad.rooms.avatars.answers.rendering import rendered
+from pentad.rooms.avatars.gate import Decision, Reason, Retrieved, Scored, decide
+from pentad.rooms.avatars.persona import closest, quoted, silent
+from pentad.rooms.avatars.retrieval import Corpus, Given, check_given, retrieve
+from pentad.rooms.avatars.search.conversation import Rewritten, Turn, rewritten, should_speak
+from pentad.rooms.avatars.verification.drafts import from_reply
+from pentad.rooms.avatars.verification.evidence import Sentence, numbered
+from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
+from pentad.rooms.avatars.verification.verify import Checked, Judge, Verifier
+from pentad.search.text import terms
+
+PASSAGES: Final = 8
+_DIRECT_COVERAGE: Final = 0.6
+_DIRECT_PROBABILITY: Final = 0.7
+_OWN_WORDS: Final = 2
+
+Router = Callable[[str], Awaitable[str | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A question with its search query, what was found, and the decision whether to answer."""
+
+    question: str
+    turns: Sequence[Turn]
+    search: Rewritten
+    found: Retrieved
+    given: Given | None
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What the avatar will say. Every statement has been checked."""
+
+    statements: list[Said]
+    citations: CitationList
+    sentences: list[Sentence]
+    grounding: Grounding
+    mode: Mode
+    lead: str = ""
+    judged: bool = False
+
+
+@dataclass(frozen=True)
+class AnswerPipeline:
+    """Answers for one avatar. `mode` says who drafts if there is a `drafter`; `router` finds another avatar to ask."""
+
+    corpus: Corpus
+    similarity: SentenceSimilarity
+    drafter: Drafter | None = None
+    mode: Mode = "extractive"
+    judge: Judge | None = None
+    router: Router | None = None
+
+    async def answer(self, question: str, turns: Sequence[Turn] = (), passages: Sequence[Any] = ()) -> Answer:
+        """Answer a question, or say why there is no answer."""
+        plan = await self.plan(question, turns, passages)
+        if plan.given is not None and not plan.given.passages:
+            return await self._silent(plan, "unverified")
+        if plan.decision.reason is not None:
+            return await self._silent(plan, plan.decision.reason)
+        draft = await self._drafted(plan)
+        if draft is None:
+            return await self._silent(plan, "corpus_miss")
+        if not draft.statements:
+            return await self._silent(plan, "unverified")
+        return self._answer(plan, draft)
+
+    async def plan(self, question: str, turns: Sequence[Turn] = (), passages: Sequence[Any] = ()) -> Plan:
+        """Rewrite the question, search the corpus, and decide whether to answer."""
+        search = rewritten(question, turns)
+        given = await check_given(self.corpus, passages) if passages else None
+        allowed = None if given is None or not given.passages else [passage.id for passage in given.passages]
+        found = await retrieve(self.corpus, search.query, PASSAGES, self.similarity, allowed)
+        if search.carried and len(search.own) >= _OWN_WORDS:
+            alone = await retrieve(self.corpus, question, PASSAGES, self.similarity, allowed)
+            found = Retrieved(found.query, found.passages, min(found.probability, alone.probability), found.ranking)
+        return Plan(question, turns, search, found, given, decide(question, found, self.corpus.persona))
+
+    async def _drafted(self, plan: Plan) -> Draft | None:
+        """A checked draft; quotes if there is no model or nothing of its draft passed. None if the model abstained."""
+        if self.drafter is None:
+            return await self._quotes(plan, Grounding())
+        try:
+            draft = await self._by_model(plan, self.drafter)
+        except (InvalidInput, Unavailable) as error:
+            return await self._quotes(plan, Grounding(fell_back=error.message))
+        if draft is not None and not draft.statements:
+            return await self._quotes(plan, _fallback_grounding(draft.grounding))
+        return draft
+
+    async def _quotes(self, plan: Plan, grounding: Grounding) -> Draft:
+        """The best sentences, quoted."""
+        persona, citations = self.corpus.persona, CitationList()
+        found = plan.decision.passages
+        sentences = await best_sentences(plan.search.query, found, plan.found.ranking.idf, self.similarity)
+        said: list[Said] = []
+        for run in runs(sentences):
+            text = quoted(persona, run, first=not said)
+            said.append(Said(text, (citations.cite(run),), "quoted"))
+        lead = "" if self._is_direct(plan, sentences) else closest(persona)
+        noted = _with(grounding, drafted=grounding.drafted or len(said), quoted=len(said), given=plan.given)
+        return Draft(said, citations, sentences, noted, "extractive", lead)
+
+    async def _by_model(self, plan: Plan, drafter: Drafter) -> Draft | None:
+        """A model's draft: checked, repaired once, failing statements dropped. None if the model found no answer."""
+        persona = self.corpus.persona
+        evidence = numbered(scored.passage for scored in plan.decision.passages)
+        prompt = grounded_prompt(persona, plan.question, evidence, plan.turns)
+        first = from_reply(await drafter.say("draft", prompt))
+        if first.abstain:
+            return None
+        verifier = Verifier(evidence, persona.name, self.similarity, self.corpus.calibration.thresholds, self.judge)
+        checked = await verifier.check(first)
+        failed = [each for each in checked if each.verdict == "unsupported"]
+        if failed:
+            try:
+                again = from_reply(await drafter.say("repair", repair_prompt(prompt, failed)))
+                repaired = [each for each in await verifier.check(again) if each.verdict != "unsupported"]
+            except (InvalidInput, Unavailable):
+                repaired = []
+            checked = [*(each for each in checked if each.verdict != "unsupported"), *repaired]
+        said, citations, sentences = rendered(persona, checked)
+        noted = _with(_counted(len(first.statements), checked, failed), given=plan.given)
+        judged = all(each.judged for each in checked if each.verdict == "supported")
+        return Draft(said, citations, sentences, noted, self.mode, judged=judged)
+
+    def _answer(self, plan: Plan, draft: Draft) -> Answer:
+        exact = sum(said.verdict == "quoted" for said in draft.statements) / len(draft.statements)
+        number, word = confidence(
+            Grounds(
+                probability=plan.decision.probability,
+                coverage=self._covered(plan, draft.sentences),
+                agreement=plan.found.ranking.features.agreement or plan.found.retrieval == "lexical",
+                sources=len({sentence.passage.document for sentence in draft.sentences}),
+                quoted=exact,
+                direct=not draft.lead and self._is_shown(plan, draft),
+                judged=draft.judged,
+            )
+        )
+        text = " ".join(part for part in (draft.lead, *(said.text for said in draft.statements)) if part)
+        return Answer(
+            response=text,
+            citations=draft.citations.all(),
+            confidence=word,
+            confidence_score=number,
+            abstained=False,
+            mode=draft.mode,
+            ai_label=self.corpus.persona.label,
+            retrieval=plan.found.retrieval,
+            statements=draft.statements,
+            grounding=draft.grounding,
+            query=plan.search.query,
+            should_speak=self._should_speak(plan, [sentence.text for sentence in draft.sentences]),
+        )
+
+    async def _silent(self, plan: Plan, reason: Reason) -> Answer:
+        """Say that there is no answer and why, and offer the nearest sources. Never guess."""
+        persona = self.corpus.persona
+        number, word = abstention_confidence(plan.decision.probability)
+        ranked = await ranked_sentences(plan.search.query, plan.found.passages, plan.found.ranking.idf, self.similarity)
+        known = {hit.id for hit in plan.found.ranking.hits if hit.terms} if reason != "out_of_scope" else set[int]()
+        near = [scored for scored in plan.found.passages if scored.passage.id in known]
+        nearest = nearest_of(near, [each.sentence for each in ranked])
+        return Answer(
+            response=silent(persona, reason),
+            citations=(),
+            confidence=word,
+            confidence_score=number,
+            abstained=True,
+            mode="extractive" if self.drafter is None else self.mode,
+            ai_label=persona.label,
+            retrieval=plan.found.retrieval,
+            reason=reason,
+            suggestion=_suggestion(persona.expertise, near),
+            redirect=None if self.router is None else await self.router(plan.question),
+            nearest=nearest,
+            grounding=_with(Grounding(), given=plan.given),
+            query=plan.search.query,
+            should_speak=self._should_speak(plan, []),
+        )
+
+    def _is_direct(self, plan: Plan, sentences: Sequence[Sentence]) -> bool:
+        """Whether the quotes count as an answer, or only as the closest passage."""
+        return plan.decision.probability >= _DIRECT_PROBABILITY and self._covered(plan, sentences) >= _DIRECT_COVERAGE
+
+    def _is_shown(self, plan: Plan, draft: Draft) -> bool:
+        """Whether the quotes show that they answer. A model read what it chose; quotes were chosen by similarity."""
+        if draft.mode != "extractive":
+            return True
+        idf = plan.found.ranking.idf
+        return shows_answer(plan.question, runs(draft.sentences), idf, self.corpus.persona.name)
+
+    @staticmethod
+    def _covered(plan: Plan, sentences: Sequence[Sentence]) -> float:
+        idf = plan.found.ranking.idf
+        held = {term for sentence in sentences for term in terms(sentence.text)}
+        total = sum(idf.values())
+        return sum(weight for term, weight in idf.items() if term in held) / total if total else 0.0
+
+    def _should_speak(self, plan: Plan, quotes: Sequence[str]) -> float | None:
+        if not plan.turns:
+            return None
+        probability = plan.decision.probability if plan.decision.answers else 0.0
+        return should_speak(self.corpus.persona.name, probability, plan.turns, quotes, plan.question)
+
+
+def _counted(drafted: int, checked: Sequence[Checked], failed: Sequence[Checked]) -> Grounding:
+    kept = [each for each in checked if each.verdict != "unsupported"]
+    return Grounding(
+        drafted=drafted,
+        quoted=sum(each.verdict == "quoted" for each in kept),
+        supported=sum(each.verdict == "supported" for each in kept),
+        requoted=sum(each.verdict == "unsure" for each in kept),
+        corrected=sum(each.repaired for each in kept),
+        dropped=max(0, drafted - len(kept)),
+        problems=tuple(dict.fromkeys(problem for each in failed for problem in each.problems)),
+    )
+
+
+def _fallback_grounding(grounding: Grounding) -> Grounding:
+    return Grounding(
+        drafted=grounding.drafted,
+        dropped=grounding.dropped,
+        problems=grounding.problems,
+        fell_back="The corpus supports no statement of the draft.",
+    )
+
+
+def _with(
+    grounding: Grounding, *, drafted: int | None = None, quoted: int | None = None, given: Given | None = None
+) -> Grounding:
+    return replace(
+        grounding,
+        drafted=grounding.drafted if drafted is None else drafted,
+        quoted=grounding.quoted if quoted is None else quoted,
+        unverified_passages=() if given is None else given.unverified,
+    )
+
+
+def _suggestion(expertise: Sequence[str], passages: Sequence[Scored]) -> str | None:
+    """Where to look or what to ask instead: titles and fields, no claims."""
+    titles = list(dict.fromkeys(scored.passage.source for scored in passages))[:3]
+    if titles:
+        return f"The nearest source{'s are' if len(titles) > 1 else ' is'} {_listed(titles)}."
+    return f"Ask about {_listed(list(expertise)[:4])}." if expertise else None
+
+
+def _listed(items: Sequence[str]) -> str:
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} and {items[-1]}"

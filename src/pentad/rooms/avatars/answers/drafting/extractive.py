@@ -1,0 +1,205 @@
+"""Answers made of the corpus' own sentences, without a language model.
+
+Picks sentences of the best passages that score well and differ from each other, in document order. The best one is
+followed by the next sentence of its passage, which often tells what the first announces. Every word was written by the
+source; only relevance can be wrong.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pentad.rooms.avatars.gate import Scored
+from pentad.rooms.avatars.verification.evidence import Sentence, numbered
+from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
+from pentad.search.text import query_terms, terms
+
+FROM_PASSAGES: Final = 3
+MOST_SENTENCES: Final = 4
+_PASSAGE_SHARE: Final = 0.6
+_DIVERSITY: Final = 0.3
+_FEWEST_WORDS: Final = 4
+_MOST_EMBEDDED: Final = 32
+_PRONOUNS: Final = frozenset(
+    ("he", "she", "it", "they", "this", "these", "that", "those", "his", "her", "its", "their")
+)
+_GAP: Final = 2
+"""The most characters between two consecutive sentences; an empty line is two."""
+_WORTH_READING: Final = 3
+"""The sentences of an answer, if its passage is long enough."""
+_HEADING_WORDS: Final = 12
+_HEADING_LESS: Final = 1.5
+"""The penalty of a heading: it repeats the words of a question and says nothing."""
+_K1: Final = 1.2
+_B: Final = 0.75
+_WORTH_ADDING: Final = 0.4
+"""How close to the best score a further sentence must be; 0 is the mean of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A sentence with its score."""
+
+    sentence: Sentence
+    score: float
+    words: frozenset[str]
+
+
+async def best_sentences(
+    question: str,
+    passages: Sequence[Scored],
+    idf: Mapping[str, float],
+    similarity: SentenceSimilarity,
+    most: int = MOST_SENTENCES,
+) -> list[Sentence]:
+    """The sentences to quote, in document order; none only if there are no passages."""
+    ranked = await ranked_sentences(question, passages, idf, similarity)
+    every = numbered(scored.passage for scored in passages[:FROM_PASSAGES])
+    chosen = [each.sentence for each in _diverse(ranked, similarity, most)]
+    for first in _heads_of(chosen, passages):
+        chosen += _going_on(first, chosen, every)
+    chosen += _spoken_of(chosen, every)
+    ranks = {scored.passage.document: place for place, scored in reversed(list(enumerate(passages)))}
+    return sorted(chosen, key=lambda sentence: (ranks.get(sentence.passage.document, 0), sentence.place))
+
+
+async def ranked_sentences(
+    question: str, passages: Sequence[Scored], idf: Mapping[str, float], similarity: SentenceSimilarity
+) -> list[Chosen]:
+    """The sentences of the first passages, ranked by z(BM25) + z(cosine) + 0.6 times the score of their passage."""
+    leading = passages[:FROM_PASSAGES]
+    sentences = numbered(scored.passage for scored in leading)
+    sentences = [each for each in sentences if len(each.words) >= _FEWEST_WORDS] or sentences
+    lexical = _bm25(query_terms(question), sentences, idf)
+    raw = {scored.passage.id: scored.raw_score for scored in leading}
+    cosines = await _cosines(question, sentences, lexical, similarity)
+    ranked = [
+        Chosen(
+            sentence,
+            words + meaning + _PASSAGE_SHARE * raw[sentence.passage.id] - (_HEADING_LESS if _heads(sentence) else 0.0),
+            frozenset(terms(sentence.text)),
+        )
+        for sentence, words, meaning in zip(sentences, _standard(lexical), _standard(cosines), strict=True)
+    ]
+    return sorted(ranked, key=lambda each: (-round(each.score, 6), each.sentence.number))
+
+
+def _heads(sentence: Sentence) -> bool:
+    """Whether it looks like a heading: a few words without a full stop."""
+    return len(sentence.words) < _HEADING_WORDS and sentence.text[-1:].isalnum()
+
+
+async def _cosines(
+    question: str, sentences: Sequence[Sentence], lexical: Sequence[float], similarity: SentenceSimilarity
+) -> list[float]:
+    """The cosine of each sentence with the question. If there are many, only those sharing most words are embedded."""
+    order = sorted(range(len(sentences)), key=lambda place: (-lexical[place], place))
+    near = set(order[:_MOST_EMBEDDED])
+    await similarity.embed([question, *(sentences[place].text for place in sorted(near))])
+    found = [similarity.cosine(question, sentence.text) if place in near else None
+             for place, sentence in enumerate(sentences)]  # fmt: skip
+    known = [cosine for cosine in found if cosine is not None]
+    lowest = min(known, default=0.0)
+    return [lowest if cosine is None else cosine for cosine in found]
+
+
+def _bm25(asked: Sequence[str], sentences: Sequence[Sentence], idf: Mapping[str, float]) -> list[float]:
+    """BM25 of sentences, with word weights (IDF) of the whole collection."""
+    split = [terms(sentence.text) for sentence in sentences]
+    average = sum(map(len, split)) / len(split) if split else 1.0
+    scores: list[float] = []
+    for words in split:
+        norm = _K1 * (1 - _B + _B * len(words) / max(average, 1.0))
+        counts = {term: words.count(term) for term in asked}
+        scores.append(sum(idf.get(term, 1.0) * n * (_K1 + 1) / (n + norm) for term, n in counts.items() if n))
+    return scores
+
+
+def _standard(values: Sequence[float]) -> list[float]:
+    """Each value as its distance from the mean in standard deviations."""
+    if not values:
+        return []
+    mean = sum(values) / len(values)
+    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
+    return [(value - mean) / spread if spread > 1e-9 else 0.0 for value in values]
+
+
+def _diverse(ranked: Sequence[Chosen], similarity: SentenceSimilarity, most: int) -> list[Chosen]:
+    """The best sentence, then others that are nearly as good and say something different."""
+    if not ranked:
+        return []
+    chosen = [ranked[0]]
+    floor = _WORTH_ADDING * ranked[0].score
+    left = [each for each in ranked[1:] if each.score >= floor and each.score > 0]
+    while left and len(chosen) < most:
+        worth = [
+            (
+                (1 - _DIVERSITY) * each.score / max(ranked[0].score, 1e-9)
+                - _DIVERSITY * _nearest(each, chosen, similarity),
+                -each.sentence.number,
+                each,
+            )
+            for each in left
+        ]  # fmt: skip
+        value, _, best = max(worth, key=lambda entry: entry[:2])
+        if value <= 0:
+            break
+        chosen.append(best)
+        left.remove(best)
+    return chosen
+
+
+def _heads_of(chosen: Sequence[Sentence], passages: Sequence[Scored]) -> list[Sentence]:
+    """The sentences to continue from: the best one, and the best of the top passage."""
+    of_the_first = [sentence for sentence in chosen if sentence.passage.id == passages[0].passage.id]
+    return list(dict.fromkeys((*chosen[:1], *of_the_first[:1])))
+
+
+def _going_on(first: Sentence, chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
+    """The sentences after this one, skipping those already chosen: one, or more if the answer is short.
+
+    Reasons, lists and figures usually follow the sentence that announces them, so one is always added.
+    """
+    by_start = {sentence.place[:2]: sentence for sentence in all_of_them}
+    there = {sentence.place for sentence in chosen}
+    added: list[Sentence] = []
+    following = _next_to(first, by_start)
+    while following is not None and (not added or len(chosen) + len(added) < _WORTH_READING):
+        if following.place not in there:
+            added.append(following)
+        following = _next_to(following, by_start)
+    return added
+
+
+def _next_to(sentence: Sentence, by_start: Mapping[tuple[int, int], Sentence]) -> Sentence | None:
+    """The next sentence, in any passage."""
+    document, _, end = sentence.place
+    return next((found for gap in range(_GAP + 1) if (found := by_start.get((document, end + gap)))), None)
+
+
+def _spoken_of(chosen: Sequence[Sentence], all_of_them: Sequence[Sentence]) -> list[Sentence]:
+    """The sentences before those that begin with a pronoun: they say who `she` is."""
+    by_number = {sentence.number: sentence for sentence in all_of_them}
+    there = {sentence.place for sentence in chosen}
+    before = [by_number.get(sentence.number - 1) for sentence in chosen if sentence.words[0] in _PRONOUNS]
+    return [
+        sentence
+        for sentence in dict.fromkeys(before)
+        if sentence is not None
+        and sentence.place not in there
+        and by_number[sentence.number + 1].passage.id == sentence.passage.id
+    ]
+
+
+def _nearest(one: Chosen, chosen: Sequence[Chosen], similarity: SentenceSimilarity) -> float:
+    """How much of a sentence the chosen ones already say."""
+    return max(_alike(one, other, similarity) for other in chosen)
+
+
+def _alike(one: Chosen, other: Chosen, similarity: SentenceSimilarity) -> float:
+    cosine = similarity.cosine(one.sentence.text, other.sentence.text)
+    if cosine is not None:
+        return cosine
+    either = one.words | other.words
+    return len(one.words & other.words) / len(either) if either else 0.0

@@ -1,0 +1,75 @@
+"""An avatar at one moment: its persona, calibration and corpus.
+
+A call works on one snapshot. If an ingest finishes meanwhile, the next call sees it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pentad.kernel.ports import Database, Rows
+from pentad.rooms.avatars import store
+from pentad.rooms.avatars.models import Avatar, CorpusDocument, Passage
+from pentad.rooms.avatars.persona import Persona, persona_of
+from pentad.rooms.avatars.store import Filters
+from pentad.search.documents import Ranking
+from pentad.search.index import SearchIndex
+
+if TYPE_CHECKING:
+    from pentad.rooms.avatars.calibration.model import Calibration
+
+
+@dataclass(frozen=True)
+class AvatarSnapshot:
+    """An avatar with its corpus (implements `retrieval.Corpus`)."""
+
+    avatar: Avatar
+    calibration: "Calibration"
+    database: Database
+    index: SearchIndex
+
+    @cached_property
+    def _persona(self) -> Persona:
+        return persona_of(self.avatar.config)
+
+    @property
+    def id(self) -> str:
+        return self.avatar.id
+
+    @property
+    def persona(self) -> Persona:
+        return self._persona
+
+    async def search(self, query: str, limit: int, allowed: Sequence[int] | None = None) -> Ranking:
+        """The best passages, by number, among those allowed."""
+        return await self.index.search(self.avatar.collection, query, limit=limit, allowed=allowed)
+
+    async def passages(self, ids: Sequence[int]) -> Sequence[Passage]:
+        """The passages with these numbers, in this order. Missing ones are skipped."""
+        return await self.database.read(lambda rows: store.passages(rows, self.avatar.number, ids))
+
+    async def sources(self) -> Sequence[CorpusDocument]:
+        """The documents."""
+        return await self.database.read(lambda rows: store.documents(rows, self.avatar.number))
+
+    async def allowed(self, filters: Filters) -> Sequence[int] | None:
+        """The numbers of the passages that match the filters; None for all."""
+        if filters.empty:
+            return None
+        return await self.database.read(lambda rows: store.allowed(rows, self.avatar.number, filters))
+
+    async def some_passages(self, most: int) -> Sequence[Passage]:
+        """Passages spread over the corpus, always the same ones."""
+
+        def work(rows: Rows) -> Sequence[Passage]:
+            ids = store.numbers(rows, self.avatar.number)
+            step = max(1, -(-len(ids) // most))
+            return store.passages(rows, self.avatar.number, ids[::step])
+
+        return await self.database.read(work)
+
+
+def sentences_of(passages: Sequence[Passage]) -> list[str]:
+    """The sentences of these passages, without duplicates."""
+    return list(dict.fromkeys(passage.content[start:end] for passage in passages for start, end in passage.sentences))

@@ -1,0 +1,1 @@
+"""Turns the retrieval scores of one corpus into probabilities."""

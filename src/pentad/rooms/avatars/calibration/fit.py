@@ -1,0 +1,227 @@
+"""Fits an avatar's calibration to its own corpus after an ingest, without labels.
+
+Covered questions are made from the corpus: some telling words of one sentence, asked as a person would. Questions that
+are not covered come from other fields and other avatars. The fit starts at the default model and is pulled towards it,
+so a few examples change little. All choices go by hashes: the same corpus gives the same calibration.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pentad.rooms.avatars import store
+from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot, sentences_of
+from pentad.rooms.avatars.calibration.model import DEFAULT_HYBRID, DEFAULT_LEXICAL, Calibration, LogisticMap
+from pentad.rooms.avatars.search.conversation import telling_words
+from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
+from pentad.rooms.avatars.verification.topic_overlap import Thresholds
+from pentad.search.documents import Features, Ranking
+
+MOST_EXAMPLES: Final = 160
+FEWEST_EXAMPLES: Final = 12
+MOST_MIXED: Final = 50
+_LARGE: Final = 200
+_FORMS: Final = (
+    "What do you say about {}?", "How are {} related?", "Why does {} matter?", "Can you explain {}?",
+    "What is known of {}?", "How would you describe {}?", "What role does {} play?", "{}",
+)  # fmt: skip
+_OTHER: Final = (
+    "reason effect benefit problem method rule purpose cause result advantage danger habit origin meaning importance"
+    " difference kind number amount place length history change cost limit practice principle custom advice success"
+)
+_OTHER_WORDS: Final = tuple(_OTHER.split())
+
+_OWN: Final = 400
+_OTHERS: Final = 6
+_OF_EACH: Final = 40
+_PASSAGES: Final = 8
+_HELD: Final = 60.0
+"""How strongly a fit is pulled towards its start, in examples."""
+_BIAS_HELD: Final = 9.0
+_SIZED: Final = frozenset(("missing_idf", "query_terms"))
+_ROUNDS: Final = 50
+
+Search = Callable[[str], Awaitable[Ranking]]
+Floats = NDArray[np.floating[Any]]
+
+
+async def calibrate(
+    avatar: AvatarSnapshot, others: Sequence[AvatarSnapshot], similarity: "SentenceSimilarity", model: str | None
+) -> bool:
+    """Fit and store the avatar's calibration; False if a new generation was stored meanwhile, which gets its own."""
+    own = sentences_of(await avatar.some_passages(_OWN))
+    theirs = [text for other in others[:_OTHERS] for text in sentences_of(await other.some_passages(_OF_EACH))]
+    made = await fitted(lambda question: avatar.search(question, _PASSAGES), own, theirs, similarity, model)
+    text, one = made.as_text(), avatar.avatar
+    return await avatar.database.write(lambda tx: store.keep_calibration(tx, one.number, one.generation, text))
+
+
+def off_topic_questions() -> dict[str, list[str]]:
+    """Questions from many fields, by field: what a corpus usually does not answer."""
+    text = files("pentad.rooms.avatars.calibration").joinpath("off_topic_questions.json").read_text("utf-8")
+    return json.loads(text)
+
+
+def keyword_question(sentence: str, salt: str = "") -> str | None:
+    """A question with some telling words of a sentence; None if it has too few."""
+    words = [word for word in telling_words(sentence) if len(word) > 2]
+    if len(words) < 4:
+        return None
+    ranked = sorted(words, key=lambda word: stable_hash(f"{salt}{sentence}\x00{word}"))
+    count = 2 + stable_hash(f"{salt}{sentence}") % 4
+    kept = [word for word in words if word in ranked[:count]]
+    if stable_hash(f"{salt}other{sentence}") % 5 < 3:  # people seldom ask in the words of the text alone
+        kept.insert(1, _OTHER_WORDS[stable_hash(f"{salt}which{sentence}") % len(_OTHER_WORDS)])
+    form = _FORMS[stable_hash(f"{salt}form{sentence}") % len(_FORMS)]
+    return form.format(" and ".join(kept) if len(kept) < 3 else f"{' '.join(kept[:-1])} and {kept[-1]}")
+
+
+def mixed_questions(own: Sequence[str]) -> list[str]:
+    """Questions that mix words of three unrelated sentences: the corpus has the words, but no passage with all of them.
+
+    None for a small corpus, where all words are close to each other.
+    """
+    if len(own) < _LARGE:
+        return []
+    some = [words for text in sampled(own, 3 * MOST_MIXED) if len(words := telling_words(text)) > 4]
+    third = len(some) // 3
+    parts = zip(some[:third], some[third : 2 * third], some[2 * third :], strict=False)
+    return [
+        _FORMS[place % len(_FORMS)].format(" ".join(word for words in each for word in _one_or_two(words)))
+        for place, each in enumerate(parts)
+    ]
+
+
+def _one_or_two(words: Sequence[str]) -> Sequence[str]:
+    at = stable_hash(" ".join(words)) % (len(words) - 1)
+    return words[at : at + 1 + at % 2]
+
+
+def sampled(sentences: Sequence[str], most: int) -> list[str]:
+    """Up to `most` sentences, chosen by hash."""
+    return sorted(dict.fromkeys(sentences), key=lambda text: (stable_hash(text), text))[:most]
+
+
+async def fitted(
+    search: Search,
+    own: Sequence[str],
+    others: Sequence[str],
+    similarity: SentenceSimilarity,
+    model: str | None,
+    start: Calibration | None = None,
+) -> Calibration:
+    """Fit the calibration of a corpus with these sentences. `others` are sentences of other avatars."""
+    start = start or Calibration()
+    examples = [
+        *await _covered(search, own),
+        *await _not_covered(search, others, start),
+        *[(await search(question), False) for question in mixed_questions(own)],
+    ]
+    hybrid = [Example(ranking.features, covered) for ranking, covered in examples if ranking.retrieval == "hybrid"]
+    every = [Example(ranking.features, covered) for ranking, covered in examples]
+    if sum(covered for _, covered in examples) < FEWEST_EXAMPLES:
+        return replace(start, model=model)
+    return Calibration(
+        hybrid=fit(hybrid, start.hybrid) if len(hybrid) >= 2 * FEWEST_EXAMPLES else DEFAULT_HYBRID,
+        lexical=fit(every, start.lexical) if every else DEFAULT_LEXICAL,
+        thresholds=await _thresholds(own, similarity),
+        model=model,
+        examples=len(every),
+    )
+
+
+async def _covered(search: Search, own: Sequence[str]) -> list[tuple[Ranking, bool]]:
+    asked = [question for text in sampled(own, MOST_EXAMPLES) if (question := keyword_question(text)) is not None]
+    return [(await search(question), True) for question in asked]
+
+
+async def _not_covered(search: Search, others: Sequence[str], start: Calibration) -> list[tuple[Ranking, bool]]:
+    """Questions the corpus does not cover. A field is skipped if most of its questions look covered."""
+    found: list[tuple[Ranking, bool]] = []
+    for questions in off_topic_questions().values():
+        rankings = [await search(question) for question in questions]
+        likely = sorted(start.probability(ranking) for ranking in rankings)
+        if likely[len(likely) // 2] < 0.5:
+            found += [(ranking, False) for ranking in rankings]
+    for text in sampled(others, MOST_EXAMPLES):
+        if (question := keyword_question(text, "other")) is not None:
+            found.append((await search(question), False))
+    return found
+
+
+async def _thresholds(own: Sequence[str], similarity: SentenceSimilarity) -> Thresholds:
+    """The similarity that two unrelated sentences hardly ever reach."""
+    default = Thresholds()
+    some = sampled(own, 60)
+    if similarity.embedder is None or len(some) < 20:
+        return default
+    await similarity.embed(some)
+    found = [similarity.cosine(one, other) for place, one in enumerate(some) for other in some[place + 1 :]]
+    cosines = sorted(cosine for cosine in found if cosine is not None)
+    high = cosines[math.floor(0.98 * (len(cosines) - 1))]
+    return replace(default, cosine=round(min(max(high, default.cosine - 0.1), default.cosine + 0.15), 4))
+
+
+def stable_hash(text: str) -> int:
+    """A hash that is the same in every process."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "big")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """The features of a question, and whether the corpus covers it."""
+
+    features: Features
+    covered: bool
+
+
+def fit(examples: Sequence[Example], start: LogisticMap) -> LogisticMap:
+    """Logistic regression by Newton's method: both classes weigh the same, and `start` is the prior."""
+    rows: Floats = np.array([[float(getattr(each.features, name)) for name in start.features] for each in examples])
+    target: Floats = np.array([1.0 if each.covered else 0.0 for each in examples])
+    centres, scales = _measures(rows, target, start)
+    standard: Floats = np.clip((rows - np.array(centres)) / np.array(scales), -5, 5)
+    design: Floats = np.hstack([standard, np.ones((len(rows), 1))])
+    share = float(target.mean())
+    weight: Floats = np.where(target > 0, 0.5 / max(share, 1e-9), 0.5 / max(1 - share, 1e-9))
+    prior: Floats = np.array([*start.weights, start.bias])
+    hold: Floats = np.array([_HELD] * len(start.weights) + [_BIAS_HELD])
+
+    def loss(value: Floats) -> float:
+        logits: Floats = np.clip(design @ value, -40, 40)
+        likelihood = float((weight * (np.log1p(np.exp(logits)) - target * logits)).sum())
+        return likelihood + 0.5 * float((hold * (value - prior) ** 2).sum())
+
+    value: Floats = prior.copy()
+    for _ in range(_ROUNDS):
+        guess: Floats = 1 / (1 + np.exp(-np.clip(design @ value, -40, 40)))
+        slope: Floats = design.T @ (weight * (target - guess)) - hold * (value - prior)
+        curve: Floats = (design * (weight * guess * (1 - guess))[:, None]).T @ design + np.diag(hold)
+        step: Floats = np.linalg.solve(curve, slope)
+        before = loss(value)
+        while loss(value + step) > before and float(np.abs(step).max()) > 1e-6:
+            step = step / 2
+        value = value + step
+        if float(np.abs(step).max()) < 1e-6:
+            break
+    weights = tuple(round(float(each), 6) for each in value[:-1])
+    return LogisticMap(start.features, centres, scales, weights, round(float(value[-1]), 6))
+
+
+def _measures(rows: Floats, target: Floats, start: LogisticMap) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Centres and scales: those of `start`, except for features that depend on the size of the collection."""
+    centres, scales = list(start.centres), list(start.scales)
+    for place, name in enumerate(start.features):
+        if name in _SIZED:
+            column: Floats = rows[:, place]
+            yes, no = column[target > 0], column[target == 0]
+            centres[place] = round(float(yes.mean() + no.mean()) / 2, 6) if len(yes) and len(no) else centres[place]
+            scales[place] = round(max(float(column.std()), 0.25), 6)
+    return tuple(centres), tuple(scales)

@@ -1,0 +1,1 @@
+"""From files to passages: file discovery, extraction, chunks, and the ingest that stores them."""

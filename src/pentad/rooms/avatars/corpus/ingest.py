@@ -1,0 +1,266 @@
+"""Ingest: find documents, read new ones, embed them, and replace the avatar's generation.
+
+Everything slow happens before the single transaction that changes the store, so an ingest that fails or is killed
+leaves the avatar unchanged.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import InvalidInput, NotFound, PentadError
+from pentad.kernel.incidents import put_off
+from pentad.kernel.ports import Database, Rows
+from pentad.rooms.avatars import store
+from pentad.rooms.avatars.config import AvatarConfig, read_config, warnings
+from pentad.rooms.avatars.corpus.extract.document import Unreadable
+from pentad.rooms.avatars.corpus.extract.sandbox import ReadDocument, ReadingLimits, read_document
+from pentad.rooms.avatars.corpus.file_discovery import FoundFile, document_at, documents_in, sha256_of, size_line
+from pentad.rooms.avatars.corpus.ingest_plan import Hashed, Origin, Plan, ToRead, make_plan
+from pentad.rooms.avatars.corpus.ingest_report import FileLine, IngestReport, Progress, ignore_progress
+from pentad.rooms.avatars.corpus.publish_generation import Draft, GenerationSwap
+from pentad.rooms.avatars.corpus.sources import SourceBook, read_sources, slug
+from pentad.rooms.avatars.models import Avatar, CorpusDocument
+from pentad.rooms.avatars.vectors import Vectors
+from pentad.search import collection as collections
+from pentad.search.index import SearchIndex
+
+CORPUS_FOLDER: Final = "corpus"
+_READERS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOptions:
+    """`source` limits the ingest to one source, by id; `force` reads unchanged documents again."""
+
+    source: str | None = None
+    dry_run: bool = False
+    force: bool = False
+
+
+@dataclass(slots=True)
+class _Run:
+    """The state of one ingest."""
+
+    config: AvatarConfig
+    book: SourceBook
+    origin: Origin
+    options: IngestOptions
+    progress: Progress
+    avatar: Avatar | None
+    stored: Sequence[CorpusDocument]
+    model: str | None
+    report: IngestReport
+    drafts: list[Draft] = field(default_factory=list[Draft])
+
+
+class Ingest:
+    """Ingests folders and files."""
+
+    def __init__(
+        self, database: Database, search: SearchIndex, clock: Clock, limits: ReadingLimits | None = None
+    ) -> None:
+        self._database = database
+        self._search = search
+        self._clock = clock
+        self._limits = limits or ReadingLimits()
+
+    async def folder(
+        self, folder: Path, options: IngestOptions | None = None, progress: Progress = ignore_progress
+    ) -> IngestReport:
+        """Create or update an avatar from a folder. Documents missing from `corpus/` are removed from the avatar."""
+        config = await asyncio.to_thread(read_config, folder)
+        corpus = folder / CORPUS_FOLDER
+        book = await asyncio.to_thread(read_sources, corpus, config)
+        run = await self._start(config, book, "folder", options or IngestOptions(), progress)
+        run.report.warnings += [*warnings(config), *book.warnings]
+        found = await asyncio.to_thread(lambda: list(documents_in(corpus)))
+        if not any(isinstance(one, FoundFile) for one in found) and run.stored:
+            raise InvalidInput(
+                f"There is no document under {CORPUS_FOLDER}/ any more, and {config.id} has {len(run.stored)}.",
+                hint="Nothing was changed. To delete the avatar, remove it.",
+            )
+        return await self._ingest(run, found)
+
+    async def files(
+        self,
+        avatar_id: str,
+        paths: Sequence[Path],
+        options: IngestOptions | None = None,
+        progress: Progress = ignore_progress,
+    ) -> IngestReport:
+        """Add files, or all documents of folders, to an existing avatar. Nothing is removed."""
+        avatar = await self._database.read(lambda rows: store.avatar(rows, avatar_id))
+        if avatar is None:
+            raise NotFound(f"There is no avatar {avatar_id[:60]!r}.", hint="Ingest its folder first.")
+        book = SourceBook(avatar.config, avatar.sources)
+        run = await self._start(avatar.config, book, "file", options or IngestOptions(), progress)
+        return await self._ingest(run, await asyncio.to_thread(_files_in, paths))
+
+    async def _start(
+        self, config: AvatarConfig, book: SourceBook, origin: Origin, options: IngestOptions, progress: Progress
+    ) -> _Run:
+        def work(rows: Rows) -> tuple[Avatar | None, list[CorpusDocument], str | None]:
+            avatar = store.avatar(rows, config.id)
+            if avatar is None:
+                return None, [], None
+            indexed = collections.found(rows, avatar.collection)
+            return avatar, store.documents(rows, avatar.number), indexed and indexed.model
+
+        avatar, stored, model = await self._database.read(work)
+        report = IngestReport(config.id, avatar.generation if avatar else 0, options.dry_run)
+        return _Run(config, book, origin, options, progress, avatar, stored, model, report)
+
+    async def _ingest(self, run: _Run, found: Iterable[FoundFile | FileLine]) -> IngestReport:
+        files = self._selected(run, found)
+        hashed = await self._hashed(run, files)
+        gone = self._gone(run, files)
+        plan = make_plan(
+            hashed, run.stored, run.book, run.config, origin=run.origin, force=run.options.force, gone=gone
+        )
+        await self._read(run, plan)
+        _report(run, plan)
+        if not run.options.dry_run:
+            await self._store(run, plan)
+        run.report.lines.sort(key=lambda line: line.path)
+        return run.report
+
+    def _selected(self, run: _Run, found: Iterable[FoundFile | FileLine]) -> list[FoundFile]:
+        """The files to ingest; the rest goes into the report."""
+        files: dict[str, FoundFile] = {}
+        only = run.options.source
+        for one in found:
+            if isinstance(one, FileLine):
+                if only is None:
+                    run.report.lines.append(one)
+            elif str(one.name) in files:
+                run.report.lines.append(FileLine(str(one.name), "skipped", note="another file has this name"))
+            elif only is None or slug(only) == run.book.of_file(one.name).id:
+                files[str(one.name)] = one
+        if only is not None and not files:
+            raise NotFound(f'Source "{only[:80]}" not found.', hint="A source's document is named <source id>.pdf.")
+        if only is None and run.origin == "folder":
+            there = {run.book.of_file(file.name).id for file in files.values()}
+            run.report.warnings += [f"there is no file for {source.title!r}" for source in run.book.missing(there)]
+        return list(files.values())
+
+    def _gone(self, run: _Run, files: Sequence[FoundFile]) -> list[CorpusDocument]:
+        """Stored documents of the folder whose files are gone."""
+        if run.origin != "folder" or run.options.source is not None:
+            return []
+        there = {str(file.name) for file in files}
+        return [document for document in run.stored if document.origin == "folder" and document.path not in there]
+
+    async def _hashed(self, run: _Run, files: Sequence[FoundFile]) -> list[Hashed]:
+        def work(file: FoundFile) -> Hashed | FileLine:
+            try:
+                if (line := size_line(file, self._limits.file_bytes)) is not None:
+                    return line
+                return Hashed(file, sha256_of(file.path), file.path.stat().st_size)
+            except OSError as error:
+                return FileLine(str(file.name), "failed", reason="unreadable", note=f"{error.strerror}.")
+
+        hashed = [await asyncio.to_thread(work, file) for file in files]
+        run.report.lines += [one for one in hashed if isinstance(one, FileLine)]
+        return [one for one in hashed if isinstance(one, Hashed)]
+
+    async def _read(self, run: _Run, plan: Plan) -> None:
+        """Read the new documents, a few at a time; failures go into the report."""
+        done = 0
+        drafts: dict[int, Draft] = {}
+
+        async def read(place: int, job: ToRead) -> None:
+            nonlocal done
+            try:
+                drafts[place] = Draft(job, await self._document(run, job))
+            except Unreadable as refusal:
+                former = " The former version stays." if job.replaced else ""
+                path = str(job.file.found.name)
+                run.report.lines.append(
+                    FileLine(path, "failed", job.source_id, reason=refusal.reason, note=refusal.message + former)
+                )
+            done += 1
+            run.progress("reading", done, len(plan.to_read))
+
+        await _run_limited(_READERS, [lambda p=p, j=j: read(p, j) for p, j in enumerate(plan.to_read)])
+        run.drafts = [drafts[place] for place in sorted(drafts)]
+
+    async def _document(self, run: _Run, job: ToRead) -> ReadDocument:
+        found = job.file.found
+        try:
+            document = await read_document(
+                found.path, found.format, run.config.chunk_size, run.config.chunk_overlap, self._limits
+            )
+        except OSError as error:
+            raise Unreadable("unreadable", f"{error.strerror}.") from None
+        if document.sha256 != job.file.sha256:
+            raise Unreadable("changed", "It was changed while it was being read; ingest it again.")
+        return document
+
+    async def _store(self, run: _Run, plan: Plan) -> None:
+        """Embed the new passages and store everything in one transaction."""
+        replaced = {draft.job.replaced.id for draft in run.drafts if draft.job.replaced}
+        leaving = replaced | {document.id for document in plan.removed}
+        untouched = [document for document in run.stored if document.id not in leaving]
+        swap = GenerationSwap(
+            self._search, self._clock, run.config, run.book, run.avatar, untouched, plan, run.drafts, run.origin,
+            run.model,
+        )  # fmt: skip
+        if not swap.changes_anything:
+            return
+        kept = await self._database.read(swap.passages_to_index)
+        vectors = Vectors(self._search.embedder, run.progress)
+        texts = await asyncio.to_thread(swap.texts, kept)
+        await vectors.make(texts)
+        if vectors.failure is not None:
+            run.report.warnings.append(f"not embedded yet, found by words until then: {vectors.failure}")
+        run.progress("storing", 0, 1)
+        run.report.generation = await self._database.write(lambda tx: swap.run(tx, texts, vectors.made))
+        run.report.stored = True
+        run.progress("storing", 1, 1)
+        try:
+            await self._search.embed_pending()
+        except PentadError as error:  # what waits for vectors is found by words, and waits on
+            put_off(error, "Embedding new documents")
+
+
+def _files_in(paths: Sequence[Path]) -> list[FoundFile | FileLine]:
+    """The files given on a command line, and the documents in the folders given."""
+    found: list[FoundFile | FileLine] = []
+    for path in paths:
+        found.extend(documents_in(path) if path.is_dir() else [document_at(path, Path(path.name))])
+    return found
+
+
+def _report(run: _Run, plan: Plan) -> None:
+    """Report what was read, kept and removed."""
+    lines = plan.lines
+    for kept in plan.kept:
+        same = kept.now == kept.before
+        moved = f"was {kept.before.path}" if kept.now.path != kept.before.path else "its description only"
+        lines.append(
+            FileLine(kept.now.path, "unchanged" if same else "changed", kept.now.source_id, kept.now.passages,
+                     kept.now.pages, note=None if same else moved)
+        )  # fmt: skip
+    for draft in run.drafts:
+        lines.append(
+            FileLine(str(draft.job.file.found.name), "changed" if draft.job.replaced else "added", draft.job.source_id,
+                     len(draft.read.chunks), draft.read.pages, note="; ".join(draft.read.notes) or None)
+        )  # fmt: skip
+    lines.extend(FileLine(document.path, "removed", document.source_id) for document in plan.removed)
+    run.report.lines += lines
+
+
+async def _run_limited(most: int, jobs: Sequence[Callable[[], Awaitable[None]]]) -> None:
+    free = asyncio.Semaphore(most)
+
+    async def one(job: Callable[[], Awaitable[None]]) -> None:
+        async with free:
+            await job()
+
+    async with asyncio.TaskGroup() as group:
+        for job in jobs:
+            group.create_task(one(job))

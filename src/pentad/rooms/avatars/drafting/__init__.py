@@ -1,1 +1,0 @@
-"""The ways an answer is put together before it is checked."""

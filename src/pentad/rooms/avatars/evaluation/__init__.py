@@ -1,0 +1,1 @@
+"""Scores an avatar on its own corpus."""

@@ -1,1 +1,0 @@
-"""Documents as text: one reader a format, all of them in a process with limits."""

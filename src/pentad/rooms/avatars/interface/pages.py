@@ -1,0 +1,182 @@
+"""The console pages of the room: all avatars, one avatar with its sources and an answer, and one passage.
+
+Questions are answered with quotes alone: viewing a page never calls a language model.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pentad.kernel.errors import NotFound
+from pentad.kernel.pages import (
+    Block,
+    Card,
+    Cards,
+    Cell,
+    Column,
+    Facts,
+    Links,
+    Note,
+    Page,
+    Pages,
+    Place,
+    Prose,
+    Quote,
+    SearchBox,
+    Section,
+    Sheet,
+    Table,
+    Visit,
+    when,
+)
+from pentad.rooms.avatars.answers.answer import Answer, Citation, Nearest
+from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
+from pentad.rooms.avatars.interface.presentation import InfoView, info_view
+from pentad.rooms.avatars.models import CorpusDocument, Role
+from pentad.rooms.avatars.service import Avatars
+
+_SURE: Final = {"high": "very sure", "medium": "fairly sure", "low": "not sure", "none": "silent"}
+
+
+async def everybody(avatars: Avatars, _visit: Visit) -> Sheet:
+    """All avatars."""
+    cards = [
+        Card(
+            Cell(one.name or one.id, Place((one.id,))),
+            one.description,
+            [("sources", f"{one.documents:,}"), ("passages", f"{one.passages:,}")],
+        )
+        for one in await avatars.list()
+    ]
+    empty = "There are no avatars yet. Create one with `pentad avatars ingest FOLDER`."
+    return Sheet(
+        "Avatars", [Cards(cards, empty)], lead="Experts who answer from their own corpus and cite every statement."
+    )
+
+
+async def one_avatar(avatars: Avatars, visit: Visit) -> Sheet:
+    """An avatar: a question and its answer, then facts and sources."""
+    avatar = await avatars.open(visit.path["avatar"])
+    info, question = info_view(avatar, avatars.model), visit.asked()
+    blocks: list[Block] = [SearchBox(f"Ask {info.name}", question, "Ask")]
+    if question:
+        blocks += _answered(avatar.id, await avatars.pipeline(avatar).answer(question))
+    blocks.append(Section("About", [Facts(_facts(avatar, info)), Links(info.expertise)]))
+    columns = (
+        "Source",
+        Column("Kind", short=True),
+        Column("Year", short=True),
+        "By",
+        Column("Pages", True),
+        Column("Passages", True),
+        "License",
+    )
+    rows = [_source(one) for one in await avatar.sources()]
+    blocks.append(Section("Sources", [Table(columns, rows, "The corpus is empty.")]))
+    return Sheet(info.name or avatar.id, blocks, lead=info.description)
+
+
+async def one_passage(avatars: Avatars, visit: Visit) -> Sheet:
+    """A passage and its source."""
+    avatar, n = await avatars.open(visit.path["avatar"]), visit.path["n"]
+    held = await avatar.passages([int(n)]) if n.isdecimal() and len(n) < 16 else ()
+    if not held:
+        raise NotFound(f"{avatar.id} has no passage {n[:20]}.", hint="An ingest may have replaced it: ask again.")
+    passage = held[0]
+    facts = Facts(
+        [
+            ("Source", passage.source),
+            ("Section", passage.section or ""),
+            ("Page", _page(passage.cited_page, passage.cited_page_end)),
+            ("Year", "" if passage.year is None else str(passage.year)),
+            ("Written by", _by(passage.role)),
+            ("Characters", f"{passage.char_start:,} to {passage.char_end:,}"),
+            ("Hash of the file", passage.sha256),
+        ]
+    )
+    trail = [Cell(info_view(avatar, None).name or avatar.id, Place((avatar.id,)))]
+    return Sheet(f"Passage {n}", [Prose(passage.content), facts], trail=trail)
+
+
+async def figures(avatars: Avatars, _visit: Visit) -> Sequence[tuple[str, str]]:
+    every = await avatars.list()
+    return [("avatars", f"{len(every):,}"), ("passages", f"{sum(one.passages for one in every):,}")]
+
+
+PAGES: Final[Pages[Avatars]] = Pages(
+    [Page("", everybody), Page("{avatar}", one_avatar), Page("{avatar}/passages/{n}", one_passage)], figures
+)
+
+
+def _answered(avatar_id: str, answer: Answer) -> list[Block]:
+    if answer.abstained:
+        silent: list[Block] = [Prose(answer.response)]
+        if answer.suggestion:
+            silent.append(Note(answer.suggestion))
+        if answer.redirect:
+            silent.append(Links([Cell(f"Ask {answer.redirect}", Place((answer.redirect,)))]))
+        if answer.nearest:
+            silent.append(Section("Closest passages", [_near(one) for one in answer.nearest]))
+        return [Section("No answer", silent)]
+    sure = _SURE[answer.confidence]
+    return [
+        Section(
+            "Answer",
+            [
+                Prose(answer.response),
+                *(_cited(avatar_id, one) for one in answer.citations),
+                Note(f"The avatar is {sure} ({answer.confidence_score:.2f}). {answer.ai_label}"),
+            ],
+        )
+    ]
+
+
+def _cited(avatar_id: str, one: Citation) -> Quote:
+    return Quote(
+        one.quote,
+        Cell(f"[{one.n}] {_reference(one.source, one)}", Place((avatar_id, "passages", one.chunk_id))),
+    )
+
+
+def _near(one: Nearest) -> Quote:
+    return Quote(one.quote, _reference(one.source, one))
+
+
+def _reference(source: str, one: Citation | Nearest) -> str:
+    page = _page(one.page, one.page_end if isinstance(one, Citation) else None)
+    return ", ".join(filter(None, (source, one.section, page and f"page {page}")))
+
+
+def _page(first: int | str | None, last: int | str | None) -> str:
+    if first is None:
+        return ""
+    return str(first) if last in (None, first) else f"{first} to {last}"
+
+
+def _by(role: Role) -> str:
+    return "the avatar" if role == "by" else "others"
+
+
+def _facts(avatar: AvatarSnapshot, info: InfoView) -> list[tuple[str, str]]:
+    lived = " to ".join(str(year) for year in (info.born, info.died) if year is not None)
+    return [
+        ("Id", info.id),
+        ("Lived", lived if info.born is not None or info.died is None else f"until {lived}"),
+        ("Corpus", info.corpus_summary),
+        ("Holds", f"{info.document_count:,} sources, {info.passage_count:,} passages, {info.corpus_size:,} characters"),
+        ("Search", info.embedding_model or "by words alone, without a model"),
+        ("Last ingest", f"{when(avatar.avatar.updated_at)} UTC, generation {info.generation}"),
+    ]
+
+
+def _source(one: CorpusDocument) -> tuple[str | Cell, ...]:
+    address = next((value for key in ("url", "archive_url") if isinstance(value := one.details.get(key), str)), None)
+    license_ = one.details.get("license")
+    return (
+        Cell(one.title, address),
+        one.type or one.format,
+        "" if one.year is None else str(one.year),
+        _by(one.role),
+        "" if one.pages is None else f"{one.pages:,}",
+        f"{one.passages:,}",
+        license_ if isinstance(license_, str) else "",
+    )

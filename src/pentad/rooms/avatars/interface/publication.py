@@ -1,0 +1,107 @@
+"""The OASF record of an avatar for a directory, and its A2A card.
+
+Both are made from `config.json` and the ingested corpus, so the record and its CID change only when the avatar does.
+The CLI pushes the record to the directory. Both name MCP as the transport, so A2A clients without MCP ignore the
+avatar.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pentad.kernel.clock import iso
+from pentad.kernel.errors import NotFound
+from pentad.rooms.avatars.config import AvatarConfig
+from pentad.rooms.avatars.models import Avatar
+from pentad.rooms.avatars.persona import persona_of
+
+OASF: Final = "1.0.0"
+A2A: Final = "0.3.0"
+_SKILLS: Final = (
+    (60103, "retrieval_augmented_generation/retrieval_of_information/document_retrieval"),
+    (10302, "natural_language_processing/information_retrieval_synthesis/question_answering"),
+)
+_MCP_MODULE: Final = (202, "integration/mcp")
+_A2A_MODULE: Final = (203, "integration/a2a")
+_AUTHOR: Final = "Pentad avatars"
+
+
+def record_of(avatar: Avatar) -> dict[str, Any]:
+    """The avatar's OASF record: how to reach it over MCP, and its card if it has an address."""
+    config, url = avatar.config, avatar.config.mcp_server.url
+    modules = [_class(_MCP_MODULE) | {"data": _mcp(config)}]
+    if url:
+        modules.append(_class(_A2A_MODULE) | {"data": {"card_data": card_of(avatar), "card_schema_version": f"v{A2A}"}})
+    return {
+        "schema_version": OASF,
+        "name": config.server_name,
+        "version": config.server_version,
+        "description": config.description,
+        "authors": [_AUTHOR],
+        "created_at": iso(avatar.updated_at),
+        "skills": [_class(skill) for skill in _SKILLS],
+        "domains": [],
+        "locators": [{"type": "url", "urls": [url]}] if url else [],
+        "modules": modules,
+        "annotations": _annotations(avatar),
+    }
+
+
+def card_of(avatar: Avatar) -> dict[str, Any]:
+    """The avatar's A2A card; NotFound if the avatar has no address."""
+    config, url = avatar.config, avatar.config.mcp_server.url
+    if not url:
+        raise NotFound(f"{avatar.id} has no address for a card.", hint="Give its config.json an mcpServer.url.")
+    tags = [*config.expertise, "citations"]
+    return {
+        "protocolVersion": A2A,
+        "name": config.name,
+        "description": f"{config.description} {persona_of(config).label}",
+        "url": url,
+        "preferredTransport": "MCP",
+        "version": config.server_version,
+        "capabilities": {"streaming": False},
+        "defaultInputModes": ["text/plain"],
+        "defaultOutputModes": ["text/plain", "application/json"],
+        "skills": [
+            {"id": name, "name": title, "description": _first_line(description), "tags": tags}
+            for name, title, description in _tools(config)
+        ],
+    }
+
+
+def _mcp(config: AvatarConfig) -> dict[str, Any]:
+    connections: list[dict[str, Any]] = [
+        {"type": "stdio", "command": "pentad", "args": ["avatars", "serve", "--avatar", config.id]}
+    ]
+    if url := config.mcp_server.url:
+        connections.insert(0, {"type": "streamable-http", "url": url})
+    tools = [{"name": name, "description": _first_line(text)} for name, _, text in _tools(config)]
+    return {"name": config.server_name, "connections": connections, "tools": tools}
+
+
+def _annotations(avatar: Avatar) -> Mapping[str, str]:
+    """Facts that help to choose among avatars. OASF annotations are texts."""
+    persona = persona_of(avatar.config)
+    told = {
+        "avatar": avatar.id,
+        "label": persona.label,
+        "expertise": ", ".join(persona.expertise),
+        "documents": str(avatar.documents),
+        "passages": str(avatar.passages),
+        "period": "-".join(str(year) for year in (persona.begins, persona.ends) if year is not None),
+    }
+    return {key: value for key, value in told.items() if value}
+
+
+def _tools(config: AvatarConfig) -> Sequence[tuple[str, str, str]]:
+    from pentad.rooms.avatars.interface.single_avatar import offered
+
+    return [(tool.name, tool.title or tool.name, tool.description) for tool in offered(config)]
+
+
+def _class(known: tuple[int, str]) -> dict[str, Any]:
+    return {"id": known[0], "name": known[1]}
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0]

@@ -1,0 +1,143 @@
+"""The tools of the room, for any avatar: the original's three and Pentad's own."""
+
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from pentad.mcp.arguments import Arguments
+from pentad.mcp.call import Call
+from pentad.mcp.declare import tool
+from pentad.rooms.avatars.interface import use_cases
+from pentad.rooms.avatars.interface.arguments import (
+    AVATAR,
+    INFO_SCHEMA,
+    QUERY_MORE,
+    QUERY_SCHEMA,
+    RESPONSE_MORE,
+    RESPONSE_SCHEMA,
+    AskPanel,
+    GenerateResponse,
+    ListAvatars,
+    QueryCorpus,
+    VerifyCitation,
+    VerifyResponse,
+    asked,
+    extended,
+    listed,
+    turns_of,
+)
+from pentad.rooms.avatars.interface.presentation import (
+    AnswerView,
+    AvatarListed,
+    AvatarsListed,
+    CheckedCitationView,
+    CheckedDraftView,
+    FoundPassages,
+    InfoView,
+    PanelView,
+    panel_view,
+    routes_view,
+)
+from pentad.rooms.avatars.service import MOST_ASKED, Avatars
+
+SECONDS: Final = 120.0
+"""Timeout of a tool that may wait for a language model."""
+
+Which = Annotated[str | None, Field(description=AVATAR["avatar"]["description"])]
+
+
+class QueryOf(QueryCorpus):
+    avatar: Which = None
+
+
+class ResponseOf(GenerateResponse):
+    avatar: Which = None
+
+
+class InfoOf(Arguments):
+    avatar: Which = None
+
+
+class DraftOf(VerifyResponse):
+    avatar: Which = None
+
+
+class CitationOf(VerifyCitation):
+    avatar: Which = None
+
+
+@tool(
+    "query_corpus", title="Search a corpus", description=use_cases.QUERY, read_only=True, omit_none=False,
+    input_schema=extended(QUERY_SCHEMA, AVATAR, QUERY_MORE),
+)  # fmt: skip
+async def query_corpus(arguments: QueryOf, call: Call[Avatars]) -> FoundPassages:
+    return await use_cases.query_corpus(call, arguments, arguments.avatar)
+
+
+@tool(
+    "generate_response", title="Ask an avatar", description=use_cases.RESPONSE, read_only=True, omit_none=False,
+    input_schema=extended(RESPONSE_SCHEMA, AVATAR, RESPONSE_MORE), seconds=SECONDS,
+)  # fmt: skip
+async def generate_response(arguments: ResponseOf, call: Call[Avatars]) -> AnswerView:
+    return await use_cases.generate_response(call, arguments, arguments.avatar)
+
+
+@tool(
+    "get_avatar_info", title="About an avatar", description=use_cases.INFO, read_only=True,
+    input_schema=extended(INFO_SCHEMA, AVATAR),
+)  # fmt: skip
+async def get_avatar_info(arguments: InfoOf, call: Call[Avatars]) -> InfoView:
+    return await use_cases.get_avatar_info(call, arguments.avatar)
+
+
+@tool("verify_response", title="Check a draft", description=use_cases.CHECK_DRAFT, read_only=True, omit_none=False)
+async def verify_response(arguments: DraftOf, call: Call[Avatars]) -> CheckedDraftView:
+    return await use_cases.verify_response(call, arguments, arguments.avatar)
+
+
+@tool(
+    "verify_citation", title="Check a citation", description=use_cases.CHECK_CITATION, read_only=True, omit_none=False
+)
+async def verify_citation(arguments: CitationOf, call: Call[Avatars]) -> CheckedCitationView:
+    return await use_cases.verify_citation(call, arguments, arguments.avatar)
+
+
+@tool("ask_panel", title="Ask several avatars", read_only=True, omit_none=False)
+async def ask_panel(arguments: AskPanel, call: Call[Avatars]) -> PanelView:
+    """Ask several avatars one question and pair their quotes.
+
+    Each avatar answers from its own corpus. Quotes on the same topic are paired: as an agreement or, if the words show
+    one, as a difference.
+    """
+    question = asked(arguments.question, "question")
+    found = await call.service.panel(question, listed(arguments.avatars, MOST_ASKED), turns_of(arguments.context))
+    return panel_view(found)
+
+
+@tool("list_avatars", title="List avatars", read_only=True)
+async def list_avatars(arguments: ListAvatars, call: Call[Avatars]) -> AvatarsListed:
+    """List the avatars. With a question, those most likely to answer it come first."""
+    every = [
+        AvatarListed(
+            id=one.id,
+            name=one.name,
+            description=one.description,
+            document_count=one.documents,
+            passage_count=one.passages,
+        )
+        for one in await call.service.list()
+    ]
+    if arguments.question is None:
+        return AvatarsListed(avatars=every)
+    return routes_view(every, await call.service.routes(asked(arguments.question, "question")))
+
+
+TOOLS: Final = (
+    query_corpus,
+    generate_response,
+    get_avatar_info,
+    verify_response,
+    verify_citation,
+    ask_panel,
+    list_avatars,
+)

@@ -1,0 +1,1 @@
+"""Searches one avatar's corpus, and finds the avatar to ask."""

@@ -1,0 +1,106 @@
+"""Resolves what a question in a conversation refers to, without a language model.
+
+Only a question that refers back (`and why did they?`) takes words from earlier turns: rare ones, recent turns first. A
+self-contained question stays as it is, because added words would change its topic.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pentad.search.text import STOP_WORDS, query_terms, stem, words
+
+DECAY: Final = 0.6
+MOST_CARRIED: Final = 6
+_TURNS: Final = 6
+_LEAST: Final = 0.2
+_POINTING_WORDS: Final = (
+    "it its this that these those they them their theirs he she him her his hers such same former latter one ones"
+)
+_POINTING: Final = frozenset(_POINTING_WORDS.split())
+_LINKING: Final = re.compile(
+    r"^\s*(?:and|but|so|or|then|also|what about|how about|why|how so|how come|tell me more|go on|more|really"
+    r"|for example|such as|in what way|what else|anything else|can you elaborate|elaborate|please explain|explain)\b",
+    re.IGNORECASE,
+)
+_GENERAL_WORDS: Final = (
+    "say said tell told think thought know mean means thing things people way ways much many more about please"
+    " explain question answer yes thanks thank ok okay really very also well good great like just make made get go"
+    " see want need use used example interesting point agree opinion view work works time something anything"
+    " everything hello hi write writes wrote written passage corpus closest cannot whether source find nothing"
+)
+_GENERAL: Final = frozenset(_GENERAL_WORDS.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn of the conversation so far."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A search query. `carried` are words from earlier turns, `own` the stems of the question itself."""
+
+    query: str
+    carried: tuple[str, ...]
+    own: tuple[str, ...]
+
+
+def telling_words(text: str) -> list[str]:
+    """The words that say what a text is about, without duplicates."""
+    return list(
+        dict.fromkeys(
+            word for word in words(text) if word not in STOP_WORDS and word not in _GENERAL and word not in _POINTING
+        )
+    )
+
+
+def points_back(question: str) -> bool:
+    """Whether a question cannot be understood without earlier turns."""
+    found = words(question)
+    if not telling_words(question):
+        return True
+    if _LINKING.match(question) and len(telling_words(question)) <= 3:
+        return True
+    return any(word in _POINTING for word in found) and len(telling_words(question)) <= 4
+
+
+def rewritten(question: str, turns: Sequence[Turn], idf: Mapping[str, float] | None = None) -> Rewritten:
+    """The search query: the question, with rare words of the last turns if it refers back."""
+    own = tuple(stem(word) for word in telling_words(question))
+    if not turns or not points_back(question):
+        return Rewritten(question, (), own)
+    weights: dict[str, float] = {}
+    for back, turn in enumerate(reversed(turns[-_TURNS:])):
+        for word in telling_words(turn.content):
+            if stem(word) not in own:
+                rare = 1.0 if idf is None else idf.get(stem(word), 0.0)
+                asked = 1.5 if turn.content.rstrip().endswith("?") else 1.0
+                weights[word] = weights.get(word, 0.0) + DECAY**back * rare * asked * _length(word)
+    top = max(weights.values(), default=0.0)
+    ranked = sorted(weights, key=lambda word: (-weights[word], word))
+    carried = tuple(word for word in ranked if weights[word] >= _LEAST * top)[:MOST_CARRIED]
+    return Rewritten(" ".join((question, *carried)), carried, own)
+
+
+def should_speak(
+    persona_name: str, probability: float, turns: Sequence[Turn], quotes: Sequence[str], latest: str
+) -> float:
+    """How much an avatar can add now, 0 to 1: what it can quote minus what was said; more if it is addressed."""
+    said = {term for turn in turns for term in query_terms(turn.content)}
+    terms = [term for quote in quotes for term in query_terms(quote)]
+    fresh = sum(term not in said for term in terms) / len(terms) if terms else 0.0
+    score = probability * (0.25 + 0.75 * fresh)
+    names = {part.lower() for part in persona_name.split() if len(part) > 2}
+    if names & set(words(latest)):
+        score = max(score, 0.5 * (score + probability), 0.3)
+    return round(min(1.0, score), 4)
+
+
+def _length(word: str) -> float:
+    """Longer words count as rarer, if nothing else is known."""
+    return min(1.0, 0.4 + 0.1 * len(word))

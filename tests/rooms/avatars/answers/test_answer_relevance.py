@@ -1,0 +1,81 @@
+"""Quotes that show an answer, and quotes that only have the words of the question."""
+
+from dataclasses import replace
+
+import pytest
+
+from pentad.rooms.avatars.answers.answer_relevance import shows_answer
+from pentad.rooms.avatars.corpus.sentences import sentences
+from pentad.rooms.avatars.verification.evidence import Sentence, numbered
+from pentad.search.text import query_terms
+from tests.rooms.avatars.answers.talking import KEEPER_SOURCES, passages_of
+
+PASSAGE = passages_of(KEEPER_SOURCES)[0]
+SPEAKER = "Ida Brandt"
+
+
+def quote(text: str, section: str | None = None) -> list[Sentence]:
+    return numbered([replace(PASSAGE, content=text, sentences=sentences(text), section=section)])
+
+
+def shown(question: str, *texts: str, section: str | None = None) -> bool:
+    weights = dict.fromkeys(query_terms(question), 2.0)
+    return shows_answer(question, [quote(text, section) for text in texts], weights, SPEAKER)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How many sluices did the marsh have in 1931?", "The marsh had 27 sluices in 1931."),
+        ("What did Ida Brandt say about salt?", "Salt is the true enemy of the marsh."),
+        ("Who founded the Harbour League?", "Greta Lohse founded the Harbour League in 1911."),
+        ("Who founded the Harbour League?", "The Harbour League was founded in 1911 by Greta Lohse."),
+        ("When was the Harbour League founded?", "In 1911 Greta Lohse founded the Harbour League."),
+        ("When was the northern gate rebuilt?", "The northern gate was rebuilt in 1926."),
+        ("Who kept the tide tables?", "My assistant Greta Lohse kept the tide tables."),
+        ("How is eel smoked?", "Eel is smoked by hanging it over alder wood."),
+        ("How do I mend a sluice?", "A sluice must be drained; then we mend it."),
+        ("Why was the northern gate rebuilt?", "The northern gate was rebuilt because the oak had rotted."),
+    ],
+)
+def test_a_quote_with_all_that_is_asked_about_and_what_is_asked_for_shows_an_answer(question: str, text: str):
+    assert shown(question, text)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Who founded the Harbour League?", "The Harbour League founded the Lohse Medal in 1912."),
+        ("When was the Harbour League founded?", "The Harbour League founded the Lohse Medal in 1912."),
+        ("What is the law of large tides?", "By then the law is known, and the tides follow it."),
+        ("How many sluices did the marsh have in 1941?", "The marsh had 27 sluices in 1931."),
+        ("How many keepers did the marsh have?", "The keepers of the marsh had 27 sluices."),
+        ("How many sluices did the marsh have?", "The sluices of the marsh were opened by hand."),
+        ("When did the marsh have sluices?", "The marsh did have sluices, and they were opened by hand."),
+        ("Who kept the tide tables?", "The tide tables were kept beside the sluice."),
+        ("What did Wilhelm Lohse write of tides?", "Wilhelm Harms and Greta Lohse write of tides."),
+        ("How is eel smoked?", "He gave her smoked eel, and they listened to the ice."),
+        ("How do I mend a sluice?", "They mend a sluice in March. With luck it rains."),
+        ("And why was the gate not built?", "Those who built a gate in Halvesand knew little of it."),
+        ("Where was she buried?", "They buried the old bell under the dike; she was a good bell."),
+    ],
+)
+def test_a_quote_that_only_has_the_words_shows_nothing(question: str, text: str):
+    assert not shown(question, text)
+
+
+def test_words_that_meet_only_across_quotes_show_nothing():
+    question = "Is clover good for sheep?"
+    assert not shown(question, "Clover is sown in March, and that is good.", "Sheep keep the turf short.")
+    assert shown(question, "Clover is sown in March. It is good for the sheep.")
+
+
+def test_a_name_may_stand_in_the_title_or_the_section():
+    question = "What is the enemy in Halvesand?"
+    assert not shown(question, "Salt is the true enemy.")
+    assert shown(question, "Salt is the true enemy.", section="Wells > Halvesand")
+
+
+def test_nothing_is_shown_for_a_question_without_telling_words_or_without_quotes():
+    assert not shown("What do you think about it?", "I think that it is so, and I say what I mean about it.")
+    assert not shown("What is salt?")

@@ -1,0 +1,148 @@
+"""Scores are probabilities: monotone, stored and read back, fitted to the corpus, and telling."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pentad.kernel.ports import Database
+from pentad.rooms.avatars.answers.confidence import Grounds, abstention_confidence, confidence, level
+from pentad.rooms.avatars.calibration.fit import Example, fit, fitted, keyword_question, off_topic_questions
+from pentad.rooms.avatars.calibration.model import DEFAULT_HYBRID, Calibration, read_calibration
+from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
+from pentad.search.documents import Features, Hit, Ranking
+from pentad.search.index import SearchIndex
+from pentad.search.minilm import MiniLM
+from tests.rooms.avatars.answers.talking import (
+    BEEKEEPER,
+    BEEKEEPER_SOURCES,
+    KEEPER,
+    KEEPER_SOURCES,
+    HeldCorpus,
+    hold,
+)
+from tests.stores import Stores
+
+pytestmark = pytest.mark.anyio
+
+COVERED = (
+    "How many sluices did the Lower Marsh have?", "Why are dikes lost?", "How did the farmers pay for the canal?",
+    "What does salt do to the wells?", "How is water shared among the farms?", "Who kept the tide tables?",
+    "Why was the northern gate rebuilt in oak?", "When does the highest water come?", "What do mice do to a dike?",
+    "Do you fine people for a first offence?", "How much water could the windmill lift?",
+    "What is the fine for opening a gate at night?", "When are the hours at the weir drawn?",
+    "What happened when Wilhelm Harms refused to pay?", "Why did the steam pump not run on a Sunday?",
+)  # fmt: skip
+
+QUESTIONS = [question for listed in off_topic_questions().values() for question in listed]
+
+
+def auroc(yes: list[float], no: list[float]) -> float:
+    return sum((one > other) + 0.5 * (one == other) for one in yes for other in no) / (len(yes) * len(no))
+
+
+def ranking(hits: list[Hit], idf: dict[str, float], cosine: float = 0.6) -> Ranking:
+    return Ranking(hits, "hybrid", Features(cosine, 0.1, 0.4, 0.7, 1.0, True, len(idf)), idf)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 12), st.floats(-1, 1), st.sets(st.sampled_from("abc"))), min_size=1, max_size=12)
+)
+def test_scores_never_rise_down_a_ranking_and_the_first_is_the_questions_own(
+    found: list[tuple[float, float, set[str]]],
+):
+    hits = [Hit(n, 1.0, words, cosine, dict.fromkeys(terms, 1.0)) for n, (words, cosine, terms) in enumerate(found)]
+    given = ranking(hits, {"a": 3.0, "b": 1.0, "c": 2.0})
+    probability = Calibration().probability(given)
+    scores = Calibration().scores(given, probability)
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+    assert scores[0] == round(probability, 4)
+
+
+def test_nothing_found_has_no_probability():
+    empty = Ranking([], "hybrid")
+    assert Calibration().probability(empty) == 0.0
+    assert Calibration().scores(empty, 0.0) == []
+
+
+def test_a_calibration_survives_the_store_and_another_model_does_not_take_it():
+    made = Calibration(model="m", examples=40)
+    assert read_calibration(made.as_text(), "m") == made
+    for text, model in ((made.as_text(), "other"), ("{", "m"), ('{"version":1,"model":"m"}', "m"), (None, "m")):
+        assert read_calibration(text, model).examples == 0
+
+
+def test_a_fit_separates_what_can_be_separated_and_stays_near_its_start():
+    examples = [
+        Example(Features(0.3 + 0.3 * covered + 0.02 * n, 0.1, 0.2 + 0.2 * covered, 0.5, 2.0, False, 5), bool(covered))
+        for covered in (0, 1)
+        for n in range(20)
+    ]
+    made = fit(examples, DEFAULT_HYBRID)
+    yes = [made.probability(each.features) for each in examples if each.covered]
+    no = [made.probability(each.features) for each in examples if not each.covered]
+    assert min(yes) > max(no)
+    assert all(math.isfinite(weight) and abs(weight) < 10 for weight in (*made.weights, made.bias))
+    assert fit(examples, DEFAULT_HYBRID) == made
+
+
+def test_there_are_some_hundred_questions_from_many_fields():
+    asked = QUESTIONS
+    assert len(asked) == len(set(asked)) >= 300
+    assert len(off_topic_questions()) >= 35
+
+
+def test_a_question_made_of_a_sentence_has_some_of_its_words():
+    sentence = "The keeper of a sluice lived beside it, for the tide does not wait for anybody."
+    made = keyword_question(sentence)
+    assert made is not None
+    assert made == keyword_question(sentence)
+    assert any(word in made for word in ("keeper", "sluice", "lived", "beside", "tide", "wait", "anybody"))
+    assert keyword_question("It was so.") is None
+
+
+async def test_words_alone_tell_covered_questions_from_others(keeper: HeldCorpus):
+    yes = [keeper.calibration.probability(await keeper.search(each, 8)) for each in COVERED]
+    no = [keeper.calibration.probability(await keeper.search(each, 8)) for each in QUESTIONS]
+    assert keeper.calibration.examples > 300
+    assert auroc(yes, no) >= 0.98
+    assert sum(each >= 0.5 for each in no) / len(no) <= 0.03
+    assert sum(each >= 0.5 for each in yes) / len(yes) >= 0.85
+
+
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # with vectors both rank alike: tests/search
+async def test_with_vectors_nearly_every_question_is_told_apart(database: Database, stores: Stores, minilm: MiniLM):
+    index = SearchIndex(database, stores.data / "search", minilm)
+    corpus = await hold(database, index, KEEPER, KEEPER_SOURCES, minilm)
+    other = await hold(database, index, BEEKEEPER, BEEKEEPER_SOURCES, minilm)
+    similarity = SentenceSimilarity(minilm)
+    made = await fitted(lambda q: corpus.search(q, 8), corpus.sentences(), other.sentences(), similarity, minilm.model)
+    yes = [made.probability(await corpus.search(each, 8)) for each in COVERED]
+    no = [made.probability(await corpus.search(each, 8)) for each in QUESTIONS]
+    assert auroc(yes, no) >= 0.99
+    assert sum(each >= 0.5 for each in yes) / len(yes) >= 0.9
+    assert sum(each >= 0.5 for each in no) / len(no) <= 0.025
+    assert 0.3 <= made.thresholds.cosine <= 0.55
+
+
+def test_confidence_has_four_words_and_bounds():
+    sure = Grounds(probability=0.99, coverage=1.0, agreement=True, sources=2, quoted=1.0)
+    assert confidence(sure)[1] == "high"
+    for changes in ({"direct": False}, {"quoted": 0.5}):
+        assert confidence(Grounds(**{**{n: getattr(sure, n) for n in sure.__slots__}, **changes}))[1] == "medium"
+    judged = Grounds(probability=0.99, coverage=1.0, agreement=True, sources=2, quoted=0.5, judged=True)
+    assert confidence(judged)[1] == "high"
+    assert abstention_confidence(1.0)[0] < 0.25
+    assert abstention_confidence(0.2)[1] == "none"
+    assert [level(number) for number in (0.8, 0.5, 0.25, 0.1)] == ["high", "medium", "low", "none"]
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.booleans(), st.integers(1, 5), st.floats(0, 1))
+def test_what_is_answered_is_surer_than_what_is_not(
+    probability: float, covered: float, agreement: bool, sources: int, exact: float
+):
+    number, _ = confidence(Grounds(probability, covered, agreement, sources, exact))
+    assert 0.25 <= number <= 1
+    assert abstention_confidence(probability)[0] < number

@@ -1,0 +1,45 @@
+"""Which sentences an answer without a model quotes: the best ones, and what they announce."""
+
+from dataclasses import replace
+
+import pytest
+
+from pentad.rooms.avatars.answers.drafting.extractive import best_sentences
+from pentad.rooms.avatars.corpus.sentences import sentences
+from pentad.rooms.avatars.gate import Scored
+from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
+from pentad.search.text import query_terms
+from tests.rooms.avatars.answers.talking import KEEPER_SOURCES, passages_of
+
+pytestmark = pytest.mark.anyio
+
+
+async def quoted(question: str, *texts: str) -> list[str]:
+    """What is quoted of passages, the best first."""
+    held = passages_of(KEEPER_SOURCES)
+    scored = [
+        Scored(replace(held[place], content=text, sentences=sentences(text), char_start=0, document=place), 0.9, 1.0)
+        for place, text in enumerate(texts)
+    ]
+    weights = dict.fromkeys(query_terms(question), 2.0)
+    return [sentence.text for sentence in await best_sentences(question, scored, weights, SentenceSimilarity(None))]
+
+
+async def test_a_short_sentence_that_tells_what_the_best_one_announces_is_quoted_with_it():
+    text = "The carrier was asked what he wanted for a seat on his sledge. He wanted six. It snowed until noon."
+    assert "He wanted six." in await quoted("What did the carrier want for a seat?", text, "Ships have no seat.")
+
+
+async def test_the_best_passage_goes_on_even_where_another_has_the_best_sentence():
+    first = (
+        "One cause of the division of labour was overlooked, he says. Whoever divides the work buys no more skill than"
+        " each part needs."
+    )
+    found = await quoted("What is the cause of the division of labour?", first, "The division of labour has a cause.")
+    assert "Whoever divides the work buys no more skill than each part needs." in found
+
+
+async def test_no_sentence_is_quoted_twice():
+    text = "The mill grinds corn. It grinds corn by night. It grinds corn by day. The miller sleeps."
+    found = await quoted("When does the mill grind corn?", text)
+    assert len(found) == len(set(found))
