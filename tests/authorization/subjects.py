@@ -4,13 +4,13 @@ import typing
 from collections.abc import Iterator
 from typing import Any, Final
 
+from pentad.rooms.agents.endpoint import AgentsDoor
 from starlette.routing import Route
 
 from pentad.app import App
 from pentad.http.resources import Resources
 from pentad.http.routes import ordinary_routes
 from pentad.mcp.declare import Tool
-from pentad.rooms.agents.endpoint import AgentsDoor
 from pentad.rooms.directory.wire.server import services
 
 TWIN: Final = "/index.php/apps/openregister"

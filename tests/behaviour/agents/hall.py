@@ -12,8 +12,8 @@ from pentad.rooms.agents.agents.contract import Hosted, hosted
 from pentad.rooms.agents.agents.echo import Echo
 from pentad.rooms.agents.agents.turn import Turn
 from pentad.rooms.agents.cards import Cards
-from pentad.rooms.agents.endpoint import AgentsDoor
-from pentad.rooms.agents.operations.asked import Asked, Engine
+from pentad.rooms.agents.interface.a2a import AgentEndpoint
+from pentad.rooms.agents.operations import AgentRequest, Operations
 from pentad.rooms.agents.push.words import register_words
 from pentad.rooms.agents.signing import CardSigner, derived_key
 from pentad.rooms.agents.tasks.engine import Tasks
@@ -70,7 +70,7 @@ class Own(BaseA2AAgent):
         raise RuntimeError("canary-7f")
 
 
-async def accept(_asked: Asked, message: Message, _dialect: Dialect) -> Message:
+async def accept(_request: AgentRequest, message: Message, _dialect: Dialect) -> Message:
     """As a check of contexts does: refuse with the fields, or let pass."""
     if "bad" in (message.metadata or {}):
         problems = [{"path": "/message/metadata/bad", "rule": "bad", "message": "It is bad."}]
@@ -82,7 +82,7 @@ class Hall:
     def __init__(self, platform: Platform, tasks: Tasks, agents: Mapping[str, Hosted]) -> None:
         self.tasks = tasks
         cards = Cards(CardSigner(derived_key(b"secret")), protected=platform.protected, started=1_750_000_000.0)
-        self.door = AgentsDoor(Engine(tasks, accept), agents, cards, platform.limits)
+        self.door = AgentEndpoint(Operations(tasks, cards, accept), agents, cards, platform.limits)
 
 
 @asynccontextmanager

@@ -13,7 +13,6 @@ import msgspec
 
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.agents.contract import Hosted
-from pentad.rooms.agents.dialects.errors import Fault
 from pentad.rooms.agents.signing import CardSigner
 
 CARD_PATH: Final = "/.well-known/agent-card.json"
@@ -86,8 +85,6 @@ class Cards:
 
     def extended(self, agent: Hosted, site: str, caller: Principal) -> dict[str, Any]:
         """What those who are let in may know besides: the methods of its own, and what the caller may do here."""
-        if not self.has_extended:
-            raise Fault("no-extended-card", "There is no extended card: everybody is let in here, and knows it all.")
         card = self._card(agent, site)
         for name in agent.methods:
             skill = {"id": name, "name": name, "description": f"The method {name}, called by its name."}

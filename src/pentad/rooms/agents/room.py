@@ -17,25 +17,26 @@ if TYPE_CHECKING:
 
 def doors(agents: Agents) -> Mapping[str, Door]:
     """The dialects and cards of the agents, the registry, the linter of contexts, and contents that are lent."""
-    from pentad.rooms.agents.endpoint import AgentsDoor
+    from pentad.rooms.agents.interface.a2a import AgentEndpoint
     from pentad.rooms.agents.lent import doors as lent_doors
     from pentad.rooms.agents.linting import doors as linting_doors
-    from pentad.rooms.agents.operations.asked import Asked, Engine
+    from pentad.rooms.agents.operations import AgentRequest, Operations
     from pentad.rooms.agents.registry.routes import doors as registry_doors
     from pentad.rooms.agents.registry.store import Registered
     from pentad.rooms.agents.tasks.model import Dialect, Message
 
-    async def accept(asked: Asked, message: Message, dialect: Dialect) -> Message:
-        return await agents.intake.accept(asked.caller, message, "lenient" if dialect == "agentvault" else None)
+    async def accept(request: AgentRequest, message: Message, dialect: Dialect) -> Message:
+        return await agents.intake.accept(request.caller, message, "lenient" if dialect == "agentvault" else None)
 
     async def register(admitted: Admitted, card: Mapping[str, Any]) -> Registered:
         kept = await agents.registry.register(admitted.principal, card)
         await agents.list_in_directory(admitted.principal, kept.card)
         return kept
 
-    door = AgentsDoor(Engine(agents.tasks, accept, agents.shown), agents.agents, agents.cards, agents.platform.limits)
+    operations = Operations(agents.tasks, agents.cards, accept, agents.shown)
+    endpoint = AgentEndpoint(operations, agents.agents, agents.cards, agents.platform.limits)
     return {
-        **door.doors(),
+        **endpoint.doors(),
         **registry_doors(agents.registry, register),
         **linting_doors(),
         **lent_doors(agents.lending),

@@ -21,9 +21,9 @@ from pentad.kernel.errors import (
     Unavailable,
 )
 from pentad.net.fetch import HttpFetcher
-from pentad.rooms.agents.client import outgoing, vault
+from pentad.rooms.agents.client import outgoing, protocol_client
 from pentad.rooms.agents.client.outgoing import RemoteAgent
-from pentad.rooms.agents.dialects.errors import ERROR_INFO
+from pentad.rooms.agents.codecs.errors import ERROR_INFO
 from pentad.rooms.agents.elsewhere import hand_out
 from pentad.rooms.agents.handing import Errand
 from pentad.rooms.agents.tasks.model import Dialect, Event, Message, Part, PushConfig, StatusEvent, Task
@@ -219,7 +219,7 @@ async def test_a_vault_peer_without_numbers_is_followed_and_looked_after():
 
 @pytest.mark.anyio
 async def test_a_vault_peer_that_tells_late_comers_nothing_is_asked_for_the_task(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(vault, "FIRST_EVENT_SECONDS", 0.02)
+    monkeypatch.setattr(protocol_client, "FIRST_EVENT_SECONDS", 0.02)
     task = {"id": "t", "state": "COMPLETED", "createdAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:02Z"}
 
     async def silence(request: web.Request) -> web.StreamResponse:

@@ -15,9 +15,9 @@ from pentad.kernel.ids import uuid7
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.rooms.agents.agents.contract import hosted
 from pentad.rooms.agents.agents.turn import Turn
+from pentad.rooms.agents.codecs.errors import fault_of, rpc_error
 from pentad.rooms.agents.context.findings import Level
 from pentad.rooms.agents.context.integrity import items_hash, sealed
-from pentad.rooms.agents.dialects.errors import fault_of, rpc_error
 from pentad.rooms.agents.service import Agents
 from pentad.rooms.agents.tasks.model import Message, Part, PushConfig, Task
 from tests.rooms.agents.surface.conftest import Caller

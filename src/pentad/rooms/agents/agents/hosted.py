@@ -15,11 +15,10 @@ import msgspec
 from pentad.agentvault.server import BaseA2AAgent
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.agents.agents.turn import Turn
-from pentad.rooms.agents.dialects.agentvault import STATE_NAMES, Writer, read_message
+from pentad.rooms.agents.codecs.agentvault import STATES_BY_NAME, AgentVaultCodec, decode_message
 from pentad.rooms.agents.tasks.model import Artifact, ArtifactEvent, Body, Message, MessageEvent, Part, StatusEvent
 from pentad.rooms.agents.tasks.states import INTERRUPTED, TERMINAL, State
 
-_STATES: Final[dict[str, State]] = {name: state for state, name in reversed(STATE_NAMES.items())}
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 2.0
 
@@ -38,7 +37,7 @@ class AgentVaultStyle:
         """Hand a message over; the id the agent gives the task."""
         from pentad.agentvault.models import Message as AgentVaultMessage
 
-        wire = Writer(_no_address).message(message, task_id or "")
+        wire = AgentVaultCodec(_no_address).encode_message(message, task_id or "")
         given = await self._agent.handle_task_send(task_id, AgentVaultMessage.model_validate(wire))
         if not isinstance(given, str) or not given or len(given) > 200:  # pyright: ignore[reportUnnecessaryIsInstance]  written by others
             raise InvalidInput("The agent gave its task no id.")
@@ -99,8 +98,8 @@ class AgentVaultStyle:
                     yield ArtifactEvent(_artifact(one))
             if task["state"] != state:
                 state, pause = task["state"], _FIRST_PAUSE
-                yield StatusEvent(_STATES[state])
-            if _STATES[state] in TERMINAL:
+                yield StatusEvent(STATES_BY_NAME[state])
+            if STATES_BY_NAME[state] in TERMINAL:
                 return
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
@@ -123,7 +122,7 @@ def _bodies(event: dict[str, Any]) -> list[Body]:
     if "state" in event:
         text = event.get("message")
         said = None if not text else Message(id=_id_of(event), role="agent", parts=(Part(text=str(text)),))
-        return [StatusEvent(_STATES[event["state"]], said)]
+        return [StatusEvent(STATES_BY_NAME[event["state"]], said)]
     message = _message(event["message"])
     return [] if message.role == "user" else [MessageEvent(message)]
 
@@ -134,7 +133,7 @@ def _id_of(event: dict[str, Any]) -> str:
 
 
 def _message(wire: dict[str, Any]) -> Message:
-    return read_message(msgspec.json.encode(wire))
+    return decode_message(msgspec.json.encode(wire))
 
 
 def _artifact(wire: dict[str, Any]) -> Artifact:

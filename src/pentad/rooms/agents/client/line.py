@@ -17,7 +17,7 @@ from pentad.kernel.ids import uuid7
 from pentad.kernel.json import check_bounds
 from pentad.kernel.limits import KIB, MIB
 from pentad.net.event_stream import CONTENT_TYPE, ServerEvent, events
-from pentad.rooms.agents.client.refusals import http_refusal, not_understood, rpc_refusal
+from pentad.rooms.agents.codecs.errors import decode_http_error, decode_rpc_error, invalid_answer
 from pentad.rooms.agents.tasks.model import Dialect
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Line:
                     yield event
                 else:
                     self._result(event, request_id, dialect)
-                    raise not_understood(self.peer, "not a stream")
+                    raise invalid_answer(self.peer, "not a stream")
 
     async def request(self, method: str, url: str, headers: Mapping[str, str], body: Any = None) -> bytes:
         """The body of a plain HTTP exchange that succeeded."""
@@ -135,7 +135,7 @@ class Line:
         try:
             check_bounds(body, depth=MAX_DEPTH, keys=MAX_KEYS)
         except LimitExceeded as error:
-            raise not_understood(self.peer, error.message) from None
+            raise invalid_answer(self.peer, error.message) from None
         return body
 
     async def _fetch(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> "Fetched":
@@ -173,13 +173,13 @@ class Line:
         try:
             answer = _rpc.decode(self.bounded(body))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise not_understood(self.peer, str(error)) from None
+            raise invalid_answer(self.peer, str(error)) from None
         if answer.error is not None:
-            raise rpc_refusal(self.peer, answer.error, dialect)
+            raise decode_rpc_error(self.peer, answer.error, dialect)
         if answer.jsonrpc != "2.0":
-            raise not_understood(self.peer, "not an answer in JSON-RPC 2.0")
+            raise invalid_answer(self.peer, "not an answer in JSON-RPC 2.0")
         if request_id is not None and answer.id != request_id:
-            raise not_understood(self.peer, "the answer to another request")
+            raise invalid_answer(self.peer, "the answer to another request")
         return bytes(answer.result)
 
     def _refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> Exception:
@@ -187,7 +187,7 @@ class Line:
             said: Any = _any.decode(self.bounded(body))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             said = body[:_ERROR_BYTES].decode("utf-8", "replace")
-        return http_refusal(self.peer, status, said, headers.get("retry-after"))
+        return decode_http_error(self.peer, status, said, headers.get("retry-after"))
 
 
 def _request(method: str, params: Mapping[str, Any]) -> tuple[str, bytes]:

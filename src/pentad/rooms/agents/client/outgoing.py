@@ -22,12 +22,11 @@ from pentad.kernel.errors import (
     Unavailable,
 )
 from pentad.kernel.secrets.documents import Masked
-from pentad.rooms.agents.client.a2a import A2aSpeaker
 from pentad.rooms.agents.client.line import MAX_DEPTH, MAX_KEYS, Line
 from pentad.rooms.agents.client.peers import chosen, name_of, schemes
-from pentad.rooms.agents.client.speaking import Heard, Listing, Sending, Speaker
-from pentad.rooms.agents.client.vault import VaultSpeaker
+from pentad.rooms.agents.client.protocol_client import ProtocolClient, StreamItem, open_client
 from pentad.rooms.agents.client.verifying import verify
+from pentad.rooms.agents.codecs.base import ListQuery, SendRequest
 from pentad.rooms.agents.context.extension import params_of
 from pentad.rooms.agents.context.preparing import Lender, prepared
 from pentad.rooms.agents.context.redaction import SecretsMode, sending
@@ -121,12 +120,16 @@ class RemoteAgent:
         metadata: Mapping[str, Any] | None = None,
     ) -> Task | Message:
         """Start a task or go on with one. `wait`: until it rests; else the task as it is taken."""
-        message, speaker = await self._prepared(message, context, on_invalid)
-        how = Sending(
-            wait=wait, history_length=history_length, push=push, metadata=dict(metadata) if metadata else None
+        message, client = await self._prepared(message, context, on_invalid)
+        request = SendRequest(
+            message=message,
+            wait=wait,
+            history_length=history_length,
+            push=push,
+            metadata=dict(metadata) if metadata else None,
         )
-        answer = await speaker.send(message, how)
-        if not (wait and speaker.only_acknowledges and isinstance(answer, Task)) or answer.state in RESTING:
+        answer = await client.send(request)
+        if not (wait and client.only_acknowledges and isinstance(answer, Task)) or answer.state in RESTING:
             return answer
         async with aclosing(self.subscribe(answer.id)) as events:
             async for item in events:
@@ -144,45 +147,45 @@ class RemoteAgent:
         metadata: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[Item]:
         """Start a task or go on with one, and hear of it until it rests."""
-        message, speaker = await self._prepared(message, context, on_invalid)
-        how = Sending(push=push, metadata=dict(metadata) if metadata else None)
-        stream = speaker.stream(message, how)
-        async with aclosing(self._followed(speaker, stream, message.task_id or "", "", fresh=True)) as items:
+        message, client = await self._prepared(message, context, on_invalid)
+        request = SendRequest(message=message, push=push, metadata=dict(metadata) if metadata else None)
+        stream = client.stream(request)
+        async with aclosing(self._followed(client, stream, message.task_id or "", "", fresh=True)) as items:
             async for item in items:
                 yield item
 
     async def subscribe(self, task_id: str, *, after: int | None = None) -> AsyncGenerator[Item]:
         """Hear of a task until it rests; `after` is the number of the last event that is known already."""
-        speaker = self._speaker()
+        client = self._client()
         last_id = "" if after is None else str(after)
-        async with aclosing(self._followed(speaker, speaker.subscribe(task_id, last_id), task_id, last_id)) as items:
+        async with aclosing(self._followed(client, client.subscribe(task_id, last_id), task_id, last_id)) as items:
             async for item in items:
                 yield item
 
     async def get(self, task_id: str, *, history_length: int | None = None) -> Task:
         """A task as it stands."""
-        return await self._speaker().get(task_id, history_length)
+        return await self._client().get(task_id, history_length)
 
     async def cancel(self, task_id: str) -> Task:
         """End a task."""
-        return await self._speaker().cancel(task_id)
+        return await self._client().cancel(task_id)
 
     async def set_push(self, task_id: str, config: PushConfig) -> PushConfig:
         """Be told of a task at an address."""
-        return await self._speaker().set_push(task_id, config)
+        return await self._client().set_push(task_id, config)
 
     async def get_push(self, task_id: str, config_id: str) -> PushConfig:
-        return await self._speaker().get_push(task_id, config_id)
+        return await self._client().get_push(task_id, config_id)
 
     async def list_push(self, task_id: str) -> Sequence[PushConfig]:
-        return await self._speaker().list_push(task_id)
+        return await self._client().list_push(task_id)
 
     async def delete_push(self, task_id: str, config_id: str) -> None:
-        await self._speaker().delete_push(task_id, config_id)
+        await self._client().delete_push(task_id, config_id)
 
     async def extended_card(self) -> dict[str, Any]:
         """What the agent tells those it knows."""
-        return await self._speaker().extended_card()
+        return await self._client().extended_card()
 
     async def list(
         self,
@@ -195,7 +198,7 @@ class RemoteAgent:
         artifacts: bool = False,
     ) -> TaskPage:
         """The caller's tasks, newest first."""
-        wanted = Listing(
+        wanted = ListQuery(
             context_id=context_id,
             state=state,
             page_size=page_size,
@@ -203,19 +206,17 @@ class RemoteAgent:
             history_length=history_length,
             artifacts=artifacts,
         )
-        return await self._speaker().listed(wanted)
+        return await self._client().list(wanted)
 
-    def _speaker(self, *extensions: str) -> Speaker:
-        if self.interface.dialect == "agentvault":
-            return VaultSpeaker(self._line, self.interface)
-        return A2aSpeaker(self._line, self.interface, tuple(dict.fromkeys((*self._extensions, *extensions))))
+    def _client(self, *extensions: str) -> ProtocolClient:
+        return open_client(self._line, self.interface, tuple(dict.fromkeys((*self._extensions, *extensions))))
 
     async def _prepared(
         self, message: Message, context: Any, on_invalid: Literal["raise", "drop"]
-    ) -> tuple[Message, Speaker]:
+    ) -> tuple[Message, ProtocolClient]:
         """The message with its context, as far as the agent's card says it takes one."""
         if context is None:
-            return message, self._speaker()
+            return message, self._client()
         loan = None if self._lend is None else self._lend()
         key = self._context_key
         ready = prepared(
@@ -229,10 +230,16 @@ class RemoteAgent:
             metadata=ready.metadata(message.metadata) or None,
             extensions=tuple(dict.fromkeys((*message.extensions, *ready.extensions))),
         )
-        return extended, self._speaker(*ready.extensions)
+        return extended, self._client(*ready.extensions)
 
     async def _followed(
-        self, speaker: Speaker, stream: AsyncGenerator[Heard], task_id: str, last_id: str, *, fresh: bool = False
+        self,
+        client: ProtocolClient,
+        stream: AsyncGenerator[StreamItem],
+        task_id: str,
+        last_id: str,
+        *,
+        fresh: bool = False,
     ) -> AsyncGenerator[Item]:
         """The items of a stream and of those that take it up again, until the task rests.
 
@@ -242,8 +249,8 @@ class RemoteAgent:
         while True:
             failure: PentadError | None = None
             try:
-                async with aclosing(stream) as heard:
-                    async for one in heard:
+                async with aclosing(stream) as items:
+                    async for one in items:
                         task_id, known, attempts = one.task_id or task_id, one.last_id or known, 0
                         yield one.item
                         state = _state(one.item) or state
@@ -261,17 +268,17 @@ class RemoteAgent:
             if not task_id or attempts > MAX_ATTEMPTS:
                 raise failure or Unavailable(f"{self.name} ends streams before the task is over.")
             if (not known or isinstance(failure, Conflict)) and (
-                ended := await self._ended(speaker, task_id, failure)
+                ended := await self._ended(client, task_id, failure)
             ) is not None:
                 yield ended
                 return
             await asyncio.sleep(min(_FIRST_PAUSE * 2 ** (attempts - 2), _LONGEST_PAUSE) if attempts > 1 else 0)
-            stream = speaker.subscribe(task_id, known)
+            stream = client.subscribe(task_id, known)
 
-    async def _ended(self, speaker: Speaker, task_id: str, failure: PentadError | None) -> Task | None:
+    async def _ended(self, client: ProtocolClient, task_id: str, failure: PentadError | None) -> Task | None:
         """The task, if nothing more will be heard of it."""
         try:
-            task = await speaker.get(task_id, None)
+            task = await client.get(task_id, None)
         except _BROKEN:
             return None
         if isinstance(failure, Conflict) and task.state not in TERMINAL:

@@ -1,6 +1,6 @@
-"""Methods of an agent's own (`@a2a_method`): parameters checked by the signature, the result by what it promises.
+"""Custom methods of an agent (`@a2a_method`). Parameters and result are validated against its type annotations.
 
-The JSON member `id` is the parameter `task_id`. pydantic is imported when an agent has such a method.
+The JSON member `id` is the parameter `task_id`. pydantic is imported only if an agent has such a method.
 """
 
 import inspect
@@ -9,14 +9,14 @@ from typing import Any, Final, get_type_hints
 
 import msgspec
 
-from pentad.rooms.agents.dialects.errors import Fault, Violation
-from pentad.rooms.agents.dialects.reading import wrong
+from pentad.rooms.agents.codecs.errors import Fault, Violation
+from pentad.rooms.agents.codecs.json_rpc import invalid_params
 
 _TASK_ID: Final = "task_id"
 
 
 class CustomMethod:
-    """One method, with its checks made once."""
+    """One custom method, with its validators."""
 
     def __init__(self, method: Callable[..., Awaitable[Any]]) -> None:
         from pydantic import Field, TypeAdapter, create_model
@@ -32,14 +32,16 @@ class CustomMethod:
         self._result: TypeAdapter[Any] = TypeAdapter(hints.get("return", Any))
 
     async def __call__(self, params: msgspec.Raw) -> Any:
-        """Plain JSON of what the method returns."""
+        """Call the method; its result as plain JSON."""
         from pydantic import ValidationError
 
         try:
             given: Any = msgspec.json.decode(params)
             checked = self._params.model_validate(given if isinstance(given, Mapping) else {"params": given})
         except ValidationError as error:
-            raise wrong([_violation(one) for one in error.errors(include_url=False, include_input=False)]) from None
+            raise invalid_params(
+                [_violation(one) for one in error.errors(include_url=False, include_input=False)]
+            ) from None
         arguments = {name: getattr(checked, name) for name in type(checked).model_fields}
         result = await self._method(**arguments)
         try:

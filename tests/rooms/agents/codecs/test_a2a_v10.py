@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.rooms.agents.dialects import v10
-from pentad.rooms.agents.dialects.errors import Fault
+from pentad.rooms.agents.codecs.a2a_v10 import V10
+from pentad.rooms.agents.codecs.errors import Fault
 from pentad.rooms.agents.tasks.model import Message, Part, Task
-from tests.rooms.agents.dialects.samples import ANSWER, ASKED, BIG, EVENTS, STAMP, TASK
+from tests.rooms.agents.codecs.samples import ANSWER, ASKED, BIG, EVENTS, STAMP, TASK
 
 MESSAGE = {
     "messageId": "m-1",
@@ -27,19 +27,19 @@ MESSAGE = {
 
 
 def read(body: Any) -> Message:
-    return v10.read_message(json.dumps(body).encode())
+    return V10.decode_message(json.dumps(body).encode())
 
 
 def test_a_message_is_read_as_it_was_sent_and_written_back_the_same() -> None:
     assert read(MESSAGE) == ASKED
-    assert v10.message(ASKED, None, None) == MESSAGE
+    assert V10.encode_message(ASKED, None, None) == MESSAGE
 
 
 def test_what_a_message_belongs_to_and_brings_along_is_kept() -> None:
     more = {"contextId": "c", "taskId": "t", "extensions": ["urn:x"], "referenceTaskIds": ["t-0"]}
     found = read({**MESSAGE, **more, "unknown": 1})
     assert (found.context_id, found.task_id, found.extensions, found.references) == ("c", "t", ("urn:x",), ("t-0",))
-    assert msgspec.json.decode(msgspec.json.encode(v10.message(found, None, None))) == {**MESSAGE, **more}
+    assert msgspec.json.decode(msgspec.json.encode(V10.encode_message(found, None, None))) == {**MESSAGE, **more}
 
 
 @pytest.mark.parametrize("data", [None, 0, False, "", [], {}, BIG, "text", 1.5])
@@ -47,7 +47,7 @@ def test_any_json_value_is_data(data: Any) -> None:
     [part] = read({**MESSAGE, "parts": [{"data": data}]}).parts
     assert part.data == data
     assert type(part.data) is type(data)
-    assert v10.part(part) == {"data": data}
+    assert V10.encode_part(part) == {"data": data}
 
 
 def test_members_that_say_null_are_left_out() -> None:
@@ -80,11 +80,11 @@ def test_every_field_that_is_wrong_is_named(change: dict[str, Any], fields: list
 
 
 def test_a_task_shows_its_state_what_it_made_and_what_was_said() -> None:
-    body = v10.task(TASK)
+    body = V10.encode_task(TASK)
     assert body["status"] == {
         "state": "TASK_STATE_COMPLETED",
         "timestamp": STAMP,
-        "message": v10.message(ANSWER, "t-1", "c-1"),
+        "message": V10.encode_message(ANSWER, "t-1", "c-1"),
     }
     assert [one["messageId"] for one in body["history"]] == ["m-1", "m-2"]
     assert body["history"][0]["taskId"] == "t-1"
@@ -99,17 +99,17 @@ def test_a_task_shows_its_state_what_it_made_and_what_was_said() -> None:
 
 @pytest.mark.parametrize(("length", "shown"), [(None, 2), (0, 0), (1, 1), (2, 2), (99, 2)])
 def test_the_history_is_as_long_as_asked(length: int | None, shown: int) -> None:
-    assert len(v10.task(TASK, length).get("history", [])) == shown
+    assert len(V10.encode_task(TASK, length).get("history", [])) == shown
 
 
 def test_what_is_empty_is_not_written() -> None:
     bare = Task(id="t", context_id="c", agent="a", owner="o", dialect="1.0")
-    assert set(v10.task(bare)) == {"id", "contextId", "status"}
-    assert "artifacts" not in v10.task(TASK, artifacts=False)
+    assert set(V10.encode_task(bare)) == {"id", "contextId", "status"}
+    assert "artifacts" not in V10.encode_task(TASK, artifacts=False)
 
 
 def test_events_become_stream_responses_and_a_users_turn_none() -> None:
-    told = [v10.event(event, "t-1", "c-1") for event in EVENTS]
+    told = [V10.encode_event(event, "t-1", "c-1") for event in EVENTS]
     assert [None if one is None else next(iter(one)) for one in told] == [
         "statusUpdate",
         None,
@@ -133,7 +133,11 @@ def test_events_become_stream_responses_and_a_users_turn_none() -> None:
     assert last["statusUpdate"] == {
         "taskId": "t-1",
         "contextId": "c-1",
-        "status": {"state": "TASK_STATE_COMPLETED", "timestamp": STAMP, "message": v10.message(ANSWER, "t-1", "c-1")},
+        "status": {
+            "state": "TASK_STATE_COMPLETED",
+            "timestamp": STAMP,
+            "message": V10.encode_message(ANSWER, "t-1", "c-1"),
+        },
         "metadata": {"z": 0},
     }
 
@@ -146,9 +150,9 @@ def test_a_push_config_is_read_and_written() -> None:
         "token": "s",
         "authentication": {"scheme": "Bearer", "credentials": "c"},
     }
-    config = v10.push_of(v10.read_push(msgspec.Raw(json.dumps(body).encode())))
+    config = V10.decode_push(json.dumps(body).encode()).config
     assert (config.scheme, config.credentials, config.token, config.dialect) == ("Bearer", "c", "s", "1.0")
-    assert v10.push(config, "t-1") == body
+    assert V10.encode_push(config, "t-1") == body
 
 
 JSON = st.recursive(
@@ -166,4 +170,4 @@ PARTS = st.one_of(
 @given(st.lists(PARTS, min_size=1, max_size=4), st.none() | st.dictionaries(st.text(), JSON, min_size=1, max_size=3))
 def test_no_value_changes_on_its_way_through(parts: list[Part], metadata: dict[str, Any] | None) -> None:
     message = Message(id="m", role="agent", parts=tuple(parts), metadata=metadata)
-    assert v10.read_message(msgspec.json.encode(v10.message(message, None, None))) == message
+    assert V10.decode_message(msgspec.json.encode(V10.encode_message(message, None, None))) == message

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from pentad.rooms.agents.client import vault_wire
-from pentad.rooms.agents.dialects import agentvault, superset, v03
-from pentad.rooms.agents.dialects.agentvault import Writer
-from pentad.rooms.agents.dialects.errors import Fault
+from pentad.rooms.agents.codecs import agentvault
+from pentad.rooms.agents.codecs.a2a_v03 import V03
+from pentad.rooms.agents.codecs.agentvault import AgentVaultCodec, SharedCodec
+from pentad.rooms.agents.codecs.errors import Fault
 from pentad.rooms.agents.tasks.model import Artifact, ArtifactEvent, Event, Message, Part, StatusEvent
 from pentad.rooms.agents.tasks.states import STATES
-from tests.rooms.agents.dialects.samples import AT, BIG, EVENTS, STAMP, TASK, file_url, without
+from tests.rooms.agents.codecs.samples import AT, BIG, EVENTS, STAMP, TASK, file_url, without
 
-WRITER = Writer(file_url)
+CODEC = AgentVaultCodec(file_url)
 MESSAGE = {
     "role": "user",
     "parts": [
@@ -32,19 +32,19 @@ MESSAGE = {
 
 
 def read(body: Any) -> Message:
-    return agentvault.read_message(json.dumps(body).encode())
+    return agentvault.decode_message(json.dumps(body).encode())
 
 
 def test_a_message_gets_an_id_and_is_written_back_the_same() -> None:
     found = read(MESSAGE)
     assert found.id
     assert found.id != read(MESSAGE).id
-    assert WRITER.message(found, "t") == MESSAGE
+    assert CODEC.encode_message(found, "t") == MESSAGE
 
 
 def test_without_a_type_the_shape_of_a_part_tells() -> None:
     parts = [{"content": "x"}, {"content": {}}, {"url": "https://x.example/"}]
-    assert [part["type"] for part in WRITER.message(read({**MESSAGE, "parts": parts}), "t")["parts"]] == [
+    assert [part["type"] for part in CODEC.encode_message(read({**MESSAGE, "parts": parts}), "t")["parts"]] == [
         "text",
         "data",
         "file",
@@ -57,9 +57,9 @@ def test_a_role_the_others_have_no_word_for_comes_back(role: str) -> None:
     assert found.role == "agent"
     assert found.metadata is not None
     assert found.metadata["av_role"] == role
-    assert WRITER.message(found, "t") == {**MESSAGE, "role": role}
+    assert CODEC.encode_message(found, "t") == {**MESSAGE, "role": role}
     plain = read({**without(MESSAGE, "metadata"), "role": role})
-    assert WRITER.message(plain, "t")["metadata"] is None
+    assert CODEC.encode_message(plain, "t")["metadata"] is None
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_every_field_that_is_wrong_is_named(change: dict[str, Any], fields: list
 
 
 def test_a_task_has_every_member_the_profile_requires() -> None:
-    body = WRITER.task(TASK)
+    body = CODEC.encode_task(TASK)
     assert set(body) == {"id", "state", "createdAt", "updatedAt", "messages", "artifacts", "metadata"}
     assert (body["state"], body["updatedAt"]) == ("COMPLETED", STAMP)
     assert [one["role"] for one in body["messages"]] == ["user", "assistant", "assistant"]
@@ -91,24 +91,24 @@ def test_a_task_has_every_member_the_profile_requires() -> None:
 
 
 def test_artifacts_are_told_from_their_first_part() -> None:
-    text, data, file = (WRITER.artifact(one, "t-1") for one in TASK.artifacts)
+    text, data, file = (CODEC.encode_artifact(one, "t-1") for one in TASK.artifacts)
     assert (text["type"], text["content"], text["metadata"]) == ("text", "chunk-1 chunk-2", {"name": "report"})
     assert (data["type"], data["content"], data["mediaType"]) == ("data", [1, BIG], "application/json")
     assert data["metadata"] == {"by": "hand"}
     assert (file["type"], file["content"], file["url"]) == ("file", None, file_url("t-1", "a 3", 0))
     assert (file["mediaType"], file["metadata"]) == ("text/plain", None)
-    assert WRITER.artifact(Artifact(id="e", parts=()), "t")["content"] is None
+    assert CODEC.encode_artifact(Artifact(id="e", parts=()), "t")["content"] is None
 
 
 def test_every_state_has_a_word() -> None:
-    words = {state: WRITER.events(Event(1, AT, StatusEvent(state)), "t")[0][1]["state"] for state in STATES}
+    words = {state: CODEC.encode_frames(Event(1, AT, StatusEvent(state)), "t", "c")[0][1]["state"] for state in STATES}
     assert words["rejected"] == "FAILED"
     assert words["auth-required"] == "INPUT_REQUIRED"
     assert set(words.values()) == {"SUBMITTED", "WORKING", "INPUT_REQUIRED", "COMPLETED", "FAILED", "CANCELED"}
 
 
 def test_events_have_names_and_a_status_tells_its_message_first() -> None:
-    told = [WRITER.events(event, "t-1") for event in EVENTS]
+    told = [CODEC.encode_frames(event, "t-1", "c") for event in EVENTS]
     assert [[name for name, _ in one] for one in told] == [
         ["task_status"],
         [],
@@ -129,7 +129,7 @@ def test_events_have_names_and_a_status_tells_its_message_first() -> None:
 
 
 def test_data_that_is_no_object_is_wrapped() -> None:
-    assert WRITER.part(Part(data=BIG), "t", "m", 0)["content"] == {"value": BIG}
+    assert CODEC.encode_part(Part(data=BIG), "t", "m", 0)["content"] == {"value": BIG}
 
 
 def test_a_webhook_has_to_be_an_address() -> None:
@@ -140,22 +140,23 @@ def test_a_webhook_has_to_be_an_address() -> None:
 
 
 def test_the_shared_object_has_what_both_require() -> None:
-    body = superset.task(TASK, WRITER)
-    theirs, ours = WRITER.task(TASK), v03.task(TASK)
+    shared = SharedCodec(file_url, "a2a")
+    body = shared.encode_task(TASK)
+    theirs, ours = CODEC.encode_task(TASK), V03.encode_task(TASK)
     for name in ("state", "createdAt", "updatedAt", "messages"):
         assert body[name] == theirs[name]
     for name in ("kind", "contextId", "status", "history"):
         assert body[name] == ours[name]
     for both, one, other in zip(body["artifacts"], theirs["artifacts"], ours["artifacts"], strict=True):
         assert {**one, **other} == both
-    assert superset.canceled(TASK, WRITER)["success"] is False
+    assert shared.encode_canceled(TASK)["success"] is False
 
 
 def test_chunks_say_that_they_are_and_are_read_as_such() -> None:
     made = Artifact(id="out", parts=(Part(text="b"),), name="out")
-    [(name, body)] = WRITER.events(Event(3, 1.0, ArtifactEvent(made, append=True, last=False)), "t")
+    [(name, body)] = CODEC.encode_frames(Event(3, 1.0, ArtifactEvent(made, append=True, last=False)), "t", "c")
 
     assert body["artifact"]["metadata"] == {"name": "out", "append": True, "lastChunk": False}
-    update = vault_wire.update(name, json.dumps(body).encode())
+    update = CODEC.decode_frame(name, json.dumps(body).encode())
     assert update is not None
     assert update.body == ArtifactEvent(replace(made, metadata={"name": "out"}), append=True, last=False)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.rooms.agents.dialects import v10
-from pentad.rooms.agents.dialects.errors import Fault
-from tests.rooms.agents.dialects.samples import BIG
+from pentad.rooms.agents.codecs import a2a_v10 as v10
+from pentad.rooms.agents.codecs.errors import Fault
+from tests.rooms.agents.codecs.samples import BIG
 
 NAMES = {
     "messageId": "message_id", "contextId": "context_id", "taskId": "task_id", "mediaType": "media_type",
@@ -66,14 +66,14 @@ def test_every_request_is_read_by_either_name() -> None:
     assert msgspec.structs.asdict(found) == {
         **listed, "status": None, "tenant": None, "status_timestamp_after": "2026-01-01T00:00:00Z"
     }  # fmt: skip
-    assert v10.read_task(raw({"id": "t", "history_length": 0})).history_length == 0
+    assert v10.read_query(raw({"id": "t", "history_length": 0})).history_length == 0
     assert v10.read_push(raw({"task_id": "t", "url": "u"})).task_id == "t"
-    assert v10.read_config(raw({"task_id": "t", "id": "c"})).task_id == "t"
+    assert v10.read_push_query(raw({"task_id": "t", "id": "c"})).task_id == "t"
 
 
 def test_a_member_under_both_names_is_refused() -> None:
     with pytest.raises(Fault, match=r"historyLength: It is given twice"):
-        v10.read_task(raw({"id": "t", "historyLength": 1, "history_length": 1}))
+        v10.read_query(raw({"id": "t", "historyLength": 1, "history_length": 1}))
 
 
 @pytest.mark.parametrize(
@@ -86,5 +86,5 @@ def test_a_member_under_both_names_is_refused() -> None:
 )
 def test_what_is_wrong_is_told_by_the_name_it_is_written_by(body: Any, field: str) -> None:
     with pytest.raises(Fault) as caught:
-        v10.read_task(raw(body))
+        v10.read_query(raw(body))
     assert [one.field for one in caught.value.violations] == [field]

@@ -1,7 +1,7 @@
-"""From bytes to the checked shape of a request: limits first, then the shape, then exact values.
+"""Decodes JSON-RPC requests: limits first, then the envelope, then the parameters.
 
-msgspec checks types and required members while it parses; what it finds becomes a field violation. No number passes
-through a float, no unknown member is refused (dialects grow), and a member that says null is a member left out.
+msgspec checks types and required members while it parses; an error becomes a field violation. No number passes through
+a float, unknown members are allowed (dialects grow), and null means the same as a missing member.
 """
 
 import base64
@@ -16,21 +16,21 @@ import msgspec
 from pentad.kernel.errors import LimitExceeded
 from pentad.kernel.json import check_bounds
 from pentad.kernel.limits import Limits
-from pentad.rooms.agents.dialects.errors import Fault, Violation
+from pentad.rooms.agents.codecs.errors import Fault, Violation
 
 T = TypeVar("T")
 
 _PLACE: Final = re.compile(r" - at `(?:key in )?\$\.?([^`]*)`$")
 _STRINGS: Final = re.compile(rb'"([^"]*+)"(\s*+:)?+')
-"""Every string of a text without backslashes, and whether it names a member: read one after the other, so that none
-begins where another ends."""
+"""Every string of a text without backslashes, and whether it names a member. Possessive, so that no string starts where
+another one ends."""
 _CONTAINERS: Final = (dict, list)
 NO_PARAMS: Final = msgspec.Raw(b"{}")
 NULL: Final = msgspec.Raw(b"null")
 
 
 class Envelope(msgspec.Struct):
-    """A JSON-RPC request whose parts are still bytes: an id is given back as it was written."""
+    """A JSON-RPC request whose members are still bytes, so that the id is returned exactly as written."""
 
     jsonrpc: msgspec.Raw = NULL
     id: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -52,11 +52,11 @@ class Call(msgspec.Struct):
     id: bytes | None
 
 
-def bounded(body: bytes, limits: Limits) -> None:
-    """Refuse what is nested too deeply, has too many members or one of them twice, or is no text at all."""
+def check_body(body: bytes, limits: Limits) -> None:
+    """Reject a body that is nested too deeply, has too many or duplicate members, or is not UTF-8."""
     try:
         check_bounds(body, depth=limits.json_depth, keys=limits.json_keys)
-        if _is_as_we_write(body):
+        if _is_canonical(body):
             return
         str(body, "utf-8")
     except LimitExceeded as error:
@@ -65,11 +65,11 @@ def bounded(body: bytes, limits: Limits) -> None:
         raise Fault("parse", "The body is not UTF-8.") from None
     names = [text for text, colon in _STRINGS.findall(body) if colon]
     if b"\\" in body or (len(set(names)) != len(names) and _members(body) != len(names)):
-        _refuse_repeated(body)
+        _reject_duplicates(body)
 
 
-def _is_as_we_write(body: bytes) -> bool:
-    """Whether it is to the letter what its value is written as: then it is UTF-8, and names no member twice."""
+def _is_canonical(body: bytes) -> bool:
+    """Whether it is exactly what we would write for its value: then it is UTF-8 and has no duplicate members."""
     try:
         return _written(_anything(body)) == body
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError):
@@ -77,7 +77,7 @@ def _is_as_we_write(body: bytes) -> bool:
 
 
 def _members(body: bytes) -> int:
-    """How many members are left when it is read: fewer than it names, if one stands twice in an object."""
+    """How many members remain after parsing: fewer than the text names if an object has a duplicate."""
     try:
         return _count([_anything(body)])
     except (msgspec.DecodeError, RecursionError):
@@ -95,17 +95,17 @@ def _count(value: Any) -> int:
     return count
 
 
-def _refuse_repeated(body: bytes) -> None:
-    """An object that has a member twice means one thing to one reader and another to the next."""
+def _reject_duplicates(body: bytes) -> None:
+    """Readers disagree about the meaning of an object with a duplicate member."""
     try:
         json.loads(body, object_pairs_hook=_once, parse_int=len, parse_float=len, parse_constant=len)
-    except _Repeated as repeated:
+    except _Duplicate as repeated:
         raise Fault("invalid-request", f"The member {str(repeated)[:80]!r} stands twice in one object.") from None
     except (ValueError, RecursionError):
-        return  # whoever reads it next says what is wrong with it
+        return  # the decoder reports it
 
 
-class _Repeated(Exception):
+class _Duplicate(Exception):
     pass
 
 
@@ -113,12 +113,12 @@ def _once(pairs: list[tuple[str, Any]]) -> None:
     names = {name for name, _ in pairs}
     if len(names) != len(pairs):
         seen: set[str] = set()
-        raise _Repeated(next(name for name, _ in pairs if name in seen or seen.add(name)))
+        raise _Duplicate(next(name for name, _ in pairs if name in seen or seen.add(name)))
 
 
-def call(body: bytes, limits: Limits) -> Call:
-    """The one request in a body. A `Fault` it raises has `id` if that could be read."""
-    bounded(body, limits)
+def decode_call(body: bytes, limits: Limits) -> Call:
+    """The request in a body. Its Fault has the id of the request if that could be read."""
+    check_body(body, limits)
     if body.lstrip()[:1] == b"[":
         raise _invalid("Batches are not accepted: send one request at a time.")
     try:
@@ -148,7 +148,7 @@ def _invalid(message: str, request_id: bytes = b"null") -> Fault:
 
 
 def typed(decoder: msgspec.json.Decoder[T], params: msgspec.Raw | bytes, name: str = "params") -> T:
-    """The parameters in their shape, or a fault that names the field."""
+    """The decoded parameters, or a Fault that names the invalid field."""
     try:
         return decoder.decode(params)
     except msgspec.ValidationError as error:
@@ -158,15 +158,15 @@ def typed(decoder: msgspec.json.Decoder[T], params: msgspec.Raw | bytes, name: s
 
 
 def shape_fault(error: msgspec.ValidationError, name: str = "params") -> Fault:
-    """A violation of a shape, with the path of the field."""
+    """The Fault for an invalid field, with its path."""
     text = str(error)
     place = _PLACE.search(text)
     field = place[1] if place else ""
     said = _PLACE.sub("", text)
-    return wrong([Violation(field or name, f"{said}.")])
+    return invalid_params([Violation(field or name, f"{said}.")])
 
 
-def wrong(violations: Sequence[Violation]) -> Fault:
+def invalid_params(violations: Sequence[Violation]) -> Fault:
     """Invalid parameters, each with its field."""
     first = violations[0]
     more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
@@ -174,13 +174,18 @@ def wrong(violations: Sequence[Violation]) -> Fault:
 
 
 def is_base64(text: str) -> bool:
-    """Whether a text is base64 in either alphabet, padded or not."""
-    plain = text.translate(_STANDARD).rstrip("=")
+    """Whether a text is base64 in either alphabet, with or without padding."""
     try:
-        base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+        base64.b64decode(standard_base64(text), validate=True)
     except (binascii.Error, ValueError):
         return False
     return True
 
 
-_STANDARD: Final = str.maketrans("-_", "+/")
+def standard_base64(text: str) -> str:
+    """Base64 in the standard alphabet, padded."""
+    plain = text.translate(_STANDARD_ALPHABET).rstrip("=")
+    return plain + "=" * (-len(plain) % 4)
+
+
+_STANDARD_ALPHABET: Final = str.maketrans("-_", "+/")

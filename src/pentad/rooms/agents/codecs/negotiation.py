@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import parse_qs
 
-from pentad.rooms.agents.dialects.errors import Fault
+from pentad.rooms.agents.codecs.errors import Fault
 
 SUPPORTED: Final = ("0.3", "1.0")
 VERSION_HEADER: Final = b"a2a-version"

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from pentad.rooms.agents.dialects import v03
-from pentad.rooms.agents.dialects.errors import Fault
-from pentad.rooms.agents.dialects.reading import typed
+from pentad.rooms.agents.codecs.a2a_v03 import V03
+from pentad.rooms.agents.codecs.errors import Fault
 from pentad.rooms.agents.tasks.model import Event, Message, Part, StatusEvent
 from pentad.rooms.agents.tasks.states import INTERRUPTED, STATES, TERMINAL
-from tests.rooms.agents.dialects.samples import ANSWER, ASKED, AT, BIG, EVENTS, STAMP, TASK
+from tests.rooms.agents.codecs.samples import ANSWER, ASKED, AT, BIG, EVENTS, STAMP, TASK
 
 MESSAGE = {
     "kind": "message",
@@ -30,12 +29,12 @@ MESSAGE = {
 
 
 def read(body: Any) -> Message:
-    return v03.read_message(json.dumps(body).encode())
+    return V03.decode_message(json.dumps(body).encode())
 
 
 def test_a_message_is_read_as_it_was_sent_and_written_back_the_same() -> None:
-    assert v03.message(read(MESSAGE), None, None) == MESSAGE
-    assert v03.message(ASKED, None, None) == MESSAGE
+    assert V03.encode_message(read(MESSAGE), None, None) == MESSAGE
+    assert V03.encode_message(ASKED, None, None) == MESSAGE
 
 
 def test_without_a_kind_the_members_of_a_part_tell() -> None:
@@ -45,8 +44,8 @@ def test_without_a_kind_the_members_of_a_part_tell() -> None:
 
 
 def test_data_that_is_no_object_is_wrapped_and_an_unusual_type_kept() -> None:
-    assert v03.part(Part(data=[1])) == {"kind": "data", "data": {"value": [1]}}
-    written = v03.part(Part(text="# x", media_type="text/markdown", metadata={"a": 1}))
+    assert V03.encode_part(Part(data=[1])) == {"kind": "data", "data": {"value": [1]}}
+    written = V03.encode_part(Part(text="# x", media_type="text/markdown", metadata={"a": 1}))
     assert written == {"kind": "text", "text": "# x", "metadata": {"mediaType": "text/markdown", "a": 1}}
 
 
@@ -72,19 +71,19 @@ def test_every_field_that_is_wrong_is_named(change: dict[str, Any], fields: list
 
 
 def test_a_task_says_its_kind_and_state() -> None:
-    body = v03.task(TASK, 1)
+    body = V03.encode_task(TASK, 1)
     assert (body["kind"], body["id"], body["contextId"]) == ("task", "t-1", "c-1")
     assert body["status"] == {
         "state": "completed",
         "timestamp": STAMP,
-        "message": v03.message(ANSWER, "t-1", "c-1"),
+        "message": V03.encode_message(ANSWER, "t-1", "c-1"),
     }
     assert [one["messageId"] for one in body["history"]] == ["m-2"]
     assert [one["artifactId"] for one in body["artifacts"]] == ["a-1", "a-2", "a 3"]
 
 
 def test_events_say_their_kind_and_a_users_turn_is_none() -> None:
-    told = [v03.event(event, "t-1", "c-1") for event in EVENTS]
+    told = [V03.encode_event(event, "t-1", "c-1") for event in EVENTS]
     assert [None if one is None else one["kind"] for one in told] == [
         "status-update",
         None,
@@ -97,12 +96,12 @@ def test_events_say_their_kind_and_a_users_turn_is_none() -> None:
     chunk = told[4]
     assert chunk is not None
     assert (chunk["append"], chunk["lastChunk"]) == (True, False)
-    assert chunk["artifact"] == v03.artifact(TASK.artifacts[0])
+    assert chunk["artifact"] == V03.encode_artifact(TASK.artifacts[0])
 
 
 def test_the_last_event_of_an_interaction_is_final() -> None:
     for state in STATES:
-        told = v03.event(Event(1, AT, StatusEvent(state)), "t", "c")
+        told = V03.encode_event(Event(1, AT, StatusEvent(state)), "t", "c")
         assert told is not None
         assert told["final"] is (state in TERMINAL | INTERRUPTED)
 
@@ -111,5 +110,5 @@ def test_a_push_config_is_read_and_written() -> None:
     config = {"id": "p", "url": "https://hook.example/", "token": "s"}
     who = {"schemes": ["Bearer"], "credentials": "c"}
     body = {"taskId": "t-1", "pushNotificationConfig": {**config, "authentication": who}}
-    given = typed(v03.SET_CONFIG, json.dumps(body).encode())
-    assert v03.push(v03.push_of(given.push_notification_config), "t-1") == body
+    given = V03.decode_push(json.dumps(body).encode())
+    assert V03.encode_push(given.config, "t-1") == body

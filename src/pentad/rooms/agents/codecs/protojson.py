@@ -1,7 +1,7 @@
-"""The other names of members: JSON of protocol buffers is read by `taskId` and by `task_id`, and written by the first.
+"""Protocol buffers JSON accepts two names for a field: `taskId` and `task_id`. This reads both.
 
-Only members that a message declares are renamed; what a caller brings along (metadata, data, contexts) stays as it is,
-and nobody pays for it whose request has none of these names.
+Only declared fields are renamed; the caller's own objects (metadata, data, contexts) stay as they are. A request
+without snake-case names costs one regex search.
 """
 
 import re
@@ -11,8 +11,8 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar, get_args
 import msgspec
 from msgspec.structs import fields
 
-from pentad.rooms.agents.dialects.errors import Violation
-from pentad.rooms.agents.dialects.reading import typed, wrong
+from pentad.rooms.agents.codecs.errors import Violation
+from pentad.rooms.agents.codecs.json_rpc import invalid_params, typed
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -22,34 +22,34 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class _Member(NamedTuple):
-    """A member of a message: the name it is written by, and what it has inside if that is a message."""
+    """A field of a message: the name we write, and its own fields if it is a message."""
 
     written: str
     inside: "Mapping[str, _Member] | None"
 
 
 class Reader(Generic[T]):
-    """Reads one message of the protocol, by either name of its members."""
+    """Reads a message of the protocol under either name of its fields."""
 
     def __init__(self, shape: type[T]) -> None:
         self._decoder = msgspec.json.Decoder(shape)
         self._members = _members_of(shape)
         ends = sorted({name.partition("_")[2] for name in _other_names(self._members)})
         self._sign = re.compile(f'_(?:{"|".join(ends)})"'.encode()) if ends else None
-        """How one of the other names ends; it begins with a letter that is rare in JSON, and found fast."""
+        """Matches the end of a snake-case name. It starts with an underscore: rare in JSON, so quick to find."""
 
     def __call__(self, params: msgspec.Raw) -> T:
-        """The parameters in their shape, or a fault that names the field."""
+        """The decoded parameters, or a Fault that names the invalid field."""
         if self._sign is not None and self._sign.search(params) is not None:
             try:
                 return typed(self._decoder, _renamed(params, self._members))
             except msgspec.DecodeError:
-                pass  # it is not of this shape by any name: said below
+                pass  # wrong under either name: reported below
         return typed(self._decoder, params)
 
 
 def _members_of(shape: type[msgspec.Struct]) -> dict[str, _Member]:
-    """The members of a message by each of their names."""
+    """The fields of a message by both of their names."""
     made: dict[str, _Member] = {}
     for field in fields(shape):
         inner = _inside(field.type)
@@ -59,7 +59,7 @@ def _members_of(shape: type[msgspec.Struct]) -> dict[str, _Member]:
 
 
 def _inside(kind: Any) -> type[msgspec.Struct] | None:
-    """The message a field is, or has a list of, or may be."""
+    """The message type of a field, also in lists and unions."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return kind
     return next((inner for one in get_args(kind) if (inner := _inside(one)) is not None), None)
@@ -73,12 +73,12 @@ def _other_names(members: Mapping[str, _Member]) -> Iterator[str]:
 
 
 def _renamed(raw: msgspec.Raw, members: Mapping[str, _Member]) -> msgspec.Raw:
-    """A message with its members under the names they are written by."""
+    """The message with its fields under the names we write."""
     made: dict[str, msgspec.Raw] = {}
     for name, value in _object(raw).items():
         written, inside = members.get(name, (name, None))
         if written in made:
-            raise wrong([Violation(written, "It is given twice, by both of its names.")])
+            raise invalid_params([Violation(written, "It is given twice, by both of its names.")])
         made[written] = value if inside is None else _inner(value, inside)
     return msgspec.Raw(_encode(made))
 

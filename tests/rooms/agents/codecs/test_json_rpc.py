@@ -10,9 +10,9 @@ from msgspec import Raw
 
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, PentadError, RateLimited, Unavailable
 from pentad.kernel.limits import Limits
-from pentad.rooms.agents.dialects import negotiation, reading
-from pentad.rooms.agents.dialects.custom import CustomMethod
-from pentad.rooms.agents.dialects.errors import Fault, fault_of, rest_error, rpc_error
+from pentad.rooms.agents.agents.custom_methods import CustomMethod
+from pentad.rooms.agents.codecs import json_rpc, negotiation
+from pentad.rooms.agents.codecs.errors import Fault, fault_of, rest_error, rpc_error
 from pentad.rooms.agents.tasks.model import Dialect
 
 pytestmark = pytest.mark.anyio
@@ -21,14 +21,14 @@ LIMITS = Limits(json_depth=8, json_keys=20)
 
 @pytest.mark.parametrize("written", [b"1", b'"a"', b"9007199254740993", b"1.50", b"-3", b"null"])
 def test_an_id_is_kept_as_it_was_written(written: bytes) -> None:
-    call = reading.call(b'{"jsonrpc":"2.0","id":%b,"method":"m","params":{"a":1}}' % written, LIMITS)
+    call = json_rpc.decode_call(b'{"jsonrpc":"2.0","id":%b,"method":"m","params":{"a":1}}' % written, LIMITS)
     assert (call.id, call.method, bytes(call.params)) == (written, "m", b'{"a":1}')
 
 
 def test_without_an_id_it_is_a_notification_and_without_params_there_are_none() -> None:
-    call = reading.call(b'{"jsonrpc":"2.0","method":"m"}', LIMITS)
+    call = json_rpc.decode_call(b'{"jsonrpc":"2.0","method":"m"}', LIMITS)
     assert (call.id, bytes(call.params)) == (None, b"{}")
-    assert bytes(reading.call(b'{"jsonrpc":"2.0","method":"m","params":null}', LIMITS).params) == b"{}"
+    assert bytes(json_rpc.decode_call(b'{"jsonrpc":"2.0","method":"m","params":null}', LIMITS).params) == b"{}"
 
 
 @pytest.mark.parametrize(
@@ -54,12 +54,12 @@ def test_without_an_id_it_is_a_notification_and_without_params_there_are_none() 
 )
 def test_what_is_no_request_is_refused_with_its_id_where_it_has_one(body: bytes, kind: str, request_id: bytes) -> None:
     with pytest.raises(Fault) as caught:
-        reading.call(body, LIMITS)
+        json_rpc.decode_call(body, LIMITS)
     assert (caught.value.kind, caught.value.request_id) == (kind, request_id)
 
 
 def test_the_same_member_in_two_objects_is_no_repetition() -> None:
-    reading.bounded(b'{"a":{"x":1},"b":{"x":2},"c":"\\"x\\":"}', LIMITS)
+    json_rpc.check_body(b'{"a":{"x":1},"b":{"x":2},"c":"\\"x\\":"}', LIMITS)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_member_that_stands_twice_is_found_whatever_the_texts_around_it(member
     body = f'{{"outer":{{{pairs}}},"same":{{"outer":1}}}}'.encode()
     names = [name for name, _ in members]
     if len(set(names)) == len(names):
-        reading.bounded(body, LIMITS)
+        json_rpc.check_body(body, LIMITS)
     else:
         with pytest.raises(Fault, match="twice"):
-            reading.bounded(body, LIMITS)
+            json_rpc.check_body(body, LIMITS)
