@@ -46,7 +46,7 @@ _FILE: Final = re.compile(r"tasks/([^/]+)/files/(.+)/(\d{1,4})", re.DOTALL)
 _RPC_PATH: Final = re.compile(r"/(a2a|av|agents/[^/]+)/?")
 _STATUSES: Final = {"unauthenticated": 401, "forbidden": 403}
 _SHARED: Final = frozenset(AgentVaultCodec.methods.values()) & frozenset(V03.methods.values())
-_METHODS: Final[Mapping[str, tuple[Operation, type[Codec]]]] = {
+METHODS: Final[Mapping[str, tuple[Operation, type[Codec]]]] = {
     method: (operation, SharedCodec if method in _SHARED else codec)
     for codec in (type(V10), type(V03), AgentVaultCodec)
     for operation, method in codec.methods.items()
@@ -193,7 +193,7 @@ class AgentEndpoint:
             await self._rpc_error(fault, request, scope, reply)
 
     def _operation(self, agent: Hosted, method: str) -> tuple[Operation, type[Codec], _Handler]:
-        if (found := _METHODS.get(method)) is not None:
+        if (found := METHODS.get(method)) is not None:
             return *found, partial(self._operations.run, found[0])
         if (own := agent.methods.get(method)) is None:
             raise Fault("method-not-found", f"There is no method {method[:80]!r}.")
