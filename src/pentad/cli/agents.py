@@ -338,10 +338,10 @@ def _in_commands(hint: str | None) -> str | None:
 
 async def _sent(room: "Agents", arguments: Mapping[str, Any]) -> dict[str, Any]:
     from pentad.kernel.principal import LOCAL
-    from pentad.rooms.agents.handing import hand_over
-    from pentad.rooms.agents.shown import shown_handed, told
-    from pentad.rooms.agents.tasks.model import Event
-    from pentad.rooms.agents.tools import SendArguments, errand_of
+    from pentad.rooms.agents.delegation import hand_over
+    from pentad.rooms.agents.interface.presentation import shown_handed, told
+    from pentad.rooms.agents.interface.tools import SendArguments, errand_of
+    from pentad.rooms.agents.models import Event
 
     given = SendArguments.model_validate({name: value for name, value in arguments.items() if value is not None})
 
@@ -355,8 +355,8 @@ async def _sent(room: "Agents", arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 async def _watched(room: "Agents", task_id: str) -> dict[str, Any]:
     from pentad.kernel.principal import LOCAL
-    from pentad.rooms.agents.shown import shown_task, told
-    from pentad.rooms.agents.tasks.model import Event
+    from pentad.rooms.agents.interface.presentation import shown_task, told
+    from pentad.rooms.agents.models import Event
 
     async for event in room.tasks.follow(LOCAL, task_id, after=0, rest=True):
         if isinstance(event, Event):
@@ -381,7 +381,7 @@ async def _looked_at(caller: "Caller", task_id: str) -> dict[str, Any]:
 
 async def _tasks(room: "Agents", state: str | None, limit: int) -> list[dict[str, Any]]:
     from pentad.kernel.principal import LOCAL
-    from pentad.rooms.agents.shown import shown_task
+    from pentad.rooms.agents.interface.presentation import shown_task
 
     page = await room.tasks.list(LOCAL, state=state, page_size=limit)
     return [shown_task(one, one.agent, 2_000).model_dump(exclude_none=True) for one in page.tasks]

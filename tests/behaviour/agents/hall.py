@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 from pentad.agentvault.server import BaseA2AAgent, a2a_method
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Door, Platform, Room
-from pentad.rooms.agents.agents.contract import Hosted, hosted
-from pentad.rooms.agents.agents.echo import Echo
-from pentad.rooms.agents.agents.turn import Turn
+from pentad.rooms.agents.card_signing import CardSigner, derived_key
 from pentad.rooms.agents.cards import Cards
+from pentad.rooms.agents.hosting.echo import Echo
+from pentad.rooms.agents.hosting.hosted_agent import Hosted, hosted
+from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.interface.a2a import AgentEndpoint
+from pentad.rooms.agents.models import Dialect, Message
 from pentad.rooms.agents.operations import AgentRequest, Operations
 from pentad.rooms.agents.push.words import register_words
-from pentad.rooms.agents.signing import CardSigner, derived_key
 from pentad.rooms.agents.tasks.engine import Tasks
-from pentad.rooms.agents.tasks.model import Dialect, Message
 from tests.tck.agent import Choosy
 
 NEEDED = "urn:test:needed"

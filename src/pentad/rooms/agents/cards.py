@@ -12,8 +12,8 @@ from typing import Any, Final
 import msgspec
 
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.agents.contract import Hosted
-from pentad.rooms.agents.signing import CardSigner
+from pentad.rooms.agents.card_signing import CardSigner
+from pentad.rooms.agents.hosting.hosted_agent import Hosted
 
 CARD_PATH: Final = "/.well-known/agent-card.json"
 KEYS_PATH: Final = "/.well-known/jwks.json"

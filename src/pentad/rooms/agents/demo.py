@@ -7,11 +7,11 @@ no second one; one that was under way goes on where it was.
 from typing import Any, Final, NamedTuple
 
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.agents.contract import hosted
+from pentad.rooms.agents.delegation import Errand, hand_over
 from pentad.rooms.agents.demo_agents import LetterDesk, TreeSurvey
-from pentad.rooms.agents.handing import Errand, hand_over
+from pentad.rooms.agents.hosting.hosted_agent import hosted
+from pentad.rooms.agents.models import Event, Message, Part
 from pentad.rooms.agents.service import Agents
-from pentad.rooms.agents.tasks.model import Event, Message, Part
 
 _OWNER: Final = Principal("user:admin", "admin", frozenset({"*:*"}))
 _LETTER: Final = "Please answer Ms Brandt, who asks why the chestnut in front of her house is to be felled."

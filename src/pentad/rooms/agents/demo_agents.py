@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from pentad.agentvault.server import BaseA2AAgent
-from pentad.rooms.agents.agents.turn import Turn
+from pentad.rooms.agents.hosting.turn import Turn
 
 _TREES: Final[Mapping[str, Mapping[str, int]]] = {
     "Lindenallee": {"lime": 48, "maple": 3},

@@ -11,16 +11,15 @@ from pentad.kernel.errors import Conflict, Forbidden, NotFound
 from pentad.kernel.ids import uuid7_text
 from pentad.kernel.principal import Principal
 from pentad.platform import Admitted
-from pentad.rooms.agents.agents.contract import Hosted
 from pentad.rooms.agents.cards import Cards, input_modes, takes
 from pentad.rooms.agents.codecs.agentvault import SharedCodec
 from pentad.rooms.agents.codecs.base import Codec, Operation, SendRequest
 from pentad.rooms.agents.codecs.errors import Fault, Violation
 from pentad.rooms.agents.codecs.json_rpc import invalid_params
 from pentad.rooms.agents.context.extension import PLAIN_KEY, URI, with_issues
+from pentad.rooms.agents.hosting.hosted_agent import Hosted
+from pentad.rooms.agents.models import TERMINAL, Dialect, Event, Json, Message, Task
 from pentad.rooms.agents.tasks.engine import Tasks
-from pentad.rooms.agents.tasks.model import Dialect, Event, Json, Message, Task
-from pentad.rooms.agents.tasks.states import TERMINAL
 
 _LOOPBACK: Final = re.compile(r"(?:127(?:\.\d+){3}|\[::1\])(?=:|$)")
 Mount = Literal["", "av", "a2a"]

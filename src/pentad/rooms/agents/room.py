@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pentad.platform import Admitted, Door, Room
-from pentad.rooms.agents.book import CallerTasks
-from pentad.rooms.agents.prompts import PROMPTS
+from pentad.rooms.agents.interface.mcp_tasks import CallerTasks
+from pentad.rooms.agents.interface.prompts import PROMPTS
+from pentad.rooms.agents.interface.resources import GUARDS, RESOURCES, listing
+from pentad.rooms.agents.interface.tools import TOOLS
 from pentad.rooms.agents.push.store import CONFIG as PUSH_CONFIG
-from pentad.rooms.agents.resources import GUARDS, RESOURCES, listing
 from pentad.rooms.agents.service import Agents, open_agents
-from pentad.rooms.agents.tools import TOOLS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 def doors(agents: Agents) -> Mapping[str, Door]:
     """The dialects and cards of the agents, the registry, the linter of contexts, and contents that are lent."""
     from pentad.rooms.agents.interface.a2a import AgentEndpoint
-    from pentad.rooms.agents.lent import doors as lent_doors
-    from pentad.rooms.agents.linting import doors as linting_doors
+    from pentad.rooms.agents.interface.context_routes import doors as context_doors
+    from pentad.rooms.agents.interface.registry_routes import doors as registry_doors
+    from pentad.rooms.agents.models import Dialect, Message
     from pentad.rooms.agents.operations import AgentRequest, Operations
-    from pentad.rooms.agents.registry.routes import doors as registry_doors
     from pentad.rooms.agents.registry.store import Registered
-    from pentad.rooms.agents.tasks.model import Dialect, Message
 
     async def accept(request: AgentRequest, message: Message, dialect: Dialect) -> Message:
         return await agents.intake.accept(request.caller, message, "lenient" if dialect == "agentvault" else None)
@@ -38,13 +37,12 @@ def doors(agents: Agents) -> Mapping[str, Door]:
     return {
         **endpoint.doors(),
         **registry_doors(agents.registry, register),
-        **linting_doors(),
-        **lent_doors(agents.lending),
+        **context_doors(agents.lending),
     }
 
 
 def pages() -> "Pages[Agents]":
-    from pentad.rooms.agents.pages import PAGES
+    from pentad.rooms.agents.interface.pages import PAGES
 
     return PAGES
 

@@ -12,29 +12,29 @@ from pentad.access.signing_keys import SigningKey, following
 from pentad.kernel.errors import Misconfigured, PentadError
 from pentad.kernel.principal import Principal
 from pentad.platform import Platform
-from pentad.rooms.agents.agents.contract import Hosted, hosted
-from pentad.rooms.agents.agents.echo import Echo
-from pentad.rooms.agents.agents.loading import load_all
-from pentad.rooms.agents.agents.tool_proxy import ToolProxy, servers_of, text_of
-from pentad.rooms.agents.card_keys import open_card_ring
+from pentad.rooms.agents.agent_context import with_effective
+from pentad.rooms.agents.context.context_store import Contents
 from pentad.rooms.agents.context.extension import declaration
-from pentad.rooms.agents.context.lending import Lending
 from pentad.rooms.agents.context.merging import Contexts
-from pentad.rooms.agents.context.spill import Contents
-from pentad.rooms.agents.effective import with_effective
-from pentad.rooms.agents.intake import Intake
+from pentad.rooms.agents.context.temporary_links import Lending
+from pentad.rooms.agents.context_intake import Intake
+from pentad.rooms.agents.hosting.agent_loader import load_all
+from pentad.rooms.agents.hosting.echo import Echo
+from pentad.rooms.agents.hosting.hosted_agent import Hosted, hosted
+from pentad.rooms.agents.hosting.tool_proxy import ToolProxy, servers_of, text_of
+from pentad.rooms.agents.models import Task
 from pentad.rooms.agents.push.words import register_words
 from pentad.rooms.agents.registry.service import CardRegistry
 from pentad.rooms.agents.registry.store import Registered
-from pentad.rooms.agents.tasks.away import TasksElsewhere
-from pentad.rooms.agents.tasks.engine import Tasks
-from pentad.rooms.agents.tasks.model import Task
-from pentad.rooms.agents.tasks.opening import is_on, open_tasks
+from pentad.rooms.agents.signing_keys import open_card_ring
+from pentad.rooms.agents.tasks.engine import Tasks, open_tasks
+from pentad.rooms.agents.tasks.limits import is_enabled
+from pentad.rooms.agents.tasks.remote_tasks import TasksElsewhere
 
 if TYPE_CHECKING:
+    from pentad.rooms.agents.card_signing import CardSigner
     from pentad.rooms.agents.cards import Cards
     from pentad.rooms.agents.context.integrity import Key
-    from pentad.rooms.agents.signing import CardSigner
 
 _IMPORT_TOOL: Final = "agntcy_oasf_import_record"
 
@@ -98,7 +98,7 @@ class Agents:
         self.__dict__.pop("_host_cards", None)
 
     def _signer(self) -> "CardSigner":
-        from pentad.rooms.agents.signing import CardSigner
+        from pentad.rooms.agents.card_signing import CardSigner
 
         newest, *replaced = self._signing_keys
         if newest.private is None:
@@ -108,7 +108,7 @@ class Agents:
     @property
     def context_key(self) -> "Key | None":
         """Signs the contexts that agents elsewhere are sent, where the operator wants that: the key of the cards."""
-        signer = self.cards.signer if is_on(self.platform.settings.get("sign_contexts", False)) else None
+        signer = self.cards.signer if is_enabled(self.platform.settings.get("sign_contexts", False)) else None
         return None if signer is None else signer.key()
 
     def signature(self, payload: bytes) -> str:

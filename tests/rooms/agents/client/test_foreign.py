@@ -21,12 +21,12 @@ from pentad.kernel.errors import (
     Unavailable,
 )
 from pentad.net.fetch import HttpFetcher
-from pentad.rooms.agents.client import outgoing, protocol_client
-from pentad.rooms.agents.client.outgoing import RemoteAgent
+from pentad.rooms.agents.client import protocol_client, remote_agent
+from pentad.rooms.agents.client.remote_agent import RemoteAgent
 from pentad.rooms.agents.codecs.errors import ERROR_INFO
-from pentad.rooms.agents.elsewhere import hand_out
-from pentad.rooms.agents.handing import Errand
-from pentad.rooms.agents.tasks.model import Dialect, Event, Message, Part, PushConfig, StatusEvent, Task
+from pentad.rooms.agents.delegation import Errand
+from pentad.rooms.agents.models import Dialect, Event, Message, Part, PushConfig, StatusEvent, Task
+from pentad.rooms.agents.remote_agents import hand_out
 from tests.net.test_fetch import answering
 from tests.rooms.agents.client.serving import said
 
@@ -90,7 +90,7 @@ def status(state: str) -> Any:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(outgoing, "_FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(remote_agent, "_FIRST_PAUSE", 0.001)
 
 
 async def raised(peer: Peer) -> PentadError:
@@ -158,7 +158,7 @@ async def test_a_peer_that_always_breaks_off_is_given_up():
     async with peer(answer) as found:
         with pytest.raises(Unavailable, match="before the task is over"):
             _ = [item async for item in found.agent.subscribe("t")]
-    assert found.asked.count("SubscribeToTask") == outgoing.MAX_ATTEMPTS + 1
+    assert found.asked.count("SubscribeToTask") == remote_agent.MAX_ATTEMPTS + 1
 
 
 @pytest.mark.anyio

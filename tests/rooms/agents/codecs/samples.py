@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pentad.rooms.agents.tasks.model import (
+from pentad.rooms.agents.models import (
     Artifact,
     ArtifactEvent,
     Event,

@@ -7,8 +7,7 @@ import pytest
 
 from pentad.rooms.agents.codecs.a2a_v03 import V03
 from pentad.rooms.agents.codecs.errors import Fault
-from pentad.rooms.agents.tasks.model import Event, Message, Part, StatusEvent
-from pentad.rooms.agents.tasks.states import INTERRUPTED, STATES, TERMINAL
+from pentad.rooms.agents.models import INTERRUPTED, STATES, TERMINAL, Event, Message, Part, StatusEvent
 from tests.rooms.agents.codecs.samples import ANSWER, ASKED, AT, BIG, EVENTS, STAMP, TASK
 
 MESSAGE = {

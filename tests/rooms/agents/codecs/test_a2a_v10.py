@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pentad.rooms.agents.codecs.a2a_v10 import V10
 from pentad.rooms.agents.codecs.errors import Fault
-from pentad.rooms.agents.tasks.model import Message, Part, Task
+from pentad.rooms.agents.models import Message, Part, Task
 from tests.rooms.agents.codecs.samples import ANSWER, ASKED, BIG, EVENTS, STAMP, TASK
 
 MESSAGE = {

@@ -10,8 +10,7 @@ from pentad.rooms.agents.codecs import agentvault
 from pentad.rooms.agents.codecs.a2a_v03 import V03
 from pentad.rooms.agents.codecs.agentvault import AgentVaultCodec, SharedCodec
 from pentad.rooms.agents.codecs.errors import Fault
-from pentad.rooms.agents.tasks.model import Artifact, ArtifactEvent, Event, Message, Part, StatusEvent
-from pentad.rooms.agents.tasks.states import STATES
+from pentad.rooms.agents.models import STATES, Artifact, ArtifactEvent, Event, Message, Part, StatusEvent
 from tests.rooms.agents.codecs.samples import AT, BIG, EVENTS, STAMP, TASK, file_url, without
 
 CODEC = AgentVaultCodec(file_url)

@@ -10,10 +10,10 @@ from msgspec import Raw
 
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, PentadError, RateLimited, Unavailable
 from pentad.kernel.limits import Limits
-from pentad.rooms.agents.agents.custom_methods import CustomMethod
 from pentad.rooms.agents.codecs import json_rpc, negotiation
 from pentad.rooms.agents.codecs.errors import Fault, fault_of, rest_error, rpc_error
-from pentad.rooms.agents.tasks.model import Dialect
+from pentad.rooms.agents.hosting.custom_methods import CustomMethod
+from pentad.rooms.agents.models import Dialect
 
 pytestmark = pytest.mark.anyio
 LIMITS = Limits(json_depth=8, json_keys=20)

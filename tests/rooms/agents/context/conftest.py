@@ -5,8 +5,8 @@ import pytest
 from pentad.app import CORE_SETS
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Database
+from pentad.rooms.agents.context.context_store import Contents
 from pentad.rooms.agents.context.merging import Contexts
-from pentad.rooms.agents.context.spill import Contents
 from pentad.storage.migration_files import MigrationSet
 from tests.stores import Stores
 

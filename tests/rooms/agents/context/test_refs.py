@@ -13,9 +13,9 @@ from pentad.mcp.content import Contents as ResourceContents
 from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
 from pentad.platform import Alone
+from pentad.rooms.agents.context.context_store import Contents
 from pentad.rooms.agents.context.integrity import bytes_hash
 from pentad.rooms.agents.context.refs import Resolver
-from pentad.rooms.agents.context.spill import Contents
 
 pytestmark = pytest.mark.anyio
 

@@ -17,12 +17,12 @@ from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceeded, NotFound
 from pentad.net.fetch import HttpFetcher
-from pentad.rooms.agents.agents.contract import hosted
+from pentad.rooms.agents.hosting.hosted_agent import hosted
+from pentad.rooms.agents.models import Event, MessageEvent, PushConfig, StatusEvent, Task
 from pentad.rooms.agents.push.configs import MOST
 from pentad.rooms.agents.push.deliveries import MOST_ATTEMPTS, authorization, signature
 from pentad.rooms.agents.push.store import configs_of, insert_config
 from pentad.rooms.agents.tasks.engine import Tasks
-from pentad.rooms.agents.tasks.model import Event, MessageEvent, PushConfig, StatusEvent, Task
 from tests.receiving import Receiver, receiving
 from tests.rooms.agents.tasks.engines import ADA, TurnedClock, engine, puppet, said, send
 from tests.stores import Stores

@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from pentad.rooms.agents.push.deliveries import Codec
-from pentad.rooms.agents.push.words import register_words
-from pentad.rooms.agents.tasks.model import (
+from pentad.rooms.agents.models import (
     Artifact,
     ArtifactEvent,
     Body,
@@ -20,6 +18,8 @@ from pentad.rooms.agents.tasks.model import (
     Task,
     applied,
 )
+from pentad.rooms.agents.push.deliveries import Codec
+from pentad.rooms.agents.push.words import register_words
 
 
 class Taught:

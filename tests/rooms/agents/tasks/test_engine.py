@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound, Unavailable
-from pentad.rooms.agents.agents.contract import hosted
-from pentad.rooms.agents.agents.turn import Turn
+from pentad.rooms.agents.hosting.hosted_agent import hosted
+from pentad.rooms.agents.hosting.turn import Turn
+from pentad.rooms.agents.models import ArtifactEvent, Event, Message, Part, StatusEvent, Task
 from pentad.rooms.agents.tasks.limits import TaskLimits
-from pentad.rooms.agents.tasks.model import ArtifactEvent, Event, Message, Part, StatusEvent, Task
 from tests.rooms.agents.tasks.engines import ADA, ODA, SETS, engine, log_of, said, send
 from tests.stores import Stores
 

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.agents.contract import Hosted, hosted
-from pentad.rooms.agents.agents.turn import Turn
+from pentad.rooms.agents.hosting.hosted_agent import Hosted, hosted
+from pentad.rooms.agents.hosting.turn import Turn
+from pentad.rooms.agents.models import StatusEvent
 from pentad.rooms.agents.tasks.limits import TaskLimits
-from pentad.rooms.agents.tasks.model import StatusEvent
 from tests.rooms.agents.tasks.engines import ADA, TurnedClock, engine, log_of, puppet, send
 from tests.stores import Stores
 

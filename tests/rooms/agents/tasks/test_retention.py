@@ -6,14 +6,14 @@ import pytest
 
 from pentad.kernel.errors import Misconfigured, NotFound
 from pentad.kernel.ports import Database
+from pentad.rooms.agents.context.context_store import Contents, Kept, address
 from pentad.rooms.agents.context.integrity import bytes_hash
-from pentad.rooms.agents.context.lending import Lending
 from pentad.rooms.agents.context.merging import Contexts
-from pentad.rooms.agents.context.spill import Contents, Kept, address
-from pentad.rooms.agents.tasks.away import TasksElsewhere
+from pentad.rooms.agents.context.temporary_links import Lending
+from pentad.rooms.agents.models import PushConfig, Task
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.limits import TaskLimits, task_limits
-from pentad.rooms.agents.tasks.model import PushConfig, Task
+from pentad.rooms.agents.tasks.remote_tasks import TasksElsewhere
 from pentad.rooms.agents.tasks.retention import DAY
 from tests.rooms.agents.tasks.engines import ADA, ODA, SETS, TurnedClock, engine, said
 from tests.stores import Stores

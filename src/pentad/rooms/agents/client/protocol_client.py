@@ -15,15 +15,16 @@ from msgspec import Struct
 
 from pentad.kernel.errors import Conflict
 from pentad.net.event_stream import ServerEvent
-from pentad.rooms.agents.client.line import Line
-from pentad.rooms.agents.client.peers import Interface
+from pentad.rooms.agents.client.card_endpoints import Interface
+from pentad.rooms.agents.client.transport import Line
 from pentad.rooms.agents.codecs import http_json
 from pentad.rooms.agents.codecs.a2a_v03 import V03
 from pentad.rooms.agents.codecs.a2a_v10 import HTTP, V10
 from pentad.rooms.agents.codecs.agentvault import AgentVaultCodec
 from pentad.rooms.agents.codecs.base import Codec, ListQuery, Operation, PushQuery, SendRequest, TaskQuery, Update
 from pentad.rooms.agents.codecs.errors import Fault, decode_rpc_error, invalid_answer, not_offered
-from pentad.rooms.agents.tasks.model import (
+from pentad.rooms.agents.models import (
+    RESTING,
     Event,
     Json,
     Message,
@@ -33,7 +34,6 @@ from pentad.rooms.agents.tasks.model import (
     Task,
     TaskPage,
 )
-from pentad.rooms.agents.tasks.states import RESTING
 
 T = TypeVar("T")
 FIRST_EVENT_SECONDS: Final = 1.0

@@ -17,7 +17,8 @@ from pentad.rooms.agents.codecs.base import (
 )
 from pentad.rooms.agents.codecs.errors import Violation
 from pentad.rooms.agents.codecs.json_rpc import invalid_params
-from pentad.rooms.agents.tasks.model import (
+from pentad.rooms.agents.models import (
+    RESTING,
     Artifact,
     ArtifactEvent,
     Event,
@@ -26,10 +27,10 @@ from pentad.rooms.agents.tasks.model import (
     MessageEvent,
     Part,
     Role,
+    State,
     StatusEvent,
     Task,
 )
-from pentad.rooms.agents.tasks.states import RESTING, State
 
 M = TypeVar("M")
 P = TypeVar("P")

@@ -11,8 +11,7 @@ from pentad.rooms.agents.codecs.a2a import A2aCodec, Text, checked_length, not_a
 from pentad.rooms.agents.codecs.base import Operation, PushQuery, SendRequest, TaskPushConfig, TaskQuery, Update
 from pentad.rooms.agents.codecs.errors import Fault, Violation, rpc_error
 from pentad.rooms.agents.codecs.json_rpc import invalid_params, is_base64, typed
-from pentad.rooms.agents.tasks.model import Dialect, Event, Json, Message, Part, PushConfig, Role, Task
-from pentad.rooms.agents.tasks.states import STATES, State
+from pentad.rooms.agents.models import STATES, Dialect, Event, Json, Message, Part, PushConfig, Role, State, Task
 
 _USUAL_TYPES: Final = frozenset({None, "text/plain", "application/json"})
 

@@ -22,7 +22,8 @@ from pentad.rooms.agents.codecs.base import (
 from pentad.rooms.agents.codecs.errors import Fault, Violation, rest_error, rpc_error
 from pentad.rooms.agents.codecs.json_rpc import invalid_params, is_base64, typed
 from pentad.rooms.agents.codecs.protojson import Reader
-from pentad.rooms.agents.tasks.model import (
+from pentad.rooms.agents.models import (
+    STATES,
     Dialect,
     Event,
     Json,
@@ -30,10 +31,10 @@ from pentad.rooms.agents.tasks.model import (
     Part,
     PushConfig,
     Role,
+    State,
     Task,
     TaskPage,
 )
-from pentad.rooms.agents.tasks.states import STATES, State
 
 DEFAULT_PAGE_SIZE: Final = 50
 MAX_PAGE_SIZE: Final = 100

@@ -28,7 +28,7 @@ from pentad.rooms.agents.codecs.base import (
 )
 from pentad.rooms.agents.codecs.errors import Fault, Violation, rpc_error
 from pentad.rooms.agents.codecs.json_rpc import invalid_params, typed
-from pentad.rooms.agents.tasks.model import (
+from pentad.rooms.agents.models import (
     Artifact,
     ArtifactEvent,
     Dialect,
@@ -38,10 +38,10 @@ from pentad.rooms.agents.tasks.model import (
     MessageEvent,
     Part,
     PushConfig,
+    State,
     StatusEvent,
     Task,
 )
-from pentad.rooms.agents.tasks.states import State
 
 STATE_NAMES: Final[dict[State, str]] = {
     "submitted": "SUBMITTED",

@@ -13,8 +13,7 @@ from msgspec import Raw, Struct
 
 from pentad.kernel.principal import Action
 from pentad.rooms.agents.codecs.errors import Fault
-from pentad.rooms.agents.tasks.model import Body, Dialect, Event, Json, Message, PushConfig, Task, TaskPage
-from pentad.rooms.agents.tasks.states import State
+from pentad.rooms.agents.models import Body, Dialect, Event, Json, Message, PushConfig, State, Task, TaskPage
 
 Operation = Literal[
     "send",

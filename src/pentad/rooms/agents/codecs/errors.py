@@ -26,7 +26,7 @@ from pentad.kernel.errors import (
     without_secrets,
 )
 from pentad.kernel.incidents import noted
-from pentad.rooms.agents.tasks.model import Dialect
+from pentad.rooms.agents.models import Dialect
 
 Kind = Literal[
     "parse",

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from pentad.rooms.agents.codecs.base import Codec
-from pentad.rooms.agents.tasks.model import Event, Json, Task
+from pentad.rooms.agents.models import Event, Json, Task
 
 HEADERS: Final = (
     (b"content-type", b"text/event-stream; charset=utf-8"),

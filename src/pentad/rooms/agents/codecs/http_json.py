@@ -14,7 +14,7 @@ import msgspec
 from pentad.rooms.agents.codecs.base import Operation
 from pentad.rooms.agents.codecs.errors import Fault, Violation
 from pentad.rooms.agents.codecs.json_rpc import invalid_params
-from pentad.rooms.agents.tasks.model import Json
+from pentad.rooms.agents.models import Json
 
 # The first path that matches wins: `tasks/{id}` also matches `tasks/1:cancel`.
 _PATHS: Final[Mapping[str, Mapping[str, Operation]]] = {

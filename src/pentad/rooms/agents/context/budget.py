@@ -11,10 +11,10 @@ from typing import Any, Final, Literal, cast
 from msgspec import Struct
 
 from pentad.kernel.errors import InvalidInput
+from pentad.rooms.agents.context.context_store import referring
 from pentad.rooms.agents.context.kinds import kind_of
 from pentad.rooms.agents.context.rules import PRIORITY, TRUNCATED
-from pentad.rooms.agents.context.spill import referring
-from pentad.rooms.agents.context.walking import exact_json
+from pentad.rooms.agents.context.traversal import exact_json
 
 BYTES_PER_TOKEN: Final = 4
 FEWEST_BYTES: Final = 64

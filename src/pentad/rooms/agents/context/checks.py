@@ -10,7 +10,7 @@ from pentad.rooms.agents.context import rules
 from pentad.rooms.agents.context.findings import Issues, Level
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.shape import EXTRA_MEMBERS, shape
-from pentad.rooms.agents.context.walking import exact_json, path_of, values
+from pentad.rooms.agents.context.traversal import exact_json, path_of, values
 
 _LARGEST: Final = 2**1023
 _LONG_NUMBER: Final = re.compile(rb"\d{16}")

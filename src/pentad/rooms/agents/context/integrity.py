@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import Conflict, InvalidInput, PentadError
 from pentad.kernel.jcs import canonical
-from pentad.rooms.agents.context.walking import exact_json
+from pentad.rooms.agents.context.traversal import exact_json
 
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey, OctKey, OKPKey, RSAKey

@@ -18,7 +18,7 @@ from pentad.rooms.agents.context.findings import Issues, Level, Report
 from pentad.rooms.agents.context.integrity import items_hash
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.redaction import secret_places
-from pentad.rooms.agents.context.walking import exact_json
+from pentad.rooms.agents.context.traversal import exact_json
 
 MOST_BYTES: Final = 16 * 1024 * 1024
 _DEEPEST_TEXT: Final = 128

@@ -19,12 +19,12 @@ from pentad.kernel.errors import InvalidInput, NotFound, VersionMismatch
 from pentad.kernel.json_patch import merge_patch
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.agents.context.checks import checked
+from pentad.rooms.agents.context.context_store import drop_unused, get_body, put_body, touch
 from pentad.rooms.agents.context.findings import Level, refusal
 from pentad.rooms.agents.context.integrity import bytes_hash, items_hash
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.rules import EXPIRES, expiry
-from pentad.rooms.agents.context.spill import drop_unused, get_body, put_body, touch
-from pentad.rooms.agents.context.walking import exact_json
+from pentad.rooms.agents.context.traversal import exact_json
 
 Items = dict[str, Any]
 Mode = Literal["merge", "patch", "replace"]

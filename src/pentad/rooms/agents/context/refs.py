@@ -20,11 +20,11 @@ from pentad.kernel.ports import Fetcher
 from pentad.kernel.principal import Principal
 from pentad.kernel.secrets.text import scrub_text
 from pentad.mcp.content import Contents as ResourceContents
+from pentad.rooms.agents.context.context_store import Contents
 from pentad.rooms.agents.context.integrity import SHA256, SIZE, bytes_hash
-from pentad.rooms.agents.context.lending import without_token
 from pentad.rooms.agents.context.limits import OWN_SCHEMES, REF_SCHEMES, REFUSED_SCHEMES
-from pentad.rooms.agents.context.spill import Contents
-from pentad.rooms.agents.context.walking import exact_json
+from pentad.rooms.agents.context.temporary_links import without_token
+from pentad.rooms.agents.context.traversal import exact_json
 
 ONE_REFERENCE: Final = 16 * MIB
 ALL_REFERENCES: Final = 32 * MIB

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.agents.context.findings import Issues, Path
-from pentad.rooms.agents.context.walking import Chain, path_of
+from pentad.rooms.agents.context.traversal import Chain, path_of
 
 MEMBERS: Final = ("id", "mediaType", "content", "ref", "metadata")
 """The five members of an item; everything Pentad adds lives in `metadata`, where old peers keep it."""

@@ -24,8 +24,6 @@ from pentad.kernel.incidents import unforeseen
 from pentad.kernel.limits import Limits
 from pentad.mcp.sse import Receive, Send
 from pentad.platform import Admitted, Door, Scope
-from pentad.rooms.agents.agents.contract import Hosted
-from pentad.rooms.agents.agents.custom_methods import CustomMethod
 from pentad.rooms.agents.cards import CARD_PATH, KEYS_PATH, MAX_AGE, Cards, required_extensions
 from pentad.rooms.agents.codecs import http_json, json_rpc, negotiation
 from pentad.rooms.agents.codecs.a2a_v03 import V03
@@ -34,9 +32,11 @@ from pentad.rooms.agents.codecs.agentvault import AgentVaultCodec, SharedCodec
 from pentad.rooms.agents.codecs.base import STREAMING, Codec, Operation, required_action
 from pentad.rooms.agents.codecs.errors import Fault, fault_of, rest_error, rpc_error
 from pentad.rooms.agents.codecs.event_stream import EventCache, EventWriter
+from pentad.rooms.agents.hosting.custom_methods import CustomMethod
+from pentad.rooms.agents.hosting.hosted_agent import Hosted
 from pentad.rooms.agents.interface.a2a_streams import StreamResponse
+from pentad.rooms.agents.models import Part
 from pentad.rooms.agents.operations import AgentRequest, Mount, Operations, Result, SingleEvent, Stream, site_of
-from pentad.rooms.agents.tasks.model import Part
 
 _JSON: Final = (b"content-type", b"application/json")
 _A2A_JSON: Final = (b"content-type", b"application/a2a+json")

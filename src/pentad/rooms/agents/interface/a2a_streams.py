@@ -13,9 +13,8 @@ from pentad.mcp.sse import Disconnect, Receive, Send
 from pentad.mcp.supervision import absorb_cancellation
 from pentad.rooms.agents.codecs.errors import fault_of
 from pentad.rooms.agents.codecs.event_stream import HEADERS, HEARTBEAT, HEARTBEAT_SECONDS, EventWriter
+from pentad.rooms.agents.models import INTERRUPTED, Event, StatusEvent, Task
 from pentad.rooms.agents.operations import AgentRequest, Stream
-from pentad.rooms.agents.tasks.model import Event, StatusEvent, Task
-from pentad.rooms.agents.tasks.states import INTERRUPTED
 
 
 class StreamResponse:

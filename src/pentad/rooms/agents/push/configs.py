@@ -16,9 +16,9 @@ from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Fetcher, Transaction
 from pentad.kernel.principal import Principal
 from pentad.net.urls import parse as parse_url
+from pentad.rooms.agents.models import PushConfig
 from pentad.rooms.agents.push.store import Pushing, configs_of, delete_config, insert_config, recount
-from pentad.rooms.agents.tasks.keeping import Keeping
-from pentad.rooms.agents.tasks.model import PushConfig
+from pentad.rooms.agents.tasks.task_log import Keeping
 
 MOST: Final = 10
 """Configurations one task may have."""

@@ -14,8 +14,8 @@ from pentad.rooms.agents.codecs.a2a_v03 import V03
 from pentad.rooms.agents.codecs.a2a_v10 import V10
 from pentad.rooms.agents.codecs.agentvault import AgentVaultCodec
 from pentad.rooms.agents.codecs.base import Codec
+from pentad.rooms.agents.models import Event, Task
 from pentad.rooms.agents.push.deliveries import Deliveries
-from pentad.rooms.agents.tasks.model import Event, Task
 
 _encode: Final = msgspec.json.Encoder().encode
 

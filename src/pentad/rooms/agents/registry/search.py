@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pentad.kernel.ports import Value
-from pentad.rooms.agents.registry.facts import MCP, TEE, CardFacts, Mark, folded
+from pentad.rooms.agents.registry.card_metadata import MCP, TEE, CardFacts, Mark, folded
 
 
 @dataclass(frozen=True, slots=True)

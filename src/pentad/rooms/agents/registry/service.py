@@ -15,7 +15,7 @@ from pentad.kernel.ids import uuid7
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.registry import store
-from pentad.rooms.agents.registry.checking import checked
+from pentad.rooms.agents.registry.card_validation import checked
 from pentad.rooms.agents.registry.search import Wanted
 from pentad.rooms.agents.registry.store import Registered
 

@@ -7,7 +7,7 @@ import msgspec
 
 from pentad.kernel.errors import Conflict
 from pentad.kernel.ports import Row, Rows, Transaction
-from pentad.rooms.agents.registry.facts import CardFacts, facts_of
+from pentad.rooms.agents.registry.card_metadata import CardFacts, facts_of
 from pentad.rooms.agents.registry.search import Wanted
 
 _COLUMNS: Final = "id, owner, card, active, created_at, updated_at"

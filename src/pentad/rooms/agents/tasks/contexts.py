@@ -3,7 +3,7 @@
 from typing import Any, Protocol
 
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.tasks.model import Message
+from pentad.rooms.agents.models import Message
 
 
 class Contexts(Protocol):

@@ -6,27 +6,42 @@ serves any task: waiting, following and canceling go through the log and the hub
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
 
 from pentad.access.owners import OwnerNow, owner_as_saved
 from pentad.access.secret_box import PLAIN, SecretBox
+from pentad.access.secrets import secret_keys
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Forbidden, InvalidInput
 from pentad.kernel.ports import Database, Fetcher
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.agents.contract import Hosted
+from pentad.platform import Platform
+from pentad.rooms.agents.hosting.hosted_agent import Hosted
+from pentad.rooms.agents.models import (
+    INTERRUPTED,
+    TERMINAL,
+    Dialect,
+    Event,
+    Json,
+    Message,
+    PushConfig,
+    StatusEvent,
+    Task,
+    TaskPage,
+)
 from pentad.rooms.agents.push.configs import PushConfigs
 from pentad.rooms.agents.push.deliveries import Deliveries
 from pentad.rooms.agents.tasks.contexts import Contexts, PlainContexts
-from pentad.rooms.agents.tasks.keeping import Keeping
-from pentad.rooms.agents.tasks.limits import TaskLimits
-from pentad.rooms.agents.tasks.listing import Listing, list_heads
-from pentad.rooms.agents.tasks.model import Dialect, Event, Json, Message, PushConfig, StatusEvent, Task, TaskPage
+from pentad.rooms.agents.tasks.errors import not_cancelable
+from pentad.rooms.agents.tasks.limits import TaskLimits, is_enabled, task_limits
 from pentad.rooms.agents.tasks.recovery import Recovery
-from pentad.rooms.agents.tasks.refusals import not_cancelable
 from pentad.rooms.agents.tasks.retention import Retention
-from pentad.rooms.agents.tasks.sending import Sending, check_goes_on
-from pentad.rooms.agents.tasks.states import INTERRUPTED, TERMINAL
-from pentad.rooms.agents.tasks.waiting import LOOK_AGAIN_SECONDS, look_again, rested
+from pentad.rooms.agents.tasks.store import Listing, list_heads
+from pentad.rooms.agents.tasks.submission import Sending, check_goes_on
+from pentad.rooms.agents.tasks.task_log import LOOK_AGAIN_SECONDS, Keeping
+
+_PUSH_KEY: Final = "agents-push"
 
 
 class Tasks:
@@ -100,7 +115,7 @@ class Tasks:
         with self._keeping.hub.following(task_id) as follower:
             after = await self._sending.proceed(caller, task, message, context_id=context_id)
             if wait:
-                return await rested(self._keeping, follower, task_id, after)
+                return await self._keeping.wait_until_rest(follower, task_id, after)
         return await self._keeping.task(task_id, at_least=after)
 
     async def start(
@@ -231,7 +246,26 @@ class Tasks:
                     if _ends(event, rest=rest and seen >= follower.latest):
                         return
                 if not await follower.news(seen, LOOK_AGAIN_SECONDS):
-                    await look_again(keeping, follower, task_id)
+                    await keeping.look_again(follower, task_id)
+
+
+@asynccontextmanager
+async def open_tasks(
+    platform: Platform, agents: Mapping[str, Hosted], *, contexts: Contexts | None = None
+) -> AsyncGenerator[Tasks]:
+    """The engine, running: its leases kept, its push notifications sent. Dialects register their push codecs on it."""
+    keys = await secret_keys(platform.database, _PUSH_KEY, box=platform.secret_box, clock=platform.clock)
+    tasks = Tasks(
+        platform.database, platform.clock, agents, task_limits(platform.settings),
+        contexts=contexts, fetcher=platform.fetcher, push_key=keys[0],
+        push_private=is_enabled(platform.settings.get("push_private", False)),
+        secret_box=platform.secret_box, owner_now=platform.owner_now,
+    )  # fmt: skip
+    await tasks.open()
+    try:
+        yield tasks
+    finally:
+        await tasks.close()
 
 
 def _require_operator(principal: Principal) -> None:

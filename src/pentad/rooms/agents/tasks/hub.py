@@ -11,7 +11,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from pentad.rooms.agents.tasks.model import Event
+from pentad.rooms.agents.models import Event
 
 _RING_EVENTS: Final = 512
 _ALL_BYTES: Final = 32 * 1024 * 1024

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Final
 
 from pentad.kernel.errors import Misconfigured
-from pentad.rooms.agents.tasks.log import Bounds
+from pentad.rooms.agents.tasks.store import Bounds
+
+_YES: Final = frozenset({"1", "true", "yes", "on"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +45,8 @@ def task_limits(settings: Mapping[str, Any]) -> TaskLimits:
         if given[one.name] <= 0:
             raise Misconfigured(f"rooms.agents.{one.name} has to be more than 0.")
     return TaskLimits(**given)
+
+
+def is_enabled(value: Any) -> bool:
+    """Whether a setting is on, also as text from the environment."""
+    return value is True or str(value).lower() in _YES

@@ -13,12 +13,12 @@ from typing import Final
 from pentad.kernel.background import Background
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Transaction
-from pentad.rooms.agents.context.lending import take_back
+from pentad.rooms.agents.context.context_store import forget_old
 from pentad.rooms.agents.context.merging import forget_contexts
-from pentad.rooms.agents.context.spill import forget_old
-from pentad.rooms.agents.tasks.away import forget_elsewhere
-from pentad.rooms.agents.tasks.keeping import Keeping
-from pentad.rooms.agents.tasks.states import TERMINAL
+from pentad.rooms.agents.context.temporary_links import take_back
+from pentad.rooms.agents.models import TERMINAL
+from pentad.rooms.agents.tasks.remote_tasks import forget_elsewhere
+from pentad.rooms.agents.tasks.task_log import Keeping
 
 DAY: Final = 86_400.0
 _EVERY_SECONDS: Final = 3_600.0

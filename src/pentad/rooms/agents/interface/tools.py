@@ -1,0 +1,323 @@
+"""The room's tools: find agents, hand them tasks, look after the tasks, register cards, check contexts."""
+
+import itertools
+from dataclasses import replace
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, Field
+
+from pentad.kernel.errors import InvalidInput
+from pentad.mcp.arguments import Arguments
+from pentad.mcp.call import Call
+from pentad.mcp.declare import tool
+from pentad.rooms.agents.client.remote_agent import fetched_card
+from pentad.rooms.agents.delegation import Errand, cancelled_task, given_task, hand_away, hand_over, hosted_name
+from pentad.rooms.agents.interface.mcp_tasks import CallerTasks, asked_budget
+from pentad.rooms.agents.interface.presentation import (
+    CARDS,
+    DEFAULT_BUDGET,
+    FEWEST,
+    ShownAgent,
+    ShownTask,
+    shown_agent,
+    shown_handed,
+    shown_task,
+    told,
+)
+from pentad.rooms.agents.models import Event, Part, Task
+from pentad.rooms.agents.registry.search import Wanted
+from pentad.rooms.agents.service import Agents
+
+_MOST_AGENTS: Final = 100
+_LONGEST_WAIT: Final = 600.0
+_PATIENCE: Final = 0.25
+"""Seconds a client that takes tasks is kept: what is over by then is answered at once, without a second question."""
+
+AgentName = Annotated[
+    str,
+    Field(
+        description="Its name here, its readable id (`acme/weather`), or its card's URL.", min_length=1, max_length=2000
+    ),
+]
+TaskId = Annotated[str, Field(description="The id of the task.", min_length=1, max_length=200)]
+Budget = Annotated[int, Field(description="Characters of content the answer may have.", ge=FEWEST, le=500_000)]
+Elsewhere = Annotated[
+    str | None, Field(description="The agent, for a task that was given to one elsewhere.", max_length=2000)
+]
+
+
+class ListArguments(Arguments):
+    query: Annotated[
+        str, Field(description="Words that stand in name, description or id; all of them.", max_length=500)
+    ] = ""
+    tags: Annotated[tuple[str, ...], Field(description="Tags it has, all of them.", max_length=20)] = ()
+    skill: Annotated[str | None, Field(description="A skill, by its id or name.", max_length=200)] = None
+    auth_scheme: Annotated[str | None, Field(description="none, apiKey, bearer, oauth2, ...", max_length=50)] = None
+    dialect: Annotated[Literal["agentvault", "0.3", "1.0"] | None, Field(description="What it speaks.")] = None
+    mcp_context: Annotated[bool | None, Field(description="Whether it takes context (mcp_context).")] = None
+    tee: Annotated[bool | None, Field(description="Whether it runs in a trusted environment, by its own word.")] = None
+    tee_type: Annotated[str | None, Field(max_length=50)] = None
+    extension: Annotated[str | None, Field(description="The URI of an extension it declares.", max_length=500)] = None
+    limit: Annotated[int, Field(ge=1, le=_MOST_AGENTS)] = 20
+    offset: Annotated[int, Field(ge=0, le=2**31)] = 0
+
+
+class AgentList(BaseModel):
+    """`next_offset` is there when there are more."""
+
+    agents: list[ShownAgent]
+    total: int
+    next_offset: int | None = None
+
+
+@tool("agents_list", title="Find agents", read_only=True)
+async def list_agents(arguments: ListArguments, call: Call[Agents]) -> AgentList:
+    """Finds agents that take tasks: those that run here first, then those in the registry."""
+    wanted = Wanted(
+        words=arguments.query,
+        tags=arguments.tags,
+        skill=arguments.skill,
+        auth_scheme=arguments.auth_scheme,
+        dialect=arguments.dialect,
+        extension=arguments.extension,
+        tee_type=arguments.tee_type,
+        has_tee=arguments.tee,
+        has_mcp=arguments.mcp_context,
+    )
+    found = await call.service.registry.search(wanted, limit=arguments.limit, offset=arguments.offset)
+    end = arguments.offset + len(found.cards)
+    following = end if found.cards and end < found.total else None
+    return AgentList(agents=[shown_agent(one) for one in found.cards], total=found.total, next_offset=following)
+
+
+class SendArguments(Arguments):
+    agent: AgentName
+    text: Annotated[str | None, Field(description="What to ask for, in words.")] = None
+    data: Annotated[dict[str, Any] | None, Field(description="Structured input, sent as a data part.")] = None
+    context: Annotated[
+        dict[str, Any] | None,
+        Field(description='mcp_context: {"items": {name: {"content" or "ref", "mediaType", "metadata"}}}.'),
+    ] = None
+    task_id: Annotated[str | None, Field(description="Continue this task, such as with an answer.", max_length=200)] = (
+        None
+    )
+    context_id: Annotated[str | None, Field(description="Put a new task into this conversation.", max_length=200)] = (
+        None
+    )
+    wait: Annotated[bool, Field(description="Wait for the result; otherwise answer at once.")] = True
+    seconds: Annotated[
+        float, Field(description="How long to wait; the task goes on after that.", gt=0, le=_LONGEST_WAIT)
+    ] = 60
+    max_characters: Budget = DEFAULT_BUDGET
+
+    def parts(self) -> tuple[Part, ...]:
+        found = [Part(text=self.text)] if self.text else []
+        if self.data is not None:
+            found.append(Part(data=self.data, media_type="application/json"))
+        if not found:
+            raise InvalidInput("There is nothing to send.", hint="Give text, data or both.")
+        return tuple(found)
+
+
+@tool(
+    "agents_send_task",
+    title="Hand over a task",
+    destructive=False,
+    open_world=True,
+    seconds=_LONGEST_WAIT + 60,
+    task="optional",
+)
+async def send_task(arguments: SendArguments, call: Call[Agents]) -> ShownTask:
+    """Hands a task to an agent, with the context it needs, and waits for what comes of it.
+
+    The agent runs here or elsewhere. Every event is told as progress; cancelling the call cancels the task. A task that
+    waits for an answer (`waiting_for`) goes on when this is called again with its `task_id`.
+    """
+    steps = itertools.count(1)
+
+    async def heard(event: Event) -> None:
+        await call.progress(next(steps), message=told(event.body))
+
+    seconds, errand = arguments.seconds if arguments.wait else 0.0, errand_of(arguments)
+    if not _may_be_put_off(arguments, call):
+        handed = await hand_over(call.service, call.principal, errand, seconds=seconds, heard=heard)
+        return shown_handed(handed, arguments.max_characters)
+    patience = min(seconds, _PATIENCE)
+    if hosted_name(call.service, arguments.agent) is None:
+        handed = await hand_away(call.service, call.principal, errand, patience=patience)
+    else:
+        errand = replace(errand, metadata=asked_budget(arguments.max_characters))
+        handed = await hand_over(call.service, call.principal, errand, seconds=patience, heard=heard)
+    book, budget = CallerTasks(call.service), arguments.max_characters
+    if (later := await book.put_off(call.principal, handed, budget, call.client_supports)) is not None:
+        call.defer(later)
+    return shown_handed(handed, arguments.max_characters)
+
+
+def _may_be_put_off(arguments: SendArguments, call: Call[Agents]) -> bool:
+    """Whether the client may be given the task in place of the answer: one that begins."""
+    return arguments.wait and arguments.task_id is None and call.can_defer
+
+
+def errand_of(arguments: SendArguments) -> Errand:
+    """What the arguments ask for."""
+    return Errand(arguments.agent, arguments.parts(), arguments.context, arguments.task_id, arguments.context_id)
+
+
+class GetArguments(Arguments):
+    task_id: TaskId
+    agent: Elsewhere = None
+    max_characters: Budget = DEFAULT_BUDGET
+
+
+@tool("agents_get_task", title="Look at a task", read_only=True, open_world=True)
+async def get_task(arguments: GetArguments, call: Call[Agents]) -> ShownTask:
+    """Shows a task as it is now: its state, what the agent said last, its artifacts."""
+    handed = await given_task(call.service, call.principal, arguments.task_id, arguments.agent)
+    return shown_handed(handed, arguments.max_characters)
+
+
+class CancelArguments(Arguments):
+    task_id: TaskId
+    agent: Elsewhere = None
+
+
+@tool("agents_cancel_task", title="Cancel a task", idempotent=False, open_world=True)
+async def cancel_task(arguments: CancelArguments, call: Call[Agents]) -> ShownTask:
+    """Stops a task that is not over yet."""
+    handed = await cancelled_task(call.service, call.principal, arguments.task_id, arguments.agent)
+    return shown_handed(handed)
+
+
+class OperateArguments(Arguments):
+    reason: Annotated[str, Field(description="Why; it goes into the audit trail.", min_length=3, max_length=400)]
+    task_id: Annotated[str | None, Field(description="One task, in full.", max_length=200)] = None
+    cancel: Annotated[bool, Field(description="Cancel that task.")] = False
+    owner: Annotated[str | None, Field(description="Only this user's, such as `user:ada`.", max_length=400)] = None
+    state: Annotated[str | None, Field(description="Only tasks in this state.", max_length=40)] = None
+    agent: Annotated[str | None, Field(description="Only tasks of this agent.", max_length=200)] = None
+    limit: Annotated[int, Field(ge=1, le=100)] = 20
+    cursor: Annotated[str | None, Field(description="`next_cursor` of the page before.", max_length=500)] = None
+
+
+class ShownPush(BaseModel):
+    """How far an address has been told of a task. `state` is `told`, `waiting`, `failing` or `stopped`; `problem` says
+    why nothing arrives."""
+
+    id: str
+    state: str
+    told: int
+    problem: str | None = None
+
+
+class OperatedTask(ShownTask):
+    """A task, whose it is, and (of one task) how its push notifications fare."""
+
+    owner: str
+    pushes: list[ShownPush] | None = None
+
+
+class OperatedTasks(BaseModel):
+    """`next_cursor` is there when there are more."""
+
+    tasks: list[OperatedTask]
+    total: int
+    next_cursor: str | None = None
+
+
+@tool("agents_operate", title="Operate all tasks", action="admin", idempotent=False)
+async def operate(arguments: OperateArguments, call: Call[Agents]) -> OperatedTasks:
+    """For administrators: list the tasks of all users, look at one, or cancel it. The reason is audited."""
+    call.justify(arguments.reason)
+    tasks, who = call.service.tasks, call.principal
+    if arguments.task_id is not None:
+        found = await (tasks.cancel_any if arguments.cancel else tasks.inspect)(who, arguments.task_id)
+        pushes = [
+            ShownPush(id=one.config.id, state=one.state, told=one.told, problem=one.problem)
+            for one in await tasks.push.fares(found.id)
+        ]
+        shown = _operated(found, DEFAULT_BUDGET).model_copy(update={"pushes": pushes or None})
+        return OperatedTasks(tasks=[shown], total=1)
+    if arguments.cancel:
+        raise InvalidInput("Which task is to be cancelled?", hint="Give its task_id.")
+    page = await tasks.list_all(
+        who,
+        owner=arguments.owner,
+        state=arguments.state,
+        agent=arguments.agent,
+        page_size=arguments.limit,
+        cursor=arguments.cursor,
+    )
+    return OperatedTasks(tasks=[_operated(one, FEWEST) for one in page.tasks], total=page.total, next_cursor=page.next)
+
+
+def _operated(task: Task, budget: int) -> OperatedTask:
+    return OperatedTask(owner=task.owner, **shown_task(task, task.agent, budget).model_dump())
+
+
+class RegisterArguments(Arguments):
+    card: Annotated[dict[str, Any] | None, Field(description="The card itself, AgentVault's or A2A's.")] = None
+    url: Annotated[str | None, Field(description="Or where it is: fetched and registered.", max_length=2000)] = None
+    card_id: Annotated[
+        str | None, Field(description="Update this card: members that are given replace its own.", max_length=100)
+    ] = None
+    list_in_directory: Annotated[bool, Field(description="Also make a record of it in the directory.")] = True
+
+
+class RegisteredCard(BaseModel):
+    """`directory` says whether a record was made there too."""
+
+    agent: ShownAgent
+    resource: str
+    directory: dict[str, str] | None = None
+
+
+@tool("agents_register_card", title="Register an agent", destructive=False, idempotent=False, open_world=True)
+async def register_card(arguments: RegisterArguments, call: Call[Agents]) -> RegisteredCard:
+    """Registers an agent by its card, so that tasks can be handed to it by its readable id; or updates a card.
+
+    A card that is not valid is refused with every problem. Readable ids are unique, whatever their case.
+    """
+    agents = call.service
+    card = arguments.card
+    if card is None:
+        if arguments.url is None:
+            raise InvalidInput("There is no card.", hint="Give card, or url.")
+        _, card = await fetched_card(arguments.url, agents.platform.fetcher)
+    if arguments.card_id is None:
+        kept = await agents.registry.register(call.principal, card)
+    else:
+        kept = await agents.registry.update(call.principal, arguments.card_id, card)
+    listed = await agents.list_in_directory(call.principal, kept.card) if arguments.list_in_directory else None
+    return RegisteredCard(agent=shown_agent(kept), resource=CARDS + kept.id, directory=listed)
+
+
+class LintArguments(Arguments):
+    context: Annotated[Any, Field(description='The context, or {"mcp_context": ...}.')]
+    level: Annotated[
+        Literal["lenient", "standard", "strict"], Field(description="lenient is what AgentVault does.")
+    ] = "standard"
+
+
+class LintReport(BaseModel):
+    """`issues` each have a JSON pointer, a code, a message and a hint. `sha256` is the hash of the canonical form."""
+
+    valid: bool
+    level: str
+    items: int
+    bytes: int
+    depth: int
+    sha256: str | None = None
+    issues: list[dict[str, Any]]
+    issues_left_out: int = 0
+
+
+@tool("agents_lint_context", title="Check a context", read_only=True)
+async def lint_context(arguments: LintArguments) -> LintReport:
+    """Checks a context (`mcp_context`) before it is sent: shape, content types, references, limits, secrets."""
+    from pentad.rooms.agents.context.lint import lint
+
+    return LintReport.model_validate(lint(arguments.context, arguments.level).as_json())
+
+
+TOOLS: Final = (list_agents, send_task, get_task, cancel_task, operate, register_card, lint_context)

@@ -1,0 +1,136 @@
+"""Agents elsewhere: found in the registry or at the address of a card, and handed tasks like those that run here.
+
+Anybody who may write can register a card, so a card never chooses which key is sent: the operator's `agent_keys` file
+names keys by the host they are for, and only that host gets them. Of a host in the operator's `card_keys` file only
+cards count that one of its keys has signed.
+"""
+
+import asyncio
+from contextlib import aclosing, suppress
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import urlsplit
+
+from pentad.kernel.errors import DeadlineExceeded, NotFound, PentadError
+from pentad.kernel.incidents import put_off
+from pentad.kernel.principal import Principal
+from pentad.rooms.agents.client.card_endpoints import chosen
+from pentad.rooms.agents.client.remote_agent import RemoteAgent, fetched_card
+from pentad.rooms.agents.models import RESTING, Event, Message, Task
+from pentad.rooms.agents.trusted_keys import card_keys
+
+if TYPE_CHECKING:
+    from pentad.agentvault.key_manager import KeyManager
+    from pentad.rooms.agents.delegation import Errand, Heard
+    from pentad.rooms.agents.service import Agents
+
+
+_FIRST_PAUSE: Final = 0.1
+_LONGEST_PAUSE: Final = 2.0
+
+
+async def remote_agent(agents: "Agents", caller: Principal, wanted: str, *, trusted: bool = False) -> RemoteAgent:
+    """An agent by its readable id, its card's id or its card's address; NotFound where there is none.
+
+    `trusted`: whoever gave the address is the operator.
+    """
+    url: str | None = None
+    if wanted.startswith(("http://", "https://")):
+        url, card = await fetched_card(wanted, agents.platform.fetcher, trusted=trusted)
+    else:
+        card = (await _registered(agents, wanted)).card
+    service = urlsplit(chosen(card).url).netloc.lower()
+    return RemoteAgent(
+        card,
+        agents.platform.fetcher,
+        keys=_keys(agents.platform.settings.get("agent_keys")),
+        service=service,
+        trusted=trusted and url is not None,
+        card_url=url,
+        signing_keys=card_keys(agents.platform.settings.get("card_keys")).get(service),
+        context_key=agents.context_key,
+        secrets=agents.intake.secrets,
+        lend=partial(agents.lending.loan, caller),
+    )
+
+
+async def _registered(agents: "Agents", wanted: str) -> Any:
+    with suppress(NotFound):
+        return await agents.registry.by_readable(wanted)
+    found = await agents.registry.get(wanted)
+    if not found.is_active:
+        raise NotFound(f"The card {wanted[:100]!r} was removed.")
+    return found
+
+
+@lru_cache(maxsize=1)
+def _keys(file: str | None) -> "KeyManager | None":
+    if file is None:
+        return None
+    from pentad.agentvault.key_manager import KeyManager
+
+    return KeyManager(key_file_path=file, use_env_vars=False)
+
+
+async def hand_out(remote: RemoteAgent, errand: "Errand", seconds: float | None, heard: "Heard") -> Task | Message:
+    """Give the errand to an agent elsewhere and wait, as `hand_over` does."""
+    if seconds == 0 or not _streams(remote):
+        return await hand_in(remote, errand, seconds)
+    task_id = errand.task_id
+    try:
+        async with (
+            asyncio.timeout(seconds),
+            aclosing(remote.stream(errand.bare_message(), context=errand.context)) as items,
+        ):
+            async for item in items:
+                if isinstance(item, Message):
+                    return item
+                if isinstance(item, Event):
+                    await heard(item)
+                else:
+                    task_id = item.id
+    except TimeoutError:
+        if task_id is None:
+            raise DeadlineExceeded(
+                f"{remote.name} has not said within {seconds:g} s that it takes the task.",
+                hint="Give it more seconds; it may have taken the task all the same.",
+            ) from None
+    except asyncio.CancelledError:
+        await _cancelled(remote, task_id)
+        raise
+    if task_id is None:
+        raise NotFound(f"{remote.name} took the task but named none.")
+    return await remote.get(task_id)
+
+
+async def hand_in(remote: RemoteAgent, errand: "Errand", seconds: float | None) -> Task | Message:
+    """Give the errand to an agent elsewhere and ask from time to time how it stands; no request takes as long as it."""
+    result = await remote.send(errand.bare_message(), wait=False, context=errand.context)
+    if seconds == 0 or isinstance(result, Message) or result.state in RESTING:
+        return result
+    pause = _FIRST_PAUSE
+    try:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while result.state not in RESTING:
+                    await asyncio.sleep(pause)
+                    pause = min(pause * 1.5, _LONGEST_PAUSE)
+                    result = await remote.get(result.id)
+    except asyncio.CancelledError:
+        await _cancelled(remote, result.id)
+        raise
+    return result
+
+
+async def _cancelled(remote: RemoteAgent, task_id: str | None) -> None:
+    if task_id is not None:
+        try:
+            await asyncio.shield(remote.cancel(task_id))
+        except PentadError as error:
+            put_off(error, "Cancelling a task elsewhere")
+
+
+def _streams(remote: RemoteAgent) -> bool:
+    given: Any = remote.card.get("capabilities")
+    streaming = isinstance(given, dict) and cast("dict[str, Any]", given).get("streaming") is True
+    return remote.dialect == "agentvault" or streaming
