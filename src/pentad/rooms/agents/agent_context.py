@@ -1,4 +1,4 @@
-"""What an agent gets of a context, and the artifacts of tasks as something a context can refer to."""
+"""The context an agent receives, artifact references inside it, and its hash in the metadata of the task."""
 
 import base64
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.context.context_store import is_mark
+from pentad.rooms.agents.context.context_store import is_marker
 from pentad.rooms.agents.context.extension import PLAIN_KEY, URI
 from pentad.rooms.agents.context.integrity import items_hash
 from pentad.rooms.agents.context.merging import Contexts
@@ -21,13 +21,13 @@ from pentad.rooms.agents.models import Message, Part, Task
 from pentad.rooms.agents.tasks.engine import Tasks
 
 EFFECTIVE_KEY: Final = f"{URI}/effective"
-"""Where the metadata of a task has the hash of its context and the version that is."""
+"""The metadata key of a task with the hash and the version of its context."""
 
 
-class HandedContext(Mapping[str, Any]):
-    """What an agent gets of a context: a mapping as it came (`context["items"]["doc"]`), and a way to the contents.
+class AgentContext(Mapping[str, Any]):
+    """The context an agent receives: a mapping (`context["items"]["doc"]`), and access to the contents.
 
-    `await context.content("doc")` follows the item's reference with the rights of who sent it, when it is asked for.
+    `await context.content("doc")` resolves the item's reference on demand, with the rights of the sender.
     """
 
     def __init__(self, whole: Mapping[str, Any], resolution: Resolution) -> None:
@@ -48,12 +48,12 @@ class HandedContext(Mapping[str, Any]):
         return self._whole["items"]
 
     async def content(self, name: str) -> Any:
-        """The content of an item, its own or what its reference leads to."""
+        """The content of an item: its own, or what its reference points to."""
         return await self._resolution.content(name)
 
 
-def artifact_bytes(tasks: Callable[[], Tasks]) -> Artifacts:
-    """Reads artifacts of the reader's own tasks, as bytes with their media type."""
+def artifact_reader(tasks: Callable[[], Tasks]) -> Artifacts:
+    """Reads artifacts of the reader's own tasks, as bytes with a media type."""
 
     async def read(who: Principal, task_id: str, artifact_id: str) -> tuple[bytes, str | None]:
         task = await tasks().get(who, task_id)
@@ -66,7 +66,7 @@ def artifact_bytes(tasks: Callable[[], Tasks]) -> Artifacts:
 
 
 def _joined(parts: tuple[Part, ...]) -> tuple[bytes, str | None]:
-    """Texts one after the other, as chunks are sent; anything else alone, or all parts as JSON."""
+    """Text parts joined, as chunks are sent; a single part as it is; several parts as JSON."""
     if parts and all(part.text is not UNSET for part in parts):
         return "".join(str(part.text) for part in parts).encode(), parts[0].media_type or "text/plain"
     if len(parts) != 1:
@@ -80,8 +80,8 @@ def _joined(parts: tuple[Part, ...]) -> tuple[bytes, str | None]:
     raise InvalidInput(f"The artifact is at {str(part.url)[:200]}.", hint="Refer to that address itself.")
 
 
-async def with_effective(contexts: Contexts, caller: Principal, task: Task) -> Task:
-    """The task, told with its context; the same task where its conversation has none."""
+async def with_context_hash(contexts: Contexts, caller: Principal, task: Task) -> Task:
+    """The task with the hash of its context, if its conversation has one."""
     found = await contexts.latest(caller.id, task.context_id) or _alone(task)
     if found is None:
         return task
@@ -89,15 +89,15 @@ async def with_effective(contexts: Contexts, caller: Principal, task: Task) -> T
     return replace(task, metadata={**(task.metadata or {}), EFFECTIVE_KEY: {"sha256": sha256, "version": version}})
 
 
-def effective_hash(task: Task) -> str | None:
-    """The hash a task is told with, if it is."""
+def context_hash(task: Task) -> str | None:
+    """The context hash in the metadata of a task."""
     told: Any = (task.metadata or {}).get(EFFECTIVE_KEY)
     sha256: Any = cast("dict[str, Any]", told).get("sha256") if isinstance(told, dict) else None
     return sha256 if isinstance(sha256, str) else None
 
 
 def _alone(task: Task) -> tuple[int, str] | None:
-    """Of a conversation whose versions are not kept yet: what its first turn brought."""
+    """The hash of the first turn's context, if no version is stored yet."""
     for message in task.history:
         if message.role == "user" and PLAIN_KEY in (message.metadata or {}):
             with suppress(PentadError):  # a lenient level takes what has no canonical form
@@ -108,4 +108,4 @@ def _alone(task: Task) -> tuple[int, str] | None:
 def _hash(message: Message) -> str:
     context: Any = (message.metadata or {})[PLAIN_KEY]
     found = cast("dict[str, Any]", context) if isinstance(context, dict) else {}
-    return str(found["sha256"]) if is_mark(found) else items_hash(found.get("items") or {})
+    return str(found["sha256"]) if is_marker(found) else items_hash(found.get("items") or {})

@@ -1,8 +1,8 @@
-"""Signs agent cards: a JWS over the card's canonical JSON (RFC 8785), with keys every process of the store shares.
+"""Signs agent cards: a JWS over the card's canonical JSON (RFC 8785), with keys that all processes of a store share.
 
-A card is one document for three kinds of readers, and some of them keep only the members they know. So it is signed
-twice: as a whole, and as what a reader of A2A 1.0 alone makes of it. Signatures are deterministic (RFC 6979), so that a
-card's bytes, and its ETag, are the same from every process.
+A card is one document for three kinds of readers, and some keep only the members they know. So it is signed twice: as a
+whole, and reduced to what a reader of A2A 1.0 keeps. Signatures are deterministic (RFC 6979), so every process serves
+the same bytes and ETag.
 """
 
 import base64
@@ -41,27 +41,27 @@ _V10: Final[Mapping[str, Any]] = {
     "securityRequirements": [{"schemes": {"*": {"list": None}}}],
     "skills": [_SKILL],
 }
-"""The members of a card that A2A 1.0 knows; None is any value, a list stands for its elements, `*` for any name."""
+"""The members of a card that A2A 1.0 knows. None is any value, a list describes its elements, `*` is any name."""
 
 
 def new_key() -> str:
-    """The PEM text of a new private key."""
+    """A new private key as PEM."""
     return _pem(ec.generate_private_key(ec.SECP256R1()))
 
 
 def derived_key(secret: bytes) -> str:
-    """The private key that earlier versions made from a secret of the store."""
+    """The private key that earlier versions derived from a secret in the store."""
     number = int.from_bytes(hashlib.sha512(b"agent card signing key" + secret).digest(), "big")
     return _pem(ec.derive_private_key(number % (_ORDER - 1) + 1, ec.SECP256R1()))
 
 
 def key_id(public: str) -> str:
-    """The `kid` of a public key given as PEM text: its thumbprint (RFC 7638)."""
+    """The `kid` of a public key in PEM: its thumbprint (RFC 7638)."""
     return _kid(_jwk(_public_key(public)))
 
 
 class CardSigner:
-    """Signs with one key; publishes that and the keys it replaced, so that older signatures can be verified."""
+    """Signs with one key. Publishes it with the keys it replaced, so that older signatures can be verified."""
 
     def __init__(self, private: str, replaced: Sequence[str] = ()) -> None:
         key = serialization.load_pem_private_key(private.encode(), None)
@@ -73,7 +73,7 @@ class CardSigner:
         self.kid = _kid(self._public)
 
     def keys(self) -> dict[str, Any]:
-        """The public keys, the one in use first, as a JSON Web Key Set."""
+        """The public keys as a JSON Web Key Set, the current one first."""
         return {
             "keys": [
                 {**public, "kid": _kid(public), "use": "sig", "alg": "ES256"}
@@ -82,7 +82,7 @@ class CardSigner:
         }
 
     def key(self) -> "ECKey":
-        """The private key, for who signs something else than a card with it."""
+        """The private key, to sign something other than a card."""
         from joserfc.jwk import ECKey
 
         number = self._key.private_numbers().private_value
@@ -113,7 +113,7 @@ class CardSigner:
 
 
 def _kept(value: Any, shape: Any) -> Any:
-    """The members of a value that a shape names; None for what is empty then."""
+    """The members of a value that a shape names; None if nothing is left."""
     if shape is None:
         return _full(value)
     if isinstance(shape, list):
@@ -129,7 +129,7 @@ def _kept(value: Any, shape: Any) -> Any:
 
 
 def _full(value: Any) -> Any:
-    """A value without what is empty in it, as readers of protocol buffers have it."""
+    """A value without empty members, as protocol buffers readers see it."""
     if isinstance(value, dict):
         members = cast("dict[str, Any]", value)
         return {name: full for name, one in members.items() if (full := _full(one)) is not None} or None

@@ -1,8 +1,8 @@
-"""The context a message brings: checked before anybody sees it, cleaned of secrets, kept small, and at hand for agents.
+"""Takes in the context of a message: validates it, masks secrets, stores large contents, and gives agents access to it.
 
-Every way in (dialects, tools, the command line) passes `accept` once. What is kept is what the agent gets: contents
-that are too large lie in the store and the message refers to them. A context that is large as a whole is kept once, and
-the log has its hash. From its second turn on a conversation's context is kept version by version.
+Every way in (dialects, tools, the command line) calls `accept` once. What is stored is what the agent gets. Contents
+that are too large go into the store and the message refers to them; a context that is large as a whole is stored once
+and the log has its hash. From the second turn on, the context of a conversation is stored version by version.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,14 +15,20 @@ from pentad.kernel.principal import Principal
 from pentad.kernel.schema import pointer
 from pentad.kernel.secrets.documents import Masked, scrub_json
 from pentad.platform import Platform
-from pentad.rooms.agents.agent_context import HandedContext, artifact_bytes
-from pentad.rooms.agents.context.context_store import Contents, is_small, marked, put_back, shelved
+from pentad.rooms.agents.agent_context import AgentContext, artifact_reader
+from pentad.rooms.agents.context.context_store import (
+    ContentStore,
+    context_marker,
+    is_small,
+    large_context,
+    restore_context,
+)
 from pentad.rooms.agents.context.extension import ISSUES_KEY, PLAIN_KEY, URI, told_of_secrets
 from pentad.rooms.agents.context.findings import LEVELS, Issue, Level
 from pentad.rooms.agents.context.inbound import accepted
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.merging import Contexts, Items, after_turn
-from pentad.rooms.agents.context.redaction import MODES, SecretsMode, keeping
+from pentad.rooms.agents.context.redaction import MODES, SecretsMode, storage_policy
 from pentad.rooms.agents.context.refs import Resolver
 from pentad.rooms.agents.models import TERMINAL, Message
 from pentad.rooms.agents.tasks.engine import Tasks
@@ -32,16 +38,18 @@ _KEYS: Final = (URI, PLAIN_KEY)
 _MOST_TASKS: Final = 100
 
 
-class Intake:
-    """Checks what comes in, by the limits and the level the operator set; knows contexts for the engine."""
+class ContextIntake:
+    """Validates contexts by the operator's limits and level, and knows contexts for the engine."""
 
-    def __init__(self, platform: Platform, contents: Contents, contexts: Contexts, tasks: Callable[[], Tasks]) -> None:
+    def __init__(
+        self, platform: Platform, contents: ContentStore, contexts: Contexts, tasks: Callable[[], Tasks]
+    ) -> None:
         self.limits: ContextLimits = DEFAULT_LIMITS
         self._coming: ContextLimits = _wide(self.limits)
         self.level: Level = _level(platform.settings.get("context_level", "standard"))
         self.secrets: SecretsMode = _secrets(platform.settings.get("context_secrets", "mask"))
-        """What is done about secrets in contexts that come in and go out."""
-        self.resolver = Resolver(platform.neighbours, contents, platform.fetcher, artifact_bytes(tasks))
+        """What to do about secrets in contexts that come in and go out."""
+        self.resolver = Resolver(platform.neighbours, contents, platform.fetcher, artifact_reader(tasks))
         self._keys = context_keys(platform.settings.get("context_keys"))
         self._contents = contents
         self._contexts = contexts
@@ -49,7 +57,7 @@ class Intake:
         self._clock = platform.clock
 
     async def accept(self, caller: Principal, message: Message, level: Level | None = None) -> Message:
-        """The message as it is to be handed on; InvalidInput with every problem of the context it brings."""
+        """The message to store; InvalidInput with every problem of its context."""
         metadata = message.metadata
         if not metadata or not (PLAIN_KEY in metadata or URI in metadata):
             return message
@@ -62,15 +70,17 @@ class Intake:
     async def _accepted(
         self, caller: Principal, message: Message, metadata: Mapping[str, Any], level: Level
     ) -> Message:
-        context = accepted(metadata, level, self._coming, keeping(self.secrets), now=self._clock.now(), keys=self._keys)
+        context = accepted(
+            metadata, level, self._coming, storage_policy(self.secrets), now=self._clock.now(), keys=self._keys
+        )
         if context is None:
             return message
         items = context.items
         kept, beside = _kept(metadata, items, self.secrets)
         if not is_small(kept):
-            items, _ = await self._contents.spilled(caller, items, self.limits)
+            items, _ = await self._contents.store_large(caller, items, self.limits)
             kept, beside = _kept(metadata, items, self.secrets)
-            if (whole := shelved(kept)) is not None:
+            if (whole := large_context(kept)) is not None:
                 await self._contents.keep(caller, {whole.sha256: (whole.body, whole.media_type)})
         begins = message.task_id is None and message.context_id is None
         conversation = None if begins else await self._conversation(caller, message)
@@ -83,13 +93,13 @@ class Intake:
         told.update(told_of_secrets((*context.masked, *beside)))
         return replace(message, metadata=told)
 
-    def of(self, message: Message, caller: Principal) -> HandedContext | None:
-        """The context of a message that was accepted."""
+    def of(self, message: Message, caller: Principal) -> AgentContext | None:
+        """The context of an accepted message."""
         found: Any = (message.metadata or {}).get(PLAIN_KEY)
         return self._handed(cast("dict[str, Any]", found), caller) if isinstance(found, dict) else None
 
-    async def whole(self, message: Message, caller: Principal) -> HandedContext | None:
-        """The context of the conversation a message is part of; its own, where that is all there is."""
+    async def whole(self, message: Message, caller: Principal) -> AgentContext | None:
+        """The context of the conversation a message belongs to, or the message's own if there is no more."""
         if message.context_id is None:
             return self.of(message, caller)
         try:
@@ -100,24 +110,24 @@ class Intake:
 
     def logged(self, message: Message) -> Message:
         found: Any = (message.metadata or {}).get(PLAIN_KEY)
-        whole = shelved(found)
+        whole = large_context(found)
         if message.metadata is None or whole is None:
             return message
-        return replace(message, metadata=_put(message.metadata, marked(found, whole)))
+        return replace(message, metadata=_put(message.metadata, context_marker(found, whole)))
 
     async def restored(self, message: Message, caller: Principal) -> Message:
         if not message.metadata or PLAIN_KEY not in message.metadata:
             return message
-        context = await put_back(message.metadata[PLAIN_KEY], self._contents, caller)
+        context = await restore_context(message.metadata[PLAIN_KEY], self._contents, caller)
         return message if context is None else replace(message, metadata=_put(message.metadata, context))
 
-    def _handed(self, context: Mapping[str, Any], caller: Principal) -> HandedContext:
+    def _handed(self, context: Mapping[str, Any], caller: Principal) -> AgentContext:
         items: Any = context.get("items")
         kept = cast("dict[str, Any]", items) if isinstance(items, dict) else {}
-        return HandedContext({**context, "items": kept}, self.resolver.opened(caller, kept))
+        return AgentContext({**context, "items": kept}, self.resolver.opened(caller, kept))
 
     async def _conversation(self, caller: Principal, message: Message) -> str | None:
-        """The conversation the message goes on with; None for one that begins, or cannot go on."""
+        """The conversation a message continues; None if it starts one, or cannot continue."""
         if message.task_id is None:
             return message.context_id
         task = await self._tasks().get(caller, message.task_id)
@@ -125,7 +135,7 @@ class Intake:
         return task.context_id if goes_on else None
 
     async def _first(self, caller: Principal, conversation: str) -> Items | None:
-        """What was brought before, where no version of it is kept: a conversation's first turn keeps none."""
+        """The context of earlier turns, if no version is stored yet: the first turn stores none."""
         try:
             await self._contexts.read(caller.id, conversation)
         except NotFound:
@@ -133,7 +143,7 @@ class Intake:
         return None
 
     async def _brought(self, caller: Principal, conversation: str) -> Items:
-        """What the messages of a conversation brought, turn by turn."""
+        """The contexts of a conversation's messages, merged turn by turn."""
         page = await self._tasks().list(caller, context_id=conversation, page_size=_MOST_TASKS)
         items: Items = {}
         for task in sorted(page.tasks, key=lambda one: one.created_at):
@@ -148,7 +158,7 @@ class Intake:
 def _kept(
     metadata: Mapping[str, Any], items: Mapping[str, Any], mode: SecretsMode
 ) -> tuple[dict[str, Any], Sequence[Masked]]:
-    """The context as it is kept: its items, and whatever else it has; and the secrets of that, masked by `mode`."""
+    """The context to store, and the secrets found outside its items, masked by `mode`."""
     given: dict[str, Any] = next(metadata[key] for key in _KEYS if key in metadata)
     beside: dict[str, Any] = {key: value for key, value in given.items() if key != "items"}
     masked: Sequence[Masked] = ()
@@ -160,19 +170,19 @@ def _kept(
 
 
 def _put(metadata: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata with this context, in every place one came in."""
+    """The metadata with this context under every key that had one."""
     present = [key for key in _KEYS if key in metadata]
     return {**metadata, **dict.fromkeys({*present, PLAIN_KEY}, context)}
 
 
 def _told(issues: Sequence[Issue]) -> list[dict[str, str]]:
-    """What a lenient reading lost or changed, for who sent it; a name can be a secret."""
+    """What a lenient reading lost or changed, for the sender. Names can be secrets, so they are masked."""
     told, _ = scrub_json([{"code": one.code, "pointer": one.path, "message": one.message} for one in issues])
     return told
 
 
 def _place(error: PentadError, key: str) -> None:
-    """Let the problems of a context point into the message it came with."""
+    """Make the problems of a context point into the message."""
     base = pointer(("metadata", key))
     for problem in error.details.get("problems", ()):
         if not problem["path"].startswith("/metadata/"):
@@ -180,7 +190,7 @@ def _place(error: PentadError, key: str) -> None:
 
 
 def _wide(limits: ContextLimits) -> ContextLimits:
-    """What may come in inline: more than is kept inline, as the rest is put into the store."""
+    """The limits for inline content: wider than those for stored content, because the rest goes into the store."""
     return ContextLimits(
         items=limits.items,
         total_bytes=limits.total_bytes * 32,

@@ -1,7 +1,6 @@
-"""Handing a task to an agent, wherever it is: one that runs here, one in the registry, or one at a card's address.
+"""Sends tasks to agents: hosted here, registered, or found by card URL. Waiting callers receive every event.
 
-Whoever waits hears of every event. Who stops waiting because it was told to leaves the task running; who is cancelled
-cancels the task.
+Disconnecting leaves the task running; cancelling the call cancels the task.
 """
 
 import asyncio
@@ -21,18 +20,18 @@ from pentad.kernel.secrets.documents import Masked
 from pentad.rooms.agents.client.remote_agent import RemoteAgent
 from pentad.rooms.agents.context.extension import PLAIN_KEY, with_issues
 from pentad.rooms.agents.models import Event, Message, Part, Task
-from pentad.rooms.agents.registry.search import Wanted
-from pentad.rooms.agents.remote_agents import hand_in, hand_out, remote_agent
+from pentad.rooms.agents.registry.search import CardQuery
+from pentad.rooms.agents.remote_agents import remote_agent, send_and_poll, send_and_wait
 from pentad.rooms.agents.service import Agents
 from pentad.rooms.agents.tasks.engine import Tasks
 
 _NEAREST: Final = 250
-Heard = Callable[[Event], Awaitable[None]]
+OnEvent = Callable[[Event], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
-    """What is to be done: words and data for an agent, with the context it needs."""
+class TaskRequest:
+    """A task for an agent: text and data, with the context it needs."""
 
     agent: str
     parts: tuple[Part, ...]
@@ -40,7 +39,7 @@ class Errand:
     task_id: str | None = None
     context_id: str | None = None
     metadata: Mapping[str, Any] | None = None
-    """Kept with the task that begins, for whoever shows it."""
+    """Stored with a new task."""
 
     def bare_message(self) -> Message:
         """The message without the context."""
@@ -53,14 +52,14 @@ class Errand:
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
-    """What came of an errand: the task, or (`task` is None) the message the agent answered with alone."""
+class Delegation:
+    """A task that was sent to an agent, or the single message it answered with."""
 
     agent: str
     result: Task | Message
-    here: bool = True
+    is_local: bool = True
     masked: Sequence[Masked] = ()
-    """The secrets that were masked before it went elsewhere; of a task here its messages say so."""
+    """Secrets that were masked before a remote agent got the context. The messages of a local task list their own."""
 
     @property
     def task(self) -> Task:
@@ -70,47 +69,55 @@ class Handed:
 
 
 def hosted_name(agents: Agents, wanted: str) -> str | None:
-    """The name of the agent of this server that is meant, by its name, its readable id or its card's address."""
+    """The hosted agent with this name, readable id or card URL, if there is one."""
     if wanted in agents.agents:
         return wanted
     for card in agents.host_cards():
-        if wanted.lower() in (card.facts.readable_id.lower(), card.id, card.facts.url.lower()):
+        if wanted.lower() in (card.metadata.readable_id.lower(), card.id, card.metadata.url.lower()):
             return agents.hosted_name(card)
     return None
 
 
-async def hand_over(
-    agents: Agents, caller: Principal, errand: Errand, *, seconds: float | None, heard: Heard, trusted: bool = False
-) -> Handed:
-    """Give the errand to an agent and wait, for so many seconds (0: not at all; None: to the end).
+async def delegate(
+    agents: Agents,
+    caller: Principal,
+    request: TaskRequest,
+    *,
+    seconds: float | None,
+    on_event: OnEvent,
+    trusted: bool = False,
+) -> Delegation:
+    """Send a task to an agent and wait for `seconds` (0: do not wait; None: until it rests).
 
-    `trusted`: the address of an agent elsewhere was given by the operator.
+    `trusted`: the operator gave the URL of the remote agent.
     """
-    name = hosted_name(agents, errand.agent)
+    name = hosted_name(agents, request.agent)
     if name is None:
-        remote = await _found(agents, caller, errand.agent, trusted=trusted)
-        result = await hand_out(remote, errand, seconds, heard)
-        return Handed(errand.agent, result, here=False, masked=remote.masked)
-    message = await agents.intake.accept(caller, errand.message())
+        remote = await _found(agents, caller, request.agent, trusted=trusted)
+        result = await send_and_wait(remote, request, seconds, on_event)
+        return Delegation(request.agent, result, is_local=False, masked=remote.masked)
+    message = await agents.intake.accept(caller, request.message())
     begun = await agents.tasks.start(
-        caller, name, message, dialect="mcp", task_id=errand.task_id, context_id=errand.context_id,
-        metadata=with_issues(errand.metadata, message.metadata),
+        caller, name, message, dialect="mcp", task_id=request.task_id, context_id=request.context_id,
+        metadata=with_issues(request.metadata, message.metadata),
     )  # fmt: skip
     if isinstance(begun, Message):
-        return Handed(name, begun)
+        return Delegation(name, begun)
     if seconds != 0:
-        await _followed(agents.tasks, caller, begun, seconds, heard)
-    return Handed(name, await agents.tasks.get(caller, begun.id))
+        await _followed(agents.tasks, caller, begun, seconds, on_event)
+    return Delegation(name, await agents.tasks.get(caller, begun.id))
 
 
-async def hand_away(agents: Agents, caller: Principal, errand: Errand, *, patience: float) -> Handed:
-    """Give the errand to an agent elsewhere, which keeps the task; what is over within so many seconds is over."""
-    remote = await _found(agents, caller, errand.agent)
-    return Handed(errand.agent, await hand_in(remote, errand, patience), here=False, masked=remote.masked)
+async def delegate_remote(agents: Agents, caller: Principal, request: TaskRequest, *, patience: float) -> Delegation:
+    """Send a task to a remote agent, which keeps it, and wait up to `patience` seconds."""
+    remote = await _found(agents, caller, request.agent)
+    return Delegation(
+        request.agent, await send_and_poll(remote, request, patience), is_local=False, masked=remote.masked
+    )
 
 
-async def _followed(tasks: Tasks, caller: Principal, begun: Task, seconds: float | None, heard: Heard) -> None:
-    """Wait until the task rests, or the time is up."""
+async def _followed(tasks: Tasks, caller: Principal, begun: Task, seconds: float | None, on_event: OnEvent) -> None:
+    """Wait until the task rests or the time is up."""
     try:
         async with (
             asyncio.timeout(seconds),
@@ -118,7 +125,7 @@ async def _followed(tasks: Tasks, caller: Principal, begun: Task, seconds: float
         ):
             async for event in events:
                 if isinstance(event, Event):
-                    await heard(event)
+                    await on_event(event)
     except TimeoutError:
         return
     except asyncio.CancelledError:
@@ -129,26 +136,26 @@ async def _followed(tasks: Tasks, caller: Principal, begun: Task, seconds: float
         raise
 
 
-async def given_task(agents: Agents, caller: Principal, task_id: str, agent: str | None) -> Handed:
+async def read_delegated(agents: Agents, caller: Principal, task_id: str, agent: str | None) -> Delegation:
     """A task as it is now."""
     name = None if agent is None else hosted_name(agents, agent)
     if agent is not None and name is None:
-        return Handed(agent, await (await _found(agents, caller, agent)).get(task_id), here=False)
-    task = await agents.shown(caller, await agents.tasks.get(caller, task_id, agent=name))
-    return Handed(task.agent, task)
+        return Delegation(agent, await (await _found(agents, caller, agent)).get(task_id), is_local=False)
+    task = await agents.with_context_hash(caller, await agents.tasks.get(caller, task_id, agent=name))
+    return Delegation(task.agent, task)
 
 
-async def cancelled_task(agents: Agents, caller: Principal, task_id: str, agent: str | None) -> Handed:
-    """End a task that is not over."""
+async def cancel_delegated(agents: Agents, caller: Principal, task_id: str, agent: str | None) -> Delegation:
+    """Cancel a task."""
     name = None if agent is None else hosted_name(agents, agent)
     if agent is not None and name is None:
-        return Handed(agent, await (await _found(agents, caller, agent)).cancel(task_id), here=False)
+        return Delegation(agent, await (await _found(agents, caller, agent)).cancel(task_id), is_local=False)
     task = await agents.tasks.cancel(caller, task_id, agent=name)
-    return Handed(task.agent, task)
+    return Delegation(task.agent, task)
 
 
 async def _found(agents: Agents, caller: Principal, wanted: str, *, trusted: bool = False) -> RemoteAgent:
-    """The agent elsewhere that is meant."""
+    """The remote agent with this readable id, card id or URL."""
     try:
         return await remote_agent(agents, caller, wanted, trusted=trusted)
     except NotFound:
@@ -158,8 +165,8 @@ async def _found(agents: Agents, caller: Principal, wanted: str, *, trusted: boo
 
 
 async def _unknown(agents: Agents, wanted: str) -> NotFound:
-    """The refusal for an agent nobody knows, with the nearest one."""
-    found = await agents.registry.search(Wanted(), limit=_NEAREST)
-    known = [*agents.agents, *(one.facts.readable_id for one in found.cards)]
+    """The error for an unknown agent, with the closest match."""
+    found = await agents.registry.search(CardQuery(), limit=_NEAREST)
+    known = [*agents.agents, *(one.metadata.readable_id for one in found.cards)]
     hint = did_you_mean(wanted, known) or "List the agents with agents_list, or give the address of a card."
     return NotFound(f"There is no agent {wanted[:100]!r}.", hint=hint, details={"reason": "agent-not-found"})

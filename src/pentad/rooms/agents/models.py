@@ -1,9 +1,10 @@
-"""The canonical task: what every dialect is read into and written from.
+"""The canonical task. Every dialect is decoded into it and encoded from it.
 
 Values are exactly what was sent: no number is rounded, no key dropped. Nothing here knows a wire format or a store. A
-task is the fold of its events (`applied`), so the log is the only truth and a snapshot is only a shortcut.
+task is the fold of its events (`applied`), so the log is the only source of truth. A terminal state never changes; an
+interrupted task waits for its caller.
 
-Times are seconds since the epoch with milliseconds. A `Part` has exactly one of text, raw, url and data.
+Times are seconds since the epoch, in milliseconds. A `Part` has exactly one of text, raw, url and data.
 """
 
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -19,11 +20,11 @@ STATES: Final[tuple[State, ...]] = get_args(State)
 TERMINAL: Final = frozenset[State]({"completed", "failed", "canceled", "rejected"})
 INTERRUPTED: Final = frozenset[State]({"input-required", "auth-required"})
 RESTING: Final = TERMINAL | INTERRUPTED
-"""Where a caller that waits is answered: nothing happens any more without somebody else's doing."""
+"""States in which a waiting caller gets its answer: nothing more happens by itself."""
 
 
 def may_follow(before: State, after: State) -> bool:
-    """Whether a task in the one state may be put into the other; repeating a state that is not terminal is allowed."""
+    """Whether a task may change from one state to another. Repeating a state that is not terminal is allowed."""
     if before in TERMINAL:
         return False
     return after != "submitted" or before == "submitted"
@@ -35,7 +36,7 @@ Json: TypeAlias = dict[str, Any]
 
 
 class Part(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One piece of content: text, bytes in base64 (`raw`), an address, or a JSON value (null is one)."""
+    """One piece of content: text, bytes in base64 (`raw`), a URL, or a JSON value (null counts)."""
 
     text: str | UnsetType = UNSET
     raw: str | UnsetType = UNSET
@@ -47,7 +48,7 @@ class Part(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Message(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What one side said."""
+    """A message of the user or the agent."""
 
     id: str
     role: Role
@@ -60,7 +61,7 @@ class Message(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """Its text parts, one after the other."""
+        """The text parts, one per line."""
         return "\n".join([part.text for part in self.parts if part.text is not UNSET])
 
 
@@ -76,7 +77,7 @@ class Artifact(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class StatusEvent(Struct, frozen=True, omit_defaults=True, tag="status"):
-    """The task is in this state now; its message, if any, becomes part of the history."""
+    """The task has a new state. Its message, if any, becomes part of the history."""
 
     state: State
     message: Message | None = None
@@ -84,13 +85,13 @@ class StatusEvent(Struct, frozen=True, omit_defaults=True, tag="status"):
 
 
 class MessageEvent(Struct, frozen=True, omit_defaults=True, tag="message"):
-    """A turn of the user, or what the agent says in between."""
+    """A message of the user, or one the agent sends before its result."""
 
     message: Message
 
 
 class ArtifactEvent(Struct, frozen=True, omit_defaults=True, tag="artifact"):
-    """A new artifact, or (`append`) more parts of one that is there; `last` says that nothing more will come."""
+    """A new artifact, or (`append`) more parts of one. `last` says that it is complete."""
 
     artifact: Artifact
     append: bool = False
@@ -102,7 +103,7 @@ Body: TypeAlias = StatusEvent | MessageEvent | ArtifactEvent
 
 
 class Event(Struct, frozen=True):
-    """One entry of a task's log; `seq` counts from 1 without a gap."""
+    """One entry of a task's log. `seq` counts from 1 without gaps."""
 
     seq: int
     at: float
@@ -110,7 +111,7 @@ class Event(Struct, frozen=True):
 
 
 class Task(Struct, kw_only=True):
-    """A task as it stands after event `seq`. Changed by nobody: `applied` returns another."""
+    """A task after event `seq`. Treat it as immutable: `applied` returns a new one."""
 
     id: str
     context_id: str
@@ -129,7 +130,7 @@ class Task(Struct, kw_only=True):
 
 
 class PushConfig(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Where to tell somebody about a task; `dialect` names the codec of what is sent there."""
+    """Where to send push notifications of a task, and in which dialect."""
 
     url: str
     dialect: Dialect
@@ -140,7 +141,7 @@ class PushConfig(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class TaskPage(Struct, frozen=True, kw_only=True):
-    """Some of an owner's tasks, newest first; `next` continues, None at the end."""
+    """A page of tasks, newest first. `next` is the cursor of the next page."""
 
     tasks: list[Task]
     total: int
@@ -148,12 +149,12 @@ class TaskPage(Struct, frozen=True, kw_only=True):
 
 
 def applied(task: Task, event: Event) -> Task:
-    """The task after one more event; the given one stays as it is."""
+    """The task after one more event."""
     return folded(task, (event,))
 
 
 def folded(task: Task, events: "tuple[Event, ...] | list[Event]") -> Task:
-    """The task after all of these events, in their order."""
+    """The task after these events, in order."""
     history, artifacts = list(task.history), _Artifacts(task.artifacts)
     state, status_message, status_at = task.state, task.status_message, task.status_at
     seq, at = task.seq, task.updated_at
@@ -186,7 +187,7 @@ def folded(task: Task, events: "tuple[Event, ...] | list[Event]") -> Task:
 
 
 class _Artifacts:
-    """Artifacts under a fold: chunks are gathered in lists, so that many of them cost no copying of those before."""
+    """Artifacts during a fold. Chunks are collected in lists, so that many of them are not copied again and again."""
 
     __slots__ = ("_grown", "_known")
 
@@ -195,7 +196,7 @@ class _Artifacts:
         self._grown: dict[int, list[Part]] = {}
 
     def put(self, body: ArtifactEvent) -> None:
-        """A new artifact takes the place of one with its id; an appended one lends it its parts."""
+        """Add an artifact, replace the one with its id, or append to it."""
         new = body.artifact
         for position, old in enumerate(self._known):
             if old.id == new.id:
@@ -215,7 +216,7 @@ class _Artifacts:
 
 
 def _renewed(old: Artifact, new: Artifact) -> Artifact:
-    """What a chunk says about its artifact as a whole."""
+    """The artifact with what a chunk says about it as a whole."""
     if new.name in (None, old.name) and not new.description and not new.metadata and not new.extensions:
         return old
     return replace(

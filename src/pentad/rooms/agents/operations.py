@@ -17,7 +17,7 @@ from pentad.rooms.agents.codecs.base import Codec, Operation, SendRequest
 from pentad.rooms.agents.codecs.errors import Fault, Violation
 from pentad.rooms.agents.codecs.json_rpc import invalid_params
 from pentad.rooms.agents.context.extension import PLAIN_KEY, URI, with_issues
-from pentad.rooms.agents.hosting.hosted_agent import Hosted
+from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
 from pentad.rooms.agents.models import TERMINAL, Dialect, Event, Json, Message, Task
 from pentad.rooms.agents.tasks.engine import Tasks
 
@@ -38,9 +38,9 @@ class AgentRequest:
     """An authenticated request to an agent."""
 
     caller: Principal
-    agent: Hosted
+    agent: HostedAgent
     admitted: Admitted
-    hosted: Mapping[str, Hosted]
+    hosted: Mapping[str, HostedAgent]
     codec: Codec
     mount: Mount = ""
     after: int | None = None
@@ -255,7 +255,7 @@ class Operations:
             await self._accept(request, message, dialect)
 
 
-def _check_types(agent: Hosted, message: Message) -> None:
+def _check_types(agent: HostedAgent, message: Message) -> None:
     if modes := input_modes(agent):
         for part in message.parts:
             if part.media_type is not None and not takes(modes, part.media_type):

@@ -1,8 +1,8 @@
-"""Agents elsewhere: found in the registry or at the address of a card, and handed tasks like those that run here.
+"""Remote agents: found in the registry or by card URL, and sent tasks like hosted ones.
 
-Anybody who may write can register a card, so a card never chooses which key is sent: the operator's `agent_keys` file
-names keys by the host they are for, and only that host gets them. Of a host in the operator's `card_keys` file only
-cards count that one of its keys has signed.
+Anyone who may write can register a card, so a card never chooses which key is sent. The operator's `agent_keys` file
+lists keys by host, and only that host gets them. For a host in the operator's `card_keys` file, only cards signed by
+one of its keys are accepted.
 """
 
 import asyncio
@@ -14,14 +14,14 @@ from urllib.parse import urlsplit
 from pentad.kernel.errors import DeadlineExceeded, NotFound, PentadError
 from pentad.kernel.incidents import put_off
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.client.card_endpoints import chosen
-from pentad.rooms.agents.client.remote_agent import RemoteAgent, fetched_card
+from pentad.rooms.agents.client.card_endpoints import best_interface
+from pentad.rooms.agents.client.remote_agent import RemoteAgent, fetch_card
 from pentad.rooms.agents.models import RESTING, Event, Message, Task
 from pentad.rooms.agents.trusted_keys import card_keys
 
 if TYPE_CHECKING:
     from pentad.agentvault.key_manager import KeyManager
-    from pentad.rooms.agents.delegation import Errand, Heard
+    from pentad.rooms.agents.delegation import OnEvent, TaskRequest
     from pentad.rooms.agents.service import Agents
 
 
@@ -30,16 +30,16 @@ _LONGEST_PAUSE: Final = 2.0
 
 
 async def remote_agent(agents: "Agents", caller: Principal, wanted: str, *, trusted: bool = False) -> RemoteAgent:
-    """An agent by its readable id, its card's id or its card's address; NotFound where there is none.
+    """An agent by readable id, card id or card URL; NotFound if there is none.
 
-    `trusted`: whoever gave the address is the operator.
+    `trusted`: the operator gave the URL.
     """
     url: str | None = None
     if wanted.startswith(("http://", "https://")):
-        url, card = await fetched_card(wanted, agents.platform.fetcher, trusted=trusted)
+        url, card = await fetch_card(wanted, agents.platform.fetcher, trusted=trusted)
     else:
         card = (await _registered(agents, wanted)).card
-    service = urlsplit(chosen(card).url).netloc.lower()
+    service = urlsplit(best_interface(card).url).netloc.lower()
     return RemoteAgent(
         card,
         agents.platform.fetcher,
@@ -50,7 +50,7 @@ async def remote_agent(agents: "Agents", caller: Principal, wanted: str, *, trus
         signing_keys=card_keys(agents.platform.settings.get("card_keys")).get(service),
         context_key=agents.context_key,
         secrets=agents.intake.secrets,
-        lend=partial(agents.lending.loan, caller),
+        lend=partial(agents.links.loan, caller),
     )
 
 
@@ -72,21 +72,23 @@ def _keys(file: str | None) -> "KeyManager | None":
     return KeyManager(key_file_path=file, use_env_vars=False)
 
 
-async def hand_out(remote: RemoteAgent, errand: "Errand", seconds: float | None, heard: "Heard") -> Task | Message:
-    """Give the errand to an agent elsewhere and wait, as `hand_over` does."""
+async def send_and_wait(
+    remote: RemoteAgent, request: "TaskRequest", seconds: float | None, on_event: "OnEvent"
+) -> Task | Message:
+    """Send a task to a remote agent and wait, as `delegate` does."""
     if seconds == 0 or not _streams(remote):
-        return await hand_in(remote, errand, seconds)
-    task_id = errand.task_id
+        return await send_and_poll(remote, request, seconds)
+    task_id = request.task_id
     try:
         async with (
             asyncio.timeout(seconds),
-            aclosing(remote.stream(errand.bare_message(), context=errand.context)) as items,
+            aclosing(remote.stream(request.bare_message(), context=request.context)) as items,
         ):
             async for item in items:
                 if isinstance(item, Message):
                     return item
                 if isinstance(item, Event):
-                    await heard(item)
+                    await on_event(item)
                 else:
                     task_id = item.id
     except TimeoutError:
@@ -103,9 +105,9 @@ async def hand_out(remote: RemoteAgent, errand: "Errand", seconds: float | None,
     return await remote.get(task_id)
 
 
-async def hand_in(remote: RemoteAgent, errand: "Errand", seconds: float | None) -> Task | Message:
-    """Give the errand to an agent elsewhere and ask from time to time how it stands; no request takes as long as it."""
-    result = await remote.send(errand.bare_message(), wait=False, context=errand.context)
+async def send_and_poll(remote: RemoteAgent, request: "TaskRequest", seconds: float | None) -> Task | Message:
+    """Send a task to a remote agent and poll it, so that no request takes as long as the task."""
+    result = await remote.send(request.bare_message(), wait=False, context=request.context)
     if seconds == 0 or isinstance(result, Message) or result.state in RESTING:
         return result
     pause = _FIRST_PAUSE

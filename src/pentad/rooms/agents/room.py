@@ -1,4 +1,4 @@
-"""What the agents room offers. What only a server or the demo needs is imported when they ask for it."""
+"""Declares the agents room. Modules that only a server or the demo needs are imported on demand."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 
 def doors(agents: Agents) -> Mapping[str, Door]:
-    """The dialects and cards of the agents, the registry, the linter of contexts, and contents that are lent."""
+    """The agent endpoint, the registry, the context linter and temporary links."""
     from pentad.rooms.agents.interface.a2a import AgentEndpoint
     from pentad.rooms.agents.interface.context_routes import doors as context_doors
     from pentad.rooms.agents.interface.registry_routes import doors as registry_doors
     from pentad.rooms.agents.models import Dialect, Message
     from pentad.rooms.agents.operations import AgentRequest, Operations
-    from pentad.rooms.agents.registry.store import Registered
+    from pentad.rooms.agents.registry.store import CardRecord
 
     async def accept(request: AgentRequest, message: Message, dialect: Dialect) -> Message:
         return await agents.intake.accept(request.caller, message, "lenient" if dialect == "agentvault" else None)
 
-    async def register(admitted: Admitted, card: Mapping[str, Any]) -> Registered:
+    async def register(admitted: Admitted, card: Mapping[str, Any]) -> CardRecord:
         kept = await agents.registry.register(admitted.principal, card)
         await agents.list_in_directory(admitted.principal, kept.card)
         return kept
 
-    operations = Operations(agents.tasks, agents.cards, accept, agents.shown)
+    operations = Operations(agents.tasks, agents.cards, accept, agents.with_context_hash)
     endpoint = AgentEndpoint(operations, agents.agents, agents.cards, agents.platform.limits)
     return {
         **endpoint.doors(),
         **registry_doors(agents.registry, register),
-        **context_doors(agents.lending),
+        **context_doors(agents.links),
     }
 
 
@@ -54,7 +54,7 @@ async def fill(agents: Agents) -> None:
 
 
 async def health(agents: Agents) -> Mapping[str, Any]:
-    """Which agents run here."""
+    """The number of hosted agents."""
     return {"agents": len(agents.agents)}
 
 

@@ -1,4 +1,4 @@
-"""The ring of keys that cards, contexts and push notifications are signed with."""
+"""The key ring that signs cards, contexts and push notifications."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ RING: Final = "agent-cards"
 
 
 async def open_card_ring(database: Database, box: SecretBox, clock: Clock) -> KeyRing:
-    """The ring. A secret of earlier versions, from which the key was derived, becomes the key it stood for."""
+    """The key ring. If an earlier version derived the key from a secret, that key is adopted."""
     ring = KeyRing(database, RING, _make, box=box, clock=clock)
     if secrets := await known_secrets(database, RING, box=box):
         from pentad.rooms.agents.card_signing import derived_key

@@ -1,4 +1,4 @@
-"""The public keys an operator trusts, read from files the settings name: for cards by host, for contexts all alike."""
+"""The public keys an operator trusts, from files named in the settings: by host for cards, one set for contexts."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=4)
 def card_keys(file: str | None) -> Mapping[str, Mapping[str, Any]]:
-    """By host, the JSON Web Key Set its cards are signed with."""
+    """The JSON Web Key Set of each host that signs its cards."""
     if file is None:
         return {}
     found = _read(file, "card_keys", '{"host": {"keys": [...]}}: by host a JSON Web Key Set')
@@ -24,7 +24,7 @@ def card_keys(file: str | None) -> Mapping[str, Mapping[str, Any]]:
 
 @lru_cache(maxsize=4)
 def context_keys(file: str | None) -> "Sequence[Key]":
-    """The keys one of which has to have signed every context that comes in; none where signatures are not asked for."""
+    """Every incoming context must be signed by one of these keys; none if signatures are not required."""
     if file is None:
         return ()
     from joserfc.errors import JoseError

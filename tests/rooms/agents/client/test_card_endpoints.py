@@ -6,7 +6,7 @@ import pytest
 
 from pentad.agentvault.credentials import Scheme
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.agents.client.card_endpoints import Interface, chosen, interfaces, name_of, schemes
+from pentad.rooms.agents.client.card_endpoints import Interface, agent_name, best_interface, interfaces, schemes
 
 URL = "https://agent.example/a2a"
 V10 = {
@@ -62,13 +62,13 @@ def test_places_are_found_best_first(card: dict[str, Any], found: list[Interface
 
 
 def test_the_best_place_is_taken_or_the_refusal_says_what_there_is():
-    assert chosen(V10 | VAULT).dialect == "1.0"
-    assert chosen(V10 | VAULT, "agentvault") == Interface(URL, "agentvault")
+    assert best_interface(V10 | VAULT).dialect == "1.0"
+    assert best_interface(V10 | VAULT, "agentvault") == Interface(URL, "agentvault")
     with pytest.raises(InvalidInput, match=r"acme/vault offers agentvault \(JSONRPC\)"):
-        chosen(VAULT, "1.0")
+        best_interface(VAULT, "1.0")
     with pytest.raises(InvalidInput, match="no dialect that is spoken here"):
-        chosen({})
-    assert name_of({}) == "the agent"
+        best_interface({})
+    assert agent_name({}) == "the agent"
 
 
 KEY10 = {"apiKeySecurityScheme": {"location": "header", "name": "X-Own"}}

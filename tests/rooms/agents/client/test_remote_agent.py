@@ -10,7 +10,7 @@ import pytest
 
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
 from pentad.net.fetch import HttpFetcher
-from pentad.rooms.agents.client.remote_agent import Item, RemoteAgent, fetched_card
+from pentad.rooms.agents.client.remote_agent import Item, RemoteAgent, fetch_card
 from pentad.rooms.agents.models import (
     ArtifactEvent,
     Dialect,
@@ -300,18 +300,18 @@ async def test_fields_a_peer_complains_about_are_named(site: str, fetcher: HttpF
 @pytest.mark.anyio
 async def test_a_card_is_found_at_its_own_address_at_the_agents_and_nowhere_else(site: str, fetcher: HttpFetcher):
     for place in ("/agents/echo", "/agents/echo/", "/agents/echo/.well-known/agent-card.json"):
-        url, card = await fetched_card(site + place, fetcher, trusted=True)
+        url, card = await fetch_card(site + place, fetcher, trusted=True)
         assert url.endswith("/agents/echo/.well-known/agent-card.json")
         assert card["url"].endswith("/agents/echo")
     with pytest.raises(NotFound, match="no agent card"):
-        await fetched_card(f"{site}/nothing.json", fetcher, trusted=True)
+        await fetch_card(f"{site}/nothing.json", fetcher, trusted=True)
     with pytest.raises(Forbidden):
-        await fetched_card(f"{site}/agents/echo", fetcher)
+        await fetch_card(f"{site}/agents/echo", fetcher)
 
 
 @pytest.mark.anyio
 async def test_a_signed_card_is_taken_only_with_the_right_key(site: str, fetcher: HttpFetcher):
-    _, card = await fetched_card(f"{site}/agents/echo", fetcher, trusted=True)
+    _, card = await fetch_card(f"{site}/agents/echo", fetcher, trusted=True)
     keys = json.loads((await fetcher.fetch(f"{site}/.well-known/jwks.json", trusted=True)).body)
     assert RemoteAgent(card, fetcher, signing_keys=keys).name
     for forged in (card | {"description": "Another."}, {**card, "signatures": []}, {**card, "signatures": "x"}):
@@ -326,7 +326,7 @@ async def test_a_signed_card_is_taken_only_with_the_right_key(site: str, fetcher
 
 @pytest.mark.anyio
 async def test_an_agent_elsewhere_is_not_reached_by_a_trusted_card_of_another_place(site: str, fetcher: HttpFetcher):
-    _, card = await fetched_card(f"{site}/agents/echo", fetcher, trusted=True)
+    _, card = await fetch_card(f"{site}/agents/echo", fetcher, trusted=True)
     agent = RemoteAgent(card, fetcher, trusted=True, card_url="https://elsewhere.example/card.json")
     with pytest.raises(Forbidden):
         await agent.send(said("x"))

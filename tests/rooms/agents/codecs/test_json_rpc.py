@@ -85,7 +85,7 @@ def test_a_version_nobody_speaks_is_refused_with_those_that_are_spoken(asked: by
     with pytest.raises(Fault) as caught:
         negotiation.version({b"a2a-version": asked}, b"")
     assert caught.value.kind == "version"
-    assert caught.value.facts == {"supported": "0.3,1.0"}
+    assert caught.value.metadata == {"supported": "0.3,1.0"}
 
 
 def test_extensions_are_granted_where_they_are_offered_and_demanded_where_required() -> None:
@@ -95,7 +95,7 @@ def test_extensions_are_granted_where_they_are_offered_and_demanded_where_requir
     assert negotiation.granted(asked, {"urn:b": True, "urn:c": False}) == ("urn:b",)
     with pytest.raises(Fault) as caught:
         negotiation.granted((), {"urn:b": True})
-    assert (caught.value.kind, caught.value.facts) == ("extension-required", {"extension": "urn:b"})
+    assert (caught.value.kind, caught.value.metadata) == ("extension-required", {"extension": "urn:b"})
 
 
 CODES: list[tuple[PentadError, dict[Dialect, int], int]] = [

@@ -18,10 +18,10 @@ from pentad.kernel.limits import MIB, Limits
 from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
 from pentad.net.server import serve
-from pentad.rooms.agents.context.context_store import Kept
+from pentad.rooms.agents.context.context_store import StoredContent
 from pentad.rooms.agents.context.extension import params_of
 from pentad.rooms.agents.context.integrity import bytes_hash
-from pentad.rooms.agents.context.temporary_links import Lending
+from pentad.rooms.agents.context.temporary_links import TemporaryLinks
 from pentad.rooms.agents.context.traversal import exact_json
 from pentad.settings.model import Settings
 from tests.net.raw_http import running
@@ -197,10 +197,10 @@ async def test_an_address_can_be_read_and_no_more_and_a_wrong_one_tells_nothing(
 
 
 async def test_what_is_not_what_was_lent_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def forged(_self: Lending, _token: str) -> Kept:
-        return Kept("0" * 64, b"something else", "text/plain")
+    async def forged(_self: TemporaryLinks, _token: str) -> StoredContent:
+        return StoredContent("0" * 64, b"something else", "text/plain")
 
-    monkeypatch.setattr(Lending, "read", forged)
+    monkeypatch.setattr(TemporaryLinks, "read", forged)
     async with pair(tmp_path) as both:
         task = await both.call("agents_send_task", agent="far/weigher", text="weigh", context=CONTEXT)
         assert task["state"] == "failed"

@@ -87,7 +87,7 @@ async def taken_over(tasks: Tasks) -> None:
 
 async def over(tasks: Tasks) -> None:
     async with asyncio.timeout(10):
-        while tasks._keeping.runs:
+        while tasks._log.runs:
             await asyncio.sleep(0.01)
 
 

@@ -1,7 +1,7 @@
-"""What a card says about how to talk to an agent: where, in which dialect, with which credentials.
+"""Where and how to reach an agent, read from its card: URL, dialect, credentials.
 
-A card may be one of AgentVault, of A2A 0.3, of A2A 1.0, or all of them at once. The best dialect both sides speak is
-1.0 (JSON-RPC before HTTP+JSON), then 0.3, then AgentVault's.
+A card may belong to AgentVault, A2A 0.3, A2A 1.0, or all of them. The order of preference is 1.0 (JSON-RPC before
+HTTP+JSON), 0.3, AgentVault.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ _MOST: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """One place where an agent is spoken to, and how."""
+    """A URL of an agent, with its dialect and binding."""
 
     url: str
     dialect: Dialect
@@ -34,33 +34,33 @@ class Interface:
     tenant: str | None = None
 
 
-def name_of(card: Json) -> str:
-    """What an agent is called in errors and tasks."""
+def agent_name(card: Json) -> str:
+    """The name of an agent for errors and tasks."""
     found = card.get("humanReadableId") or card.get("name")
     return found[:100] if isinstance(found, str) and found else "the agent"
 
 
 def interfaces(card: Json) -> list[Interface]:
-    """Every place a card offers in a dialect that is spoken here, best first."""
+    """Every interface of a card that we support, best first."""
     found = [*_v10(card), *_v03(card), *_agentvault(card)]
     found.sort(key=lambda one: _ORDER.index((one.dialect, one.binding)))
     return list(dict.fromkeys(found))
 
 
-def chosen(card: Json, dialect: Dialect | None = None) -> Interface:
-    """The best place, or the best in one dialect; InvalidInput where there is none."""
+def best_interface(card: Json, dialect: Dialect | None = None) -> Interface:
+    """The best interface, or the best one in a dialect; InvalidInput if there is none."""
     for one in interfaces(card):
         if dialect is None or one.dialect == dialect:
             return one
     offered = sorted({f"{one.dialect} ({one.binding})" for one in interfaces(card)})
     raise InvalidInput(
-        f"The card of {name_of(card)} offers {', '.join(offered) or 'no dialect that is spoken here'}.",
+        f"The card of {agent_name(card)} offers {', '.join(offered) or 'no dialect that is spoken here'}.",
         hint="Spoken are A2A 1.0 (JSONRPC, HTTP+JSON), A2A 0.3 (JSONRPC) and AgentVault.",
     )
 
 
 def schemes(card: Json, service: str | None = None) -> list[Scheme]:
-    """The ways to log in, AgentVault's and A2A's; none where the card asks for nothing."""
+    """The authentication schemes of a card, AgentVault's or A2A's."""
     keep = service or _text(card.get("humanReadableId")) or _host(card) or "agent"
     declared = list(_declared(card))
     if declared:
@@ -117,7 +117,7 @@ def _agentvault_scheme(one: Json, service: str) -> Scheme:
 
 
 def _required(card: Json) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The names of the schemes a card asks for, with their scopes: of 1.0, else of 0.3."""
+    """The required schemes with their scopes: 1.0's, otherwise 0.3's."""
     for one in _list(card.get("securityRequirements")):
         for name, scopes in _members(one.get("schemes")).items():
             yield name, _scopes(_members(scopes).get("list"))

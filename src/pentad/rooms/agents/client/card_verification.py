@@ -1,6 +1,6 @@
-"""Whether a card is what its owner signed: a JWS over its canonical JSON (RFC 8785), by a key that is known already.
+"""Verifies the signature of a card: a JWS over its canonical JSON (RFC 8785), by a key we already know.
 
-The address of keys a signature names is never followed: whoever can forge a card can forge that too.
+The key URL in a signature is never followed: anyone who can forge a card can forge that too.
 """
 
 import base64
@@ -9,14 +9,14 @@ from typing import Any, Final, cast
 
 from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
 from pentad.kernel.jcs import canonical
-from pentad.rooms.agents.client.card_endpoints import name_of
+from pentad.rooms.agents.client.card_endpoints import agent_name
 
 ALGORITHMS: Final = ("ES256", "ES384", "ES512", "EdDSA", "PS256", "PS384", "PS512", "RS256")
 _MOST: Final = 16
 
 
 def verify(card: Mapping[str, Any], keys: Mapping[str, Any]) -> str:
-    """The id of the key a card is signed with. `keys` is a JSON Web Key Set; Forbidden where none of them signed it."""
+    """The id of the key that signed a card. `keys` is a JSON Web Key Set; Forbidden if none of them did."""
     from joserfc import jws
     from joserfc.errors import JoseError
     from joserfc.jwk import KeySet
@@ -40,14 +40,14 @@ def verify(card: Mapping[str, Any], keys: Mapping[str, Any]) -> str:
                     continue
                 return str(checked.headers().get("kid", ""))
     raise Forbidden(
-        f"The card of {name_of(card)} is not signed by a key that is known.",
+        f"The card of {agent_name(card)} is not signed by a key that is known.",
         hint="Get the card from its owner, or add the owner's key.",
         details={"reason": "card-signature", "signatures": len(signatures)},
     )
 
 
 def _payloads(card: dict[str, Any]) -> list[str]:
-    """What may have been signed: the card as it is, or without its empty members, as some write it before."""
+    """What may have been signed: the card as it is, or without its empty members, as some signers do."""
     try:
         return [_b64(canonical(card)), _b64(canonical(_full(card)))]
     except PentadError:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from pentad.kernel.errors import Conflict
 from pentad.net.event_stream import ServerEvent
 from pentad.rooms.agents.client.card_endpoints import Interface
-from pentad.rooms.agents.client.transport import Line
+from pentad.rooms.agents.client.transport import Transport
 from pentad.rooms.agents.codecs import http_json
 from pentad.rooms.agents.codecs.a2a_v03 import V03
 from pentad.rooms.agents.codecs.a2a_v10 import HTTP, V10
@@ -53,9 +53,11 @@ class ProtocolClient:
     only_acknowledges = False
     """Whether a send returns at once, even if it should wait."""
 
-    def __init__(self, line: Line, interface: Interface, codec: Codec, extensions: tuple[str, ...] = ()) -> None:
-        self._line = line
-        self._peer = line.peer
+    def __init__(
+        self, transport: Transport, interface: Interface, codec: Codec, extensions: tuple[str, ...] = ()
+    ) -> None:
+        self._transport = transport
+        self._peer = transport.peer
         self._codec = codec
         self._url = interface.url
         self._tenant = interface.tenant if codec.dialect == "1.0" else None
@@ -134,36 +136,36 @@ class ProtocolClient:
         method, headers = self._method(operation), self._headers
         if self._codec.is_rpc:
             params = {**params, "tenant": self._tenant} if self._tenant else params
-            raw = await self._line.rpc(self._url, method, params, self._codec.dialect, headers)
+            raw = await self._transport.rpc(self._url, method, params, self._codec.dialect, headers)
         else:
             verb, url, body = self._http_request(operation, params)
-            raw = await self._line.request(verb, url, headers, body)
+            raw = await self._transport.request(verb, url, headers, body)
         return self._decoded(decode, raw)
 
     async def _events(
         self, operation: Operation, params: Json, last_id: str
     ) -> AsyncGenerator[tuple[ServerEvent, bytes]]:
         """The events of a stream, with the JSON of each result."""
-        line, dialect, method = self._line, self._codec.dialect, self._method(operation)
+        transport, dialect, method = self._transport, self._codec.dialect, self._method(operation)
         headers = {**self._headers, "Last-Event-ID": last_id} if last_id else self._headers
         if self._codec.is_rpc:
             params = {**params, "tenant": self._tenant} if self._tenant else params
-            async with aclosing(line.rpc_stream(self._url, method, params, dialect, headers)) as found:
+            async with aclosing(transport.rpc_stream(self._url, method, params, dialect, headers)) as found:
                 async for event in found:
                     yield (
                         event,
-                        line.bounded(event.data.encode())
+                        transport.bounded(event.data.encode())
                         if self._codec.named_events
-                        else line.read_rpc(event, dialect),
+                        else transport.read_rpc(event, dialect),
                     )
             return
         verb, url, body = self._http_request(operation, params)
         encoded = None if body is None else msgspec.json.encode(body)
-        async with aclosing(line.stream(verb, url, headers, encoded)) as found:
+        async with aclosing(transport.stream(verb, url, headers, encoded)) as found:
             async for event in found:
                 if not isinstance(event, ServerEvent):
                     raise invalid_answer(self._peer, "not a stream")
-                data = line.bounded(event.data.encode())
+                data = transport.bounded(event.data.encode())
                 if event.name == "error":
                     raise decode_rpc_error(self._peer, _members(data).get("error", _members(data)), dialect)
                 yield event, data
@@ -205,9 +207,9 @@ class AgentVaultProtocolClient(ProtocolClient):
 
     only_acknowledges = True
 
-    def __init__(self, line: Line, interface: Interface) -> None:
+    def __init__(self, transport: Transport, interface: Interface) -> None:
         self._vault = AgentVaultCodec()
-        super().__init__(line, interface, self._vault)
+        super().__init__(transport, interface, self._vault)
 
     async def send(self, request: SendRequest) -> Task | Message:
         return await self.get(await self._start(request), None)
@@ -297,12 +299,12 @@ class _EventNumbering:
         return [StreamItem(Event(number, one.at, one.body), self._task_id, event.id) for one in (*held, update)]
 
 
-def open_client(line: Line, interface: Interface, extensions: tuple[str, ...] = ()) -> ProtocolClient:
+def open_client(transport: Transport, interface: Interface, extensions: tuple[str, ...] = ()) -> ProtocolClient:
     """The client for the dialect and binding of an interface."""
     if interface.dialect == "agentvault":
-        return AgentVaultProtocolClient(line, interface)
+        return AgentVaultProtocolClient(transport, interface)
     codec = HTTP if interface.binding == "HTTP+JSON" else V10 if interface.dialect == "1.0" else V03
-    return ProtocolClient(line, interface, codec, extensions)
+    return ProtocolClient(transport, interface, codec, extensions)
 
 
 def _members(raw: bytes) -> dict[str, Any]:

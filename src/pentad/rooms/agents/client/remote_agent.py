@@ -1,7 +1,7 @@
-"""An agent elsewhere: hand it tasks, follow them, end them, in the best dialect both sides speak.
+"""A remote agent: send it tasks, follow them, cancel them, in the best dialect both sides speak.
 
-A stream that breaks off is taken up again where it ended: by the number of the last event at a server that numbers
-them, else by asking how the task stands and subscribing anew. A finished task ends every stream.
+A broken stream is resumed after the last event if the server numbers events; otherwise the client reads the task and
+subscribes again. A finished task ends every stream.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ from pentad.kernel.errors import (
     Unavailable,
 )
 from pentad.kernel.secrets.documents import Masked
-from pentad.rooms.agents.client.card_endpoints import chosen, name_of, schemes
+from pentad.rooms.agents.client.card_endpoints import agent_name, best_interface, schemes
 from pentad.rooms.agents.client.card_verification import verify
 from pentad.rooms.agents.client.protocol_client import ProtocolClient, StreamItem, open_client
-from pentad.rooms.agents.client.transport import MAX_DEPTH, MAX_KEYS, Line
+from pentad.rooms.agents.client.transport import MAX_DEPTH, MAX_KEYS, Transport
 from pentad.rooms.agents.codecs.base import ListQuery, SendRequest
 from pentad.rooms.agents.context.extension import params_of
-from pentad.rooms.agents.context.outbound import Lender, prepared
-from pentad.rooms.agents.context.redaction import SecretsMode, sending
+from pentad.rooms.agents.context.outbound import LinkProvider, prepared
+from pentad.rooms.agents.context.redaction import SecretsMode, send_policy
 from pentad.rooms.agents.models import (
     RESTING,
     TERMINAL,
@@ -57,21 +57,21 @@ _BROKEN: Final = (Unavailable, DeadlineExceeded, Overloaded)
 Item = Task | Message | Event
 
 
-class Loan(Lender, Protocol):
-    """What is lent with one message."""
+class MessageLinks(LinkProvider, Protocol):
+    """The temporary links of one message."""
 
     async def keep(self) -> None:
-        """Have it where its addresses lead, before they are sent."""
+        """Store the contents before the links are sent."""
         ...
 
 
 class RemoteAgent:
-    """One agent, by its card.
+    """One remote agent, by its card.
 
-    `keys` are asked for credentials under `service`, else under the ids the card names: give only keys that are meant
-    for this agent. `trusted` is for a card, or its address, that the operator wrote: its origin is open wherever it is.
-    `lend` gives the agent addresses for what is too large to travel; without it that is refused. `context_key` signs
-    the contexts it is sent; `secrets` says what is done about secrets in them.
+    `keys` are looked up under `service`, or under the ids the card names: pass only keys that are meant for this agent.
+    `trusted` means that the operator wrote the card or its URL, so its origin may be a private address. `links` creates
+    temporary links for content that is too large to send; without it such content is an error. `context_key` signs
+    contexts; `secrets` says what to do about secrets in them.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class RemoteAgent:
         card_url: str | None = None,
         signing_keys: Mapping[str, Any] | None = None,
         extensions: Sequence[str] = (),
-        lend: Callable[[], Loan] | None = None,
+        lend: Callable[[], MessageLinks] | None = None,
         context_key: "Key | None" = None,
         secrets: SecretsMode = "mask",
         seconds: float = 30.0,
@@ -95,22 +95,24 @@ class RemoteAgent:
         if signing_keys is not None:
             verify(card, signing_keys)
         self.card = dict(card)
-        self.name = name_of(card)
-        self.interface = chosen(card, dialect)
+        self.name = agent_name(card)
+        self.interface = best_interface(card, dialect)
         reached = trusted and (card_url is None or _origin(card_url) == _origin(self.interface.url))
-        self._line = Line(fetcher, self.name, schemes(card, service), keys, trusted=reached, seconds=seconds, idle=idle)
+        self._transport = Transport(
+            fetcher, self.name, schemes(card, service), keys, trusted=reached, seconds=seconds, idle=idle
+        )
         self._extensions = tuple(extensions)
         self._lend = lend
         self._context_key = context_key
-        self._policy = sending(secrets)
+        self._policy = send_policy(secrets)
         self.masked: Sequence[Masked] = ()
-        """What was masked in the context that was sent last."""
+        """What was masked in the last context that was sent."""
         self._context = params_of(card)
 
     @classmethod
     async def at(cls, url: str, fetcher: "Fetcher", *, trusted: bool = False, **options: Any) -> "RemoteAgent":
-        """The agent whose card is at an address, or that is itself at it."""
-        card_url, card = await fetched_card(url, fetcher, trusted=trusted)
+        """The agent whose card is at a URL, or that is itself at that URL."""
+        card_url, card = await fetch_card(url, fetcher, trusted=trusted)
         return cls(card, fetcher, trusted=trusted, card_url=card_url, **options)
 
     @property
@@ -129,7 +131,7 @@ class RemoteAgent:
         push: PushConfig | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Task | Message:
-        """Start a task or go on with one. `wait`: until it rests; else the task as it is taken."""
+        """Start a task or continue one. With `wait` it returns when the task rests, otherwise at once."""
         message, client = await self._prepared(message, context, on_invalid)
         request = SendRequest(
             message=message,
@@ -156,7 +158,7 @@ class RemoteAgent:
         push: PushConfig | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[Item]:
-        """Start a task or go on with one, and hear of it until it rests."""
+        """Start a task or continue one, and yield its events until it rests."""
         message, client = await self._prepared(message, context, on_invalid)
         request = SendRequest(message=message, push=push, metadata=dict(metadata) if metadata else None)
         stream = client.stream(request)
@@ -165,7 +167,7 @@ class RemoteAgent:
                 yield item
 
     async def subscribe(self, task_id: str, *, after: int | None = None) -> AsyncGenerator[Item]:
-        """Hear of a task until it rests; `after` is the number of the last event that is known already."""
+        """Yield the events of a task until it rests; `after` is the number of the last known event."""
         client = self._client()
         last_id = "" if after is None else str(after)
         async with aclosing(self._followed(client, client.subscribe(task_id, last_id), task_id, last_id)) as items:
@@ -173,15 +175,15 @@ class RemoteAgent:
                 yield item
 
     async def get(self, task_id: str, *, history_length: int | None = None) -> Task:
-        """A task as it stands."""
+        """A task as it is now."""
         return await self._client().get(task_id, history_length)
 
     async def cancel(self, task_id: str) -> Task:
-        """End a task."""
+        """Cancel a task."""
         return await self._client().cancel(task_id)
 
     async def set_push(self, task_id: str, config: PushConfig) -> PushConfig:
-        """Be told of a task at an address."""
+        """Set a push notification config."""
         return await self._client().set_push(task_id, config)
 
     async def get_push(self, task_id: str, config_id: str) -> PushConfig:
@@ -194,7 +196,7 @@ class RemoteAgent:
         await self._client().delete_push(task_id, config_id)
 
     async def extended_card(self) -> dict[str, Any]:
-        """What the agent tells those it knows."""
+        """The card for authenticated callers."""
         return await self._client().extended_card()
 
     async def list(
@@ -219,12 +221,12 @@ class RemoteAgent:
         return await self._client().list(wanted)
 
     def _client(self, *extensions: str) -> ProtocolClient:
-        return open_client(self._line, self.interface, tuple(dict.fromkeys((*self._extensions, *extensions))))
+        return open_client(self._transport, self.interface, tuple(dict.fromkeys((*self._extensions, *extensions))))
 
     async def _prepared(
         self, message: Message, context: Any, on_invalid: Literal["raise", "drop"]
     ) -> tuple[Message, ProtocolClient]:
-        """The message with its context, as far as the agent's card says it takes one."""
+        """The message with its context, as far as the agent's card supports one."""
         if context is None:
             return message, self._client()
         loan = None if self._lend is None else self._lend()
@@ -251,9 +253,9 @@ class RemoteAgent:
         *,
         fresh: bool = False,
     ) -> AsyncGenerator[Item]:
-        """The items of a stream and of those that take it up again, until the task rests.
+        """The items of a stream, resumed if it breaks, until the task rests.
 
-        `fresh`: a message was just sent, so a task that is shown waiting is shown as it was before.
+        `fresh`: a message was just sent, so a task shown as waiting is shown as it was before that message.
         """
         known, attempts, state = last_id, 0, None
         while True:
@@ -286,7 +288,7 @@ class RemoteAgent:
             stream = client.subscribe(task_id, known)
 
     async def _ended(self, client: ProtocolClient, task_id: str, failure: PentadError | None) -> Task | None:
-        """The task, if nothing more will be heard of it."""
+        """The task, if no more events will come."""
         try:
             task = await client.get(task_id, None)
         except _BROKEN:
@@ -296,8 +298,8 @@ class RemoteAgent:
         return task if task.state in RESTING else None
 
 
-async def fetched_card(url: str, fetcher: "Fetcher", *, trusted: bool = False) -> tuple[str, dict[str, Any]]:
-    """The card at an address, or at the places below it where agents keep theirs; and where it was."""
+async def fetch_card(url: str, fetcher: "Fetcher", *, trusted: bool = False) -> tuple[str, dict[str, Any]]:
+    """The card at a URL, or at the usual places below it; and its URL."""
     status = 0
     for place in _places(url):
         answer = await fetcher.fetch(

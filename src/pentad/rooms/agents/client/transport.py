@@ -1,7 +1,6 @@
-"""The line to one agent: requests and streams through the one door for outgoing HTTP, logged in, bounded, with errors
-that name the agent.
+"""HTTP and JSON-RPC with one remote agent: authenticated and size-limited, with errors that name the agent.
 
-Knows HTTP and JSON-RPC, no dialect's words.
+Knows no dialect.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -35,7 +34,7 @@ _NO_RESULT: Final = msgspec.Raw(b"null")  # some leave out a result that is null
 
 
 class RpcIn(msgspec.Struct):
-    """A JSON-RPC answer whose parts are still bytes."""
+    """A JSON-RPC response whose members are still bytes."""
 
     jsonrpc: str = ""
     id: Any = None
@@ -47,7 +46,7 @@ _rpc: Final = msgspec.json.Decoder(RpcIn)
 _any: Final = msgspec.json.Decoder()
 
 
-class Line:
+class Transport:
     """Calls one agent."""
 
     def __init__(
@@ -73,7 +72,7 @@ class Line:
     async def rpc(
         self, url: str, method: str, params: Mapping[str, Any], dialect: Dialect, headers: Mapping[str, str]
     ) -> bytes:
-        """The result of a JSON-RPC call, as it was written."""
+        """The result of a JSON-RPC call as bytes."""
         request_id, body = _request(method, params)
         answer = await self._fetch("POST", url, headers, body)
         if not 200 <= answer.status < 300 and not _says_rpc(answer.body):
@@ -83,7 +82,7 @@ class Line:
     async def rpc_stream(
         self, url: str, method: str, params: Mapping[str, Any], dialect: Dialect, headers: Mapping[str, str]
     ) -> AsyncGenerator[ServerEvent]:
-        """The events of a JSON-RPC call that is answered with a stream; anything else is an error it tells of."""
+        """The events of a streaming JSON-RPC call. Any other response is an error."""
         request_id, body = _request(method, params)
         async with aclosing(self.stream("POST", url, headers, body)) as stream:
             async for event in stream:
@@ -94,7 +93,7 @@ class Line:
                     raise invalid_answer(self.peer, "not a stream")
 
     async def request(self, method: str, url: str, headers: Mapping[str, str], body: Any = None) -> bytes:
-        """The body of a plain HTTP exchange that succeeded."""
+        """The body of a successful HTTP request."""
         answer = await self._fetch(method, url, headers, None if body is None else _encode(body))
         if not 200 <= answer.status < 300:
             raise self._refusal(answer.status, answer.headers, answer.body)
@@ -103,7 +102,7 @@ class Line:
     async def stream(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None
     ) -> AsyncGenerator[ServerEvent | bytes]:
-        """Events as they come; one piece of bytes where the answer succeeded but is no stream."""
+        """The events of a stream; one bytes object if the response succeeded but is not a stream."""
         sent = {**await self._headers(headers), "Accept": CONTENT_TYPE}
         if body is not None:
             sent["Content-Type"] = "application/json"
@@ -131,7 +130,7 @@ class Line:
         return self._result(event.data.encode(), None, dialect)
 
     def bounded(self, body: bytes) -> bytes:
-        """The same bytes, unless they are more than anybody should read."""
+        """The same bytes, if they are within the limits."""
         try:
             check_bounds(body, depth=MAX_DEPTH, keys=MAX_KEYS)
         except LimitExceeded as error:
@@ -196,7 +195,7 @@ def _request(method: str, params: Mapping[str, Any]) -> tuple[str, bytes]:
 
 
 def _says_rpc(body: bytes) -> bool:
-    """Whether an HTTP error carries a JSON-RPC one, which says more."""
+    """Whether an HTTP error contains a JSON-RPC error, which says more."""
     try:
         return _rpc.decode(body[:_ERROR_BYTES]).jsonrpc == "2.0"
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

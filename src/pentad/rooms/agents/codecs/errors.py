@@ -182,12 +182,12 @@ class Violation(NamedTuple):
 class Fault(Exception):
     """A request that gets an error instead of a result."""
 
-    def __init__(self, kind: Kind, message: str, violations: Sequence[Violation] = (), **facts: str) -> None:
+    def __init__(self, kind: Kind, message: str, violations: Sequence[Violation] = (), **metadata: str) -> None:
         self.kind: Kind = kind
         self.message = str(without_secrets(message))
         super().__init__(self.message)
         self.violations = tuple(violations)
-        self.facts = facts
+        self.metadata = metadata
         self.request_id = b"null"
         """The id of the request as written, if it could be read."""
 
@@ -200,8 +200,8 @@ class Fault(Exception):
 def fault_of(error: PentadError) -> Fault:
     """An error of the engine or of an access check as the caller of an agent sees it."""
     incident = noted(error, "a request to an agent").incident
-    facts = {} if incident is None else {"incident": incident}
-    return Fault(_kind(error), error.sentence(), _violations(error), **facts)
+    metadata = {} if incident is None else {"incident": incident}
+    return Fault(_kind(error), error.sentence(), _violations(error), **metadata)
 
 
 def rpc_error(fault: Fault, dialect: Dialect) -> dict[str, Any]:
@@ -214,8 +214,8 @@ def rpc_error(fault: Fault, dialect: Dialect) -> dict[str, Any]:
     body = {"code": _A2A[fault.kind].code, "message": fault.message}
     if dialect == "1.0":
         body["data"] = _details(fault)
-    elif fault.violations or fault.facts:
-        body["data"] = {**fault.facts, "violations": [violation._asdict() for violation in fault.violations]}
+    elif fault.violations or fault.metadata:
+        body["data"] = {**fault.metadata, "violations": [violation._asdict() for violation in fault.violations]}
     return body
 
 
@@ -298,8 +298,8 @@ def _object(value: Any) -> dict[str, Any]:
 
 def _details(fault: Fault) -> list[dict[str, Any]]:
     info: dict[str, Any] = {"@type": ERROR_INFO, "reason": _A2A[fault.kind].reason, "domain": DOMAIN}
-    if fault.facts:
-        info["metadata"] = fault.facts
+    if fault.metadata:
+        info["metadata"] = fault.metadata
     if not fault.violations:
         return [info]
     violations = [violation._asdict() for violation in fault.violations]

@@ -1,7 +1,7 @@
-"""Which version a request is in and which extensions it brings: asked for, granted, demanded.
+"""The protocol version and the extensions of a request.
 
-A version is looked for in the header `A2A-Version`, then in the query; only major and minor count. A request without
-one is in whatever version has its method; what two of them have is taken for 0.3, as the protocol says.
+The version is in the header `A2A-Version` or in the query; only major and minor count. Without one, the method decides;
+methods that exist in two versions are 0.3, as the protocol says.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _MOST: Final = 32
 
 
 def version(headers: Mapping[bytes, bytes], query: bytes) -> str | None:
-    """The version asked for, or None; a Fault for one that is not spoken here."""
+    """The requested version, or None; a Fault if it is not supported."""
     asked = headers.get(VERSION_HEADER, b"").strip().decode("latin-1")
     if not asked and query:
         found = parse_qs(query.decode("latin-1"))
@@ -35,7 +35,7 @@ def version(headers: Mapping[bytes, bytes], query: bytes) -> str | None:
 
 
 def extensions(headers: Mapping[bytes, bytes]) -> tuple[str, ...]:
-    """The extensions a client says it will use, each once."""
+    """The extensions a client wants to use, without duplicates."""
     given = headers.get(EXTENSIONS_HEADER) or headers.get(_OLD_EXTENSIONS_HEADER)
     if not given:
         return ()
@@ -44,7 +44,8 @@ def extensions(headers: Mapping[bytes, bytes]) -> tuple[str, ...]:
 
 
 def granted(asked: Sequence[str], offered: Mapping[str, bool]) -> tuple[str, ...]:
-    """What is active of what was asked for; a Fault names a required one that was not. `offered` says which are."""
+    """The active extensions among those asked for; a Fault if a required one is missing. `offered` says which are
+    required."""
     missing = [uri for uri, required in offered.items() if required and uri not in asked]
     if missing:
         raise Fault(

@@ -1,7 +1,9 @@
-"""Contents too large to travel: kept once by their hash, read back by whoever kept them as `context://<sha256>`.
+"""Stores contents that are too large to send: once per hash, and readable by their owner as `context://<sha256>`.
 
-A content is bytes: a text as UTF-8, anything else as exact JSON. The receiver hashes what it gets and knows. Owners see
-what they kept themselves; that somebody else kept the same bytes is nobody's to find out.
+A content is bytes: a text as UTF-8, anything else as exact JSON. The reader verifies the hash. Owners see only what
+they have stored themselves, and cannot find out whether someone else stored the same bytes.
+
+A context that is too large for the log is stored the same way; the log has a marker in its place.
 """
 
 import re
@@ -22,15 +24,15 @@ from pentad.rooms.agents.context.traversal import exact_json
 
 SCHEME: Final = "context"
 OTHER_REF: Final = "x-ref"
-"""Where an item keeps the reference it had beside a content that was spilled."""
-LARGEST_CONTENT: Final = 16 * MIB
-MOST_KEPT: Final = 1024 * MIB
-"""By one owner, all contents together."""
+"""Where an item keeps its own reference when its content is replaced by one."""
+MAX_CONTENT_BYTES: Final = 16 * MIB
+MAX_STORED_BYTES: Final = 1024 * MIB
+"""Per owner, all contents together."""
 _FRAME: Final = 1 * KIB
-"""Spared for what stands around the content of an item that is just small enough."""
+"""Reserved for the members around the content of an item."""
 _DAY: Final = 86_400.0
 _TOUCH: Final = "UPDATE agent_content_owners SET kept_at = ? WHERE owner = ? AND sha256 = ? AND kept_at < ?"
-"""A content that is brought again is as good as new; once a day is often enough to say so."""
+"""Storing a content again renews it, at most once a day."""
 _OLD: Final = (
     "SELECT owner, sha256 FROM agent_content_owners AS o WHERE kept_at < ? AND NOT EXISTS ("
     "SELECT 1 FROM agent_tasks AS t WHERE t.owner = o.owner"
@@ -39,12 +41,12 @@ _OLD: Final = (
 )
 _URI: Final = re.compile(r"context://([0-9a-f]{64})")
 SMALL: Final = 4 * 1024
-"""Bytes a context may have to stand in the history as it came."""
+"""A context up to this size stays in the log as it is."""
 _MARK: Final = frozenset({"ref", "sha256", "size"})
 
 
-class Kept(Struct, frozen=True):
-    """A content as it is kept."""
+class StoredContent(Struct, frozen=True):
+    """A stored content."""
 
     sha256: str
     body: bytes
@@ -56,37 +58,37 @@ class Kept(Struct, frozen=True):
 
 
 def address(sha256: str) -> str:
-    """The address of a kept content."""
+    """The URI of a stored content."""
     return f"{SCHEME}://{sha256}"
 
 
 def hash_in(uri: str) -> str:
-    """The hash a `context://` address names."""
+    """The hash in a `context://` URI."""
     found = _URI.fullmatch(uri)
     if found is None:
         raise InvalidInput(f"{uri[:100]!r} is not the address of a content.", hint="It is context:// and a SHA-256.")
     return found[1]
 
 
-class Contents:
-    """The contents of one store."""
+class ContentStore:
+    """The stored contents of one database."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     async def keep(self, who: Principal, bodies: Mapping[str, tuple[bytes, str | None]]) -> None:
-        """Keep contents by their hash (body and media type), all or none; what is there already costs nothing."""
+        """Store contents (body and media type) by hash, all or none. Known contents cost nothing."""
         for sha256, (body, _) in bodies.items():
-            if len(body) > LARGEST_CONTENT:
-                raise LimitExceeded(f"A content has {len(body)} bytes; the most are {LARGEST_CONTENT}.")
+            if len(body) > MAX_CONTENT_BYTES:
+                raise LimitExceeded(f"A content has {len(body)} bytes; the most are {MAX_CONTENT_BYTES}.")
             if bytes_hash(body) != sha256:
                 raise InvalidInput("A content does not have the hash it is kept under.")
         if bodies:
             await self._database.write(lambda tx: self.write(tx, who.id, bodies))
 
     def write(self, tx: Transaction, owner: str, bodies: Mapping[str, tuple[bytes, str | None]]) -> None:
-        """The same inside a transaction of the caller's, for what was checked."""
+        """The same within a transaction, for contents that were checked."""
         now = self._clock.now()
         for sha256, (body, media_type) in bodies.items():
             known = tx.value("SELECT 1 FROM agent_content_owners WHERE owner = ? AND sha256 = ?", owner, sha256)
@@ -99,14 +101,14 @@ class Contents:
                 owner, sha256, media_type, len(body), now,
             )  # fmt: skip
         kept = tx.value("SELECT coalesce(sum(size), 0) FROM agent_content_owners WHERE owner = ?", owner)
-        if kept > MOST_KEPT:
+        if kept > MAX_STORED_BYTES:
             raise LimitExceeded(
-                f"You would keep {kept} bytes of contents; the most are {MOST_KEPT}.",
+                f"You would keep {kept} bytes of contents; the most are {MAX_STORED_BYTES}.",
                 hint="Send less, or ask the operator to let old contents go (keep_days).",
             )
 
-    async def read(self, who: Principal, uri: str) -> Kept:
-        """A content by its address, verified; NotFound for one the caller has not kept."""
+    async def read(self, who: Principal, uri: str) -> StoredContent:
+        """A content by URI, verified; NotFound if the caller has not stored it."""
         sha256 = hash_in(uri)
         row = await self._database.lookup(
             "SELECT contents.body, owners.media_type FROM agent_content_owners AS owners"
@@ -120,10 +122,10 @@ class Contents:
         body = bytes(row[0])
         if bytes_hash(body) != sha256:
             raise Unavailable(f"The content {uri} is damaged in the store.", hint="Restore a backup, or send it anew.")
-        return Kept(sha256, body, row[1])
+        return StoredContent(sha256, body, row[1])
 
     async def forget(self, who: Principal, uri: str) -> bool:
-        """Give a content up; its bytes go when nobody has any use for them. Whether it was there."""
+        """Delete a content; its bytes go when nothing else uses them. Returns whether it existed."""
         sha256 = hash_in(uri)
 
         def work(tx: Transaction) -> bool:
@@ -133,19 +135,19 @@ class Contents:
 
         return await self._database.write(work)
 
-    async def spilled(
+    async def store_large(
         self, who: Principal, items: Mapping[str, Any], limits: ContextLimits = DEFAULT_LIMITS
     ) -> tuple[dict[str, Any], list[str]]:
-        """The items with every content that is too large kept, and referred to instead; and the names of those."""
-        made, bodies, names = spilling(items, limits)
+        """Store contents that are too large; returns the items with references, and the names of those items."""
+        made, bodies, names = plan_storage(items, limits)
         await self.keep(who, bodies)
         return made, names
 
 
-def spilling(
+def plan_storage(
     items: Mapping[str, Any], limits: ContextLimits = DEFAULT_LIMITS
 ) -> tuple[dict[str, Any], dict[str, tuple[bytes, str | None]], list[str]]:
-    """What `spilled` would make of the items, what it would keep, and the names: the largest first until all fits."""
+    """What `store_large` would return and store, largest first until everything fits."""
     made: dict[str, Any] = dict(items)
     if len(exact_json(items)) < min(limits.item_bytes, limits.total_bytes):
         return made, {}, []
@@ -159,19 +161,19 @@ def spilling(
         item = cast("dict[str, Any]", items[name])
         if item.get("content") is None or sizes[name] <= _FRAME:
             continue
-        made[name], body = referring(item)
+        made[name], body = as_reference(item)
         bodies[body.sha256] = (body.body, body.media_type)
         total += len(exact_json(made[name])) + len(name.encode()) + 4 - sizes[name]
         names.append(name)
     return made, bodies, names
 
 
-def referring(item: Mapping[str, Any]) -> tuple[dict[str, Any], Kept]:
-    """The item with a reference in place of its content, and what has to be kept for it."""
+def as_reference(item: Mapping[str, Any]) -> tuple[dict[str, Any], StoredContent]:
+    """The item with a reference in place of its content, and the content to store."""
     content = item["content"]
     body = content_bytes(content)
     media = item.get("mediaType") or ("text/plain" if isinstance(content, str) else "application/json")
-    kept = Kept(bytes_hash(body), body, str(media))
+    kept = StoredContent(bytes_hash(body), body, str(media))
     metadata = {**cast("Mapping[str, Any]", item.get("metadata") or {}), SHA256: kept.sha256, SIZE: len(body)}
     if isinstance(item.get("ref"), str):
         metadata[OTHER_REF] = item["ref"]
@@ -180,7 +182,7 @@ def referring(item: Mapping[str, Any]) -> tuple[dict[str, Any], Kept]:
 
 
 def put_body(tx: Transaction, sha256: str, body: bytes, now: float) -> None:
-    """Bytes under their hash, if they are not there yet."""
+    """Store bytes under their hash, if they are new."""
     tx.run(
         "INSERT INTO agent_contents (sha256, size, body, created_at) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (sha256) DO NOTHING",
@@ -189,12 +191,12 @@ def put_body(tx: Transaction, sha256: str, body: bytes, now: float) -> None:
 
 
 def get_body(rows: Rows, sha256: str) -> bytes:
-    """Bytes by their hash, for who is known to have a use for them."""
+    """Bytes by hash, for callers that are known to have access."""
     return bytes(rows.value("SELECT body FROM agent_contents WHERE sha256 = ?", sha256))
 
 
 def drop_unused(tx: Transaction, sha256: str) -> None:
-    """Remove bytes nobody refers to any more."""
+    """Delete bytes that nothing refers to."""
     tx.run(
         "DELETE FROM agent_contents WHERE sha256 = ?"
         " AND NOT EXISTS (SELECT 1 FROM agent_content_owners AS o WHERE o.sha256 = agent_contents.sha256)"
@@ -205,16 +207,16 @@ def drop_unused(tx: Transaction, sha256: str) -> None:
 
 
 def touch(tx: Transaction, owner: str, items: Mapping[str, Any], now: float) -> None:
-    """Note that the contents these items refer to were brought once more."""
+    """Renew the contents these items refer to."""
     refs = {str(cast("Mapping[str, Any]", item).get("ref")) for item in items.values()}
     for found in filter(None, map(_URI.fullmatch, refs)):
         tx.run(_TOUCH, now, owner, found[1], now - _DAY)
 
 
-def forget_old(tx: Transaction, until: float, most: int) -> int:
-    """Give up contents nobody has brought since then, so many at once; how many there were.
+def forget_old_content(tx: Transaction, until: float, most: int) -> int:
+    """Delete contents that were not used since then, in batches; returns how many.
 
-    A task that is not over may still need what was brought while it went on.
+    An unfinished task may still need contents that were sent while it ran.
     """
     old = tx.all(_OLD, until, _DAY, most)
     tx.run_many("DELETE FROM agent_content_owners WHERE owner = ? AND sha256 = ?", [(one, key) for one, key in old])
@@ -224,31 +226,31 @@ def forget_old(tx: Transaction, until: float, most: int) -> int:
 
 
 def is_small(context: Mapping[str, Any]) -> bool:
-    """Whether a context stands in the history as it came."""
+    """Whether a context stays in the log as it is."""
     return len(exact_json(context)) <= SMALL
 
 
-def shelved(context: Any) -> Kept | None:
-    """What has to be kept of a context; None for one that is small."""
+def large_context(context: Any) -> StoredContent | None:
+    """The content to store for a context; None if it is small."""
     if not isinstance(context, dict):
         return None
     body = exact_json(cast("Mapping[str, Any]", context))
-    return Kept(bytes_hash(body), body, "application/json") if len(body) > SMALL else None
+    return StoredContent(bytes_hash(body), body, "application/json") if len(body) > SMALL else None
 
 
-def marked(context: Mapping[str, Any], whole: Kept) -> dict[str, Any]:
-    """What the history has in place of a context: where it is, its canonical hash, and its bytes."""
+def context_marker(context: Mapping[str, Any], whole: StoredContent) -> dict[str, Any]:
+    """What the log has in place of a context: its URI, canonical hash and size."""
     return {"ref": whole.uri, "sha256": items_hash(context.get("items") or {}), "size": len(whole.body)}
 
 
-def is_mark(found: Any) -> bool:
-    """Whether this stands in place of a context."""
+def is_marker(found: Any) -> bool:
+    """Whether this is a marker in place of a context."""
     return isinstance(found, dict) and cast("dict[str, Any]", found).keys() == _MARK
 
 
-async def put_back(found: Any, contents: Contents, who: Principal) -> dict[str, Any] | None:
-    """The context a mark stands for; None for what is no mark."""
-    if not is_mark(found):
+async def restore_context(found: Any, contents: ContentStore, who: Principal) -> dict[str, Any] | None:
+    """The context behind a marker; None if it is not a marker."""
+    if not is_marker(found):
         return None
     ref: Any = cast("dict[str, Any]", found)["ref"]
     if not isinstance(ref, str) or not ref.startswith(f"{SCHEME}://"):

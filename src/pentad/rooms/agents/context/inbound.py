@@ -1,6 +1,6 @@
-"""The way in: what a message brings becomes a context that can be trusted, or the message is refused with reasons.
+"""Incoming contexts: validates the context of a message, or rejects the message with reasons.
 
-Nothing is dropped silently. Secrets are masked before anybody, the store included, sees them.
+Nothing is dropped silently. Secrets are masked before anything else sees them, including the store.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from pentad.rooms.agents.context.extension import sent_context
 from pentad.rooms.agents.context.findings import Issue, Level, refusal
 from pentad.rooms.agents.context.integrity import check_seal, items_hash
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
-from pentad.rooms.agents.context.redaction import KEEPING, STORE, Policy, redacted
+from pentad.rooms.agents.context.redaction import STORAGE_POLICY, STORE, Policy, redacted
 
 if TYPE_CHECKING:
     from pentad.rooms.agents.context.integrity import Key
@@ -25,11 +25,11 @@ NO_KEYS: Final[tuple[Any, ...]] = ()
 
 @dataclass(frozen=True)
 class Context:
-    """A context that was checked: its items as they are used, what was remarked, and what was masked."""
+    """A validated context: its items, warnings, and what was masked."""
 
     items: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     turn: Mapping[str, Any] | None = None
-    """What this context does to the one of the turns before: `mode`, `remove`, `base`."""
+    """How this context changes that of earlier turns: `mode`, `remove`, `base`."""
     warnings: tuple[Issue, ...] = ()
     masked: tuple[Masked, ...] = ()
 
@@ -47,16 +47,16 @@ def accepted(
     metadata: Any,
     level: Level = "standard",
     limits: ContextLimits = DEFAULT_LIMITS,
-    policy: Policy = KEEPING,
+    policy: Policy = STORAGE_POLICY,
     *,
     now: float | None = None,
     keys: "Sequence[Key]" = NO_KEYS,
     target: str = STORE,
 ) -> Context | None:
-    """The context of a message's metadata, None when it brings none.
+    """The context in a message's metadata; None if there is none.
 
-    InvalidInput with `details["problems"]`, each with path, rule and message; Conflict when it is not what its sender
-    sealed; Forbidden when the policy denies it.
+    InvalidInput with `details["problems"]`, each with path, rule and message; Conflict if the seal does not match;
+    Forbidden if the policy denies it.
     """
     sent = sent_context(metadata)
     if sent is None:
@@ -78,7 +78,7 @@ def accepted(
 
 
 def without_context(metadata: Mapping[str, Any], context: Context) -> dict[str, Any]:
-    """The metadata for the history: in place of the context its hash, as the context itself is kept once."""
+    """The metadata for the history: the hash in place of the context, which is stored once."""
     try:
         sent = sent_context(metadata)
     except PentadError:

@@ -1,8 +1,8 @@
-"""The way out: a context is checked, cleaned and held to what the receiver's card says before it is sent.
+"""Outgoing contexts: validated, redacted, and held to the limits of the receiver's card before they are sent.
 
-An invalid context raises. Who would rather send the task without it says `on_invalid="drop"` and is told what was
-dropped. What is too large for the receiver is lent to it where there is a lender: the item has an address, the hash and
-the size in place of the content.
+An invalid context raises. To send the task without it, pass `on_invalid="drop"`; the result says what was dropped.
+Content that is too large for the receiver is offered through a temporary link, if there is a provider: the item has a
+URL, a hash and a size in place of the content.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from pentad.kernel.secrets.documents import Masked
 from pentad.rooms.agents.context.checks import checked
-from pentad.rooms.agents.context.context_store import LARGEST_CONTENT, Kept, spilling
+from pentad.rooms.agents.context.context_store import MAX_CONTENT_BYTES, StoredContent, plan_storage
 from pentad.rooms.agents.context.extension import URI, carried
 from pentad.rooms.agents.context.findings import Issue, Issues, Level, refusal
 from pentad.rooms.agents.context.integrity import SHA256, check_seal, sealed
@@ -32,25 +32,25 @@ _NO_PLACE: Final = (
 _NOT_FOLLOWED: Final = "The agent follows no references by {}: keep the content where it does, and send a `ref`."
 
 
-class Lender(Protocol):
-    """Lends contents to the receiver."""
+class LinkProvider(Protocol):
+    """Creates temporary links for the receiver."""
 
     @property
     def scheme(self) -> str | None:
-        """How its addresses begin; None for one that has no place to lend from."""
+        """The scheme of its URLs; None if it cannot create any."""
         ...
 
-    def address(self, kept: Kept) -> str:
-        """Where the receiver will find a content."""
+    def address(self, kept: StoredContent) -> str:
+        """The URL of a content."""
         ...
 
 
 class Prepared(Struct, frozen=True):
-    """What is sent (None: nothing), and all that was found, masked or dropped on the way."""
+    """The context to send (None: nothing), and everything that was found, masked or dropped."""
 
     context: dict[str, Any] | None
     extended: bool
-    """Whether the receiver knows the extension, so that it goes under its URI too."""
+    """Whether the receiver supports the extension, so that the context goes under its URI too."""
     issues: list[Issue]
     masked: list[Masked]
     dropped: bool = False
@@ -78,9 +78,9 @@ def prepared(
     target: str = "agent",
     key: "Key | None" = None,
     seal: bool = False,
-    lender: Lender | None = None,
+    lender: LinkProvider | None = None,
 ) -> Prepared:
-    """A context as it may go to `target`. `card_params` is what its card says of the extension, None if nothing."""
+    """A context as `target` may receive it. `card_params` are the extension's parameters on its card, if any."""
     extended = card_params is not None
     agreed = limits.narrowed(card_params or {})
     shaped, issues = checked(context, level, agreed)
@@ -109,21 +109,23 @@ def prepared(
 
 
 def _wide(agreed: ContextLimits) -> ContextLimits:
-    """What a context may be at most of which the large contents are lent."""
-    return replace(agreed, item_bytes=LARGEST_CONTENT, total_bytes=2 * LARGEST_CONTENT)
+    """The limits of a context whose large contents become temporary links."""
+    return replace(agreed, item_bytes=MAX_CONTENT_BYTES, total_bytes=2 * MAX_CONTENT_BYTES)
 
 
-def _lent(items: Mapping[str, Any], agreed: ContextLimits, lender: Lender) -> dict[str, Any]:
-    """The items with what is too large at addresses of the lender's; secrets are out of them already."""
-    made, bodies, names = spilling(items, agreed)
+def _lent(items: Mapping[str, Any], agreed: ContextLimits, lender: LinkProvider) -> dict[str, Any]:
+    """The items with temporary links in place of large contents. Secrets are already masked."""
+    made, bodies, names = plan_storage(items, agreed)
     for name in names:
         sha256 = made[name]["metadata"][SHA256]
-        made[name] = {**made[name], "ref": lender.address(Kept(sha256, *bodies[sha256]))}
+        made[name] = {**made[name], "ref": lender.address(StoredContent(sha256, *bodies[sha256]))}
     return made
 
 
-def _refused(issues: Issues, on_invalid: Literal["raise", "drop"], extended: bool, unable: Lender | None) -> Prepared:
-    """No context, or the refusal; of what is only too large for a lender that is unable with what would help."""
+def _refused(
+    issues: Issues, on_invalid: Literal["raise", "drop"], extended: bool, unable: LinkProvider | None
+) -> Prepared:
+    """No context, or the error. If a link would have helped, its hint says what is missing."""
     if on_invalid == "drop":
         return Prepared(None, extended, issues.found, [], dropped=True)
     refused = refusal(issues.errors)

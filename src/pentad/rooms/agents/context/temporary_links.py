@@ -1,8 +1,8 @@
-"""Contents lent to agents elsewhere, which cannot read `context://`: each at an address only who was given it knows.
+"""Temporary links: unguessable URLs for contents that remote agents need and cannot read as `context://`.
 
-An address leads to one content, to be read and no more, for a day, and no longer than its owner may read in this room.
-Its token is 256 random bits, kept as a hash alone: who reads the store learns no address. The item that refers to it
-has the content's hash and size, so the reader knows whether it got what was meant.
+A link serves one content, read-only, for a day at most and only while its owner may read in this room. Its token is 256
+random bits and only its hash is stored, so the store reveals no URL. The item that refers to it has the content's hash
+and size, so the reader can verify what it gets.
 """
 
 import base64
@@ -18,15 +18,15 @@ from pentad.kernel.errors import Forbidden, LimitExceeded, NotFound
 from pentad.kernel.limits import MIB
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.context.context_store import Kept, drop_unused, put_body
+from pentad.rooms.agents.context.context_store import StoredContent, drop_unused, put_body
 
 PATH: Final = "/agents/_content"
-"""No agent is called like that: names begin with a letter or a digit."""
-LENT_SECONDS: Final = 86_400.0
-MOST_LENT: Final = 256 * MIB
-"""By one owner at a time."""
+"""No agent can have this name: names start with a letter or a digit."""
+LINK_SECONDS: Final = 86_400.0
+MAX_LINKED_BYTES: Final = 256 * MIB
+"""Per owner at a time."""
 _TOKEN: Final = re.compile(r"[a-z2-7]{52}")
-"""Letters in which no detector of secrets sees one: a receiver that masks secrets keeps the address."""
+"""Letters that no secret detector takes for a secret, so that a receiver that masks secrets keeps the URL."""
 _LENT: Final = re.compile(re.escape(PATH) + r"/[a-z2-7]{52}")
 _RANDOMNESS: Final = SystemRandomness()
 _INSERT: Final = (
@@ -34,15 +34,15 @@ _INSERT: Final = (
 )
 
 
-class _Lent(NamedTuple):
-    """One content under a token that is not written down yet."""
+class _Link(NamedTuple):
+    """A content with a token that is not stored yet."""
 
     token: str
-    kept: Kept
+    kept: StoredContent
 
 
-class Lending:
-    """What one store lends, at the address others reach this server by (`site`), where the operator named one."""
+class TemporaryLinks:
+    """The temporary links of one store, below the public URL of this server (`site`), if the operator set one."""
 
     def __init__(
         self,
@@ -58,15 +58,15 @@ class Lending:
         self._clock = clock
         self._randomness = randomness
 
-    def loan(self, who: Principal) -> "Loan":
-        """What is to be lent with one message of this caller's."""
-        return Loan(self, who)
+    def loan(self, who: Principal) -> "MessageLinks":
+        """The links of one message by this caller."""
+        return MessageLinks(self, who)
 
     def token(self) -> str:
         return base64.b32encode(self._randomness.token_bytes(32)).decode("ascii").rstrip("=").lower()
 
-    async def write(self, who: Principal, lent: list[_Lent]) -> None:
-        """Write down what is lent; LimitExceeded where one lends too much at a time."""
+    async def write(self, who: Principal, lent: list[_Link]) -> None:
+        """Store links; LimitExceeded if one owner has too many bytes."""
         now = self._clock.now()
 
         def work(tx: Transaction) -> None:
@@ -74,28 +74,28 @@ class Lending:
                 put_body(tx, kept.sha256, kept.body, now)
                 tx.run(
                     _INSERT,
-                    _digest(token), who.id, kept.sha256, kept.media_type, len(kept.body), now + LENT_SECONDS,
+                    _digest(token), who.id, kept.sha256, kept.media_type, len(kept.body), now + LINK_SECONDS,
                 )  # fmt: skip
             total = tx.value(
                 "SELECT coalesce(sum(size), 0) FROM agent_lent_contents WHERE owner = ? AND expires_at > ?", who.id, now
             )
-            if total > MOST_LENT:
+            if total > MAX_LINKED_BYTES:
                 raise LimitExceeded(
-                    f"You would lend {total} bytes of contents at a time; the most are {MOST_LENT}.",
+                    f"You would lend {total} bytes of contents at a time; the most are {MAX_LINKED_BYTES}.",
                     hint="Send less, or wait: what is lent is given back after a day.",
                 )
 
         await self._database.write(work)
 
-    async def read(self, token: str) -> Kept:
-        """The content a token is for; NotFound for one that never was or is no more."""
+    async def read(self, token: str) -> StoredContent:
+        """The content behind a token; NotFound if it is unknown or expired."""
         if _TOKEN.fullmatch(token):
             with suppress(Forbidden):  # a stranger hears nothing of the owner
                 if (found := await self._database.read(lambda rows: self._read(rows, token))) is not None:
                     return found
         raise NotFound("There is no such content, or it is lent no longer.", hint="Ask the sender for the task again.")
 
-    def _read(self, rows: Rows, token: str) -> Kept | None:
+    def _read(self, rows: Rows, token: str) -> StoredContent | None:
         row = rows.one(
             "SELECT lent.owner, contents.sha256, contents.body, lent.media_type FROM agent_lent_contents AS lent"
             " JOIN agent_contents AS contents ON contents.sha256 = lent.sha256"
@@ -106,25 +106,25 @@ class Lending:
             return None
         owner, sha256, body, media_type = row
         require_owner(self._owner_now, rows, owner, "agents", "read")
-        return Kept(sha256, bytes(body), media_type)
+        return StoredContent(sha256, bytes(body), media_type)
 
 
-class Loan:
-    """What is lent with one message: addresses are made first, and lead somewhere once `keep` has written them down."""
+class MessageLinks:
+    """The links of one message. URLs are created first, and work after `keep` has stored them."""
 
-    def __init__(self, lending: Lending, who: Principal) -> None:
+    def __init__(self, lending: TemporaryLinks, who: Principal) -> None:
         self._lending = lending
         self._who = who
-        self._lent: dict[str, _Lent] = {}
+        self._lent: dict[str, _Link] = {}
 
     @property
     def scheme(self) -> str | None:
-        """How the addresses begin; None where there is no place to lend from."""
+        """The scheme of the URLs; None if the operator set no public URL."""
         return None if self._lending.site is None else urlsplit(self._lending.site).scheme
 
-    def address(self, kept: Kept) -> str:
-        """Where the content will be."""
-        lent = self._lent.setdefault(kept.sha256, _Lent(self._lending.token(), kept))
+    def address(self, kept: StoredContent) -> str:
+        """The URL of a content."""
+        lent = self._lent.setdefault(kept.sha256, _Link(self._lending.token(), kept))
         return f"{self._lending.site}{PATH}/{lent.token}"
 
     async def keep(self) -> None:
@@ -133,8 +133,8 @@ class Loan:
             self._lent = {}
 
 
-def take_back(tx: Transaction, now: float, most: int) -> int:
-    """Forget what is lent no longer, so many at once; how many there were."""
+def forget_expired_links(tx: Transaction, now: float, most: int) -> int:
+    """Delete expired links, in batches; returns how many."""
     over = tx.all("SELECT token, sha256 FROM agent_lent_contents WHERE expires_at <= ? LIMIT ?", now, most)
     tx.run_many("DELETE FROM agent_lent_contents WHERE token = ?", [(token,) for token, _ in over])
     for _, sha256 in over:
@@ -143,7 +143,7 @@ def take_back(tx: Transaction, now: float, most: int) -> int:
 
 
 def without_token(url: str) -> str:
-    """An address for messages and logs: who reads it there could read the content."""
+    """A URL for messages and logs, without the token that grants access."""
     return _LENT.sub(rf"{PATH}/...", url)
 
 

@@ -1,4 +1,4 @@
-"""Walks JSON values without recursion: a context is a stranger's, and its depth is one of the things to find out."""
+"""Walks JSON values without recursion, because a stranger's context may be deep."""
 
 from collections.abc import Iterator
 from typing import Any, Final, cast
@@ -9,11 +9,11 @@ from pentad.rooms.agents.context.findings import Path
 
 _encode: Final = msgspec.json.Encoder().encode
 Chain = tuple[Any, str | int] | None
-"""A place as a chain: cheap to make for every value, turned into a path only where something is to be said."""
+"""A place as a linked list: cheap to create for every value, turned into a path only for a message."""
 
 
 def path_of(chain: Chain) -> Path:
-    """The keys from the root down to a place."""
+    """The keys from the root to a place."""
     keys: list[str | int] = []
     while chain is not None:
         chain, key = chain
@@ -23,7 +23,7 @@ def path_of(chain: Chain) -> Path:
 
 
 def values(root: Any) -> Iterator[tuple[Any, Chain, int]]:
-    """Every value inside, the root first, with its place and its depth; containers before what they hold."""
+    """Every value with its place and depth, the root first; containers before their contents."""
     stack: list[tuple[Any, Chain, int]] = [(root, None, 0)]
     while stack:
         value, chain, depth = stack.pop()
@@ -37,7 +37,7 @@ def values(root: Any) -> Iterator[tuple[Any, Chain, int]]:
 
 
 def exact_json(value: Any) -> bytes:
-    """Compact JSON with every number as it is; for sizes and for keeping, not for comparing."""
+    """Compact JSON with exact numbers; for sizes and storage, not for comparison."""
     try:
         return _encode(value)
     except UnicodeEncodeError:  # halves of surrogate pairs, which only lenient lets pass

@@ -1,1 +1,1 @@
-"""What an agent is, how one is found by its name, and the ones that come along."""
+"""Hosting agents: what an agent is, how it is loaded, and the built-in ones."""

@@ -1,4 +1,4 @@
-"""Finds agents by what the operator wrote: `my.module:Agent`, or the name of one that comes along."""
+"""Loads the agents an operator names: `my.module:Agent`, or a built-in one."""
 
 import importlib
 import sys
@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.names import did_you_mean
-from pentad.rooms.agents.hosting.hosted_agent import Hosted, hosted
+from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted
 
 BUILT_IN: Final[Mapping[str, str]] = {"echo": "pentad.rooms.agents.hosting.echo:Echo"}
-"""Agents that come along and need nothing of the room, by their name."""
+"""Built-in agents that need nothing from the room."""
 
 
-def load(spec: str) -> Hosted:
-    """One agent: `echo`, `my.module:Agent`, or `name=my.module:Agent` to call it otherwise."""
+def load(spec: str) -> HostedAgent:
+    """Load one agent: `echo`, `my.module:Agent`, or `name=my.module:Agent` to rename it."""
     name, equals, place = spec.partition("=")
     place = BUILT_IN.get(place if equals else spec, place if equals else spec)
     module_name, colon, attribute = place.partition(":")
@@ -27,9 +27,9 @@ def load(spec: str) -> Hosted:
     return hosted(_found(module_name, attribute), name if equals else None)
 
 
-def load_all(specs: Iterable[str]) -> dict[str, Hosted]:
-    """All of them by name; two of one name are refused."""
-    agents: dict[str, Hosted] = {}
+def load_all(specs: Iterable[str]) -> dict[str, HostedAgent]:
+    """Load agents by name. Duplicate names are an error."""
+    agents: dict[str, HostedAgent] = {}
     for spec in specs:
         one = load(spec)
         if one.name in agents:

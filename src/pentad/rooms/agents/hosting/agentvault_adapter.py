@@ -1,8 +1,8 @@
-"""Hosts agents written for AgentVault's server SDK: they keep their tasks themselves, and name them.
+"""Hosts agents written for AgentVault's server SDK. They manage their own tasks and choose the ids.
 
-Their ids are the tasks' ids here, and what they show (`handle_subscribe_request`, or else `handle_task_get`, looked at
-again and again) is pumped into the log, from which everybody is served. An agent that shows neither has done its work
-when `handle_task_send` returns.
+Their ids are the task ids here. Their events (`handle_subscribe_request`) or their tasks (`handle_task_get`, polled)
+are copied into the log, which serves everyone. An agent that implements neither has finished when `handle_task_send`
+returns.
 """
 
 import asyncio
@@ -33,8 +33,8 @@ _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 2.0
 
 
-class AgentVaultStyle:
-    """One such agent."""
+class AgentVaultAdapter:
+    """Adapts one such agent."""
 
     def __init__(self, agent: BaseA2AAgent) -> None:
         self._agent = agent
@@ -44,7 +44,7 @@ class AgentVaultStyle:
         self._cancels = kind.handle_task_cancel is not BaseA2AAgent.handle_task_cancel
 
     async def accept(self, task_id: str | None, message: Message) -> str:
-        """Hand a message over; the id the agent gives the task."""
+        """Pass a message to the agent; returns the id it chooses for the task."""
         from pentad.agentvault.models import Message as AgentVaultMessage
 
         wire = AgentVaultCodec(_no_address).encode_message(message, task_id or "")
@@ -70,12 +70,12 @@ class AgentVaultStyle:
         return None
 
     async def _hand_on(self, turn: Turn) -> None:
-        """What the caller says meanwhile is the agent's next message."""
+        """Pass on messages the caller sends while the turn runs."""
         async for message in turn.incoming():
             await self.accept(turn.id, message)
 
     async def _pump(self, turn: Turn) -> State:
-        """Everything the agent shows, into the log; the state it was last in."""
+        """Copy everything the agent shows into the log; returns its last state."""
         state: State = "working"
         if self._shows_events:
             events: Any = self._agent.handle_subscribe_request(turn.id)
@@ -93,7 +93,7 @@ class AgentVaultStyle:
         return state
 
     async def _looked(self, turn: Turn) -> AsyncGenerator[Body]:
-        """What changes between one look at the agent's task and the next."""
+        """Poll the agent's task and yield what has changed."""
         heard, made, state = (10**9 if self._shows_events else 0), dict[str, Any](), ""
         pause = _FIRST_PAUSE
         while True:
@@ -126,7 +126,7 @@ async def _said(turn: Turn, bodies: list[Body], state: State) -> State:
 
 
 def _bodies(event: dict[str, Any]) -> list[Body]:
-    """What one of the agent's events says in our words."""
+    """The agent's event as events of ours."""
     if "artifact" in event:
         return [ArtifactEvent(_artifact(event["artifact"]))]
     if "state" in event:
@@ -138,7 +138,7 @@ def _bodies(event: dict[str, Any]) -> list[Body]:
 
 
 def _id_of(event: dict[str, Any]) -> str:
-    """An id for a text that came without one."""
+    """An id for a text that has none."""
     return f"{event.get('taskId', 'task')}.{event.get('timestamp', '')}"
 
 
@@ -158,7 +158,7 @@ def _artifact(wire: dict[str, Any]) -> Artifact:
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    """The wire form of a model of the agent's, or of a dict it gave instead."""
+    """The JSON of one of the agent's models, or of the dict it returned instead."""
     if isinstance(value, dict):
         return value  # pyright: ignore[reportUnknownVariableType]  foreign JSON
     return value.model_dump(mode="json", by_alias=True)

@@ -1,7 +1,7 @@
-"""The agent that says back what it hears; for tests, and to see a server work.
+"""The echo agent, for tests and to see a server work.
 
-Words at the beginning of a message make it do more: `stream` gives the text back word by word as an artifact, `ask`
-asks before it answers, `slow` waits until it is canceled or told to go on.
+A word at the start of a message makes it do more: `stream` returns the text word by word as an artifact, `ask` asks
+before it answers, `slow` waits until it is canceled or told to continue.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from pentad.rooms.agents.hosting.turn import Turn
 
 
 class Echo(BaseA2AAgent):
-    """Says back what it hears."""
+    """Echoes messages."""
 
     name: ClassVar[str] = "echo"
     title: ClassVar[str] = "Echo"

@@ -1,7 +1,7 @@
-"""What an agent is to the engine (`Hosted`), made of what people write: a class, an instance, or a function.
+"""A hosted agent as the engine sees it, made from a class, an instance or a function.
 
-A function takes the turn, or (its parameter says `str`) the text; it returns what completes the task, or is an async
-generator of texts, each a chunk of one artifact. The class everybody subclasses is `pentad.agentvault.server`'s.
+A function takes the turn or, if its parameter is annotated `str`, the text. It returns the result, or is an async
+generator of texts, each a chunk of one artifact. Classes derive from `pentad.agentvault.server.BaseA2AAgent`.
 """
 
 import inspect
@@ -21,8 +21,8 @@ _CHUNKS: Final = "output"
 
 
 @dataclass(frozen=True, slots=True)
-class Hosted:
-    """An agent under its name. `accept` is there only for agents that name their own tasks."""
+class HostedAgent:
+    """A named agent. `accept` exists only for agents that choose their own task ids."""
 
     name: str
     run: Callable[[Turn], Awaitable[Any]]
@@ -38,11 +38,11 @@ class Hosted:
     accept: Callable[[str | None, Message], Awaitable[str]] | None = None
     cancel: Callable[[str], Awaitable[bool]] | None = None
     methods: Mapping[str, Callable[..., Awaitable[Any]]] = field(default_factory=dict[str, Any])
-    """Custom methods by the name callers know."""
+    """Custom methods by their public name."""
 
 
-def hosted(agent: Any, name: str | None = None) -> Hosted:
-    """The agent behind a class, an instance or a function; Misconfigured where it is none."""
+def hosted(agent: Any, name: str | None = None) -> HostedAgent:
+    """The hosted agent for a class, an instance or a function; Misconfigured if it is none of them."""
     if inspect.isclass(agent):
         try:
             agent = agent()
@@ -58,14 +58,14 @@ def hosted(agent: Any, name: str | None = None) -> Hosted:
 
 
 def named(text: str) -> str:
-    """A name for addresses made of a class's or function's: `MyAgent` is `my-agent`."""
+    """A name for URLs from the name of a class or function: `MyAgent` becomes `my-agent`."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9.]+", "-", text).strip("-.").lower()
     if not NAME.fullmatch(words):
         raise Misconfigured(f"{text!r} is no name for an agent.", hint="Use letters, digits, dots and hyphens.")
     return words
 
 
-def _of_class(agent: BaseA2AAgent, name: str | None) -> Hosted:
+def _of_class(agent: BaseA2AAgent, name: str | None) -> HostedAgent:
     kind = type(agent)
     run, accept, cancel = agent.run, None, None
     style: Style = "native"
@@ -75,13 +75,13 @@ def _of_class(agent: BaseA2AAgent, name: str | None) -> Hosted:
                 f"{kind.__name__} overrides neither run nor handle_task_send.",
                 hint="Give it `async def run(self, turn)`.",
             )
-        from pentad.rooms.agents.hosting.agentvault_adapter import AgentVaultStyle
+        from pentad.rooms.agents.hosting.agentvault_adapter import AgentVaultAdapter
 
-        keeper, style = AgentVaultStyle(agent), "agentvault"
+        keeper, style = AgentVaultAdapter(agent), "agentvault"
         run, accept, cancel = keeper.run, keeper.accept, keeper.cancel
     elif inspect.isasyncgenfunction(kind.run):
         run = _chunked(agent.run)
-    return Hosted(
+    return HostedAgent(
         name=named(name or kind.name or kind.__name__),
         run=run,
         style=style,
@@ -111,7 +111,7 @@ def _methods(agent: BaseA2AAgent) -> dict[str, Callable[..., Awaitable[Any]]]:
     return found
 
 
-def _of_function(function: Callable[..., Any], name: str | None) -> Hosted:
+def _of_function(function: Callable[..., Any], name: str | None) -> HostedAgent:
     own = getattr(function, "__name__", type(function).__name__)
     takes_text = _takes_text(function, own)
     run: Callable[[Turn], Any] = (lambda turn: function(turn.text)) if takes_text else function
@@ -119,7 +119,7 @@ def _of_function(function: Callable[..., Any], name: str | None) -> Hosted:
         run = _chunked(run)
     elif not inspect.iscoroutinefunction(function):
         raise Misconfigured(f"The agent {own!r} is not async.", hint="Write it with `async def`.")
-    return Hosted(
+    return HostedAgent(
         name=named(name or own),
         run=run,
         style="function",

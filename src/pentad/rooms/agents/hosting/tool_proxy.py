@@ -1,8 +1,8 @@
-"""The agent that calls MCP tools for others: an A2A task in, a `tools/call` out, its result as the task's artifact.
+"""The tool proxy agent: calls an MCP tool for an A2A task and returns the result as an artifact.
 
-A message carries one data part in AgentVault's form: `{"target_mcp_server_id", "tool_name", "arguments"}`. The server
-`pentad` (or none named) is this one, with the rights of who sent the task. Others are those the operator set up under
-`mcp_servers`; who may send tasks here may use them, with the key that was set up.
+A message has one data part in AgentVault's form: `{"target_mcp_server_id", "tool_name", "arguments"}`. The server
+`pentad` (the default) is this one, called with the rights of the task's caller. Other servers are those in the setting
+`mcp_servers`; anyone who may send tasks may use them, with the configured key.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ _FORM: Final = '{"target_mcp_server_id": "pentad", "tool_name": "...", "argument
 
 
 class ToolProxy(BaseA2AAgent):
-    """Calls an MCP tool and gives back its result."""
+    """Calls an MCP tool and returns its result."""
 
     name: ClassVar[str] = "tool-proxy"
     title: ClassVar[str] = "Tool proxy"
@@ -80,7 +80,7 @@ class ToolProxy(BaseA2AAgent):
 
 
 class _Telling:
-    """Passes the tool's progress on as words of the task."""
+    """Passes the tool's progress on as status messages."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
@@ -91,7 +91,7 @@ class _Telling:
 
 
 def call_in(message: Message) -> tuple[str, str, Mapping[str, Any]] | None:
-    """The server, tool and arguments of the first data part that names a tool."""
+    """Server, tool and arguments of the first data part that names a tool."""
     for part in message.parts:
         value: Any = part.data
         if value is UNSET or not isinstance(value, dict):
@@ -105,14 +105,14 @@ def call_in(message: Message) -> tuple[str, str, Mapping[str, Any]] | None:
 
 
 def text_of(result: Mapping[str, Any]) -> str:
-    """The text blocks of a tool's result."""
+    """The text of a tool's result."""
     blocks = cast("list[Any]", result.get("content") or [])
     texts = [cast("dict[str, Any]", one).get("text") for one in blocks if isinstance(one, dict)]
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def servers_of(settings: Mapping[str, Any]) -> dict[str, tuple[str, str | None]]:
-    """The operator's `mcp_servers`: by id an address, or a table with `url` and `key`; `id=url, id=url` as text."""
+    """The setting `mcp_servers`: an id with a URL, or a table with `url` and `key`; as text `id=url, id=url`."""
     given: Any = settings.get("mcp_servers") or {}
     if isinstance(given, str):
         pairs = [one.partition("=") for one in given.split(",") if one.strip()]

@@ -1,7 +1,7 @@
-"""What an agent is given for one turn: what was said, and the ways to say something back.
+"""What an agent receives for one turn: the message, and the ways to respond.
 
-Whatever is said here goes into the log first and is seen by others afterwards. What an agent says without waiting in
-between is written together. Methods that end the turn (`reject`, `fail`) do not return.
+Everything goes into the log before others see it. Events between two awaits are written together. Methods that end the
+turn (`reject`, `fail`) do not return.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ from pentad.rooms.agents.models import (
 )
 
 Content: TypeAlias = "str | Json | list[Any] | Part | Sequence[Part] | Message | None"
-"""What may be said: a text, a JSON value, parts, or a whole message."""
+"""What an agent can say: a text, a JSON value, parts, or a whole message."""
 
 _KINDS: Final = "exactly one of text, data, raw and url"
 
 
 class Running(Protocol):
-    """The run behind a turn (`tasks/running.py`)."""
+    """The run behind a turn (`tasks/turn_runner.py`)."""
 
     task: Task
     caller: Principal
@@ -42,7 +42,7 @@ class Running(Protocol):
     def emit(self, body: Body) -> None: ...
 
     async def room(self) -> None:
-        """Wait while more is said than the log has taken."""
+        """Wait until the log has caught up with the agent."""
         ...
 
     def next_id(self) -> str: ...
@@ -57,7 +57,7 @@ class Running(Protocol):
 
 
 class TurnOver(BaseException):
-    """Ends a turn from wherever it is; not an Exception, so that no `except Exception` of an agent holds it up."""
+    """Ends a turn from anywhere. Not an Exception, so that an agent's `except Exception` does not catch it."""
 
     def __init__(self, body: StatusEvent) -> None:
         super().__init__(body.state)
@@ -65,8 +65,8 @@ class TurnOver(BaseException):
 
 
 class Ask:
-    """A question to the caller. Awaited, it gives the answer; returned, it ends the turn and the answer begins the
-    next one (which outlives the process)."""
+    """A question to the caller. Await it for the answer; or return it to end the turn, and the answer starts the
+    next one, which survives a restart."""
 
     __slots__ = ("_run", "body")
 
@@ -79,7 +79,7 @@ class Ask:
 
 
 class Reply:
-    """An answer without a task; returned as the first and only thing, no task is made at all."""
+    """An answer without a task. Return it as the first and only thing, and no task is created."""
 
     __slots__ = ("message",)
 
@@ -96,7 +96,7 @@ class Turn:
         self._run = run
         self.message = message
         self.resumed = resumed
-        """Whether an earlier run of this turn was cut short by the end of its process."""
+        """Whether an earlier run of this turn was interrupted by the end of its process."""
 
     @property
     def id(self) -> str:
@@ -104,7 +104,7 @@ class Turn:
 
     @property
     def caller(self) -> Principal:
-        """Who began the turn, with the rights that are left to it; a long turn can outlive some of them."""
+        """Who started the turn, with the rights that are left: a long turn can outlive some of them."""
         return self._run.caller
 
     @property
@@ -113,7 +113,7 @@ class Turn:
 
     @property
     def task(self) -> Task:
-        """The task as it was when the turn began."""
+        """The task at the start of the turn."""
         return self._run.task
 
     @property
@@ -122,16 +122,16 @@ class Turn:
 
     @property
     def history(self) -> Sequence[Message]:
-        """Everything said before this turn."""
+        """The messages before this turn."""
         return self._run.task.history
 
     @property
     def context(self) -> Any:
-        """The `mcp_context` that came with the message."""
+        """The `mcp_context` of the message."""
         return self._run.context(self.message)
 
     async def whole_context(self) -> Any:
-        """The context of the conversation: what this and earlier messages brought, merged as they said."""
+        """The context of the conversation: what this and earlier messages sent, merged."""
         return await self._run.whole_context(self.message)
 
     @property
@@ -139,16 +139,16 @@ class Turn:
         return self._run.canceled
 
     def incoming(self) -> AsyncGenerator[Message]:
-        """What the caller says while the turn runs."""
+        """Messages the caller sends while the turn runs."""
         return self._run.incoming()
 
     async def working(self, content: Content = None) -> None:
-        """Say that work goes on, with a word about it if there is one."""
+        """Report that work goes on, with an optional message."""
         self._run.emit(StatusEvent("working", self._said(content)))
         await self._run.room()
 
     async def say(self, content: Content) -> None:
-        """Say something in between; it becomes part of the history."""
+        """Send a message before the result; it becomes part of the history."""
         if (message := self._said(content)) is None:
             raise InvalidInput("There is nothing to say.")
         self._run.emit(MessageEvent(message))
@@ -170,7 +170,7 @@ class Turn:
         append: bool = False,
         last: bool = True,
     ) -> None:
-        """Give out something made; `raw` is base64. Chunks of one artifact share its name (or id) with `append`."""
+        """Publish an artifact; `raw` is base64. To add a chunk, use the same name or id with `append`."""
         if [text is None, data is UNSET, raw is None, url is None].count(False) != 1:
             raise InvalidInput(f"An artifact has {_KINDS}.")
         part = Part(
@@ -186,24 +186,25 @@ class Turn:
         await self._run.room()
 
     async def emit(self, body: Body) -> None:
-        """Put an event into the log as it is; for agents that compose their own."""
+        """Append an event as it is, for agents that build their own."""
         self._run.emit(body)
         await self._run.room()
 
     def ask(self, content: Content) -> Ask:
-        """Ask the caller: `answer = await turn.ask(...)`, or `return turn.ask(...)` to end the turn with it."""
+        """Ask the caller: `answer = await turn.ask(...)`, or `return turn.ask(...)` to end the turn with the
+        question."""
         return Ask(self._run, StatusEvent("input-required", self._said(content)))
 
     def need_login(self, content: Content = "Please sign in first.") -> Ask:
-        """Ask the caller to sign in somewhere; awaited or returned, as `ask`."""
+        """Ask the caller to sign in somewhere; await or return it like `ask`."""
         return Ask(self._run, StatusEvent("auth-required", self._said(content)))
 
     def reply(self, content: Content) -> Reply:
-        """`return turn.reply(...)` answers with a message alone: no task is made of it."""
+        """`return turn.reply(...)` answers with a message only; no task is created."""
         return Reply(self._said(content) or self._message(()))
 
     def reject(self, content: Content = None) -> NoReturn:
-        """Refuse the task."""
+        """Reject the task."""
         raise TurnOver(StatusEvent("rejected", self._said(content)))
 
     def fail(self, content: Content = None) -> NoReturn:
@@ -211,7 +212,7 @@ class Turn:
         raise TurnOver(StatusEvent("failed", self._said(content)))
 
     def finished(self, result: Any) -> StatusEvent:
-        """The status that ends the turn, made of what the agent returned."""
+        """The status that ends the turn, from what the agent returned."""
         if isinstance(result, Ask):
             return result.body
         if isinstance(result, Reply):
@@ -219,7 +220,7 @@ class Turn:
         return StatusEvent("completed", self._said(result))
 
     def ended(self, state: State, text: str) -> StatusEvent:
-        """A status with a word about it."""
+        """A status with a text."""
         return StatusEvent(state, self._message((Part(text=text),)))
 
     def _said(self, content: Content) -> Message | None:
@@ -235,7 +236,7 @@ class Turn:
 
 
 def parts_of(content: Any) -> tuple[Part, ...]:
-    """The parts of what was said: a text is one, a part is itself, parts are they, anything else is JSON."""
+    """The parts of a content: a text, one part, several parts, or a JSON value."""
     if isinstance(content, str):
         return (Part(text=content),)
     if isinstance(content, Part):

@@ -33,7 +33,7 @@ from pentad.rooms.agents.codecs.base import STREAMING, Codec, Operation, require
 from pentad.rooms.agents.codecs.errors import Fault, fault_of, rest_error, rpc_error
 from pentad.rooms.agents.codecs.event_stream import EventCache, EventWriter
 from pentad.rooms.agents.hosting.custom_methods import CustomMethod
-from pentad.rooms.agents.hosting.hosted_agent import Hosted
+from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
 from pentad.rooms.agents.interface.a2a_streams import StreamResponse
 from pentad.rooms.agents.models import Part
 from pentad.rooms.agents.operations import AgentRequest, Mount, Operations, Result, SingleEvent, Stream, site_of
@@ -60,7 +60,7 @@ _Handler = Callable[[AgentRequest, Raw], Awaitable[Result]]
 class Target:
     """Where a request goes: the agent, the path below it, and the mount, which may name a dialect."""
 
-    agent: Hosted
+    agent: HostedAgent
     rest: str
     mount: Mount
 
@@ -85,7 +85,7 @@ class Reply:
 class AgentEndpoint:
     """Everything agents answer over HTTP."""
 
-    def __init__(self, operations: Operations, agents: Mapping[str, Hosted], cards: Cards, limits: Limits) -> None:
+    def __init__(self, operations: Operations, agents: Mapping[str, HostedAgent], cards: Cards, limits: Limits) -> None:
         self._operations = operations
         self._agents = agents
         self._cards = cards
@@ -192,7 +192,7 @@ class AgentEndpoint:
                 fault.request_id = request_id or b"null"
             await self._rpc_error(fault, request, scope, reply)
 
-    def _operation(self, agent: Hosted, method: str) -> tuple[Operation, type[Codec], _Handler]:
+    def _operation(self, agent: HostedAgent, method: str) -> tuple[Operation, type[Codec], _Handler]:
         if (found := METHODS.get(method)) is not None:
             return *found, partial(self._operations.run, found[0])
         if (own := agent.methods.get(method)) is None:

@@ -17,17 +17,17 @@ from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
 from pentad.kernel.incidents import noted, unforeseen
 from pentad.mcp.sse import Receive, Send
 from pentad.platform import Admitted, Door, Scope
-from pentad.rooms.agents.context.context_store import Kept
+from pentad.rooms.agents.context.context_store import StoredContent
 from pentad.rooms.agents.context.findings import LEVELS, Level
 from pentad.rooms.agents.context.lint import lint_text
-from pentad.rooms.agents.context.temporary_links import PATH, Lending
+from pentad.rooms.agents.context.temporary_links import PATH, TemporaryLinks
 from pentad.rooms.agents.interface.registry_routes import MethodNotAllowed, refusal, served
 
 LINT_PATH: Final = "/api/v1/utils/lint-context"
 _UNTYPED: Final = "application/octet-stream"
 
 
-def doors(links: Lending) -> dict[str, Door]:
+def doors(links: TemporaryLinks) -> dict[str, Door]:
     """The linter, and the temporary links."""
 
     async def serve_link(scope: Scope, _receive: Receive, send: Send) -> None:
@@ -67,7 +67,7 @@ def _level(given: str) -> Level:
     raise InvalidInput(f"level is {given[:40]!r}.", hint=f"Levels are {', '.join(LEVELS)}.")
 
 
-def _headers(content: Kept) -> list[tuple[bytes, bytes]]:
+def _headers(content: StoredContent) -> list[tuple[bytes, bytes]]:
     """Never something a browser would run: it is saved, and no other type is guessed."""
     kind = re.sub(r"[^\x20-\x7e]", "", content.media_type or "") or _UNTYPED
     digest = base64.b64encode(bytes.fromhex(content.sha256))

@@ -1,9 +1,8 @@
-"""The room's tasks for clients that know MCP's tasks: a call of agents_send_task that goes on as the task it began.
+"""The room's tasks for MCP clients that support tasks: a call of agents_send_task can continue as its task.
 
-The task's id is the room's, its state comes from the log, and its result is what the tool would have answered: nothing
-is kept besides the task. Of a task that an agent elsewhere keeps, only where it is stays here, and the agent is asked.
-An agent that fails or refuses has given an answer all the same: `failed` is the protocol's word for a call that broke,
-and is never said here.
+The task id is the room's, the state comes from the log, and the result is what the tool would have returned, so nothing
+else is stored. For a task of a remote agent only its place is stored, and the agent is asked. An agent that fails or
+rejects has still answered: `failed` is the protocol's word for a broken call, and is never used here.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,11 +16,11 @@ from pentad.kernel.errors import Conflict
 from pentad.kernel.principal import Principal
 from pentad.mcp.asking import Elicit
 from pentad.mcp.tasks import TaskState
-from pentad.rooms.agents.delegation import Errand, Handed, cancelled_task, given_task, hand_over
-from pentad.rooms.agents.interface.presentation import DEFAULT_BUDGET, TASKS, shown_task
+from pentad.rooms.agents.delegation import Delegation, TaskRequest, cancel_delegated, delegate, read_delegated
+from pentad.rooms.agents.interface.presentation import DEFAULT_BUDGET, TASKS, task_view
 from pentad.rooms.agents.models import INTERRUPTED, TERMINAL, Event, Message, Part, Task
 from pentad.rooms.agents.service import Agents
-from pentad.rooms.agents.tasks.remote_tasks import Away, is_elsewhere
+from pentad.rooms.agents.tasks.remote_tasks import RemoteTask, is_remote
 
 _TOOL: Final = "agents_send_task"
 _BUDGET: Final = "pentad.max_characters"
@@ -30,13 +29,13 @@ _ASKS: Final = "elicitation"
 
 
 class Answer(BaseModel):
-    """What a person answers an agent."""
+    """A person's answer to an agent."""
 
     answer: Annotated[str, Field(title="Answer", min_length=1)]
 
 
 class LoginAnswer(BaseModel):
-    """What a person says after a login, which happens elsewhere."""
+    """A person's answer after a login, which happens outside this client."""
 
     answer: Annotated[
         str, Field(title="Answer", description="Say when it is done. No password or key belongs here.", min_length=1)
@@ -44,21 +43,21 @@ class LoginAnswer(BaseModel):
 
 
 class CallerTasks:
-    """The tasks of whoever asks."""
+    """The tasks of the caller."""
 
     def __init__(self, agents: Agents) -> None:
         self._agents = agents
 
     async def get(self, principal: Principal, task_id: str, can: Callable[[str], bool]) -> TaskState:
-        if is_elsewhere(task_id):
-            away = await self._agents.elsewhere.get(principal, task_id)
-            return state_elsewhere(await self._task_of(principal, away), away, asks=can(_ASKS))
+        if is_remote(task_id):
+            away = await self._agents.remote_tasks.get(principal, task_id)
+            return remote_state(await self._task_of(principal, away), away, asks=can(_ASKS))
         return state_of(await self._agents.tasks.get(principal, task_id), asks=can(_ASKS))
 
     async def update(self, principal: Principal, task_id: str, responses: Mapping[str, Any]) -> None:
-        """An answer goes to the agent as the next turn. Who declines to answer ends the task: nobody else would."""
-        if is_elsewhere(task_id):
-            away = await self._agents.elsewhere.get(principal, task_id)
+        """The answer becomes the next turn. Declining cancels the task, because no one else would answer."""
+        if is_remote(task_id):
+            away = await self._agents.remote_tasks.get(principal, task_id)
             task, agent = await self._task_of(principal, away), away.agent
         else:
             task = await self._agents.tasks.get(principal, task_id)
@@ -69,47 +68,47 @@ class CallerTasks:
         if given.content is None:
             await self.cancel(principal, task_id)
             return
-        errand = Errand(agent, (Part(text=given.content.answer),), task_id=task.id)
-        await hand_over(self._agents, principal, errand, seconds=0, heard=_nobody_hears)
+        request = TaskRequest(agent, (Part(text=given.content.answer),), task_id=task.id)
+        await delegate(self._agents, principal, request, seconds=0, on_event=_nobody_hears)
 
     async def cancel(self, principal: Principal, task_id: str) -> None:
         with suppress(Conflict):
-            if is_elsewhere(task_id):
-                away = await self._agents.elsewhere.get(principal, task_id)
-                await cancelled_task(self._agents, principal, away.task, away.agent)
+            if is_remote(task_id):
+                away = await self._agents.remote_tasks.get(principal, task_id)
+                await cancel_delegated(self._agents, principal, away.task, away.agent)
             else:
                 await self._agents.tasks.cancel(principal, task_id)
 
     def address(self, task_id: str) -> str | None:
-        """None for one elsewhere: nobody tells us of its changes."""
-        return None if is_elsewhere(task_id) else TASKS + task_id
+        """None for a remote task, because nothing signals its changes."""
+        return None if is_remote(task_id) else TASKS + task_id
 
     async def put_off(
-        self, principal: Principal, handed: Handed, budget: int, can: Callable[[str], bool]
+        self, principal: Principal, delegated: Delegation, budget: int, can: Callable[[str], bool]
     ) -> TaskState | None:
-        """The task in place of an answer, if there is more to come of it."""
-        if isinstance(handed.result, Message) or handed.task.state in TERMINAL:
+        """The task in place of a result, if it is not finished."""
+        if isinstance(delegated.result, Message) or delegated.task.state in TERMINAL:
             return None
-        state = state_of(handed.task, asks=can(_ASKS))
+        state = state_of(delegated.task, asks=can(_ASKS))
         if state.status == "completed":
             return None
-        if handed.here:
+        if delegated.is_local:
             return state
-        away = await self._agents.elsewhere.keep(principal, handed.agent, handed.task.id, budget)
-        return state_elsewhere(handed.task, away, asks=can(_ASKS))
+        away = await self._agents.remote_tasks.keep(principal, delegated.agent, delegated.task.id, budget)
+        return remote_state(delegated.task, away, asks=can(_ASKS))
 
-    async def _task_of(self, principal: Principal, away: Away) -> Task:
-        return (await given_task(self._agents, principal, away.task, away.agent)).task
+    async def _task_of(self, principal: Principal, away: RemoteTask) -> Task:
+        return (await read_delegated(self._agents, principal, away.task, away.agent)).task
 
 
-def asked_budget(characters: int) -> dict[str, Any] | None:
-    """What has to be kept of the call for its answer to be as it was asked for."""
+def budget_metadata(characters: int) -> dict[str, Any] | None:
+    """What to store about the call so that its result has the requested size."""
     return None if characters == DEFAULT_BUDGET else {_BUDGET: characters}
 
 
 def state_of(task: Task, *, asks: bool) -> TaskState:
-    """A task in the words of the protocol. A client that cannot ask its person is told like the tool's caller: what the
-    agent wants to know is then the answer of the call, and the model goes on with the task's id."""
+    """A task in MCP's terms. If the client cannot ask a person, the agent's question is the result of the call, and
+    the model continues with the task id."""
     found = TaskState(
         id=task.id,
         status="working",
@@ -117,11 +116,11 @@ def state_of(task: Task, *, asks: bool) -> TaskState:
         updated_at=task.updated_at,
         message=_note(task),
     )
-    return _told(found, task, task.agent, _budget(task), asks=asks, here=True)
+    return _told(found, task, task.agent, _budget(task), asks=asks, is_local=True)
 
 
-def state_elsewhere(task: Task, away: Away, *, asks: bool) -> TaskState:
-    """The same of a task an agent elsewhere keeps, under the id it has here."""
+def remote_state(task: Task, away: RemoteTask, *, asks: bool) -> TaskState:
+    """The same for a task of a remote agent, under our id."""
     found = TaskState(
         id=away.id,
         status="working",
@@ -130,16 +129,16 @@ def state_elsewhere(task: Task, away: Away, *, asks: bool) -> TaskState:
         ttl_milliseconds=round((away.expires_at - away.created_at) * 1000),
         message=_note(task),
     )
-    return _told(found, task, away.agent, away.budget, asks=asks, here=False)
+    return _told(found, task, away.agent, away.budget, asks=asks, is_local=False)
 
 
-def _told(found: TaskState, task: Task, agent: str, budget: int, *, asks: bool, here: bool) -> TaskState:
+def _told(found: TaskState, task: Task, agent: str, budget: int, *, asks: bool, is_local: bool) -> TaskState:
     if task.state == "canceled":
         return replace(found, status="cancelled")
     if task.state in INTERRUPTED and asks:
         return replace(found, status="input_required", questions={_key(task): _question(task, agent)})
     if task.state in TERMINAL or task.state in INTERRUPTED:
-        return replace(found, status="completed", tool=_TOOL, value=shown_task(task, agent, budget, here=here))
+        return replace(found, status="completed", tool=_TOOL, value=task_view(task, agent, budget, is_local=is_local))
     return found
 
 
@@ -151,7 +150,7 @@ def _question(task: Task, agent: str) -> Elicit[Any]:
 
 
 def _key(task: Task) -> str:
-    """The name of the question that is open: another one for every question of the task, the same in every process."""
+    """The name of the open question: unique per question, and the same in every process."""
     turns = sum(1 for message in task.history if message.role == "user")
     return f"answer-{turns}-{round(task.status_at * 1000)}"
 
@@ -167,4 +166,4 @@ def _budget(task: Task) -> int:
 
 
 async def _nobody_hears(event: Event) -> None:
-    """The client asks again by itself."""
+    """The client polls by itself."""

@@ -1,4 +1,4 @@
-"""What people see of the room: the agents there are, their own tasks, and one task with all its events."""
+"""The room's pages: agents, the visitor's tasks, and one task with all its events."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -25,10 +25,10 @@ from pentad.kernel.pages import (
     Visit,
     when,
 )
-from pentad.rooms.agents.interface.presentation import ShownArtifact, shown_task, told
-from pentad.rooms.agents.interface.resources import found_card
+from pentad.rooms.agents.interface.presentation import ArtifactView, task_view, told
+from pentad.rooms.agents.interface.resources import find_card
 from pentad.rooms.agents.models import INTERRUPTED, TERMINAL, MessageEvent, StatusEvent, Task
-from pentad.rooms.agents.registry.search import Wanted
+from pentad.rooms.agents.registry.search import CardQuery
 from pentad.rooms.agents.service import Agents
 from pentad.rooms.agents.tasks import store
 
@@ -47,15 +47,15 @@ _STATES: Final = {"input-required": "waits for an answer", "auth-required": "wai
 
 
 async def overview(agents: Agents, visit: Visit) -> Sheet:
-    """The agents, by words if some were typed, and the visitor's latest tasks."""
+    """The agents, filtered by the search words, and the visitor's latest tasks."""
     words, offset = visit.asked(), visit.number("offset") or 0
-    found = await agents.registry.search(Wanted(words=words), limit=_AT_ONCE, offset=offset)
+    found = await agents.registry.search(CardQuery(words=words), limit=_AT_ONCE, offset=offset)
     rows = [
         (
-            Cell(one.facts.name, _card(one.id)),
+            Cell(one.metadata.name, _card(one.id)),
             "here" if one.hosted else "elsewhere",
-            one.facts.description,
-            ", ".join(one.facts.all("dialect")),
+            one.metadata.description,
+            ", ".join(one.metadata.all("dialect")),
         )
         for one in found.cards
     ]
@@ -76,35 +76,35 @@ async def overview(agents: Agents, visit: Visit) -> Sheet:
 
 
 async def one_card(agents: Agents, visit: Visit) -> Sheet:
-    """An agent: what its card says, and the card itself."""
-    card = await found_card(agents, visit.path["card"])
-    facts = card.facts
+    """An agent and its card."""
+    card = await find_card(agents, visit.path["card"])
+    metadata = card.metadata
     details = [
-        ("Readable id", facts.readable_id),
-        ("Version", facts.version),
-        ("Address", Cell(facts.url, facts.url)),
-        ("Speaks", ", ".join(facts.all("dialect"))),
-        ("Log in by", ", ".join(facts.all("auth"))),
-        ("Takes context", "yes" if ("feature", "mcp") in facts.marks else "no"),
+        ("Readable id", metadata.readable_id),
+        ("Version", metadata.version),
+        ("Address", Cell(metadata.url, metadata.url)),
+        ("Speaks", ", ".join(metadata.all("dialect"))),
+        ("Log in by", ", ".join(metadata.all("auth"))),
+        ("Takes context", "yes" if ("feature", "mcp") in metadata.marks else "no"),
         ("Registered", "" if card.hosted else when(card.created_at)),
     ]
-    blocks: list[Block] = [Prose(facts.description), Facts(details)]
+    blocks: list[Block] = [Prose(metadata.description), Facts(details)]
     if not card.is_active:
         blocks.insert(0, Note("This card was removed.", "bad"))
-    if skills := facts.all("skill"):
+    if skills := metadata.all("skill"):
         blocks.append(Section("Skills", [Links(skills)]))
-    if tags := facts.all("tag"):
+    if tags := metadata.all("tag"):
         blocks.append(Section("Tags", [Links(tags)]))
     name = agents.hosted_name(card)
     if name is not None:
         page = await agents.tasks.list(visit.principal, agent=name, page_size=_RECENT)
         blocks.append(Section("Your tasks with it", [_table(page.tasks)]))
     blocks.append(Section("The card as JSON", [Code(_pretty(card.card))], folded=True))
-    return Sheet(facts.name, blocks)
+    return Sheet(metadata.name, blocks)
 
 
 async def all_tasks(agents: Agents, visit: Visit) -> Sheet:
-    """The visitor's tasks, the one that changed last first."""
+    """The visitor's tasks, last changed first."""
     cursor = visit.query.get("cursor") or None
     page = await agents.tasks.list(visit.principal, page_size=_AT_ONCE, cursor=cursor)
     following = Place(("tasks",), {"cursor": page.next}) if page.next else None
@@ -113,9 +113,9 @@ async def all_tasks(agents: Agents, visit: Visit) -> Sheet:
 
 
 async def one_task(agents: Agents, visit: Visit) -> Sheet:
-    """A task: where it stands, what came of it, and every event of its store."""
+    """A task: its state, its results, and every event."""
     task = await agents.tasks.get(visit.principal, visit.path["task"])
-    shown = shown_task(task, task.agent, _BUDGET)
+    shown = task_view(task, task.agent, _BUDGET)
     blocks: list[Block] = []
     if task.state in INTERRUPTED:
         blocks.append(Note(f"It waits for {shown.waiting_for}."))
@@ -148,7 +148,7 @@ async def one_task(agents: Agents, visit: Visit) -> Sheet:
 
 
 async def figures(agents: Agents, visit: Visit) -> Sequence[tuple[str, str]]:
-    found = await agents.registry.search(Wanted(), limit=1)
+    found = await agents.registry.search(CardQuery(), limit=1)
     tasks = await agents.tasks.list(visit.principal, page_size=1)
     return [("agents", f"{found.total:,}"), ("tasks", f"{tasks.total:,}")]
 
@@ -180,7 +180,7 @@ def _kind(body: Any) -> str:
     return "artifact"
 
 
-def _made(one: ShownArtifact) -> list[Block]:
+def _made(one: ArtifactView) -> list[Block]:
     blocks: list[Block] = [Prose(one.text)] if one.text else []
     blocks += [Code(_pretty(value)) for value in one.data or ()]
     for file in one.files or ():
@@ -194,7 +194,7 @@ def _table(tasks: Sequence[Task]) -> Table:
         (
             Cell(_title(one), Place(("tasks", one.id))),
             _STATES.get(one.state, one.state),
-            shown_task(one, one.agent, 300).text,
+            task_view(one, one.agent, 300).text,
             when(one.updated_at),
         )
         for one in tasks

@@ -1,6 +1,6 @@
-"""Tasks and cards as tools, resources and the command line show them: what a reader wants first, within a budget.
+"""Tasks and cards as tools, resources and the command line show them, within a budget of characters.
 
-Texts are cut at the budget and say so; the whole is always at the task's own address.
+Text that exceeds the budget is cut and says so. The whole task is always at its own URI.
 """
 
 from contextlib import suppress
@@ -10,9 +10,9 @@ from msgspec import UNSET, ValidationError, convert, to_builtins
 from pydantic import BaseModel, ConfigDict
 
 from pentad.kernel.clock import iso
-from pentad.rooms.agents.agent_context import effective_hash
+from pentad.rooms.agents.agent_context import context_hash
 from pentad.rooms.agents.context.extension import FOUND_KEY, MASKED_KEY, found_json, masked_json
-from pentad.rooms.agents.delegation import Handed
+from pentad.rooms.agents.delegation import Delegation
 from pentad.rooms.agents.models import (
     INTERRUPTED,
     TERMINAL,
@@ -24,7 +24,7 @@ from pentad.rooms.agents.models import (
     StatusEvent,
     Task,
 )
-from pentad.rooms.agents.registry.store import Registered
+from pentad.rooms.agents.registry.store import CardRecord
 
 TASKS: Final = "agents://tasks/"
 CARDS: Final = "agents://cards/"
@@ -33,8 +33,8 @@ FEWEST: Final = 500
 _LONGEST_NOTE: Final = 200
 
 
-class ShownArtifact(BaseModel):
-    """`text` and `data` are what its parts hold; files are named by their address or their size."""
+class ArtifactView(BaseModel):
+    """`text` and `data` come from its parts. Files have a URL or a size."""
 
     id: str
     name: str | None = None
@@ -43,12 +43,12 @@ class ShownArtifact(BaseModel):
     files: list[dict[str, Any]] | None = None
 
 
-class ShownTask(BaseModel):
-    """A task. `text`, `data` and `files` are what the agent said last; `waiting_for` is set when it needs an answer or
-    a login.
+class TaskView(BaseModel):
+    """A task. `text`, `data` and `files` are the agent's last message; `waiting_for` is set if it needs an answer or a
+    login.
 
-    `context_sha256` is the hash of the context it is worked on with; `masked` are the secrets that were taken out of
-    what was sent last, `secrets_found` those that were left in.
+    `context_sha256` is the hash of its context. `masked` lists secrets removed from the last message, `secrets_found`
+    those left in.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -61,7 +61,7 @@ class ShownTask(BaseModel):
     data: list[Any] | None = None
     files: list[dict[str, Any]] | None = None
     waiting_for: str | None = None
-    artifacts: list[ShownArtifact] = []
+    artifacts: list[ArtifactView] = []
     context_sha256: str | None = None
     masked: list[dict[str, str]] | None = None
     secrets_found: list[dict[str, str]] | None = None
@@ -71,8 +71,8 @@ class ShownTask(BaseModel):
     hint: str | None = None
 
 
-class ShownAgent(BaseModel):
-    """An agent by its card. `id` is what agents_send_task takes."""
+class AgentView(BaseModel):
+    """An agent by its card. Pass `id` to agents_send_task."""
 
     id: str
     card_id: str
@@ -89,7 +89,7 @@ class ShownAgent(BaseModel):
 
 
 class _Budget:
-    """Characters that are left."""
+    """The remaining characters."""
 
     def __init__(self, characters: int) -> None:
         self.left = characters
@@ -102,15 +102,15 @@ class _Budget:
         return kept
 
 
-def shown_task(task: Task, agent: str, budget: int = DEFAULT_BUDGET, *, here: bool = True) -> ShownTask:
-    """The task for a reader with so many characters to spare. `here`: it is one of ours, with an address."""
+def task_view(task: Task, agent: str, budget: int = DEFAULT_BUDGET, *, is_local: bool = True) -> TaskView:
+    """The task, cut to a budget of characters. `is_local`: we keep it, and it has a URI."""
     left = _Budget(budget)
     said = task.status_message or next((one for one in reversed(task.history) if one.role == "agent"), None)
     parts = () if said is None else said.parts
     text, data = left.take(_text(parts)), _data(parts, left)
     artifacts = [_artifact(one, left) for one in task.artifacts]
-    address = TASKS + task.id if here else None
-    return ShownTask(
+    address = TASKS + task.id if is_local else None
+    return TaskView(
         task_id=task.id,
         context_id=task.context_id,
         agent=agent,
@@ -120,9 +120,9 @@ def shown_task(task: Task, agent: str, budget: int = DEFAULT_BUDGET, *, here: bo
         files=_files(parts),
         waiting_for=_waiting(task),
         artifacts=artifacts,
-        context_sha256=effective_hash(task),
-        masked=_said_of_secrets(task, MASKED_KEY) if here else None,
-        secrets_found=_said_of_secrets(task, FOUND_KEY) if here else None,
+        context_sha256=context_hash(task),
+        masked=_said_of_secrets(task, MASKED_KEY) if is_local else None,
+        secrets_found=_said_of_secrets(task, FOUND_KEY) if is_local else None,
         updated_at=iso(task.updated_at) if task.updated_at else None,
         resource=address,
         cut=_cut(left, address),
@@ -130,11 +130,11 @@ def shown_task(task: Task, agent: str, budget: int = DEFAULT_BUDGET, *, here: bo
     )
 
 
-def shown_message(message: Message, agent: str, budget: int = DEFAULT_BUDGET) -> ShownTask:
+def message_view(message: Message, agent: str, budget: int = DEFAULT_BUDGET) -> TaskView:
     """An answer without a task."""
     left = _Budget(budget)
     text, data = left.take(_text(message.parts)), _data(message.parts, left)
-    return ShownTask(
+    return TaskView(
         context_id=message.context_id,
         agent=agent,
         state="completed",
@@ -145,38 +145,38 @@ def shown_message(message: Message, agent: str, budget: int = DEFAULT_BUDGET) ->
     )
 
 
-def shown_handed(handed: Handed, budget: int = DEFAULT_BUDGET) -> ShownTask:
-    """What came of an errand."""
-    if isinstance(handed.result, Message):
-        shown = shown_message(handed.result, handed.agent, budget)
+def delegation_view(delegated: Delegation, budget: int = DEFAULT_BUDGET) -> TaskView:
+    """The result of a delegation."""
+    if isinstance(delegated.result, Message):
+        shown = message_view(delegated.result, delegated.agent, budget)
     else:
-        shown = shown_task(handed.result, handed.agent, budget, here=handed.here)
-    if not handed.masked:
+        shown = task_view(delegated.result, delegated.agent, budget, is_local=delegated.is_local)
+    if not delegated.masked:
         return shown
-    told = {"masked": masked_json(handed.masked) or None, "secrets_found": found_json(handed.masked) or None}
+    told = {"masked": masked_json(delegated.masked) or None, "secrets_found": found_json(delegated.masked) or None}
     return shown.model_copy(update=told)
 
 
-def shown_agent(card: Registered) -> ShownAgent:
-    facts = card.facts
-    return ShownAgent(
-        id=facts.readable_id,
+def agent_view(card: CardRecord) -> AgentView:
+    metadata = card.metadata
+    return AgentView(
+        id=metadata.readable_id,
         card_id=card.id,
-        name=facts.name,
-        description=facts.description,
-        version=facts.version,
-        url=facts.url,
+        name=metadata.name,
+        description=metadata.description,
+        version=metadata.version,
+        url=metadata.url,
         hosted_here=card.hosted,
-        skills=facts.all("skill"),
-        tags=facts.all("tag"),
-        auth_schemes=facts.all("auth"),
-        dialects=facts.all("dialect"),
-        mcp_context=("feature", "mcp") in facts.marks,
+        skills=metadata.all("skill"),
+        tags=metadata.all("tag"),
+        auth_schemes=metadata.all("auth"),
+        dialects=metadata.all("dialect"),
+        mcp_context=("feature", "mcp") in metadata.marks,
     )
 
 
-def whole_task(task: Task) -> dict[str, Any]:
-    """A task as JSON, with everything in it."""
+def task_json(task: Task) -> dict[str, Any]:
+    """A whole task as JSON."""
     found: dict[str, Any] = to_builtins(task)
     for key in ("created_at", "updated_at", "status_at"):
         found[key] = iso(found[key])
@@ -184,7 +184,7 @@ def whole_task(task: Task) -> dict[str, Any]:
 
 
 def told(body: Body) -> str:
-    """An event in a few words on one line, for progress."""
+    """An event on one short line, for progress."""
     if isinstance(body, ArtifactEvent):
         more = "more of " if body.append else ""
         said = f"{more}{body.artifact.name or body.artifact.id}: {_text(body.artifact.parts)}"
@@ -195,10 +195,10 @@ def told(body: Body) -> str:
     return " ".join(said.split())[:_LONGEST_NOTE]
 
 
-def _artifact(one: Artifact, left: _Budget) -> ShownArtifact:
+def _artifact(one: Artifact, left: _Budget) -> ArtifactView:
     texts = [part.text for part in one.parts if part.text is not UNSET]
     data = _data(one.parts, left)
-    return ShownArtifact(
+    return ArtifactView(
         id=one.id,
         name=one.name,
         text=left.take("".join(str(text) for text in texts)) if texts else None,
@@ -208,7 +208,7 @@ def _artifact(one: Artifact, left: _Budget) -> ShownArtifact:
 
 
 def _data(parts: tuple[Part, ...], left: _Budget) -> list[Any] | None:
-    """The values that fit, each as a whole; None where there are none."""
+    """The values that fit; None if there are none."""
     data: list[Any] = []
     for part in parts:
         if part.data is UNSET:
@@ -240,7 +240,7 @@ def _text(parts: tuple[Part, ...]) -> str:
 
 
 def _said_of_secrets(task: Task, key: str) -> list[dict[str, str]] | None:
-    """Which secrets were masked, or found and left in place, in the user's last message."""
+    """The secrets that were masked, or found and kept, in the user's last message."""
     said = next((one for one in reversed(task.history) if one.role == "user"), None)
     told = None if said is None else (said.metadata or {}).get(key)
     with suppress(ValidationError):  # a caller may write there what it likes

@@ -1,4 +1,4 @@
-"""Prompts: how to hand a task over well."""
+"""Prompts: how to delegate a task well."""
 
 from typing import Annotated, Any, Final
 
@@ -7,7 +7,7 @@ from pydantic import Field
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declare import prompt
-from pentad.rooms.agents.registry.search import Wanted
+from pentad.rooms.agents.registry.search import CardQuery
 from pentad.rooms.agents.service import Agents
 
 _SHOWN: Final = 10
@@ -22,15 +22,15 @@ class HandOver(Arguments):
 
 async def _agents(typed: str, call: Call[Any], _others: Any) -> list[str]:
     agents: Agents = call.service
-    found = await agents.registry.search(Wanted(words=typed), limit=_SHOWN)
-    return [one.facts.readable_id for one in found.cards]
+    found = await agents.registry.search(CardQuery(words=typed), limit=_SHOWN)
+    return [one.metadata.readable_id for one in found.cards]
 
 
-@prompt("hand_over", title="Hand over a task", complete={"agent": _agents})
+@prompt("hand_over", title="Delegate a task", complete={"agent": _agents})
 async def hand_over(arguments: HandOver, call: Call[Agents]) -> str:
-    """Prepare a task for another agent: choose it, gather the context it needs, check it, send it, look after it."""
-    found = await call.service.registry.search(Wanted(), limit=_SHOWN)
-    known = "\n".join(f"- {one.facts.readable_id}: {one.facts.description}" for one in found.cards)
+    """Prepare a task for another agent: choose the agent, gather the context, check it, send it, follow up."""
+    found = await call.service.registry.search(CardQuery(), limit=_SHOWN)
+    known = "\n".join(f"- {one.metadata.readable_id}: {one.metadata.description}" for one in found.cards)
     chosen = f"Give it to the agent `{arguments.agent}`." if arguments.agent else "Choose the agent that fits best."
     return (
         f"Hand this task over to another agent: {arguments.goal}\n\n"

@@ -1,7 +1,7 @@
-"""The registry over HTTP, route by route as AgentVault's registry answers, and with the filters it lacks.
+"""The registry over HTTP: AgentVault's routes, and filters it lacks.
 
-Reading is open to everybody; writing needs credentials with the right to write in the agents room. Errors carry
-`detail`, as its clients expect, and Pentad's own form of the error beside it.
+Reading is public; writing needs credentials with the right to write in the agents room. Errors have `detail`, as
+AgentVault's clients expect, and Pentad's own error beside it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,9 +17,9 @@ from pentad.kernel.principal import Action
 from pentad.mcp.sse import Receive, Send
 from pentad.platform import Admitted, AsgiApp, Door, Scope
 from pentad.rooms.agents.registry.card_validation import MOST_BYTES, Level, problems_of
-from pentad.rooms.agents.registry.search import Wanted
+from pentad.rooms.agents.registry.search import CardQuery
 from pentad.rooms.agents.registry.service import MOST_AT_ONCE, CardRegistry
-from pentad.rooms.agents.registry.store import Registered
+from pentad.rooms.agents.registry.store import CardRecord
 
 CARDS: Final = "/api/v1/agent-cards"
 VALIDATE: Final = "/api/v1/utils/validate-card"
@@ -31,8 +31,8 @@ _MOST_TAGS: Final = 20
 
 Query = Mapping[str, list[str]]
 Answer = tuple[int, Any]
-Registering = Callable[[Admitted, Mapping[str, Any]], Awaitable[Registered]]
-"""Registers a card for who was admitted."""
+Registering = Callable[[Admitted, Mapping[str, Any]], Awaitable[CardRecord]]
+"""Registers a card for the caller."""
 
 
 def doors(registry: CardRegistry, register: Registering) -> dict[str, Door]:
@@ -50,7 +50,7 @@ def refusal(error: PentadError, _path: str) -> tuple[int, bytes]:
 
 
 def served(handle: Callable[[Scope, Admitted], Awaitable[Answer]]) -> AsgiApp:
-    """An application that answers in JSON what the handler gives: a status and a value."""
+    """An application that sends the handler's status and value as JSON."""
 
     async def serve(scope: Scope, _receive: Receive, send: Send) -> None:
         status, value = await handle(scope, scope["state"]["admitted"])
@@ -69,7 +69,7 @@ _NOTHING: Final = 204
 
 
 class MethodNotAllowed(PentadError):
-    """The path is right, the method is not."""
+    """The path exists, but not for this method."""
 
     code = "method_not_allowed"
     http_status = 405
@@ -123,7 +123,7 @@ class _Routes:
         tags = tuple(query.get("tags", ()))
         if len(tags) > _MOST_TAGS:
             raise InvalidInput(f"{len(tags)} tags are asked for.", hint=f"At most {_MOST_TAGS} are read.")
-        wanted = Wanted(
+        wanted = CardQuery(
             phrase=_text(query, "search", _LONGEST_SEARCH) or "",
             tags=tags,
             has_tee=_flag(query, "has_tee"),
@@ -163,25 +163,30 @@ class _Routes:
         return 200, {"is_valid": False, "detail": said, "validated_card_data": None, "problems": listed}
 
 
-def read(one: Registered) -> dict[str, Any]:
-    """A card as AgentVault's registry gives it."""
-    facts = one.facts
+def read(one: CardRecord) -> dict[str, Any]:
+    """A card as AgentVault's registry returns it."""
+    metadata = one.metadata
     return {
         "id": one.id,
         "developer_id": one.owner,
         "developer_is_verified": True,
         "card_data": one.card,
-        "name": facts.name,
-        "description": facts.description,
+        "name": metadata.name,
+        "description": metadata.description,
         "is_active": one.is_active,
         "created_at": iso(one.created_at),
         "updated_at": iso(one.updated_at),
     }
 
 
-def _short(one: Registered) -> dict[str, Any]:
-    facts = one.facts
-    return {"id": one.id, "name": facts.name, "description": facts.description, "humanReadableId": facts.readable_id}
+def _short(one: CardRecord) -> dict[str, Any]:
+    metadata = one.metadata
+    return {
+        "id": one.id,
+        "name": metadata.name,
+        "description": metadata.description,
+        "humanReadableId": metadata.readable_id,
+    }
 
 
 def _allowed(admitted: Admitted, action: Action) -> None:

@@ -1,4 +1,4 @@
-"""What can be read by address: cards, the caller's tasks, and the contents contexts refer to."""
+"""The room's resources: cards, the caller's tasks, and stored contents."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,9 +10,9 @@ from pentad.mcp.call import Call
 from pentad.mcp.content import Contents
 from pentad.mcp.declare import ResourcePage, resource
 from pentad.rooms.agents.context.context_store import address
-from pentad.rooms.agents.interface.presentation import CARDS, TASKS, whole_task
-from pentad.rooms.agents.registry.search import Wanted
-from pentad.rooms.agents.registry.store import Registered
+from pentad.rooms.agents.interface.presentation import CARDS, TASKS, task_json
+from pentad.rooms.agents.registry.search import CardQuery
+from pentad.rooms.agents.registry.store import CardRecord
 from pentad.rooms.agents.service import Agents
 
 _JSON: Final = "application/json"
@@ -21,12 +21,12 @@ _OFFERED: Final = 20
 
 
 async def listing(call: Call[Any], cursor: str | None) -> ResourcePage:
-    """The caller's tasks, the one that changed last first; before them, on the first page, the agents that run here."""
+    """The caller's tasks, last changed first; on the first page also the hosted agents."""
     agents: Agents = call.service
     entries: list[dict[str, Any]] = []
     if cursor is None:
         entries += [
-            {"uri": CARDS + one.id, "name": f"Card of {one.facts.name}"[:200], "mimeType": _JSON}
+            {"uri": CARDS + one.id, "name": f"Card of {one.metadata.name}"[:200], "mimeType": _JSON}
             for one in agents.host_cards()
         ]
     page = await agents.tasks.list(call.principal, page_size=_AT_ONCE, cursor=cursor)
@@ -38,8 +38,8 @@ async def listing(call: Call[Any], cursor: str | None) -> ResourcePage:
 
 async def _card_ids(typed: str, call: Call[Any], _others: Mapping[str, str]) -> list[str]:
     agents: Agents = call.service
-    found = await agents.registry.search(Wanted(words=typed), limit=_OFFERED)
-    return [one.facts.readable_id for one in found.cards]
+    found = await agents.registry.search(CardQuery(words=typed), limit=_OFFERED)
+    return [one.metadata.readable_id for one in found.cards]
 
 
 async def _task_ids(typed: str, call: Call[Any], _others: Mapping[str, str]) -> list[str]:
@@ -50,20 +50,22 @@ async def _task_ids(typed: str, call: Call[Any], _others: Mapping[str, str]) -> 
 
 @resource("agents://cards/{+card}", name="agent card", mime_type=_JSON, complete={"card": _card_ids})
 async def card(card: str, call: Call[Agents]) -> str:
-    """The card of an agent, by its id, its readable id (`acme/weather`) or its name here."""
-    return _text((await found_card(call.service, card)).card)
+    """The card of an agent, by id, readable id (`acme/weather`) or hosted name."""
+    return _text((await find_card(call.service, card)).card)
 
 
 @resource("agents://tasks/{task}", name="task", mime_type=_JSON, complete={"task": _task_ids})
 async def task(task: str, call: Call[Agents]) -> str:
-    """A task of yours, with its history and artifacts. Followed, it tells of every change."""
+    """One of your tasks, with its history and artifacts. Subscribe to it to hear of every change."""
     agents = call.service
-    return _text(whole_task(await agents.shown(call.principal, await agents.tasks.get(call.principal, task))))
+    return _text(
+        task_json(await agents.with_context_hash(call.principal, await agents.tasks.get(call.principal, task)))
+    )
 
 
 @resource("context://{sha256}", name="context content", seconds_fresh=86_400.0)
 async def content(sha256: str, call: Call[Agents]) -> Contents:
-    """A content of a context that was too large to travel with it, by its hash."""
+    """A content that was too large to send with its context, by hash."""
     kept = await call.service.contents.read(call.principal, address(sha256))
     try:
         return Contents.of(kept.uri, kept.body.decode(), kept.media_type)
@@ -72,13 +74,13 @@ async def content(sha256: str, call: Call[Agents]) -> Contents:
 
 
 async def may_follow(service: Any, who: Principal, variables: Mapping[str, str], _telling: bool) -> None:
-    """Tasks are followed by their owner alone; anybody else hears that there is none."""
+    """Only its owner may subscribe to a task; for others it does not exist."""
     agents: Agents = service
     await agents.tasks.get(who, variables["task"])
 
 
-async def found_card(agents: Agents, wanted: str) -> Registered:
-    """A card by its id or readable id, or by the name of an agent that runs here."""
+async def find_card(agents: Agents, wanted: str) -> CardRecord:
+    """A card by id, readable id or hosted name."""
     for one in agents.host_cards():
         if agents.hosted_name(one) == wanted:
             return one

@@ -1,4 +1,4 @@
-"""The room's tools: find agents, hand them tasks, look after the tasks, register cards, check contexts."""
+"""The room's tools: find agents, send them tasks, manage tasks, register cards, check contexts."""
 
 import itertools
 from dataclasses import replace
@@ -10,28 +10,35 @@ from pentad.kernel.errors import InvalidInput
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declare import tool
-from pentad.rooms.agents.client.remote_agent import fetched_card
-from pentad.rooms.agents.delegation import Errand, cancelled_task, given_task, hand_away, hand_over, hosted_name
-from pentad.rooms.agents.interface.mcp_tasks import CallerTasks, asked_budget
+from pentad.rooms.agents.client.remote_agent import fetch_card
+from pentad.rooms.agents.delegation import (
+    TaskRequest,
+    cancel_delegated,
+    delegate,
+    delegate_remote,
+    hosted_name,
+    read_delegated,
+)
+from pentad.rooms.agents.interface.mcp_tasks import CallerTasks, budget_metadata
 from pentad.rooms.agents.interface.presentation import (
     CARDS,
     DEFAULT_BUDGET,
     FEWEST,
-    ShownAgent,
-    ShownTask,
-    shown_agent,
-    shown_handed,
-    shown_task,
+    AgentView,
+    TaskView,
+    agent_view,
+    delegation_view,
+    task_view,
     told,
 )
 from pentad.rooms.agents.models import Event, Part, Task
-from pentad.rooms.agents.registry.search import Wanted
+from pentad.rooms.agents.registry.search import CardQuery
 from pentad.rooms.agents.service import Agents
 
 _MOST_AGENTS: Final = 100
 _LONGEST_WAIT: Final = 600.0
 _PATIENCE: Final = 0.25
-"""Seconds a client that takes tasks is kept: what is over by then is answered at once, without a second question."""
+"""How long a client with task support waits. A result within this time needs no second request."""
 
 AgentName = Annotated[
     str,
@@ -63,17 +70,17 @@ class ListArguments(Arguments):
 
 
 class AgentList(BaseModel):
-    """`next_offset` is there when there are more."""
+    """`next_offset` is set if there are more."""
 
-    agents: list[ShownAgent]
+    agents: list[AgentView]
     total: int
     next_offset: int | None = None
 
 
 @tool("agents_list", title="Find agents", read_only=True)
 async def list_agents(arguments: ListArguments, call: Call[Agents]) -> AgentList:
-    """Finds agents that take tasks: those that run here first, then those in the registry."""
-    wanted = Wanted(
+    """Find agents that accept tasks: hosted ones first, then those in the registry."""
+    wanted = CardQuery(
         words=arguments.query,
         tags=arguments.tags,
         skill=arguments.skill,
@@ -87,7 +94,7 @@ async def list_agents(arguments: ListArguments, call: Call[Agents]) -> AgentList
     found = await call.service.registry.search(wanted, limit=arguments.limit, offset=arguments.offset)
     end = arguments.offset + len(found.cards)
     following = end if found.cards and end < found.total else None
-    return AgentList(agents=[shown_agent(one) for one in found.cards], total=found.total, next_offset=following)
+    return AgentList(agents=[agent_view(one) for one in found.cards], total=found.total, next_offset=following)
 
 
 class SendArguments(Arguments):
@@ -127,41 +134,41 @@ class SendArguments(Arguments):
     seconds=_LONGEST_WAIT + 60,
     task="optional",
 )
-async def send_task(arguments: SendArguments, call: Call[Agents]) -> ShownTask:
-    """Hands a task to an agent, with the context it needs, and waits for what comes of it.
+async def send_task(arguments: SendArguments, call: Call[Agents]) -> TaskView:
+    """Send a task to an agent, with context, and wait for the result.
 
-    The agent runs here or elsewhere. Every event is told as progress; cancelling the call cancels the task. A task that
-    waits for an answer (`waiting_for`) goes on when this is called again with its `task_id`.
+    The agent may be hosted here or remote. Every event is reported as progress; cancelling the call cancels the task.
+    If the task waits for an answer (`waiting_for`), call this again with its `task_id`.
     """
     steps = itertools.count(1)
 
-    async def heard(event: Event) -> None:
+    async def on_event(event: Event) -> None:
         await call.progress(next(steps), message=told(event.body))
 
-    seconds, errand = arguments.seconds if arguments.wait else 0.0, errand_of(arguments)
+    seconds, request = arguments.seconds if arguments.wait else 0.0, task_request(arguments)
     if not _may_be_put_off(arguments, call):
-        handed = await hand_over(call.service, call.principal, errand, seconds=seconds, heard=heard)
-        return shown_handed(handed, arguments.max_characters)
+        delegated = await delegate(call.service, call.principal, request, seconds=seconds, on_event=on_event)
+        return delegation_view(delegated, arguments.max_characters)
     patience = min(seconds, _PATIENCE)
     if hosted_name(call.service, arguments.agent) is None:
-        handed = await hand_away(call.service, call.principal, errand, patience=patience)
+        delegated = await delegate_remote(call.service, call.principal, request, patience=patience)
     else:
-        errand = replace(errand, metadata=asked_budget(arguments.max_characters))
-        handed = await hand_over(call.service, call.principal, errand, seconds=patience, heard=heard)
+        request = replace(request, metadata=budget_metadata(arguments.max_characters))
+        delegated = await delegate(call.service, call.principal, request, seconds=patience, on_event=on_event)
     book, budget = CallerTasks(call.service), arguments.max_characters
-    if (later := await book.put_off(call.principal, handed, budget, call.client_supports)) is not None:
+    if (later := await book.put_off(call.principal, delegated, budget, call.client_supports)) is not None:
         call.defer(later)
-    return shown_handed(handed, arguments.max_characters)
+    return delegation_view(delegated, arguments.max_characters)
 
 
 def _may_be_put_off(arguments: SendArguments, call: Call[Agents]) -> bool:
-    """Whether the client may be given the task in place of the answer: one that begins."""
+    """Whether the client may get the task in place of the result. Only for new tasks."""
     return arguments.wait and arguments.task_id is None and call.can_defer
 
 
-def errand_of(arguments: SendArguments) -> Errand:
-    """What the arguments ask for."""
-    return Errand(arguments.agent, arguments.parts(), arguments.context, arguments.task_id, arguments.context_id)
+def task_request(arguments: SendArguments) -> TaskRequest:
+    """The task request in the arguments."""
+    return TaskRequest(arguments.agent, arguments.parts(), arguments.context, arguments.task_id, arguments.context_id)
 
 
 class GetArguments(Arguments):
@@ -171,10 +178,10 @@ class GetArguments(Arguments):
 
 
 @tool("agents_get_task", title="Look at a task", read_only=True, open_world=True)
-async def get_task(arguments: GetArguments, call: Call[Agents]) -> ShownTask:
-    """Shows a task as it is now: its state, what the agent said last, its artifacts."""
-    handed = await given_task(call.service, call.principal, arguments.task_id, arguments.agent)
-    return shown_handed(handed, arguments.max_characters)
+async def get_task(arguments: GetArguments, call: Call[Agents]) -> TaskView:
+    """Get a task: its state, the agent's last message, its artifacts."""
+    delegated = await read_delegated(call.service, call.principal, arguments.task_id, arguments.agent)
+    return delegation_view(delegated, arguments.max_characters)
 
 
 class CancelArguments(Arguments):
@@ -183,10 +190,10 @@ class CancelArguments(Arguments):
 
 
 @tool("agents_cancel_task", title="Cancel a task", idempotent=False, open_world=True)
-async def cancel_task(arguments: CancelArguments, call: Call[Agents]) -> ShownTask:
-    """Stops a task that is not over yet."""
-    handed = await cancelled_task(call.service, call.principal, arguments.task_id, arguments.agent)
-    return shown_handed(handed)
+async def cancel_task(arguments: CancelArguments, call: Call[Agents]) -> TaskView:
+    """Cancel a task that has not ended."""
+    delegated = await cancel_delegated(call.service, call.principal, arguments.task_id, arguments.agent)
+    return delegation_view(delegated)
 
 
 class OperateArguments(Arguments):
@@ -210,7 +217,7 @@ class ShownPush(BaseModel):
     problem: str | None = None
 
 
-class OperatedTask(ShownTask):
+class OperatedTask(TaskView):
     """A task, whose it is, and (of one task) how its push notifications fare."""
 
     owner: str
@@ -218,7 +225,7 @@ class OperatedTask(ShownTask):
 
 
 class OperatedTasks(BaseModel):
-    """`next_cursor` is there when there are more."""
+    """`next_cursor` is set if there are more."""
 
     tasks: list[OperatedTask]
     total: int
@@ -227,7 +234,7 @@ class OperatedTasks(BaseModel):
 
 @tool("agents_operate", title="Operate all tasks", action="admin", idempotent=False)
 async def operate(arguments: OperateArguments, call: Call[Agents]) -> OperatedTasks:
-    """For administrators: list the tasks of all users, look at one, or cancel it. The reason is audited."""
+    """For administrators: list the tasks of all users, inspect one, or cancel it. The reason is audited."""
     call.justify(arguments.reason)
     tasks, who = call.service.tasks, call.principal
     if arguments.task_id is not None:
@@ -252,7 +259,7 @@ async def operate(arguments: OperateArguments, call: Call[Agents]) -> OperatedTa
 
 
 def _operated(task: Task, budget: int) -> OperatedTask:
-    return OperatedTask(owner=task.owner, **shown_task(task, task.agent, budget).model_dump())
+    return OperatedTask(owner=task.owner, **task_view(task, task.agent, budget).model_dump())
 
 
 class RegisterArguments(Arguments):
@@ -265,31 +272,31 @@ class RegisterArguments(Arguments):
 
 
 class RegisteredCard(BaseModel):
-    """`directory` says whether a record was made there too."""
+    """`directory` says whether a directory record was created."""
 
-    agent: ShownAgent
+    agent: AgentView
     resource: str
     directory: dict[str, str] | None = None
 
 
 @tool("agents_register_card", title="Register an agent", destructive=False, idempotent=False, open_world=True)
 async def register_card(arguments: RegisterArguments, call: Call[Agents]) -> RegisteredCard:
-    """Registers an agent by its card, so that tasks can be handed to it by its readable id; or updates a card.
+    """Register an agent by its card, so that tasks can be sent to its readable id; or update a card.
 
-    A card that is not valid is refused with every problem. Readable ids are unique, whatever their case.
+    An invalid card is rejected with every problem. Readable ids are unique, ignoring case.
     """
     agents = call.service
     card = arguments.card
     if card is None:
         if arguments.url is None:
             raise InvalidInput("There is no card.", hint="Give card, or url.")
-        _, card = await fetched_card(arguments.url, agents.platform.fetcher)
+        _, card = await fetch_card(arguments.url, agents.platform.fetcher)
     if arguments.card_id is None:
         kept = await agents.registry.register(call.principal, card)
     else:
         kept = await agents.registry.update(call.principal, arguments.card_id, card)
     listed = await agents.list_in_directory(call.principal, kept.card) if arguments.list_in_directory else None
-    return RegisteredCard(agent=shown_agent(kept), resource=CARDS + kept.id, directory=listed)
+    return RegisteredCard(agent=agent_view(kept), resource=CARDS + kept.id, directory=listed)
 
 
 class LintArguments(Arguments):
@@ -300,7 +307,7 @@ class LintArguments(Arguments):
 
 
 class LintReport(BaseModel):
-    """`issues` each have a JSON pointer, a code, a message and a hint. `sha256` is the hash of the canonical form."""
+    """Each of `issues` has a JSON pointer, a code, a message and a hint. `sha256` is the hash of the canonical form."""
 
     valid: bool
     level: str
@@ -314,7 +321,7 @@ class LintReport(BaseModel):
 
 @tool("agents_lint_context", title="Check a context", read_only=True)
 async def lint_context(arguments: LintArguments) -> LintReport:
-    """Checks a context (`mcp_context`) before it is sent: shape, content types, references, limits, secrets."""
+    """Check a context (`mcp_context`) before you send it: shape, content types, references, limits, secrets."""
     from pentad.rooms.agents.context.lint import lint
 
     return LintReport.model_validate(lint(arguments.context, arguments.level).as_json())

@@ -35,7 +35,7 @@ from pentad.net.urls import parse as parse_url
 from pentad.rooms.agents.models import Dialect, Event, PushConfig, Task, applied, folded
 from pentad.rooms.agents.push.store import NEVER, Pushing, lease_due, next_due, settle
 from pentad.rooms.agents.tasks import store
-from pentad.rooms.agents.tasks.task_log import Keeping
+from pentad.rooms.agents.tasks.task_log import TaskLog
 
 Codec = Callable[[Task, Event], bytes | None]
 """What is posted about an event, given the task as that event left it; None where the dialect says nothing of it."""
@@ -63,7 +63,7 @@ class Deliveries:
 
     def __init__(
         self,
-        keeping: Keeping,
+        keeping: TaskLog,
         fetcher: Fetcher,
         key: bytes,
         *,

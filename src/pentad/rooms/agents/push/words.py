@@ -20,7 +20,7 @@ from pentad.rooms.agents.push.deliveries import Deliveries
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def register_words(deliveries: Deliveries, site: str) -> None:
+def register_codecs(deliveries: Deliveries, site: str) -> None:
     """Teach the deliveries every dialect; `site` is where files are served."""
 
     def in_agentvault(task: Task, event: Event) -> bytes | None:

@@ -1,7 +1,7 @@
-"""What a card of any dialect says, as far as searches and lists ask for it.
+"""What searches and lists need to know about a card of any dialect.
 
-A card is kept as it came. It may be AgentVault's, one of A2A 0.3 or of 1.0, or all of them in one; this reads what they
-have in common and judges nothing.
+A card is stored as it came. It may belong to AgentVault, A2A 0.3, A2A 1.0, or all of them. This module reads what they
+have in common; it validates nothing.
 """
 
 import re
@@ -22,13 +22,13 @@ _SCHEMES: Final = {
     "mtlsSecurityScheme": "mutualTLS",
 }
 _SPELT: Final = {name.lower(): name for name in _SCHEMES.values()}
-"""Schemes are found in any case, and shown as they are written."""
+"""Schemes match in any case and are shown as written."""
 _NOT_IN_A_NAME: Final = re.compile(r"[^a-z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class CardFacts:
-    """A card's own words about itself."""
+class CardMetadata:
+    """What a card says about itself."""
 
     readable_id: str
     name: str
@@ -39,7 +39,7 @@ class CardFacts:
 
     @property
     def words(self) -> str:
-        """What a search for words looks into."""
+        """The text that a word search covers."""
         return folded(f"{self.name}\n{self.description}\n{self.readable_id}")
 
     def all(self, kind: Mark) -> list[str]:
@@ -47,15 +47,15 @@ class CardFacts:
 
 
 def folded(text: str) -> str:
-    """Text in which upper and lower case are the same."""
+    """Text for comparing without case."""
     return text.casefold()
 
 
-def facts_of(card: Json) -> CardFacts:
-    """The facts of a card that was checked; what it does not say is empty."""
+def metadata_of(card: Json) -> CardMetadata:
+    """The metadata of a valid card. Missing values are empty."""
     interfaces = _objects(card.get("supportedInterfaces"))
     url = _text(card, "url") or next((_text(one, "url") for one in interfaces), "")
-    return CardFacts(
+    return CardMetadata(
         readable_id=_text(card, "humanReadableId") or _made_id(card),
         name=_text(card, "name"),
         description=_text(card, "description"),
@@ -66,7 +66,7 @@ def facts_of(card: Json) -> CardFacts:
 
 
 def _made_id(card: Json) -> str:
-    """A readable id for a card whose dialect has none: the provider's name and the agent's."""
+    """A readable id for a card whose dialect has none: the names of provider and agent."""
     provider = _object(card.get("provider"))
     organisation = _text(provider, "organization") or _text(provider, "name") or "agents"
     return f"{_plain(organisation)}/{_plain(_text(card, 'name'))}"
@@ -102,7 +102,7 @@ def _marks(card: Json, interfaces: list[Json]) -> Iterator[tuple[Mark, str]]:
 
 
 def _schemes(card: Json) -> Iterator[str]:
-    """Ways to authenticate, by AgentVault's names where they have one."""
+    """The authentication schemes, with AgentVault's names if they have one."""
     own = _objects(card.get("authSchemes"))
     yield from (_text(one, "scheme") for one in own if _text(one, "scheme"))
     declared = _object(card.get("securitySchemes"))

@@ -1,7 +1,7 @@
-"""Whether a card is sound: by the rules of every dialect it claims, each problem with a pointer to where it is.
+"""Validates a card by the rules of every dialect it claims. Each problem has a pointer.
 
-Lenient takes what the dialects' own parsers take; strict also asks for what their documents ask for. A card that claims
-no dialect is read as AgentVault's, so that what it lacks is named.
+Lenient accepts what the dialects' own parsers accept; strict also requires what their documents require. A card that
+claims no dialect is validated as AgentVault's, so that missing members are named.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ _OWN_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class CardProblem:
-    """What is wrong at one place of a card."""
+    """A problem at one place of a card."""
 
     path: str
     rule: str
@@ -37,7 +37,7 @@ class CardProblem:
 
 
 def checked(card: Mapping[str, Any], level: Level = "lenient") -> dict[str, Any]:
-    """The card itself, if nothing is wrong with it."""
+    """The card, if it is valid."""
     size = len(msgspec.json.encode(card))
     if size > MOST_BYTES:
         raise LimitExceeded(f"The card has {size} bytes; the most is {MOST_BYTES}.", hint="Shorten its descriptions.")
@@ -53,7 +53,7 @@ def checked(card: Mapping[str, Any], level: Level = "lenient") -> dict[str, Any]
 
 
 def problems_of(card: Mapping[str, Any], level: Level = "lenient") -> list[CardProblem]:
-    """Everything that is wrong with a card."""
+    """Every problem of a card."""
     is_a2a_1 = "supportedInterfaces" in card
     is_a2a_0 = "preferredTransport" in card or str(card.get("protocolVersion", "")).startswith("0.")
     is_agentvault = any(key in card for key in ("humanReadableId", "authSchemes", "schemaVersion"))
@@ -119,7 +119,7 @@ def _interfaces(given: Any) -> Iterator[CardProblem]:
 
 
 def _texts(card: Mapping[str, Any]) -> Iterator[CardProblem]:
-    """What no dialect forbids but no list could show."""
+    """Values that no dialect forbids but no list could show."""
     readable = card.get("humanReadableId")
     if isinstance(readable, str) and not 0 < len(readable) <= _LONGEST_ID:
         yield CardProblem("/humanReadableId", "length", f"must have 1 to {_LONGEST_ID} characters")

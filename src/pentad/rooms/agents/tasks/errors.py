@@ -1,4 +1,4 @@
-"""What the engine refuses, each with the `reason` that dialects map to their codes."""
+"""The errors of the engine. Codecs map their `reason` to a code."""
 
 from collections.abc import Iterable
 

@@ -12,7 +12,7 @@ _YES: Final = frozenset({"1", "true", "yes", "on"})
 
 @dataclass(frozen=True, slots=True)
 class TaskLimits:
-    """Defaults that suit a team; all are counts, bytes or seconds."""
+    """Defaults that suit a team: counts, bytes or seconds."""
 
     message_bytes: int = 1024 * 1024
     artifact_bytes: int = 4 * 1024 * 1024
@@ -22,9 +22,9 @@ class TaskLimits:
     tasks: int = 1_000_000
     lease_seconds: float = 30.0
     orphan_seconds: float = 600.0
-    """How long a task of an agent nobody hosts any more is left before it is said to have failed."""
+    """After this time a task fails if no process hosts its agent any more."""
     keep_days: float | None = None
-    """After how many days tasks that are over go, and contents nobody brings any more; None keeps them."""
+    """After this many days finished tasks and unused contents are deleted. None keeps them."""
 
     @property
     def bounds(self) -> Bounds:
@@ -32,7 +32,7 @@ class TaskLimits:
 
 
 def task_limits(settings: Mapping[str, Any]) -> TaskLimits:
-    """The limits the operator set, on top of the defaults."""
+    """The operator's limits on top of the defaults."""
     given: dict[str, Any] = {}
     for one in fields(TaskLimits):
         if one.name not in settings:

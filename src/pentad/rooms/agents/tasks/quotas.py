@@ -1,7 +1,7 @@
-"""How many tasks one owner may have: open ones, and all together.
+"""How many tasks an owner may have: open ones, and in total.
 
-Counted from the store now and then and by this process in between, so that a new task costs no counting. Several
-processes may therefore pass a limit by what they start within some seconds; it is a bound on growth, not a quota.
+The store is counted now and then and this process counts in between, so a new task costs no query. Several processes
+together may exceed a limit by what they start within a few seconds: it bounds growth, it is not exact.
 """
 
 import math
@@ -26,8 +26,8 @@ class _Counts:
     all_asked: float = -math.inf
 
 
-class Allowances:
-    """What each owner has, as far as this process knows."""
+class TaskQuotas:
+    """The number of tasks of each owner, as far as this process knows."""
 
     def __init__(self, database: Database, clock: Clock, *, most_open: int, most: int) -> None:
         self._database = database
@@ -37,7 +37,7 @@ class Allowances:
         self._owners: dict[str, _Counts] = {}
 
     async def spend(self, owner: str) -> None:
-        """One more task for an owner, or LimitExceeded."""
+        """Count one more task; LimitExceeded if there are too many."""
         now = self._clock.monotonic()
         counts = self._owners.get(owner)
         if counts is None:
@@ -56,7 +56,7 @@ class Allowances:
         counts.all += 1
 
     def opened(self, owner: str) -> None:
-        """A task was stored that is not over yet."""
+        """A task was stored that has not ended yet."""
         if (counts := self._owners.get(owner)) is not None:
             counts.open += 1
 

@@ -18,14 +18,14 @@ from pentad.kernel.errors import PentadError
 from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Rows, Transaction
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.hosting.hosted_agent import Hosted
+from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
 from pentad.rooms.agents.models import INTERRUPTED, Event, Message, MessageEvent, Part, StatusEvent, Task, folded
 from pentad.rooms.agents.tasks import leases, store
 from pentad.rooms.agents.tasks.callers import unpacked
 from pentad.rooms.agents.tasks.limits import TaskLimits
 from pentad.rooms.agents.tasks.store import Head
-from pentad.rooms.agents.tasks.submission import Sending
-from pentad.rooms.agents.tasks.task_log import Keeping
+from pentad.rooms.agents.tasks.submission import Submission
+from pentad.rooms.agents.tasks.task_log import TaskLog
 from pentad.rooms.agents.tasks.turn_runner import Run
 
 _AT_ONCE: Final = 50
@@ -38,7 +38,9 @@ _log = logging.getLogger(__name__)
 class Recovery:
     """One process's share: renew and look, every third of a lease."""
 
-    def __init__(self, keeping: Keeping, sending: Sending, agents: Mapping[str, Hosted], limits: TaskLimits) -> None:
+    def __init__(
+        self, keeping: TaskLog, sending: Submission, agents: Mapping[str, HostedAgent], limits: TaskLimits
+    ) -> None:
         self._keeping = keeping
         self._sending = sending
         self._agents = agents
@@ -119,7 +121,7 @@ class Recovery:
         )
         await keeping.append(task.id, [StatusEvent("failed", message)], claim="release", holder=keeping.origin)
 
-    async def _again(self, head: Head, hosted: Hosted) -> str | None:
+    async def _again(self, head: Head, hosted: HostedAgent) -> str | None:
         """Run the turn once more; why not, if it cannot be."""
         saved = unpacked(head.caller)
 

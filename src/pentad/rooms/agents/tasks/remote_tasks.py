@@ -1,6 +1,6 @@
-"""Calls that go on as tasks of agents elsewhere: under an id of ours, whose they are and which task it is there.
+"""Tasks that remote agents keep for MCP clients: our id, the owner, and the agent's own task id.
 
-The task itself is the agent's: whoever asks for it here, asks there. A row is kept for a week.
+The agent keeps the task itself and is asked for it every time. A row is kept for a week.
 """
 
 from contextlib import suppress
@@ -19,29 +19,29 @@ KEPT_SECONDS: Final = 7 * 86_400.0
 _MARK: Final = "elsewhere-"
 
 
-class Away(Struct, frozen=True):
-    """A task of an agent elsewhere."""
+class RemoteTask(Struct, frozen=True):
+    """A task of a remote agent."""
 
     id: str
     agent: str
-    """As the caller named it."""
+    """The agent as the caller named it."""
     task: str
     budget: int
-    """Characters its answer may have."""
+    """The characters its answer may have."""
     created_at: float
     expires_at: float
 
 
-class TasksElsewhere:
-    """The rows of one store, each for its owner alone."""
+class RemoteTasks:
+    """The rows of one store. Only its owner can see a row."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
-    async def keep(self, caller: Principal, agent: str, task: str, budget: int) -> Away:
+    async def keep(self, caller: Principal, agent: str, task: str, budget: int) -> RemoteTask:
         now = self._clock.now()
-        made = Away(_MARK + uuid7_text(self._clock), agent, task, budget, now, now + KEPT_SECONDS)
+        made = RemoteTask(_MARK + uuid7_text(self._clock), agent, task, budget, now, now + KEPT_SECONDS)
 
         def work(tx: Transaction) -> None:
             tx.run(
@@ -53,8 +53,8 @@ class TasksElsewhere:
         await self._database.write(work)
         return made
 
-    async def get(self, caller: Principal, task_id: str) -> Away:
-        """NotFound for one that is none, somebody else's, or too old."""
+    async def get(self, caller: Principal, task_id: str) -> RemoteTask:
+        """NotFound if it does not exist, belongs to another owner, or has expired."""
         row = None
         with suppress(InvalidInput):  # an id no store could hold
             row = await self._database.lookup(
@@ -64,16 +64,16 @@ class TasksElsewhere:
             )  # fmt: skip
         if row is None:
             raise task_not_found(task_id)
-        return Away(*row)
+        return RemoteTask(*row)
 
 
-def is_elsewhere(task_id: str) -> bool:
-    """Whether an id is of a task that is kept elsewhere."""
+def is_remote(task_id: str) -> bool:
+    """Whether an id belongs to a task of a remote agent."""
     return task_id.startswith(_MARK)
 
 
-def forget_elsewhere(tx: Transaction, now: float, most: int) -> int:
-    """Forget what is too old, so many at once; how many there were."""
+def forget_remote_tasks(tx: Transaction, now: float, most: int) -> int:
+    """Delete expired rows, in batches; returns how many."""
     over = tx.all("SELECT id FROM agent_tasks_elsewhere WHERE expires_at <= ? LIMIT ?", now, most)
     tx.run_many("DELETE FROM agent_tasks_elsewhere WHERE id = ?", [(one,) for (one,) in over])
     return len(over)

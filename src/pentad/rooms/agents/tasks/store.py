@@ -1,8 +1,8 @@
-"""The log of tasks in SQL: the only place that writes `agent_tasks` and `agent_events`.
+"""The task log in SQL. Only this module writes `agent_tasks` and `agent_events`.
 
-Every function is (part of) a unit of work. Sequence numbers are given out by the row of the task, so they have no gap
-and no double however many processes append; the same statement refuses a task that is over, so a terminal state never
-changes. Whoever appends says what else must hold: that it still holds the lease, or that nobody does.
+Every function is part of a transaction. The row of a task hands out sequence numbers, so they have no gaps or
+duplicates however many processes append. The same statement rejects a task that has ended, so a terminal state never
+changes. The caller of `append` adds its own condition: that it holds the lease, or that no one does.
 """
 
 import base64
@@ -20,7 +20,7 @@ from pentad.rooms.agents.models import STATES, Body, Dialect, Event, MessageEven
 
 MAX_PAGE: Final = 100
 CHANNEL: Final = "agents"
-"""Signalled with `<origin> <task> <seq>` for every append to a task that others may know of."""
+"""Signalled with `<origin> <task> <seq>` for every append to a task that others may follow."""
 
 _ENCODE: Final = msgspec.json.Encoder().encode
 _DECODE: Final = msgspec.json.Decoder(Body).decode
@@ -44,7 +44,7 @@ _GREW: Final = " RETURNING seq, state, pushes, messages, bytes, holder"
 
 
 class Encoded(msgspec.Struct, frozen=True, gc=False):
-    """A body with its JSON: encoded once, for the limit, the log and whoever wants to send it."""
+    """A body and its JSON, encoded once for the size limit, the log and the wire."""
 
     body: Body
     json: bytes
@@ -64,7 +64,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A task's row, without its content."""
+    """The row of a task, without its content."""
 
     id: str
     owner: str
@@ -99,7 +99,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """What an append made: the events with their numbers, and the row as it is now."""
+    """The result of an append: the numbered events, and the row as it is now."""
 
     events: list[Event]
     state: State
@@ -108,7 +108,7 @@ class Appended:
 
 
 Claim = Literal["none", "take", "release"]
-"""What an append does with the lease: nothing, take it if nobody holds it, or give it back."""
+"""What an append does with the lease: nothing, take it if it is free, or release it."""
 
 
 def create(
@@ -121,7 +121,7 @@ def create(
     pushes: int = 0,
     lease: tuple[str, float, bytes] | None = None,
 ) -> list[Event]:
-    """Write a new task with its first events; `lease` is holder, until when, and the caller to run it for again."""
+    """Write a new task with its first events. `lease` is the holder, the expiry, and the caller to run it for again."""
     state, messages, size = _sums(bodies)
     _check(bounds, messages, size)
     holder, until, caller = lease or (None, 0.0, None)
@@ -145,7 +145,8 @@ def append(
     claim: Claim = "none",
     lease: tuple[str, float, bytes] | None = None,
 ) -> Appended | None:
-    """Add events; None if the task is over, or (with `holder`) held by somebody else. `lease` belongs to `take`."""
+    """Add events. Returns None if the task has ended, or if another process holds it (`holder`). `lease` goes with
+    `take`."""
     state, messages, size = _sums(bodies)
     sql = _GROW
     params: list[Value] = [len(bodies), messages, size]
@@ -190,7 +191,7 @@ def head_from(row: Row) -> Head:
 
 
 def events_after(rows: Rows, task_id: str, after: int, most: int) -> list[Event]:
-    """The next events of a task, in their order."""
+    """The next events of a task, in order."""
     found = rows.all(
         "SELECT seq, at, body FROM agent_events WHERE task = ? AND seq > ? ORDER BY seq LIMIT ?", task_id, after, most
     )
@@ -202,7 +203,7 @@ def bytes_of(bodies: Sequence[Encoded]) -> int:
 
 
 def _sums(bodies: Sequence[Encoded]) -> tuple[State | None, int, int]:
-    """The last state among the bodies, how many messages they hold, and their bytes."""
+    """The last state in the bodies, the number of messages, and their bytes."""
     state: State | None = None
     messages = size = 0
     for one in bodies:
@@ -244,10 +245,10 @@ def _insert(transaction: Transaction, task_id: str, base: int, bodies: Sequence[
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Which tasks are wanted."""
+    """Which tasks to list."""
 
     owner: str | None
-    """None lists the tasks of everybody; only the operator's view asks for that."""
+    """None lists the tasks of all owners; only administrators may ask for that."""
     context_id: str | None
     state: str | None
     agent: str | None
@@ -264,7 +265,7 @@ class Found:
 
 
 def list_heads(rows: Rows, wanted: Listing) -> Found:
-    """One page, how many there are in all, and where the next page begins."""
+    """One page, the total number, and the cursor of the next page."""
     if not 1 <= wanted.page_size <= MAX_PAGE:
         raise InvalidInput(f"A page has 1 to {MAX_PAGE} tasks.", details={"reason": "page-size"})
     where, params = _conditions(wanted)

@@ -1,7 +1,8 @@
-"""Begins turns: makes a task or appends to one, and starts the agent's run.
+"""Starts turns: creates a task or appends to one, and starts the agent's run.
 
-The hot path is an agent that answers at once: it takes its first step before anything is written, so the task and all
-its events are one transaction. Everything else is stored at that first pause, under a lease, and goes on from there.
+The hot path is an agent that answers at once. It takes its first step before anything is written, so the task and all
+its events are one transaction. Otherwise the task is stored at the agent's first pause, under a lease, and continues
+from there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ import msgspec
 from pentad.kernel.ids import uuid7_text
 from pentad.kernel.ports import Transaction
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.hosting.hosted_agent import Hosted
+from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
 from pentad.rooms.agents.models import (
     RESTING,
     TERMINAL,
@@ -38,27 +39,27 @@ from pentad.rooms.agents.tasks.errors import (
     task_terminal,
 )
 from pentad.rooms.agents.tasks.limits import TaskLimits
-from pentad.rooms.agents.tasks.quotas import Allowances
+from pentad.rooms.agents.tasks.quotas import TaskQuotas
 from pentad.rooms.agents.tasks.store import Appended, Encoded, encoded
-from pentad.rooms.agents.tasks.task_log import Keeping
+from pentad.rooms.agents.tasks.task_log import TaskLog
 from pentad.rooms.agents.tasks.turn_runner import Run
 
 _LARGE: Final = 4 * 1024
-"""From here on it is worth looking whether a message brings a context that is kept elsewhere."""
+"""Messages above this size may contain a context that is stored outside the log."""
 
 _BRIEF: Final = 64 * 1024
-"""Bytes that are written in no time."""
+"""Up to this size a write is quick."""
 
 
-class Sending:
-    """The sends of one process."""
+class Submission:
+    """Starts and continues tasks in one process."""
 
-    def __init__(self, keeping: Keeping, agents: Mapping[str, Hosted], limits: TaskLimits) -> None:
-        self._keeping = keeping
+    def __init__(self, log: TaskLog, agents: Mapping[str, HostedAgent], limits: TaskLimits) -> None:
+        self._log = log
         self._agents = agents
         self._limits = limits
         self._stepping = 0
-        self._allowances = Allowances(keeping.database, keeping.clock, most_open=limits.open_tasks, most=limits.tasks)
+        self._quotas = TaskQuotas(log.database, log.clock, most_open=limits.open_tasks, most=limits.tasks)
 
     async def begin(
         self,
@@ -72,18 +73,18 @@ class Sending:
         push: PushConfig | None,
         wait: bool | None,
     ) -> Task | Message:
-        """A new task. `wait` None gives it as it was before the agent did anything."""
+        """Start a task. `wait=None` returns it as it was before the agent did anything."""
         hosted = self._agent(agent)
-        keeping = self._keeping
-        await self._allowances.spend(caller.id)
+        log = self._log
+        await self._quotas.spend(caller.id)
         if hosted.accept is None:
-            task_id = uuid7_text(keeping.clock)
+            task_id = uuid7_text(log.clock)
         else:
             self._checked(message)
             task_id = await hosted.accept(None, message)
-        now = keeping.now()
+        now = log.now()
         task = Task(
-            id=task_id, context_id=context_id or message.context_id or uuid7_text(keeping.clock), agent=hosted.name,
+            id=task_id, context_id=context_id or message.context_id or uuid7_text(log.clock), agent=hosted.name,
             owner=caller.id, dialect=dialect, status_at=now, created_at=now, updated_at=now, metadata=metadata,
         )  # fmt: skip
         message = _stamped(message, task)
@@ -99,48 +100,48 @@ class Sending:
         if run.done:
             made, events = await self._at_once(run, task, first, push, wait=wait)
         else:
-            with keeping.hub.following(task_id) as follower:
+            with log.hub.following(task_id) as follower:
                 made, events = await self._under_way(run, task, first, push)
                 if wait and made.state not in RESTING:
-                    return await keeping.wait_until_rest(follower, task_id, made.seq)
+                    return await log.wait_until_rest(follower, task_id, made.seq)
         return folded(task, events[:1]) if wait is None else made
 
-    async def proceed(self, caller: Principal, task: Task, message: Message, *, context_id: str | None) -> int:
-        """The next turn of a task, or a word to the turn under way; the number of its event."""
-        check_goes_on(task, message, context_id)
+    async def continue_task(self, caller: Principal, task: Task, message: Message, *, context_id: str | None) -> int:
+        """The next turn of a task, or a message to the running turn; returns the number of its event."""
+        check_continuable(task, message, context_id)
         hosted = self._agent(task.agent)
-        keeping = self._keeping
+        log = self._log
         message = _stamped(message, task)
         first = self._checked(message)
-        now, lease = keeping.now(), keeping.lease(packed(caller))
+        now, lease = log.now(), log.lease(packed(caller))
 
         def work(transaction: Transaction) -> tuple[Appended | None, bool]:
-            add = partial(store.append, transaction, keeping.origin, task.id, [first], now, bounds=keeping.bounds)
+            add = partial(store.append, transaction, log.origin, task.id, [first], now, bounds=log.bounds)
             if (own := add(claim="take", lease=lease)) is not None:
                 return own, True
             return add(), False
 
-        appended, is_ours = await keeping.database.write(work)
+        appended, is_ours = await log.database.write(work)
         if appended is None:
-            raise task_terminal((await keeping.owned(caller, task.id)).state)
-        keeping.committed(task.id, appended.events, len(first.json), appended.pushes)
+            raise task_terminal((await log.owned(caller, task.id)).state)
+        log.committed(task.id, appended.events, len(first.json), appended.pushes)
         seq = appended.events[-1].seq
         if is_ours:
             await self.go_on(self._run(hosted, task, message, caller), seq)
         return seq
 
     async def go_on(self, run: Run, seen: int) -> None:
-        """Start the run of a task that is in the store already, and held by this process."""
+        """Start the run of a task that is already stored and leased to this process."""
         run.stored, run.seen = True, seen
-        self._keeping.runs[run.task.id] = run
+        self._log.runs[run.task.id] = run
         await run.first_step()
         if not run.done and run.state not in RESTING and run.state != "working":
             run.emit(StatusEvent("working"))
 
-    async def lets_go(self, task: Task) -> bool:
-        """Whether the agent has nothing against a cancellation; only those that keep their own tasks are asked."""
+    async def allows_cancel(self, task: Task) -> bool:
+        """Whether the agent accepts a cancellation. Only agents that manage their own tasks are asked."""
         hosted = self._agents.get(task.agent)
-        if hosted is None or hosted.cancel is None or task.id not in self._keeping.runs:
+        if hosted is None or hosted.cancel is None or task.id not in self._log.runs:
             return True
         return await hosted.cancel(task.id)
 
@@ -153,74 +154,74 @@ class Sending:
         made = folded(task, events)
         is_over = run.state in TERMINAL
         if not (wait and is_over):  # who waited has it, and nothing more will come of it
-            self._keeping.recent.put(made, size)
+            self._log.recent.put(made, size)
         if wait is None:
-            self._keeping.hub.publish(task.id, events, size)
+            self._log.hub.publish(task.id, events, size)
         if not is_over:
-            self._allowances.opened(task.owner)
+            self._quotas.opened(task.owner)
         if push is not None:
-            self._keeping.push_due()
+            self._log.push_due()
         return made, events
 
     async def _under_way(
         self, run: Run, task: Task, first: Encoded, push: PushConfig | None
     ) -> tuple[Task, list[Event]]:
-        keeping = self._keeping
+        log = self._log
         bodies = [first, *run.stored_soon()]
-        keeping.runs[task.id] = run
+        log.runs[task.id] = run
         try:
-            events = await self._create(task, bodies, push, keeping.lease(packed(run.caller)))
+            events = await self._create(task, bodies, push, log.lease(packed(run.caller)))
         except BaseException:
             run.abandon()
             raise
-        self._allowances.opened(task.owner)
+        self._quotas.opened(task.owner)
         size = store.bytes_of(bodies)
         made = folded(task, events)
-        keeping.recent.put(made, size)
-        keeping.hub.publish(task.id, events, size)
+        log.recent.put(made, size)
+        log.hub.publish(task.id, events, size)
         run.created(events)
         if push is not None:
-            keeping.push_due()
+            log.push_due()
         return made, events
 
     async def _create(
         self, task: Task, bodies: Sequence[Encoded], push: PushConfig | None, lease: tuple[str, float, bytes] | None
     ) -> list[Event]:
-        keeping = self._keeping
-        now = keeping.now()
+        log = self._log
+        now = log.now()
 
         def work(transaction: Transaction) -> list[Event]:
             pushes = 0 if push is None else 1
-            events = store.create(transaction, task, bodies, now, bounds=keeping.bounds, pushes=pushes, lease=lease)
+            events = store.create(transaction, task, bodies, now, bounds=log.bounds, pushes=pushes, lease=lease)
             if push is not None:
-                insert_config(transaction, keeping.secret_box, task.id, push, told=0, now=now)
+                insert_config(transaction, log.secret_box, task.id, push, told=0, now=now)
             return events
 
         # sends that come together share a commit
         is_brief = not self._stepping and store.bytes_of(bodies) <= _BRIEF
-        return await keeping.database.write(work, brief=is_brief)
+        return await log.database.write(work, brief=is_brief)
 
-    def _agent(self, name: str) -> Hosted:
+    def _agent(self, name: str) -> HostedAgent:
         if (found := self._agents.get(name)) is None:
             raise agent_not_found(name, self._agents)
         return found
 
-    def _run(self, hosted: Hosted, task: Task, message: Message, caller: Principal) -> Run:
-        return Run(self._keeping, hosted, task, message, caller, most_bytes=self._limits.artifact_bytes)
+    def _run(self, hosted: HostedAgent, task: Task, message: Message, caller: Principal) -> Run:
+        return Run(self._log, hosted, task, message, caller, most_bytes=self._limits.artifact_bytes)
 
     def _checked(self, message: Message) -> Encoded:
         if not message.parts:
             raise empty_message()
         one = encoded(MessageEvent(message))
         if len(one.json) > _LARGE:
-            one = encoded(MessageEvent(self._keeping.contexts.logged(message)))
+            one = encoded(MessageEvent(self._log.contexts.logged(message)))
         if len(one.json) > self._limits.message_bytes:
             raise message_too_large(len(one.json), self._limits.message_bytes)
         return one
 
 
-def check_goes_on(task: Task, message: Message, context_id: str | None) -> None:
-    """Whether the message can be the next turn of the task."""
+def check_continuable(task: Task, message: Message, context_id: str | None) -> None:
+    """Check that the message can be the next turn of the task."""
     if task.state in TERMINAL:
         raise task_terminal(task.state)
     if (context_id or message.context_id or task.context_id) != task.context_id:
@@ -228,7 +229,7 @@ def check_goes_on(task: Task, message: Message, context_id: str | None) -> None:
 
 
 def _stamped(message: Message, task: Task) -> Message:
-    """The message with the ids of its task, which its sender may not have known."""
+    """The message with the ids of its task."""
     if message.task_id == task.id and message.context_id == task.context_id:
         return message
     return msgspec.structs.replace(message, task_id=task.id, context_id=task.context_id)

@@ -1,6 +1,6 @@
-"""Tasks this process has lately made or read, folded; a shortcut past the log, never a second truth.
+"""Tasks this process has recently created or read, already folded. The log stays the only source of truth.
 
-An entry is used only where its number is known to be the newest, or its state can no longer change.
+An entry is used only if its number is known to be the latest, or if its state can no longer change.
 """
 
 from collections import OrderedDict
@@ -22,8 +22,8 @@ class _Entry:
         self.pending: list[Event] = []
 
 
-class Recent:
-    """The most recently used tasks, within a number and a size."""
+class TaskCache:
+    """The most recently used tasks, limited in number and size."""
 
     def __init__(self) -> None:
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
@@ -35,7 +35,7 @@ class Recent:
         self._grew(size)
 
     def grow(self, task_id: str, events: Sequence[Event], size: int) -> None:
-        """A task has got these events; they are folded in when somebody asks."""
+        """Add events to a task. They are folded in on the next read."""
         entry = self._entries.get(task_id)
         if entry is None:
             return

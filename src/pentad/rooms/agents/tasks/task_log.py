@@ -1,7 +1,7 @@
-"""Between the engine and the log: commits, then publishes; reads through what this process already has.
+"""The task log as one process sees it: commits, then publishes, and reads through a cache.
 
-The one place that knows both the store and who in this process has to hear of an event: the hub's followers, the run of
-the task, and the deliveries of push notifications.
+This is the only module that knows both the store and everyone in this process who must learn of an event: followers in
+the hub, the run of the task, and push notifications.
 """
 
 import asyncio
@@ -23,19 +23,19 @@ from pentad.rooms.agents.tasks.errors import task_not_found
 from pentad.rooms.agents.tasks.hub import Follower, Hub
 from pentad.rooms.agents.tasks.limits import TaskLimits
 from pentad.rooms.agents.tasks.store import Appended, Bounds, Claim, Encoded, Head, encoded
-from pentad.rooms.agents.tasks.task_cache import Recent
+from pentad.rooms.agents.tasks.task_cache import TaskCache
 from pentad.rooms.agents.tasks.turn_runner import Run
 
 LOOK_AGAIN_SECONDS: Final = 15.0
-"""How long a follower trusts that no signal was lost."""
+"""How long a follower relies on signals before it asks the store."""
 _PAGE: Final = 500
 _ALL: Final = 2**31
 _LAST_WORD: Final = Bounds(2**31, 2**40)
-"""A task that reached its bounds still has to be told to have ended."""
+"""A task that has reached its bounds must still be able to end."""
 
 
-class Keeping:
-    """The tasks of a store as one process sees them; also the `Keeper` of its runs."""
+class TaskLog:
+    """The tasks of a store as one process sees them. Also serves its runs (`RunLog`)."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Keeping:
         self.origin = opaque_id(size=9)
         self.bounds = limits.bounds
         self.hub = Hub()
-        self.recent = Recent()
+        self.recent = TaskCache()
         self.runs: dict[str, Run] = {}
         self.push_due: Callable[[], None] = _nobody
         self._lease_seconds = limits.lease_seconds
@@ -96,7 +96,7 @@ class Keeping:
         return None if row is None else store.head_from(row)
 
     async def owned(self, caller: Principal, task_id: str, agent: str | None = None) -> Task:
-        """A task of the caller's, as it is now; NotFound for anybody else's."""
+        """A task of the caller as it is now; NotFound for anyone else's."""
         task = self.recent.get(task_id)
         if task is None or task.state not in TERMINAL:
             head = await self.head(task_id)
@@ -108,14 +108,14 @@ class Keeping:
         return task
 
     async def any_task(self, task_id: str) -> Task:
-        """A task whoever it belongs to, as it is now; only the operator's view may ask for that."""
+        """A task of any owner as it is now. Only for administrators."""
         head = await self.head(task_id)
         if head is None:
             raise task_not_found(task_id)
         return await self._up_to(head)
 
     async def task(self, task_id: str, *, at_least: int) -> Task:
-        """The task, no older than that event, which is known to be in the store."""
+        """The task including the event `at_least`, which is known to be in the log."""
         task = self.recent.get(task_id)
         if task is not None and task.seq >= at_least:
             return task
@@ -139,7 +139,7 @@ class Keeping:
         return await self.database.read(work)
 
     async def tasks(self, heads: Sequence[Head]) -> list[Task]:
-        """These tasks with their content; those that are not at hand are read together."""
+        """Tasks with their content. Those not in the cache are read together."""
         found: dict[str, Task] = {}
         missing: list[Head] = []
         for head in heads:
@@ -154,7 +154,7 @@ class Keeping:
         return [found[head.id] for head in heads]
 
     async def events_since(self, task_id: str, after: int) -> list[Event]:
-        """The next events after that one, from the ring or from the log; as many as are handy."""
+        """The next events after a number, from the hub or from the log, in batches."""
         events = self.hub.after(task_id, after)
         if events is None:
             events = await self.database.read(lambda rows: store.events_after(rows, task_id, after, _PAGE))
@@ -197,7 +197,7 @@ class Keeping:
     async def append(
         self, task_id: str, bodies: Sequence[Body], *, claim: Claim = "none", holder: str | None = None
     ) -> Appended | None:
-        """Commit events of nobody's run: what a caller says, a cancellation, the end of an orphan."""
+        """Commit events that do not come from a run: a caller's message, a cancellation, the end of an orphan."""
         batch = [encoded(body) for body in bodies]
         now = self.now()
         appended = await self.database.write(
@@ -210,7 +210,7 @@ class Keeping:
         return appended
 
     def committed(self, task_id: str, events: list[Event], size: int, pushes: int, run: Run | None = None) -> None:
-        """Tell this process of what is in the log now."""
+        """Publish committed events within this process."""
         self.recent.grow(task_id, events, size)
         self.hub.publish(task_id, events, size)
         if pushes:
@@ -274,4 +274,4 @@ def _read(rows: Rows, head: Head) -> Task:
 
 
 def _nobody() -> None:
-    """Where nobody has asked to be told."""
+    """Default callback."""

@@ -1,8 +1,8 @@
-"""One run of one turn: the agent's coroutine, what it has said and the log has not taken yet, and what is said to it.
+"""One run of one turn: the agent's coroutine, its events that are not in the log yet, and the messages sent to it.
 
-What the agent says without waiting in between is one batch, and one transaction. Before the task exists in the store
-(`stored` is False) everything is only collected, so that an agent which answers at once costs a single transaction.
-A run that finds its lease gone, or its task over, is stopped: its agent hears a cancellation.
+Events between two awaits are one batch and one transaction. Until the task is stored (`stored` is False) events are
+only collected, so that an agent that answers at once costs a single transaction. A run that has lost its lease, or
+whose task has ended, is stopped: its agent gets a cancellation.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from pentad.rooms.agents.tasks.contexts import Contexts
 from pentad.rooms.agents.tasks.store import Encoded, encoded
 
 if TYPE_CHECKING:
-    from pentad.rooms.agents.hosting.hosted_agent import Hosted
+    from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
 
 _MOST_WAITING: Final = 256
 _LONGEST_PAUSE: Final = 2.0
@@ -40,16 +40,16 @@ _log = logging.getLogger(__name__)
 
 
 class Keeper(Protocol):
-    """What a run needs of the engine."""
+    """What a run needs from the task log."""
 
     contexts: Contexts
 
     async def take_in(self, run: "Run", batch: Sequence[Encoded], *, last: bool) -> list[Event] | None:
-        """Commit and publish a batch; None where the run has no right to it any more."""
+        """Commit and publish a batch; None if the run has lost its lease."""
         ...
 
     async def landed(self, run: "Run", batch: Sequence[Encoded]) -> list[Event] | None:
-        """Whether a batch whose commit was in doubt is in the log after all."""
+        """The events of a batch whose commit was uncertain, if they are in the log after all."""
         ...
 
     async def events_since(self, task_id: str, after: int) -> list[Event]: ...
@@ -63,7 +63,7 @@ class Run:
     def __init__(
         self,
         keeper: Keeper,
-        hosted: "Hosted",
+        hosted: "HostedAgent",
         task: Task,
         message: Message,
         caller: Principal,
@@ -75,7 +75,7 @@ class Run:
         self.task = task
         self.hosted = hosted
         self.caller = self.saved_caller = caller
-        """`saved_caller` has the rights the turn began with, `caller` what is left of them; recovery keeps that up."""
+        """`saved_caller` has the rights the turn started with, `caller` those that are left; recovery updates them."""
         self.state: State = task.state
         self.outbox: list[Encoded] = []
         self.reply: Message | None = None
@@ -100,11 +100,11 @@ class Run:
 
     @property
     def turn(self) -> Turn:
-        """What the agent is given. Not kept: two that hold one another are left to the garbage collector."""
+        """What the agent receives. Created on demand: a stored one would form a reference cycle with the run."""
         return Turn(self, self._message, resumed=self._resumed)
 
     async def first_step(self) -> None:
-        """Begin, and let the agent go as far as it can without waiting; whoever gives up meanwhile stops it."""
+        """Start, and let the agent run until its first pause. If the caller gives up before that, the run stops."""
         self.handle = asyncio.get_running_loop().create_task(self._execute())
         try:
             await asyncio.sleep(0)  # what was scheduled before us runs before us
@@ -114,7 +114,7 @@ class Run:
             raise
 
     def stored_soon(self) -> list[Encoded]:
-        """What was said until now, as the task is about to be stored; what comes meanwhile is written afterwards."""
+        """The events so far, to be stored with the task. Later ones are written afterwards."""
         self.creating = asyncio.get_running_loop().create_future()
         if self.state == "submitted":
             self._put(StatusEvent("working"))
@@ -122,14 +122,14 @@ class Run:
         return batch
 
     def abandon(self) -> None:
-        """The task could not be stored: there is nothing to run for."""
+        """The task could not be stored, so the run ends."""
         self.outbox = []
         self.stop()
         if self.creating is not None and not self.creating.done():
             self.creating.set_result(None)
 
     def created(self, events: Sequence[Event]) -> None:
-        """The task is in the store now, with what was said so far."""
+        """The task is stored, with the events so far."""
         self.stored = True
         self.seen = max(self.seen, events[-1].seq)
         if self.creating is not None and not self.creating.done():
@@ -137,14 +137,14 @@ class Run:
         self._flush()
 
     def stop(self) -> None:
-        """End the agent's work: canceled, taken over, or the server stops. Whoever stops it says so in the log."""
+        """Stop the agent: canceled, taken over, or the server stops. The log entry is up to the caller."""
         self.stopped = True
         self.canceled.set()
         if self.handle is not None and not self.done:
             self.handle.cancel()
 
     def hear(self, events: Sequence[Event]) -> None:
-        """Events of this task that somebody else in this process has committed."""
+        """Process events of this task that another part of this process has committed."""
         if events[0].seq > self.seen + 1:
             self.look()
             return
@@ -152,7 +152,7 @@ class Run:
             self._see(event)
 
     def look(self) -> None:
-        """Read from the log what others have appended."""
+        """Read events that others have appended."""
         looking = asyncio.get_running_loop().create_task(self._catch_up())
         self._looking.add(looking)
         looking.add_done_callback(self._looking.discard)
@@ -243,7 +243,7 @@ class Run:
         return self.turn.finished(result)
 
     def _conclude(self, final: StatusEvent) -> None:
-        """Put the last word into the outbox; from here on nothing more is taken."""
+        """Put the final status into the outbox; nothing is accepted after it."""
         self.done = True
         if self.state in TERMINAL:
             return
@@ -324,7 +324,7 @@ class Run:
             return None
 
     def _noted(self, events: list[Event]) -> None:
-        """Own events are known; if others lie before them, those have to be read."""
+        """Our own events are known. If there are others before them, read those."""
         if events[0].seq == self.seen + 1:
             self.seen = events[-1].seq
         else:
