@@ -339,14 +339,14 @@ def _in_commands(hint: str | None) -> str | None:
 async def _sent(room: "Agents", arguments: Mapping[str, Any]) -> dict[str, Any]:
     from pentad.kernel.principal import LOCAL
     from pentad.rooms.agents.delegation import delegate
-    from pentad.rooms.agents.interface.presentation import delegation_view, told
+    from pentad.rooms.agents.interface.presentation import delegation_view, describe_event
     from pentad.rooms.agents.interface.tools import SendArguments, task_request
     from pentad.rooms.agents.models import Event
 
     given = SendArguments.model_validate({name: value for name, value in arguments.items() if value is not None})
 
     async def on_event(event: Event) -> None:
-        say(told(event.body))
+        say(describe_event(event.body))
 
     seconds = given.seconds if given.wait else 0.0
     delegated = await delegate(room, LOCAL, task_request(given), seconds=seconds, on_event=on_event, trusted=True)
@@ -355,12 +355,12 @@ async def _sent(room: "Agents", arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 async def _watched(room: "Agents", task_id: str) -> dict[str, Any]:
     from pentad.kernel.principal import LOCAL
-    from pentad.rooms.agents.interface.presentation import task_view, told
+    from pentad.rooms.agents.interface.presentation import describe_event, task_view
     from pentad.rooms.agents.models import Event
 
     async for event in room.tasks.follow(LOCAL, task_id, after=0, rest=True):
         if isinstance(event, Event):
-            say(told(event.body))
+            say(describe_event(event.body))
     task = await room.tasks.get(LOCAL, task_id)
     return task_view(task, task.agent).model_dump(exclude_none=True)
 

@@ -64,7 +64,7 @@ class Delegation:
     @property
     def task(self) -> Task:
         if isinstance(self.result, Message):
-            raise NotFound("The agent answered without a task.")
+            raise NotFound("The agent answered without creating a task.")
         return self.result
 
 
@@ -168,5 +168,5 @@ async def _unknown(agents: Agents, wanted: str) -> NotFound:
     """The error for an unknown agent, with the closest match."""
     found = await agents.registry.search(CardQuery(), limit=_NEAREST)
     known = [*agents.agents, *(one.metadata.readable_id for one in found.cards)]
-    hint = did_you_mean(wanted, known) or "List the agents with agents_list, or give the address of a card."
+    hint = did_you_mean(wanted, known) or "List the agents with agents_list, or give the URL of a card."
     return NotFound(f"There is no agent {wanted[:100]!r}.", hint=hint, details={"reason": "agent-not-found"})

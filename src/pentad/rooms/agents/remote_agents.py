@@ -50,7 +50,7 @@ async def remote_agent(agents: "Agents", caller: Principal, wanted: str, *, trus
         signing_keys=card_keys(agents.platform.settings.get("card_keys")).get(service),
         context_key=agents.context_key,
         secrets=agents.intake.secrets,
-        lend=partial(agents.links.loan, caller),
+        links=partial(agents.links.for_message, caller),
     )
 
 
@@ -94,14 +94,14 @@ async def send_and_wait(
     except TimeoutError:
         if task_id is None:
             raise DeadlineExceeded(
-                f"{remote.name} has not said within {seconds:g} s that it takes the task.",
-                hint="Give it more seconds; it may have taken the task all the same.",
+                f"{remote.name} has not confirmed within {seconds:g} s that it takes the task.",
+                hint="Wait longer. It may have accepted the task anyway.",
             ) from None
     except asyncio.CancelledError:
         await _cancelled(remote, task_id)
         raise
     if task_id is None:
-        raise NotFound(f"{remote.name} took the task but named none.")
+        raise NotFound(f"{remote.name} accepted the task but returned no id.")
     return await remote.get(task_id)
 
 

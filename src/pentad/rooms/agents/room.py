@@ -62,8 +62,8 @@ ROOM = Room(
     name="agents",
     title="Agents",
     instructions=(
-        "Agents take tasks, here or elsewhere. Find one with agents_list, hand it a task with the context it needs"
-        " (agents_send_task), answer what it asks under the same task_id, look at tasks and cancel them."
+        "Agents, hosted here or remote, accept tasks. Find one with agents_list, send it a task with the context it"
+        " needs (agents_send_task), answer its questions with the same task_id, and read or cancel tasks."
     ),
     open=open_agents,
     tools=TOOLS,

@@ -8,7 +8,7 @@ from joserfc.jwk import OKPKey
 
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput
 from pentad.rooms.agents.context.extension import BASE, PLAIN_KEY, URI, carried, declaration, params_of, sent_context
-from pentad.rooms.agents.context.inbound import accepted, without_context
+from pentad.rooms.agents.context.inbound import accepted
 from pentad.rooms.agents.context.limits import ContextLimits
 from pentad.rooms.agents.context.outbound import prepared
 from pentad.rooms.agents.context.redaction import Policy, Rule
@@ -129,15 +129,6 @@ def test_a_sealed_context_is_verified_and_a_changed_one_refused():
     assert refused.value.details["problems"][0]["path"] == "/items/it"
     with pytest.raises(Conflict):
         accepted({PLAIN_KEY: text("unsigned")}, keys=[key])
-
-
-def test_a_history_holds_the_hash_in_place_of_the_context():
-    metadata = {"id": 7, **carried({}, text())}
-    context = accepted(metadata)
-    assert context is not None
-    mark = {"sha256": context.sha256}
-    assert without_context(metadata, context) == {"id": 7, URI: mark, PLAIN_KEY: mark}
-    assert without_context({"id": 7}, context) == {"id": 7}
 
 
 def test_integers_beyond_2_53_are_kept_as_sent():

@@ -31,7 +31,7 @@ def lending(database: Database, clock: Turned) -> TemporaryLinks:
 
 async def lent(lending: TemporaryLinks, who: Principal = LOCAL, kept: StoredContent = KEPT) -> str:
     """The token of a content that is lent."""
-    loan = lending.loan(who)
+    loan = lending.for_message(who)
     address = loan.address(kept)
     await loan.keep()
     return address.removeprefix(f"{SITE}{module.PATH}/")
@@ -54,7 +54,7 @@ async def test_who_has_the_address_reads_the_content_and_nobody_finds_the_addres
 
 
 async def test_an_address_that_was_not_written_down_leads_nowhere(lending: TemporaryLinks) -> None:
-    address = lending.loan(LOCAL).address(KEPT)
+    address = lending.for_message(LOCAL).address(KEPT)
     with pytest.raises(NotFound):
         await lending.read(address.rpartition("/")[2])
 
@@ -105,8 +105,8 @@ async def test_one_owner_lends_so_much_at_a_time_and_others_are_not_counted(
 
 
 async def test_only_what_is_too_large_is_lent_with_its_hash_and_size(lending: TemporaryLinks) -> None:
-    loan = lending.loan(LOCAL)
-    sent = prepared(TOO_LARGE, {"maxItemBytes": 65_536}, lender=loan).context
+    loan = lending.for_message(LOCAL)
+    sent = prepared(TOO_LARGE, {"maxItemBytes": 65_536}, links=loan).context
     await loan.keep()
 
     assert sent is not None
@@ -120,7 +120,7 @@ async def test_only_what_is_too_large_is_lent_with_its_hash_and_size(lending: Te
 
 async def test_an_item_keeps_the_reference_it_had_beside_its_content(lending: TemporaryLinks) -> None:
     given = {"items": {"doc": {"content": "x" * 70_000, "ref": "https://files.example.org/x"}}}
-    sent = prepared(given, lender=lending.loan(LOCAL)).context
+    sent = prepared(given, links=lending.for_message(LOCAL)).context
 
     assert sent is not None
     assert sent["items"]["doc"]["metadata"]["x-ref"] == "https://files.example.org/x"
@@ -128,19 +128,19 @@ async def test_an_item_keeps_the_reference_it_had_beside_its_content(lending: Te
 
 
 async def test_without_an_address_the_refusal_says_what_to_set(database: Database, clock: Turned) -> None:
-    nowhere = TemporaryLinks(database, clock, None).loan(LOCAL)
+    nowhere = TemporaryLinks(database, clock, None).for_message(LOCAL)
     with pytest.raises(InvalidInput) as refused:
-        prepared(TOO_LARGE, lender=nowhere)
+        prepared(TOO_LARGE, links=nowhere)
     assert "public_url" in str(refused.value.hint)
     assert [one["path"] for one in refused.value.details["problems"]] == ["/items/doc"]
-    dropped = prepared(TOO_LARGE, on_invalid="drop", lender=nowhere)
+    dropped = prepared(TOO_LARGE, on_invalid="drop", links=nowhere)
     assert (dropped.context, dropped.dropped) == (None, True)
 
 
 async def test_nothing_is_lent_to_an_agent_that_follows_no_such_references(lending: TemporaryLinks) -> None:
     schemes = [one for one in REF_SCHEMES if one != "https"]
     with pytest.raises(InvalidInput) as refused:
-        prepared(TOO_LARGE, {"refSchemes": schemes}, lender=lending.loan(LOCAL))
+        prepared(TOO_LARGE, {"refSchemes": schemes}, links=lending.for_message(LOCAL))
     assert "https" in str(refused.value.hint)
 
 
@@ -157,7 +157,7 @@ async def test_what_lending_does_not_help_is_refused_as_ever(
     lending: TemporaryLinks, context: dict[str, object]
 ) -> None:
     with pytest.raises(InvalidInput):
-        prepared(context, lender=lending.loan(LOCAL))
+        prepared(context, links=lending.for_message(LOCAL))
 
 
 @pytest.mark.requirement("agents:lending:owners-now")

@@ -236,7 +236,7 @@ async def test_a_card_with_a_secret_in_it_is_refused_and_not_kept(
         with pytest.raises(InvalidInput) as refused:
             await attempt
         assert [(one["path"], one["rule"]) for one in refused.value.details["problems"]] == [(path, "secret")]
-    assert (await registry.search(Wanted())).total == 1
+    assert (await registry.search(CardQuery())).total == 1
     assert (await registry.get(kept.id)).card == kept.card
 
 

@@ -143,7 +143,7 @@ async def test_a_content_the_conversation_goes_on_with_is_as_good_as_brought_aga
 async def test_what_is_kept_for_a_time_goes_when_that_is_up_whatever_the_operator_says(stores: Stores) -> None:
     clock, database = TurnedClock(), await stores.open(SETS)
     lending, away = TemporaryLinks(database, clock, "https://pentad.example.org"), RemoteTasks(database, clock)
-    loan = lending.loan(ADA)
+    loan = lending.for_message(ADA)
     loan.address(StoredContent(bytes_hash(b"lent"), b"lent", None))
     await loan.keep()
     kept = await away.keep(ADA, "far/agent", "t1", 500)

@@ -86,7 +86,7 @@ class RemoteAgent:
         card_url: str | None = None,
         signing_keys: Mapping[str, Any] | None = None,
         extensions: Sequence[str] = (),
-        lend: Callable[[], MessageLinks] | None = None,
+        links: Callable[[], MessageLinks] | None = None,
         context_key: "Key | None" = None,
         secrets: SecretsMode = "mask",
         seconds: float = 30.0,
@@ -102,7 +102,7 @@ class RemoteAgent:
             fetcher, self.name, schemes(card, service), keys, trusted=reached, seconds=seconds, idle=idle
         )
         self._extensions = tuple(extensions)
-        self._lend = lend
+        self._links = links
         self._context_key = context_key
         self._policy = send_policy(secrets)
         self.masked: Sequence[Masked] = ()
@@ -229,14 +229,14 @@ class RemoteAgent:
         """The message with its context, as far as the agent's card supports one."""
         if context is None:
             return message, self._client()
-        loan = None if self._lend is None else self._lend()
+        links = None if self._links is None else self._links()
         key = self._context_key
         ready = prepared(
-            context, self._context, on_invalid, policy=self._policy, target=self.name, key=key, lender=loan
+            context, self._context, on_invalid, policy=self._policy, target=self.name, key=key, links=links
         )
         self.masked = ready.masked
-        if loan is not None:
-            await loan.keep()
+        if links is not None:
+            await links.keep()
         extended = msgspec.structs.replace(
             message,
             metadata=ready.metadata(message.metadata) or None,

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from pentad.kernel.errors import PentadError
 from pentad.kernel.secrets.documents import Masked
 from pentad.rooms.agents.context.checks import checked
 from pentad.rooms.agents.context.extension import sent_context
@@ -75,14 +74,3 @@ def accepted(
     turn = given.get("turn")
     said = cast("Mapping[str, Any]", turn) if turn is not None and isinstance(turn, Mapping) else None
     return Context(clean.items, said, warnings, tuple(clean.report))
-
-
-def without_context(metadata: Mapping[str, Any], context: Context) -> dict[str, Any]:
-    """The metadata for the history: the hash in place of the context, which is stored once."""
-    try:
-        sent = sent_context(metadata)
-    except PentadError:
-        sent = None
-    if sent is None:
-        return dict(metadata)
-    return {key: {"sha256": context.sha256} if value == sent[1] else value for key, value in metadata.items()}

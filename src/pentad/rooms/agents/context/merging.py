@@ -83,11 +83,6 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Diff:
     )
 
 
-def differed(items: Mapping[str, Any], diff: Diff) -> Items:
-    """The items after a difference: `differed(a, difference(a, b))` is b."""
-    return {**removed(items, diff.removed), **diff.changed, **diff.added}
-
-
 def after_turn(items: Mapping[str, Any], given: Mapping[str, Any], turn: Mapping[str, Any] | None) -> Items:
     """The items after a turn. The default mode is merge."""
     said = turn or {}

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 _SIZES: Final = frozenset({"item-too-large", "too-large"})
 _NO_PLACE: Final = (
-    "Set public_url, the address others reach this server by: then the agent fetches there what is too large to travel."
-    " Or keep it elsewhere and send a `ref`."
+    "Set public_url, so that the agent can fetch large content from this server,"
+    " or store the content somewhere else and send a `ref`."
 )
-_NOT_FOLLOWED: Final = "The agent follows no references by {}: keep the content where it does, and send a `ref`."
+_NOT_FOLLOWED: Final = "The agent does not resolve {} references: store the content where it does, and send a `ref`."
 
 
 class LinkProvider(Protocol):
@@ -40,7 +40,7 @@ class LinkProvider(Protocol):
         """The scheme of its URLs; None if it cannot create any."""
         ...
 
-    def address(self, kept: StoredContent) -> str:
+    def address(self, content: StoredContent) -> str:
         """The URL of a content."""
         ...
 
@@ -78,17 +78,17 @@ def prepared(
     target: str = "agent",
     key: "Key | None" = None,
     seal: bool = False,
-    lender: LinkProvider | None = None,
+    links: LinkProvider | None = None,
 ) -> Prepared:
     """A context as `target` may receive it. `card_params` are the extension's parameters on its card, if any."""
     extended = card_params is not None
     agreed = limits.narrowed(card_params or {})
     shaped, issues = checked(context, level, agreed)
-    lending = lender if any(issue.code in _SIZES for issue in issues.errors) else None
-    if lending is not None and lending.scheme in agreed.ref_schemes:
-        shaped, issues = checked(context, level, _wide(agreed))
+    used_links = links if any(issue.code in _SIZES for issue in issues.errors) else None
+    if used_links is not None and used_links.scheme in agreed.ref_schemes:
+        shaped, issues = checked(context, level, _wide_limits(agreed))
     if shaped is None or not issues.valid:
-        return _refused(issues, on_invalid, extended, lending)
+        return _refused(issues, on_invalid, extended, used_links)
     items, seal_given = cast("dict[str, Any]", shaped.get("items", {})), shaped.get("integrity")
     if seal_given is not None:
         check_seal(items, seal_given)
@@ -96,8 +96,8 @@ def prepared(
     sent: dict[str, Any] = {"items": clean.items}
     if "turn" in shaped:
         sent["turn"] = shaped["turn"]
-    if lending is not None:
-        sent["items"] = _lent(clean.items, agreed, lending)
+    if used_links is not None:
+        sent["items"] = _with_links(clean.items, agreed, used_links)
         _, left = checked(sent, level, agreed)
         if not left.valid:
             return _refused(left, on_invalid, extended, None)
@@ -108,17 +108,17 @@ def prepared(
     return Prepared(sent, extended, issues.found, clean.report)
 
 
-def _wide(agreed: ContextLimits) -> ContextLimits:
+def _wide_limits(agreed: ContextLimits) -> ContextLimits:
     """The limits of a context whose large contents become temporary links."""
     return replace(agreed, item_bytes=MAX_CONTENT_BYTES, total_bytes=2 * MAX_CONTENT_BYTES)
 
 
-def _lent(items: Mapping[str, Any], agreed: ContextLimits, lender: LinkProvider) -> dict[str, Any]:
+def _with_links(items: Mapping[str, Any], agreed: ContextLimits, links: LinkProvider) -> dict[str, Any]:
     """The items with temporary links in place of large contents. Secrets are already masked."""
     made, bodies, names = plan_storage(items, agreed)
     for name in names:
         sha256 = made[name]["metadata"][SHA256]
-        made[name] = {**made[name], "ref": lender.address(StoredContent(sha256, *bodies[sha256]))}
+        made[name] = {**made[name], "ref": links.address(StoredContent(sha256, *bodies[sha256]))}
     return made
 
 

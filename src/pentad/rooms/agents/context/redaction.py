@@ -23,8 +23,7 @@ Sensitivity = Literal["public", "internal", "confidential", "secret"]
 
 SENSITIVITIES: Final[tuple[Sensitivity, ...]] = ("public", "internal", "confidential", "secret")
 STORE: Final = "store"
-LOG: Final = "log"
-"""Targets that are not agents: Pentad's store and its logs."""
+"""A target that is not an agent: Pentad's store."""
 _STRICTER: Final[dict[Action, int]] = {"allow": 0, "mask": 1, "deny": 2}
 _SMALL: Final = 4 * 1024
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
@@ -56,8 +56,6 @@ _MEDIA_TYPE: Final = re.compile(
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,63}):(?!\\)")
 _NO_ADDRESS: Final = re.compile(r"[\s\x00-\x1f\x7f<>\"`{}|\\^]")
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
-
-ItemRule = Callable[[Mapping[str, Any], Path, Issues], None]
 
 
 def check_name(name: str, path: Path, issues: Issues) -> None:

@@ -27,7 +27,7 @@ MAX_LINKED_BYTES: Final = 256 * MIB
 """Per owner at a time."""
 _TOKEN: Final = re.compile(r"[a-z2-7]{52}")
 """Letters that no secret detector takes for a secret, so that a receiver that masks secrets keeps the URL."""
-_LENT: Final = re.compile(re.escape(PATH) + r"/[a-z2-7]{52}")
+_LINK_PATH: Final = re.compile(re.escape(PATH) + r"/[a-z2-7]{52}")
 _RANDOMNESS: Final = SystemRandomness()
 _INSERT: Final = (
     "INSERT INTO agent_lent_contents (token, owner, sha256, media_type, size, expires_at) VALUES (?, ?, ?, ?, ?, ?)"
@@ -38,7 +38,7 @@ class _Link(NamedTuple):
     """A content with a token that is not stored yet."""
 
     token: str
-    kept: StoredContent
+    content: StoredContent
 
 
 class TemporaryLinks:
@@ -58,31 +58,31 @@ class TemporaryLinks:
         self._clock = clock
         self._randomness = randomness
 
-    def loan(self, who: Principal) -> "MessageLinks":
+    def for_message(self, who: Principal) -> "MessageLinks":
         """The links of one message by this caller."""
         return MessageLinks(self, who)
 
     def token(self) -> str:
         return base64.b32encode(self._randomness.token_bytes(32)).decode("ascii").rstrip("=").lower()
 
-    async def write(self, who: Principal, lent: list[_Link]) -> None:
+    async def write(self, who: Principal, links: list[_Link]) -> None:
         """Store links; LimitExceeded if one owner has too many bytes."""
         now = self._clock.now()
 
         def work(tx: Transaction) -> None:
-            for token, kept in lent:
-                put_body(tx, kept.sha256, kept.body, now)
+            for token, content in links:
+                put_body(tx, content.sha256, content.body, now)
                 tx.run(
                     _INSERT,
-                    _digest(token), who.id, kept.sha256, kept.media_type, len(kept.body), now + LINK_SECONDS,
+                    _digest(token), who.id, content.sha256, content.media_type, len(content.body), now + LINK_SECONDS,
                 )  # fmt: skip
             total = tx.value(
                 "SELECT coalesce(sum(size), 0) FROM agent_lent_contents WHERE owner = ? AND expires_at > ?", who.id, now
             )
             if total > MAX_LINKED_BYTES:
                 raise LimitExceeded(
-                    f"You would lend {total} bytes of contents at a time; the most are {MAX_LINKED_BYTES}.",
-                    hint="Send less, or wait: what is lent is given back after a day.",
+                    f"Your temporary links would hold {total} bytes; the maximum is {MAX_LINKED_BYTES}.",
+                    hint="Send less, or wait: links expire after a day.",
                 )
 
         await self._database.write(work)
@@ -93,7 +93,7 @@ class TemporaryLinks:
             with suppress(Forbidden):  # a stranger hears nothing of the owner
                 if (found := await self._database.read(lambda rows: self._read(rows, token))) is not None:
                     return found
-        raise NotFound("There is no such content, or it is lent no longer.", hint="Ask the sender for the task again.")
+        raise NotFound("There is no such content, or its link has expired.", hint="Ask the sender for the task again.")
 
     def _read(self, rows: Rows, token: str) -> StoredContent | None:
         row = rows.one(
@@ -112,25 +112,25 @@ class TemporaryLinks:
 class MessageLinks:
     """The links of one message. URLs are created first, and work after `keep` has stored them."""
 
-    def __init__(self, lending: TemporaryLinks, who: Principal) -> None:
-        self._lending = lending
+    def __init__(self, links: TemporaryLinks, who: Principal) -> None:
+        self._store = links
         self._who = who
-        self._lent: dict[str, _Link] = {}
+        self._links: dict[str, _Link] = {}
 
     @property
     def scheme(self) -> str | None:
         """The scheme of the URLs; None if the operator set no public URL."""
-        return None if self._lending.site is None else urlsplit(self._lending.site).scheme
+        return None if self._store.site is None else urlsplit(self._store.site).scheme
 
-    def address(self, kept: StoredContent) -> str:
+    def address(self, content: StoredContent) -> str:
         """The URL of a content."""
-        lent = self._lent.setdefault(kept.sha256, _Link(self._lending.token(), kept))
-        return f"{self._lending.site}{PATH}/{lent.token}"
+        link = self._links.setdefault(content.sha256, _Link(self._store.token(), content))
+        return f"{self._store.site}{PATH}/{link.token}"
 
     async def keep(self) -> None:
-        if self._lent:
-            await self._lending.write(self._who, list(self._lent.values()))
-            self._lent = {}
+        if self._links:
+            await self._store.write(self._who, list(self._links.values()))
+            self._links = {}
 
 
 def forget_expired_links(tx: Transaction, now: float, most: int) -> int:
@@ -144,7 +144,7 @@ def forget_expired_links(tx: Transaction, now: float, most: int) -> int:
 
 def without_token(url: str) -> str:
     """A URL for messages and logs, without the token that grants access."""
-    return _LENT.sub(rf"{PATH}/...", url)
+    return _LINK_PATH.sub(rf"{PATH}/...", url)
 
 
 def _digest(token: str) -> str:

@@ -50,15 +50,15 @@ class CallerTasks:
 
     async def get(self, principal: Principal, task_id: str, can: Callable[[str], bool]) -> TaskState:
         if is_remote(task_id):
-            away = await self._agents.remote_tasks.get(principal, task_id)
-            return remote_state(await self._task_of(principal, away), away, asks=can(_ASKS))
+            remote = await self._agents.remote_tasks.get(principal, task_id)
+            return remote_state(await self._task_of(principal, remote), remote, asks=can(_ASKS))
         return state_of(await self._agents.tasks.get(principal, task_id), asks=can(_ASKS))
 
     async def update(self, principal: Principal, task_id: str, responses: Mapping[str, Any]) -> None:
         """The answer becomes the next turn. Declining cancels the task, because no one else would answer."""
         if is_remote(task_id):
-            away = await self._agents.remote_tasks.get(principal, task_id)
-            task, agent = await self._task_of(principal, away), away.agent
+            remote = await self._agents.remote_tasks.get(principal, task_id)
+            task, agent = await self._task_of(principal, remote), remote.agent
         else:
             task = await self._agents.tasks.get(principal, task_id)
             agent = task.agent
@@ -69,13 +69,13 @@ class CallerTasks:
             await self.cancel(principal, task_id)
             return
         request = TaskRequest(agent, (Part(text=given.content.answer),), task_id=task.id)
-        await delegate(self._agents, principal, request, seconds=0, on_event=_nobody_hears)
+        await delegate(self._agents, principal, request, seconds=0, on_event=_ignore_event)
 
     async def cancel(self, principal: Principal, task_id: str) -> None:
         with suppress(Conflict):
             if is_remote(task_id):
-                away = await self._agents.remote_tasks.get(principal, task_id)
-                await cancel_delegated(self._agents, principal, away.task, away.agent)
+                remote = await self._agents.remote_tasks.get(principal, task_id)
+                await cancel_delegated(self._agents, principal, remote.task, remote.agent)
             else:
                 await self._agents.tasks.cancel(principal, task_id)
 
@@ -83,7 +83,7 @@ class CallerTasks:
         """None for a remote task, because nothing signals its changes."""
         return None if is_remote(task_id) else TASKS + task_id
 
-    async def put_off(
+    async def defer(
         self, principal: Principal, delegated: Delegation, budget: int, can: Callable[[str], bool]
     ) -> TaskState | None:
         """The task in place of a result, if it is not finished."""
@@ -94,11 +94,11 @@ class CallerTasks:
             return None
         if delegated.is_local:
             return state
-        away = await self._agents.remote_tasks.keep(principal, delegated.agent, delegated.task.id, budget)
-        return remote_state(delegated.task, away, asks=can(_ASKS))
+        remote = await self._agents.remote_tasks.keep(principal, delegated.agent, delegated.task.id, budget)
+        return remote_state(delegated.task, remote, asks=can(_ASKS))
 
-    async def _task_of(self, principal: Principal, away: RemoteTask) -> Task:
-        return (await read_delegated(self._agents, principal, away.task, away.agent)).task
+    async def _task_of(self, principal: Principal, remote: RemoteTask) -> Task:
+        return (await read_delegated(self._agents, principal, remote.task, remote.agent)).task
 
 
 def budget_metadata(characters: int) -> dict[str, Any] | None:
@@ -116,23 +116,23 @@ def state_of(task: Task, *, asks: bool) -> TaskState:
         updated_at=task.updated_at,
         message=_note(task),
     )
-    return _told(found, task, task.agent, _budget(task), asks=asks, is_local=True)
+    return _with_outcome(found, task, task.agent, _budget(task), asks=asks, is_local=True)
 
 
-def remote_state(task: Task, away: RemoteTask, *, asks: bool) -> TaskState:
+def remote_state(task: Task, remote: RemoteTask, *, asks: bool) -> TaskState:
     """The same for a task of a remote agent, under our id."""
     found = TaskState(
-        id=away.id,
+        id=remote.id,
         status="working",
-        created_at=away.created_at,
-        updated_at=max(task.updated_at, away.created_at),
-        ttl_milliseconds=round((away.expires_at - away.created_at) * 1000),
+        created_at=remote.created_at,
+        updated_at=max(task.updated_at, remote.created_at),
+        ttl_milliseconds=round((remote.expires_at - remote.created_at) * 1000),
         message=_note(task),
     )
-    return _told(found, task, away.agent, away.budget, asks=asks, is_local=False)
+    return _with_outcome(found, task, remote.agent, remote.budget, asks=asks, is_local=False)
 
 
-def _told(found: TaskState, task: Task, agent: str, budget: int, *, asks: bool, is_local: bool) -> TaskState:
+def _with_outcome(found: TaskState, task: Task, agent: str, budget: int, *, asks: bool, is_local: bool) -> TaskState:
     if task.state == "canceled":
         return replace(found, status="cancelled")
     if task.state in INTERRUPTED and asks:
@@ -165,5 +165,5 @@ def _budget(task: Task) -> int:
     return kept if isinstance(kept, int) else DEFAULT_BUDGET
 
 
-async def _nobody_hears(event: Event) -> None:
+async def _ignore_event(event: Event) -> None:
     """The client polls by itself."""

@@ -25,7 +25,7 @@ from pentad.kernel.pages import (
     Visit,
     when,
 )
-from pentad.rooms.agents.interface.presentation import ArtifactView, task_view, told
+from pentad.rooms.agents.interface.presentation import ArtifactView, describe_event, task_view
 from pentad.rooms.agents.interface.resources import find_card
 from pentad.rooms.agents.models import INTERRUPTED, TERMINAL, MessageEvent, StatusEvent, Task
 from pentad.rooms.agents.registry.search import CardQuery
@@ -53,7 +53,7 @@ async def overview(agents: Agents, visit: Visit) -> Sheet:
     rows = [
         (
             Cell(one.metadata.name, _card(one.id)),
-            "here" if one.hosted else "elsewhere",
+            "here" if one.hosted else "remote",
             one.metadata.description,
             ", ".join(one.metadata.all("dialect")),
         )
@@ -62,7 +62,7 @@ async def overview(agents: Agents, visit: Visit) -> Sheet:
     columns = ("Agent", Column("Runs", short=True), "What it does", Column("Speaks", short=True))
     blocks: list[Block] = [
         SearchBox("Search agents by name and what they do", words),
-        Table(columns, rows, "Nothing was found." if words else "There are no agents."),
+        Table(columns, rows, "No agents match." if words else "There are no agents."),
     ]
     end = offset + len(found.cards)
     following = Place((), {"q": words, "offset": str(end)}) if end < found.total else None
@@ -72,7 +72,7 @@ async def overview(agents: Agents, visit: Visit) -> Sheet:
         page = await agents.tasks.list(visit.principal, page_size=_RECENT)
         rest: list[Block] = [Links([Cell(f"All {page.total:,} tasks", Place(("tasks",)))])] if page.next else []
         blocks.append(Section("Your latest tasks", [_table(page.tasks), *rest]))
-    return Sheet("Agents", blocks, lead="Agents that take tasks, here and elsewhere, and what they do for you.")
+    return Sheet("Agents", blocks, lead="Agents that accept tasks, hosted here or remote, and your tasks with them.")
 
 
 async def one_card(agents: Agents, visit: Visit) -> Sheet:
@@ -109,7 +109,7 @@ async def all_tasks(agents: Agents, visit: Visit) -> Sheet:
     page = await agents.tasks.list(visit.principal, page_size=_AT_ONCE, cursor=cursor)
     following = Place(("tasks",), {"cursor": page.next}) if page.next else None
     pager = Pager(f"{page.total:,} tasks", following, Place(("tasks",)) if cursor else None)
-    return Sheet("Tasks", [_table(page.tasks), pager], lead="Tasks you have given, the last changed first.")
+    return Sheet("Tasks", [_table(page.tasks), pager], lead="Your tasks, last changed first.")
 
 
 async def one_task(agents: Agents, visit: Visit) -> Sheet:
@@ -131,7 +131,7 @@ async def one_task(agents: Agents, visit: Visit) -> Sheet:
                 ("Begun", when(task.created_at)),
                 ("Changed", when(task.updated_at)),
                 ("Conversation", task.context_id),
-                ("Came in by", {"mcp": "MCP", "agentvault": "AgentVault"}.get(task.dialect, f"A2A {task.dialect}")),
+                ("Received via", {"mcp": "MCP", "agentvault": "AgentVault"}.get(task.dialect, f"A2A {task.dialect}")),
                 ("Task", task.id),
             ]
         )
@@ -166,7 +166,7 @@ PAGES: Final[Pages[Agents]] = Pages(
 
 async def _events(agents: Agents, task: Task) -> list[Block]:
     events = await agents.platform.database.read(lambda rows: store.events_after(rows, task.id, 0, _MOST_EVENTS))
-    rows = [(str(one.seq), when(one.at), _kind(one.body), told(one.body)) for one in events]
+    rows = [(str(one.seq), when(one.at), _kind(one.body), describe_event(one.body)) for one in events]
     columns = (Column("No", numeric=True), Column("When", short=True), Column("Event", short=True), "What it says")
     more = [Note(f"The task has {task.seq:,} events; these are the first.")] if task.seq > len(events) else []
     return [Table(columns, rows), *more]
@@ -186,7 +186,7 @@ def _made(one: ArtifactView) -> list[Block]:
     for file in one.files or ():
         named = str(file.get("filename") or file.get("media_type") or "file")
         blocks.append(Links([Cell(named, file.get("url")) if "url" in file else f"{named}, {file.get('bytes')} bytes"]))
-    return blocks or [Note("It is empty, or too large to be shown here.")]
+    return blocks or [Note("It is empty, or too large to show here.")]
 
 
 def _table(tasks: Sequence[Task]) -> Table:
@@ -199,7 +199,7 @@ def _table(tasks: Sequence[Task]) -> Table:
         )
         for one in tasks
     ]
-    return Table(_TASKS, rows, "You have given no task yet.")
+    return Table(_TASKS, rows, "You have no tasks yet.")
 
 
 def _title(task: Task) -> str:

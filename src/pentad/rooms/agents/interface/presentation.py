@@ -183,7 +183,7 @@ def task_json(task: Task) -> dict[str, Any]:
     return found
 
 
-def told(body: Body) -> str:
+def describe_event(body: Body) -> str:
     """An event on one short line, for progress."""
     if isinstance(body, ArtifactEvent):
         more = "more of " if body.append else ""
@@ -258,7 +258,7 @@ def _hint(task: Task) -> str | None:
     if task.state in INTERRUPTED:
         return "Answer with agents_send_task and this task_id."
     if task.state not in TERMINAL:
-        return "It goes on. Look again with agents_get_task, or follow its resource."
+        return "It is running. Check with agents_get_task, or subscribe to its resource."
     return None
 
 

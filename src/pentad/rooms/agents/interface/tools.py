@@ -28,8 +28,8 @@ from pentad.rooms.agents.interface.presentation import (
     TaskView,
     agent_view,
     delegation_view,
+    describe_event,
     task_view,
-    told,
 )
 from pentad.rooms.agents.models import Event, Part, Task
 from pentad.rooms.agents.registry.search import CardQuery
@@ -37,32 +37,28 @@ from pentad.rooms.agents.service import Agents
 
 _MOST_AGENTS: Final = 100
 _LONGEST_WAIT: Final = 600.0
-_PATIENCE: Final = 0.25
+_QUICK_SECONDS: Final = 0.25
 """How long a client with task support waits. A result within this time needs no second request."""
 
 AgentName = Annotated[
     str,
     Field(
-        description="Its name here, its readable id (`acme/weather`), or its card's URL.", min_length=1, max_length=2000
+        description="The agent: hosted name, readable id (`acme/weather`) or card URL.", min_length=1, max_length=2000
     ),
 ]
 TaskId = Annotated[str, Field(description="The id of the task.", min_length=1, max_length=200)]
-Budget = Annotated[int, Field(description="Characters of content the answer may have.", ge=FEWEST, le=500_000)]
-Elsewhere = Annotated[
-    str | None, Field(description="The agent, for a task that was given to one elsewhere.", max_length=2000)
-]
+Budget = Annotated[int, Field(description="Maximum characters of content in the result.", ge=FEWEST, le=500_000)]
+RemoteAgentName = Annotated[str | None, Field(description="The agent, if it is a remote one.", max_length=2000)]
 
 
 class ListArguments(Arguments):
-    query: Annotated[
-        str, Field(description="Words that stand in name, description or id; all of them.", max_length=500)
-    ] = ""
-    tags: Annotated[tuple[str, ...], Field(description="Tags it has, all of them.", max_length=20)] = ()
-    skill: Annotated[str | None, Field(description="A skill, by its id or name.", max_length=200)] = None
+    query: Annotated[str, Field(description="Words in name, description or id; all must match.", max_length=500)] = ""
+    tags: Annotated[tuple[str, ...], Field(description="Tags; all must match.", max_length=20)] = ()
+    skill: Annotated[str | None, Field(description="A skill, by id or name.", max_length=200)] = None
     auth_scheme: Annotated[str | None, Field(description="none, apiKey, bearer, oauth2, ...", max_length=50)] = None
-    dialect: Annotated[Literal["agentvault", "0.3", "1.0"] | None, Field(description="What it speaks.")] = None
-    mcp_context: Annotated[bool | None, Field(description="Whether it takes context (mcp_context).")] = None
-    tee: Annotated[bool | None, Field(description="Whether it runs in a trusted environment, by its own word.")] = None
+    dialect: Annotated[Literal["agentvault", "0.3", "1.0"] | None, Field(description="The dialect it speaks.")] = None
+    mcp_context: Annotated[bool | None, Field(description="Whether it accepts context (mcp_context).")] = None
+    tee: Annotated[bool | None, Field(description="Whether it claims to run in a trusted environment.")] = None
     tee_type: Annotated[str | None, Field(max_length=50)] = None
     extension: Annotated[str | None, Field(description="The URI of an extension it declares.", max_length=500)] = None
     limit: Annotated[int, Field(ge=1, le=_MOST_AGENTS)] = 20
@@ -99,21 +95,19 @@ async def list_agents(arguments: ListArguments, call: Call[Agents]) -> AgentList
 
 class SendArguments(Arguments):
     agent: AgentName
-    text: Annotated[str | None, Field(description="What to ask for, in words.")] = None
+    text: Annotated[str | None, Field(description="The request as text.")] = None
     data: Annotated[dict[str, Any] | None, Field(description="Structured input, sent as a data part.")] = None
     context: Annotated[
         dict[str, Any] | None,
         Field(description='mcp_context: {"items": {name: {"content" or "ref", "mediaType", "metadata"}}}.'),
     ] = None
-    task_id: Annotated[str | None, Field(description="Continue this task, such as with an answer.", max_length=200)] = (
-        None
-    )
-    context_id: Annotated[str | None, Field(description="Put a new task into this conversation.", max_length=200)] = (
-        None
-    )
-    wait: Annotated[bool, Field(description="Wait for the result; otherwise answer at once.")] = True
+    task_id: Annotated[
+        str | None, Field(description="Continue this task, for example with an answer.", max_length=200)
+    ] = None
+    context_id: Annotated[str | None, Field(description="Start the task in this conversation.", max_length=200)] = None
+    wait: Annotated[bool, Field(description="Wait for the result; otherwise return at once.")] = True
     seconds: Annotated[
-        float, Field(description="How long to wait; the task goes on after that.", gt=0, le=_LONGEST_WAIT)
+        float, Field(description="How long to wait. The task continues after that.", gt=0, le=_LONGEST_WAIT)
     ] = 60
     max_characters: Budget = DEFAULT_BUDGET
 
@@ -122,13 +116,13 @@ class SendArguments(Arguments):
         if self.data is not None:
             found.append(Part(data=self.data, media_type="application/json"))
         if not found:
-            raise InvalidInput("There is nothing to send.", hint="Give text, data or both.")
+            raise InvalidInput("There is nothing to send.", hint="Pass text, data or both.")
         return tuple(found)
 
 
 @tool(
     "agents_send_task",
-    title="Hand over a task",
+    title="Send a task",
     destructive=False,
     open_world=True,
     seconds=_LONGEST_WAIT + 60,
@@ -143,25 +137,25 @@ async def send_task(arguments: SendArguments, call: Call[Agents]) -> TaskView:
     steps = itertools.count(1)
 
     async def on_event(event: Event) -> None:
-        await call.progress(next(steps), message=told(event.body))
+        await call.progress(next(steps), message=describe_event(event.body))
 
     seconds, request = arguments.seconds if arguments.wait else 0.0, task_request(arguments)
-    if not _may_be_put_off(arguments, call):
+    if not _may_defer(arguments, call):
         delegated = await delegate(call.service, call.principal, request, seconds=seconds, on_event=on_event)
         return delegation_view(delegated, arguments.max_characters)
-    patience = min(seconds, _PATIENCE)
+    patience = min(seconds, _QUICK_SECONDS)
     if hosted_name(call.service, arguments.agent) is None:
         delegated = await delegate_remote(call.service, call.principal, request, patience=patience)
     else:
         request = replace(request, metadata=budget_metadata(arguments.max_characters))
         delegated = await delegate(call.service, call.principal, request, seconds=patience, on_event=on_event)
     book, budget = CallerTasks(call.service), arguments.max_characters
-    if (later := await book.put_off(call.principal, delegated, budget, call.client_supports)) is not None:
+    if (later := await book.defer(call.principal, delegated, budget, call.client_supports)) is not None:
         call.defer(later)
     return delegation_view(delegated, arguments.max_characters)
 
 
-def _may_be_put_off(arguments: SendArguments, call: Call[Agents]) -> bool:
+def _may_defer(arguments: SendArguments, call: Call[Agents]) -> bool:
     """Whether the client may get the task in place of the result. Only for new tasks."""
     return arguments.wait and arguments.task_id is None and call.can_defer
 
@@ -173,11 +167,11 @@ def task_request(arguments: SendArguments) -> TaskRequest:
 
 class GetArguments(Arguments):
     task_id: TaskId
-    agent: Elsewhere = None
+    agent: RemoteAgentName = None
     max_characters: Budget = DEFAULT_BUDGET
 
 
-@tool("agents_get_task", title="Look at a task", read_only=True, open_world=True)
+@tool("agents_get_task", title="Get a task", read_only=True, open_world=True)
 async def get_task(arguments: GetArguments, call: Call[Agents]) -> TaskView:
     """Get a task: its state, the agent's last message, its artifacts."""
     delegated = await read_delegated(call.service, call.principal, arguments.task_id, arguments.agent)
@@ -186,7 +180,7 @@ async def get_task(arguments: GetArguments, call: Call[Agents]) -> TaskView:
 
 class CancelArguments(Arguments):
     task_id: TaskId
-    agent: Elsewhere = None
+    agent: RemoteAgentName = None
 
 
 @tool("agents_cancel_task", title="Cancel a task", idempotent=False, open_world=True)
@@ -197,7 +191,7 @@ async def cancel_task(arguments: CancelArguments, call: Call[Agents]) -> TaskVie
 
 
 class OperateArguments(Arguments):
-    reason: Annotated[str, Field(description="Why; it goes into the audit trail.", min_length=3, max_length=400)]
+    reason: Annotated[str, Field(description="The reason, for the audit trail.", min_length=3, max_length=400)]
     task_id: Annotated[str | None, Field(description="One task, in full.", max_length=200)] = None
     cancel: Annotated[bool, Field(description="Cancel that task.")] = False
     owner: Annotated[str | None, Field(description="Only this user's, such as `user:ada`.", max_length=400)] = None
@@ -207,7 +201,7 @@ class OperateArguments(Arguments):
     cursor: Annotated[str | None, Field(description="`next_cursor` of the page before.", max_length=500)] = None
 
 
-class ShownPush(BaseModel):
+class PushView(BaseModel):
     """How far an address has been told of a task. `state` is `told`, `waiting`, `failing` or `stopped`; `problem` says
     why nothing arrives."""
 
@@ -221,7 +215,7 @@ class OperatedTask(TaskView):
     """A task, whose it is, and (of one task) how its push notifications fare."""
 
     owner: str
-    pushes: list[ShownPush] | None = None
+    pushes: list[PushView] | None = None
 
 
 class OperatedTasks(BaseModel):
@@ -240,13 +234,13 @@ async def operate(arguments: OperateArguments, call: Call[Agents]) -> OperatedTa
     if arguments.task_id is not None:
         found = await (tasks.cancel_any if arguments.cancel else tasks.inspect)(who, arguments.task_id)
         pushes = [
-            ShownPush(id=one.config.id, state=one.state, told=one.told, problem=one.problem)
+            PushView(id=one.config.id, state=one.state, told=one.told, problem=one.problem)
             for one in await tasks.push.fares(found.id)
         ]
         shown = _operated(found, DEFAULT_BUDGET).model_copy(update={"pushes": pushes or None})
         return OperatedTasks(tasks=[shown], total=1)
     if arguments.cancel:
-        raise InvalidInput("Which task is to be cancelled?", hint="Give its task_id.")
+        raise InvalidInput("Which task should be cancelled?", hint="Pass its task_id.")
     page = await tasks.list_all(
         who,
         owner=arguments.owner,
@@ -263,12 +257,12 @@ def _operated(task: Task, budget: int) -> OperatedTask:
 
 
 class RegisterArguments(Arguments):
-    card: Annotated[dict[str, Any] | None, Field(description="The card itself, AgentVault's or A2A's.")] = None
-    url: Annotated[str | None, Field(description="Or where it is: fetched and registered.", max_length=2000)] = None
+    card: Annotated[dict[str, Any] | None, Field(description="The card, AgentVault's or A2A's.")] = None
+    url: Annotated[str | None, Field(description="Or the URL of the card.", max_length=2000)] = None
     card_id: Annotated[
-        str | None, Field(description="Update this card: members that are given replace its own.", max_length=100)
+        str | None, Field(description="Update this card: the given members replace its own.", max_length=100)
     ] = None
-    list_in_directory: Annotated[bool, Field(description="Also make a record of it in the directory.")] = True
+    list_in_directory: Annotated[bool, Field(description="Also create a directory record.")] = True
 
 
 class RegisteredCard(BaseModel):
@@ -289,7 +283,7 @@ async def register_card(arguments: RegisterArguments, call: Call[Agents]) -> Reg
     card = arguments.card
     if card is None:
         if arguments.url is None:
-            raise InvalidInput("There is no card.", hint="Give card, or url.")
+            raise InvalidInput("There is no card.", hint="Pass card or url.")
         _, card = await fetch_card(arguments.url, agents.platform.fetcher)
     if arguments.card_id is None:
         kept = await agents.registry.register(call.principal, card)
@@ -302,7 +296,7 @@ async def register_card(arguments: RegisterArguments, call: Call[Agents]) -> Reg
 class LintArguments(Arguments):
     context: Annotated[Any, Field(description='The context, or {"mcp_context": ...}.')]
     level: Annotated[
-        Literal["lenient", "standard", "strict"], Field(description="lenient is what AgentVault does.")
+        Literal["lenient", "standard", "strict"], Field(description="lenient accepts what AgentVault accepts.")
     ] = "standard"
 
 
