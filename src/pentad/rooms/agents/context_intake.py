@@ -96,7 +96,7 @@ class ContextIntake:
     def of(self, message: Message, caller: Principal) -> AgentContext | None:
         """The context of an accepted message."""
         found: Any = (message.metadata or {}).get(PLAIN_KEY)
-        return self._handed(cast("dict[str, Any]", found), caller) if isinstance(found, dict) else None
+        return self._agent_context(cast("dict[str, Any]", found), caller) if isinstance(found, dict) else None
 
     async def whole(self, message: Message, caller: Principal) -> AgentContext | None:
         """The context of the conversation a message belongs to, or the message's own if there is no more."""
@@ -106,7 +106,7 @@ class ContextIntake:
             items = (await self._contexts.read(caller.id, message.context_id)).items
         except NotFound:
             items = await self._brought(caller, message.context_id)
-        return self._handed({"items": items}, caller) if items else self.of(message, caller)
+        return self._agent_context({"items": items}, caller) if items else self.of(message, caller)
 
     def logged(self, message: Message) -> Message:
         found: Any = (message.metadata or {}).get(PLAIN_KEY)
@@ -121,7 +121,7 @@ class ContextIntake:
         context = await restore_context(message.metadata[PLAIN_KEY], self._contents, caller)
         return message if context is None else replace(message, metadata=_put(message.metadata, context))
 
-    def _handed(self, context: Mapping[str, Any], caller: Principal) -> AgentContext:
+    def _agent_context(self, context: Mapping[str, Any], caller: Principal) -> AgentContext:
         items: Any = context.get("items")
         kept = cast("dict[str, Any]", items) if isinstance(items, dict) else {}
         return AgentContext({**context, "items": kept}, self.resolver.opened(caller, kept))

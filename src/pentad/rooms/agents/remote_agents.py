@@ -129,7 +129,7 @@ async def _cancelled(remote: RemoteAgent, task_id: str | None) -> None:
         try:
             await asyncio.shield(remote.cancel(task_id))
         except PentadError as error:
-            put_off(error, "Cancelling a task elsewhere")
+            put_off(error, "Cancelling a remote task")
 
 
 def _streams(remote: RemoteAgent) -> bool:

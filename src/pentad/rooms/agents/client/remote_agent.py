@@ -270,7 +270,7 @@ class RemoteAgent:
                             return
             except _BROKEN as error:
                 failure = error
-            except Conflict as error:  # A2A: nobody may subscribe to a task that is over
+            except Conflict as error:  # A2A rejects subscriptions to finished tasks
                 if not task_id or error.details.get("reason") != "unsupported":
                     raise
                 failure = error

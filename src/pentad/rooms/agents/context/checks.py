@@ -92,10 +92,10 @@ def _within(items: dict[str, dict[str, Any]], limits: ContextLimits, issues: Iss
         total += size + len(name.encode("utf-8", "replace")) + 4
         if size > limits.item_bytes:
             message = f"The item has {size} bytes; the most are {limits.item_bytes}."
-            issues.add("item-too-large", ("items", name), message, "Keep it elsewhere and send a `ref`.")
+            issues.add("item-too-large", ("items", name), message, "Store it somewhere else and send a `ref`.")
     if total > limits.total_bytes:
         message = f"The items have {total} bytes together; the most are {limits.total_bytes}."
-        issues.add("too-large", ("items",), message, "Keep the largest elsewhere and send a `ref`.")
+        issues.add("too-large", ("items",), message, "Store the largest somewhere else and send a `ref`.")
     return texts if len(items) <= limits.items else None
 
 

@@ -118,7 +118,7 @@ class ContentStore:
             sha256,
         )
         if row is None:
-            raise NotFound(f"There is no content {uri}.", hint="Only who kept it can read it.")
+            raise NotFound(f"There is no content {uri}.", hint="Only its owner can read it.")
         body = bytes(row[0])
         if bytes_hash(body) != sha256:
             raise Unavailable(f"The content {uri} is damaged in the store.", hint="Restore a backup, or send it anew.")

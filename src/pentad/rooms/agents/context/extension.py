@@ -69,7 +69,7 @@ def sent_context(metadata: Any) -> tuple[str, Any] | None:
         return URI, given[URI]
     if PLAIN_KEY in given:
         return PLAIN_KEY, given[PLAIN_KEY]
-    known = (key for key in given if isinstance(key, str) and not key.startswith(f"{URI}/"))  # pyright: ignore[reportUnnecessaryIsInstance]  metadata is anybody's
+    known = (key for key in given if isinstance(key, str) and not key.startswith(f"{URI}/"))  # pyright: ignore[reportUnnecessaryIsInstance]  foreign JSON
     other = next((key for key in known if key.startswith(f"{BASE}:")), None)
     if other is not None:
         raise _refused(other, "unsupported-version", "This version of the extension is not known.", f"Use {URI}.")

@@ -32,7 +32,7 @@ WEIGHTS: Final[dict[str, tuple[Severity | None, Severity | None, Severity | None
     "key-not-text": (_E, _E, _E),
     "wrong-type": (_E, _E, _E),
     "not-json": (_E, _E, _E),
-    # what it loses or changes without a word
+    # what it loses or changes silently
     "duplicate-key": (_W, _E, _E),
     "unknown-root-member": (_W, _E, _E),
     "unknown-item-member": (_W, _E, _E),

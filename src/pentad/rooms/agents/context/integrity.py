@@ -178,6 +178,6 @@ def _details(rule: str, *paths: str) -> dict[str, Any]:
 def _tampered(what: str, paths: list[str]) -> PentadError:
     return Conflict(
         f"The context is not what its sender sealed: {what}.",
-        hint="Ask the sender for it again; somebody on the way has changed it.",
+        hint="Ask the sender for it again; it was changed on the way.",
         details=_details("hash-mismatch", *paths),
     )

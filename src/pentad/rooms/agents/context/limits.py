@@ -10,7 +10,7 @@ OWN_SCHEMES: Final = ("openregister", "directory", "avatar", "metrics", "agents"
 """URIs of Pentad's own resources, read with the caller's rights."""
 REF_SCHEMES: Final = (*OWN_SCHEMES, "context", "a2a-artifact", "cid", "https", "http")
 REFUSED_SCHEMES: Final = {
-    "file": "It would be a file of whoever reads the context.",
+    "file": "It would name a file on the reader's machine.",
     "javascript": "It is code.",
     "vbscript": "It is code.",
     "data": "Put the data into `content`.",
@@ -49,7 +49,7 @@ class ContextLimits:
         schemes = params.get("refSchemes")
         known = self.ref_schemes
         if isinstance(schemes, list | tuple):
-            theirs = {str(scheme).lower() for scheme in schemes}  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]  a card is anybody's JSON
+            theirs = {str(scheme).lower() for scheme in schemes}  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]  foreign JSON
             known = tuple(scheme for scheme in known if scheme in theirs)
         return replace(
             self,

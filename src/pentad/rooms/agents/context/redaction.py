@@ -141,7 +141,7 @@ def _item_rule(item: Any, target: str, rule: Rule) -> tuple[str, Action]:
         return "", "allow"
     found: list[tuple[str, Action]] = [("", "allow")]
     if (sensitivity := said.get("x-sensitivity")) is not None:
-        # A word nobody knows is taken for the most sensitive there is.
+        # An unknown level counts as the most sensitive one.
         level = SENSITIVITIES.index(sensitivity) if sensitivity in SENSITIVITIES else len(SENSITIVITIES) - 1
         if level > SENSITIVITIES.index(rule.upto):
             found.append(("sensitivity", rule.sensitive))

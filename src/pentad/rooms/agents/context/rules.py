@@ -160,7 +160,7 @@ def _check_address(ref: str, scheme: str, where: Path, issues: Issues) -> None:
     if scheme in ("http", "https") and not has_host:
         issues.add("bad-ref", where, "The address names no host.")
     if has_login:
-        hint = "Leave the login out; whoever follows it uses their own."
+        hint = "Leave the login out; readers use their own."
         issues.add("ref-credentials", where, "The reference carries a login.", hint)
 
 

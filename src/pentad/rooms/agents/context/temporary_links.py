@@ -90,7 +90,7 @@ class TemporaryLinks:
     async def read(self, token: str) -> StoredContent:
         """The content behind a token; NotFound if it is unknown or expired."""
         if _TOKEN.fullmatch(token):
-            with suppress(Forbidden):  # a stranger hears nothing of the owner
+            with suppress(Forbidden):  # tell a stranger nothing about the owner
                 if (found := await self._database.read(lambda rows: self._read(rows, token))) is not None:
                     return found
         raise NotFound("There is no such content, or its link has expired.", hint="Ask the sender for the task again.")

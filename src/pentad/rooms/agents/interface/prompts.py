@@ -14,10 +14,8 @@ _SHOWN: Final = 10
 
 
 class HandOver(Arguments):
-    goal: Annotated[str, Field(description="What is to be done.", max_length=4000)]
-    agent: Annotated[
-        str, Field(description="Who is to do it; left out, the best of those there are.", max_length=200)
-    ] = ""
+    goal: Annotated[str, Field(description="What the agent should do.", max_length=4000)]
+    agent: Annotated[str, Field(description="The agent; by default the best match.", max_length=200)] = ""
 
 
 async def _agents(typed: str, call: Call[Any], _others: Any) -> list[str]:
@@ -31,20 +29,20 @@ async def hand_over(arguments: HandOver, call: Call[Agents]) -> str:
     """Prepare a task for another agent: choose the agent, gather the context, check it, send it, follow up."""
     found = await call.service.registry.search(CardQuery(), limit=_SHOWN)
     known = "\n".join(f"- {one.metadata.readable_id}: {one.metadata.description}" for one in found.cards)
-    chosen = f"Give it to the agent `{arguments.agent}`." if arguments.agent else "Choose the agent that fits best."
+    chosen = f"Send it to the agent `{arguments.agent}`." if arguments.agent else "Choose the agent that fits best."
     return (
-        f"Hand this task over to another agent: {arguments.goal}\n\n"
+        f"Delegate this task to another agent: {arguments.goal}\n\n"
         f"{chosen} Some agents of this server and its registry ({found.total} in all; agents_list finds the others):\n"
         f"{known}\n\n"
-        "1. Gather what the agent has to know and cannot ask for: give each piece a name under `items` of `context`,"
-        " short texts and data as `content` with a `mediaType`, what is large or lives on this server as `ref`"
+        "1. Gather what the agent needs to know and cannot ask for. Give each piece a name under `items` of `context`:"
+        " short texts and data as `content` with a `mediaType`, large data and resources of this server as `ref`"
         " (`openregister://...`, `directory://records/...`, `avatar://...`). Leave out what it does not need, and"
-        " every password, key or token.\n"
-        "2. Check the context with agents_lint_context and mend what it finds.\n"
-        "3. Say in one paragraph what is wanted and in what form, then call agents_send_task.\n"
-        "4. If the answer has `waiting_for`, answer the agent's question with the same task_id; do not make up facts"
-        " that only the user knows: ask for them.\n"
-        "5. Report the result and its artifacts, and say if something was cut or failed."
+        " all passwords, keys and tokens.\n"
+        "2. Check the context with agents_lint_context and fix what it finds.\n"
+        "3. Describe in one paragraph what you want and in what form, then call agents_send_task.\n"
+        "4. If the result has `waiting_for`, answer the agent's question with the same task_id. Do not invent facts that"
+        " only the user knows: ask for them.\n"
+        "5. Report the result and its artifacts, and mention anything that was cut or failed."
     )
 
 

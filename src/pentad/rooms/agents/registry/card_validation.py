@@ -128,7 +128,7 @@ def _texts(card: Mapping[str, Any]) -> Iterator[CardProblem]:
 
 
 def _secrets(value: Any, path: tuple[int | str, ...] = ()) -> Iterator[CardProblem]:
-    """Texts with a secret in them: everybody may read a card. An object under such a name describes how to log in."""
+    """Texts that contain a secret, because cards are public. An object under such a name describes how to log in."""
     if isinstance(value, str):
         for kind in dict.fromkeys(kind for kind, _, _ in found_in(value)):
             yield CardProblem(_pointer(path), "secret", f"looks like a secret ({kind}), and everybody may read a card")

@@ -62,9 +62,7 @@ class CardRegistry:
         def work(transaction: Transaction) -> None:
             now = store.by_id(transaction, card_id)
             if now is None or now.updated_at != old.updated_at or now.card != old.card:
-                raise Conflict(
-                    "Somebody else changed the card at the same time.", hint="Read it again, then change it."
-                )
+                raise Conflict("Someone else changed the card at the same time.", hint="Read it again, then change it.")
             store.put(transaction, new)
 
         await self._database.write(work)
@@ -115,7 +113,9 @@ class CardRegistry:
                 "The card of an agent that runs here is made by the server.", hint="Change the agent itself."
             )
         if one.owner != caller.id and not caller.may("agents", "admin"):
-            raise Forbidden("The card belongs to somebody else.", hint="Only its owner or an administrator changes it.")
+            raise Forbidden(
+                "The card belongs to someone else.", hint="Only its owner or an administrator can change it."
+            )
         return one
 
     def _refuse_hosted(self, one: CardRecord) -> None:

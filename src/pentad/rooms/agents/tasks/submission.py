@@ -153,7 +153,7 @@ class Submission:
         size = store.bytes_of(bodies)
         made = folded(task, events)
         is_over = run.state in TERMINAL
-        if not (wait and is_over):  # who waited has it, and nothing more will come of it
+        if not (wait and is_over):  # a waiting caller has it already, and it will not change
             self._log.recent.put(made, size)
         if wait is None:
             self._log.hub.publish(task.id, events, size)

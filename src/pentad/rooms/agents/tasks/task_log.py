@@ -55,10 +55,10 @@ class TaskLog:
         self.hub = Hub()
         self.recent = TaskCache()
         self.runs: dict[str, Run] = {}
-        self.push_due: Callable[[], None] = _nobody
+        self.push_due: Callable[[], None] = _do_nothing
         self._lease_seconds = limits.lease_seconds
         self.contexts = contexts
-        self._end: Callable[[], None] = _nobody
+        self._end: Callable[[], None] = _do_nothing
 
     def listen(self) -> None:
         self._end = self.database.listen(store.CHANNEL, self._heard)
@@ -273,5 +273,5 @@ def _read(rows: Rows, head: Head) -> Task:
     return folded(head.blank(), store.events_after(rows, head.id, 0, head.seq))
 
 
-def _nobody() -> None:
+def _do_nothing() -> None:
     """Default callback."""
