@@ -29,7 +29,7 @@ _NO_PLACE: Final = (
     "Set public_url, so that the agent can fetch large content from this server,"
     " or store the content somewhere else and send a `ref`."
 )
-_NOT_FOLLOWED: Final = "The agent does not resolve {} references: store the content where it does, and send a `ref`."
+_NOT_FOLLOWED: Final = "The agent follows no references by {}: store the content where it does, and send a `ref`."
 
 
 class LinkProvider(Protocol):

@@ -40,8 +40,8 @@ async def hand_over(arguments: HandOver, call: Call[Agents]) -> str:
         " all passwords, keys and tokens.\n"
         "2. Check the context with agents_lint_context and fix what it finds.\n"
         "3. Describe in one paragraph what you want and in what form, then call agents_send_task.\n"
-        "4. If the result has `waiting_for`, answer the agent's question with the same task_id. Do not invent facts that"
-        " only the user knows: ask for them.\n"
+        "4. If the result has `waiting_for`, answer the agent's question with the same task_id. Do not invent facts"
+        " that only the user knows: ask for them.\n"
         "5. Report the result and its artifacts, and mention anything that was cut or failed."
     )
 
