@@ -5,7 +5,7 @@ completes the task. The rivals' agents do the same.
 """
 
 from pentad.agentvault.server import BaseA2AAgent
-from pentad.rooms.agents.agents.turn import Turn
+from pentad.rooms.agents.hosting.turn import Turn
 
 
 class Agent(BaseA2AAgent):

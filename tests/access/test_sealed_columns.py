@@ -10,7 +10,7 @@ from pentad.access.secrets import rotate_secret, secret_keys
 from pentad.access.signing_keys import KeyRing
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.ports import Database, Rows
-from pentad.rooms.agents.signing import new_key
+from pentad.rooms.agents.card_signing import new_key
 
 pytestmark = pytest.mark.anyio
 

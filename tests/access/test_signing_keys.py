@@ -9,7 +9,7 @@ from pentad.access.secret_box import SecretBox
 from pentad.access.signing_keys import KeyRing, SigningKey, following
 from pentad.kernel.errors import InvalidInput, Misconfigured
 from pentad.kernel.ports import Database
-from pentad.rooms.agents.signing import new_key
+from pentad.rooms.agents.card_signing import new_key
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ from pentad.app import App
 from pentad.http.resources import Resources
 from pentad.http.routes import ordinary_routes
 from pentad.mcp.declare import Tool
-from pentad.rooms.agents.endpoint import AgentsDoor
+from pentad.rooms.agents.interface.a2a import METHODS, AgentEndpoint
 from pentad.rooms.directory.wire.server import services
 
 TWIN: Final = "/index.php/apps/openregister"
@@ -34,8 +34,8 @@ def subjects(app: App) -> set[str]:
             found |= {f"door {path}" for path in doors}
             for door in doors.values():
                 agents = getattr(door.serve, "__self__", None)
-                if isinstance(agents, AgentsDoor):
-                    found |= {f"rpc {method}" for method in agents._methods}
+                if isinstance(agents, AgentEndpoint):
+                    found |= {f"rpc {method}" for method in METHODS}
         if room.server is not None:
             found |= {f"grpc /{name}/{method}" for name, methods in services(service).items() for method in methods}
     return found | {f"route {method} {path.removeprefix(TWIN)}" for method, path, _ in routes(app)}

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from pentad.agentvault.server import BaseA2AAgent
-from pentad.rooms.agents.agents.turn import Turn
+from pentad.rooms.agents.hosting.turn import Turn
 
 HELLO: Final = "Hello from TCK"
 _FILE: Final = {"filename": "output.txt", "media_type": "text/plain"}

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 if TYPE_CHECKING:
-    from pentad.rooms.agents.agents.turn import Turn
+    from pentad.rooms.agents.hosting.turn import Turn
 
 METHOD: Final = "a2a_method_name"
 """Where `a2a_method` leaves the name on a function."""

@@ -338,31 +338,31 @@ def _in_commands(hint: str | None) -> str | None:
 
 async def _sent(room: "Agents", arguments: Mapping[str, Any]) -> dict[str, Any]:
     from pentad.kernel.principal import LOCAL
-    from pentad.rooms.agents.handing import hand_over
-    from pentad.rooms.agents.shown import shown_handed, told
-    from pentad.rooms.agents.tasks.model import Event
-    from pentad.rooms.agents.tools import SendArguments, errand_of
+    from pentad.rooms.agents.delegation import delegate
+    from pentad.rooms.agents.interface.presentation import delegation_view, describe_event
+    from pentad.rooms.agents.interface.tools import SendArguments, task_request
+    from pentad.rooms.agents.models import Event
 
     given = SendArguments.model_validate({name: value for name, value in arguments.items() if value is not None})
 
-    async def heard(event: Event) -> None:
-        say(told(event.body))
+    async def on_event(event: Event) -> None:
+        say(describe_event(event.body))
 
     seconds = given.seconds if given.wait else 0.0
-    handed = await hand_over(room, LOCAL, errand_of(given), seconds=seconds, heard=heard, trusted=True)
-    return shown_handed(handed, given.max_characters).model_dump(exclude_none=True)
+    delegated = await delegate(room, LOCAL, task_request(given), seconds=seconds, on_event=on_event, trusted=True)
+    return delegation_view(delegated, given.max_characters).model_dump(exclude_none=True)
 
 
 async def _watched(room: "Agents", task_id: str) -> dict[str, Any]:
     from pentad.kernel.principal import LOCAL
-    from pentad.rooms.agents.shown import shown_task, told
-    from pentad.rooms.agents.tasks.model import Event
+    from pentad.rooms.agents.interface.presentation import describe_event, task_view
+    from pentad.rooms.agents.models import Event
 
     async for event in room.tasks.follow(LOCAL, task_id, after=0, rest=True):
         if isinstance(event, Event):
-            say(told(event.body))
+            say(describe_event(event.body))
     task = await room.tasks.get(LOCAL, task_id)
-    return shown_task(task, task.agent).model_dump(exclude_none=True)
+    return task_view(task, task.agent).model_dump(exclude_none=True)
 
 
 async def _looked_at(caller: "Caller", task_id: str) -> dict[str, Any]:
@@ -381,10 +381,10 @@ async def _looked_at(caller: "Caller", task_id: str) -> dict[str, Any]:
 
 async def _tasks(room: "Agents", state: str | None, limit: int) -> list[dict[str, Any]]:
     from pentad.kernel.principal import LOCAL
-    from pentad.rooms.agents.shown import shown_task
+    from pentad.rooms.agents.interface.presentation import task_view
 
     page = await room.tasks.list(LOCAL, state=state, page_size=limit)
-    return [shown_task(one, one.agent, 2_000).model_dump(exclude_none=True) for one in page.tasks]
+    return [task_view(one, one.agent, 2_000).model_dump(exclude_none=True) for one in page.tasks]
 
 
 def _show_agents(found: Mapping[str, Any], as_json: bool) -> None:

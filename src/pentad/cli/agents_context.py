@@ -139,11 +139,11 @@ def resolve(
 async def _resolved(items: dict[str, Any], names: tuple[str, ...], settings: "Settings") -> dict[str, Any]:
     from pentad.app import open_app
     from pentad.kernel.principal import LOCAL
+    from pentad.rooms.agents.context.context_store import ContentStore
     from pentad.rooms.agents.context.refs import Resolver
-    from pentad.rooms.agents.context.spill import Contents
 
     async with open_app(settings) as app:
-        resolver = Resolver(app.neighbours, Contents(app.database, app.clock), app.fetcher)
+        resolver = Resolver(app.neighbours, ContentStore(app.database, app.clock), app.fetcher)
         return await resolver.opened(LOCAL, items).all(names or None)
 
 

@@ -100,7 +100,7 @@ def _show(found: "list[SigningKey]", name_key: NameKey, as_json: bool) -> None:
 
 async def _card_ring(database: "Database", settings: "Settings") -> "KeyRing":
     from pentad.kernel.clock import SystemClock
-    from pentad.rooms.agents.card_keys import open_card_ring
+    from pentad.rooms.agents.signing_keys import open_card_ring
 
     return await open_card_ring(database, settings.secret_box(), SystemClock())
 
@@ -115,7 +115,7 @@ async def _record_ring(database: "Database", settings: "Settings") -> "KeyRing":
 
 
 def _key_id(public: str) -> str:
-    from pentad.rooms.agents.signing import key_id
+    from pentad.rooms.agents.card_signing import key_id
 
     return key_id(public)
 

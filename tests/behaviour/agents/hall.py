@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 from pentad.agentvault.server import BaseA2AAgent, a2a_method
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Door, Platform, Room
-from pentad.rooms.agents.agents.contract import Hosted, hosted
-from pentad.rooms.agents.agents.echo import Echo
-from pentad.rooms.agents.agents.turn import Turn
+from pentad.rooms.agents.card_signing import CardSigner, derived_key
 from pentad.rooms.agents.cards import Cards
-from pentad.rooms.agents.endpoint import AgentsDoor
-from pentad.rooms.agents.operations.asked import Asked, Engine
-from pentad.rooms.agents.push.words import register_words
-from pentad.rooms.agents.signing import CardSigner, derived_key
+from pentad.rooms.agents.hosting.echo import Echo
+from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted
+from pentad.rooms.agents.hosting.turn import Turn
+from pentad.rooms.agents.interface.a2a import AgentEndpoint
+from pentad.rooms.agents.models import Dialect, Message
+from pentad.rooms.agents.operations import AgentRequest, Operations
+from pentad.rooms.agents.push.words import register_codecs
 from pentad.rooms.agents.tasks.engine import Tasks
-from pentad.rooms.agents.tasks.model import Dialect, Message
 from tests.tck.agent import Choosy
 
 NEEDED = "urn:test:needed"
@@ -70,7 +70,7 @@ class Own(BaseA2AAgent):
         raise RuntimeError("canary-7f")
 
 
-async def accept(_asked: Asked, message: Message, _dialect: Dialect) -> Message:
+async def accept(_request: AgentRequest, message: Message, _dialect: Dialect) -> Message:
     """As a check of contexts does: refuse with the fields, or let pass."""
     if "bad" in (message.metadata or {}):
         problems = [{"path": "/message/metadata/bad", "rule": "bad", "message": "It is bad."}]
@@ -79,10 +79,10 @@ async def accept(_asked: Asked, message: Message, _dialect: Dialect) -> Message:
 
 
 class Hall:
-    def __init__(self, platform: Platform, tasks: Tasks, agents: Mapping[str, Hosted]) -> None:
+    def __init__(self, platform: Platform, tasks: Tasks, agents: Mapping[str, HostedAgent]) -> None:
         self.tasks = tasks
         cards = Cards(CardSigner(derived_key(b"secret")), protected=platform.protected, started=1_750_000_000.0)
-        self.door = AgentsDoor(Engine(tasks, accept), agents, cards, platform.limits)
+        self.door = AgentEndpoint(Operations(tasks, cards, accept), agents, cards, platform.limits)
 
 
 @asynccontextmanager
@@ -90,7 +90,7 @@ async def open_hall(platform: Platform) -> AsyncGenerator[Hall]:
     agents = {one.name: one for one in map(hosted, (Choosy, Echo, Steps, Own))}
     tasks = Tasks(platform.database, platform.clock, agents, fetcher=platform.fetcher, push_private=True)
     assert tasks.deliveries is not None
-    register_words(tasks.deliveries, "http://localhost")
+    register_codecs(tasks.deliveries, "http://localhost")
     await tasks.open()
     try:
         yield Hall(platform, tasks, agents)

@@ -82,6 +82,12 @@ async def test_a_card_that_is_known_is_not_sent_again(wire: Wire) -> None:
     assert (await head.body(), head.status) == (b"", 200)
 
 
+async def test_a_card_cannot_be_posted(wire: Wire) -> None:
+    answer = wire.rest("POST", "/agents/tck/agent-card.json")
+    assert (await answer.json())["error"]["message"] == "A card is read with GET."
+    assert answer.status == 404
+
+
 async def test_the_signatures_hold_for_readers_of_everything_and_of_1_0_alone(wire: Wire) -> None:
     card = await get(wire).json()
     keys = await get(wire, "/.well-known/jwks.json").json()

@@ -155,6 +155,7 @@ async def test_a_webhook_of_the_profile_is_a_push_config(wire: Wire) -> None:
     assert config["url"] == "https://hook.example/av"
     under = {"taskId": made["id"], "tenant": "echo"}
     assert (await wire.call("ListTaskPushNotificationConfigs", under, "/a2a"))["configs"] == [config]
+    assert await wire.call("GetTaskPushNotificationConfig", {**under, "id": config["id"]}, "/a2a") == config
     await wire.call("CancelTask", made, "/agents/echo")
 
 

@@ -11,11 +11,12 @@ from pentad.app import open_app
 from pentad.kernel.errors import Unavailable
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.platform import Admitted
-from pentad.rooms.agents import streaming
-from pentad.rooms.agents.dialects.errors import rpc_error
-from pentad.rooms.agents.dialects.sse import A2aVoice, Told
-from pentad.rooms.agents.operations.asked import Stream
-from pentad.rooms.agents.tasks.model import Event, StatusEvent, Task
+from pentad.rooms.agents.codecs.a2a_v10 import V10
+from pentad.rooms.agents.codecs.event_stream import EventCache, EventWriter
+from pentad.rooms.agents.hosting.hosted_agent import hosted
+from pentad.rooms.agents.interface import a2a_streams
+from pentad.rooms.agents.models import Event, StatusEvent, Task
+from pentad.rooms.agents.operations import AgentRequest, Stream
 from pentad.settings.model import Settings
 from tests.behaviour.agents.conftest import Wire, frames_of
 from tests.behaviour.agents.hall import Steps
@@ -220,7 +221,7 @@ async def test_all_that_follow_hear_the_same_in_the_same_order(wire: Wire) -> No
 
 
 async def test_a_quiet_stream_has_a_heartbeat(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming, "HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr(a2a_streams, "HEARTBEAT_SECONDS", 0.01)
     Steps.more["quiet"] = asyncio.Queue()
     made = await wire.call("tasks/send", av("quiet"), "/agents/steps")
     answer = wire.ask("tasks/sendSubscribe", made, "/agents/steps")
@@ -247,7 +248,7 @@ async def test_streams_do_not_count_as_calls_in_flight(wire: Wire) -> None:
 async def test_a_stream_ends_with_the_credentials_it_was_opened_with(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streaming, "HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr(a2a_streams, "HEARTBEAT_SECONDS", 0.01)
     settings = Settings(data=tmp_path_factory.mktemp("revoked"), rooms=("tests.behaviour.agents.hall:ROOM",))
     async with open_app(settings) as app:
         wire, key = Wire(app), await app.api_keys.create("one", scopes=["agents:*"])
@@ -292,9 +293,10 @@ async def test_what_goes_wrong_on_the_way_is_said_in_the_stream(error: Exception
         return LOCAL
 
     admitted = Admitted(LOCAL, {}, b"", lambda: None, known, None, asyncio.Event())
-    outlet = streaming.Outlet(admitted, receive, send, lambda fault: rpc_error(fault, "1.0"))
-    stream = Stream("t", "c", "1.0", Voices(error).events())
-    await outlet.stream(A2aVoice(Told(), "t", "c", "1.0", b"7"), stream, [])
+    request = AgentRequest(LOCAL, hosted(Steps), admitted, {}, V10)
+    response = a2a_streams.StreamResponse(request, receive, send)
+    stream = Stream("t", "c", Voices(error).events())
+    await response.send_stream(EventWriter(EventCache(), V10, "t", "c", b"7"), stream, [])
     told = frames_of(b"".join([message.get("body", b"") for message in sent]))
     last = json.loads(told[-1]["data"])
     assert (len(told), last["id"], last["error"]["code"]) == (2, 7, code)
@@ -317,7 +319,7 @@ SUBSCRIPTIONS = {
 async def test_a_stream_that_is_taken_up_where_nothing_is_new_begins_at_once_and_beats(
     wire: Wire, dialect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streaming, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr(a2a_streams, "HEARTBEAT_SECONDS", 0.05)
     task = (await wire.call("tasks/send", av("slow"), "/agents/echo"))["id"]
     async with asyncio.timeout(10):
         told = wire.ask("SubscribeToTask", {"id": task}, "/agents/echo")

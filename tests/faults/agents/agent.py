@@ -4,7 +4,7 @@ import asyncio
 from typing import ClassVar
 
 from pentad.agentvault.server import BaseA2AAgent
-from pentad.rooms.agents.agents.turn import Turn
+from pentad.rooms.agents.hosting.turn import Turn
 
 STEP_SECONDS = 0.002
 

@@ -3,8 +3,8 @@
 from typing import Any, ClassVar
 
 from pentad.agentvault.server import BaseA2AAgent
-from pentad.rooms.agents.agents.turn import Turn
 from pentad.rooms.agents.context.integrity import items_hash
+from pentad.rooms.agents.hosting.turn import Turn
 
 TEXT = "made here"
 RAW = "bWFkZSBoZXJl"

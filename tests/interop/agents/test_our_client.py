@@ -9,9 +9,9 @@ import pytest
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.kernel.ids import opaque_id
 from pentad.net.fetch import HttpFetcher
-from pentad.rooms.agents.client.outgoing import Item, RemoteAgent
+from pentad.rooms.agents.client.remote_agent import Item, RemoteAgent
 from pentad.rooms.agents.context.integrity import items_hash
-from pentad.rooms.agents.tasks.model import Event, Message, Part, StatusEvent, Task
+from pentad.rooms.agents.models import Event, Message, Part, StatusEvent, Task
 from tests.interop.agents.tours import foreign_agent
 from tests.interop.environments import a2a_python, agentvault_python
 

@@ -1,1 +1,1 @@
-"""Agents: tasks with context on one durable engine, spoken to in three dialects."""
+"""Agents: tasks with context on one durable engine, in three dialects."""

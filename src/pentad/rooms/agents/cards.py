@@ -1,7 +1,7 @@
-"""One card that readers of AgentVault, A2A 0.3 and A2A 1.0 all understand, made from what an agent says of itself.
+"""The cards of hosted agents: one document that readers of AgentVault, A2A 0.3 and A2A 1.0 all understand.
 
-The address on it is one all dialects speak at. AgentVault's readers take only https and `http://localhost`, so a server
-that was asked for by a loopback address calls itself localhost.
+Its URL speaks all dialects. AgentVault's readers accept only https and `http://localhost`, so a server on a loopback
+address calls itself localhost.
 """
 
 import hashlib
@@ -12,9 +12,8 @@ from typing import Any, Final
 import msgspec
 
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.agents.contract import Hosted
-from pentad.rooms.agents.dialects.errors import Fault
-from pentad.rooms.agents.signing import CardSigner
+from pentad.rooms.agents.card_signing import CardSigner
+from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
 
 CARD_PATH: Final = "/.well-known/agent-card.json"
 KEYS_PATH: Final = "/.well-known/jwks.json"
@@ -45,7 +44,7 @@ class Card:
 
 
 class Cards:
-    """Makes the cards of hosted agents, and keeps those it made."""
+    """Creates and caches the cards of hosted agents."""
 
     def __init__(
         self,
@@ -58,20 +57,20 @@ class Cards:
     ) -> None:
         self.signer = signer
         self.has_extended = protected
-        """Whether there is more to know for those who show credentials; where nobody has to, there is not."""
+        """Whether authenticated callers get an extended card. A server without login has none."""
         self._started = float(int(started))
         self._provider = provider or {}
         self._extensions = extensions
         self._kept: dict[tuple[str, str], Card] = {}
 
     def sign_with(self, signer: CardSigner, since: float) -> None:
-        """Sign cards anew, with a key that is in use since then."""
+        """Sign cards again with a key that is in use since `since`."""
         self.signer = signer
         self._started = max(self._started, float(int(since)))
         self._kept.clear()
 
-    def served(self, agent: Hosted, site: str) -> Card:
-        """The public card, in the bytes everybody gets."""
+    def served(self, agent: HostedAgent, site: str) -> Card:
+        """The public card as bytes."""
         kept = self._kept.get((agent.name, site))
         if kept is None:
             if len(self._kept) >= _MOST_KEPT:
@@ -80,14 +79,12 @@ class Cards:
             self._kept[agent.name, site] = kept
         return kept
 
-    def public(self, agent: Hosted, site: str) -> dict[str, Any]:
-        """What everybody may know of an agent."""
+    def public(self, agent: HostedAgent, site: str) -> dict[str, Any]:
+        """The public card."""
         return self._signed(self._card(agent, site), site)
 
-    def extended(self, agent: Hosted, site: str, caller: Principal) -> dict[str, Any]:
-        """What those who are let in may know besides: the methods of its own, and what the caller may do here."""
-        if not self.has_extended:
-            raise Fault("no-extended-card", "There is no extended card: everybody is let in here, and knows it all.")
+    def extended(self, agent: HostedAgent, site: str, caller: Principal) -> dict[str, Any]:
+        """The extended card: also lists custom methods, and what the caller may do."""
         card = self._card(agent, site)
         for name in agent.methods:
             skill = {"id": name, "name": name, "description": f"The method {name}, called by its name."}
@@ -96,15 +93,15 @@ class Cards:
         card["tags"] = [*card.get("tags", []), *(f"may:{action}" for action in allowed)]
         return self._signed(card, site)
 
-    def extensions_of(self, agent: Hosted) -> list[Mapping[str, Any]]:
-        """The extensions an agent declares, the room's own among them."""
+    def extensions_of(self, agent: HostedAgent) -> list[Mapping[str, Any]]:
+        """The extensions of the room and of the agent."""
         own: Sequence[Mapping[str, Any]] = getattr(agent.agent, "extensions", ())
         return [*self._extensions, *own]
 
     def _signed(self, card: dict[str, Any], site: str) -> dict[str, Any]:
         return card if self.signer is None else self.signer.signed(card, site + KEYS_PATH)
 
-    def _card(self, agent: Hosted, site: str) -> dict[str, Any]:
+    def _card(self, agent: HostedAgent, site: str) -> dict[str, Any]:
         url, title = f"{site}/agents/{agent.name}", agent.title or agent.name
         description = agent.description or f"The agent {title}."
         organization = self._provider.get("organization", "Pentad")
@@ -133,7 +130,7 @@ class Cards:
             card["tags"] = list(agent.tags)
         return card
 
-    def _capabilities(self, agent: Hosted) -> dict[str, Any]:
+    def _capabilities(self, agent: HostedAgent) -> dict[str, Any]:
         found: dict[str, Any] = {
             "a2aVersion": "1.0",
             "mcpVersion": "1.0",
@@ -158,13 +155,13 @@ class Cards:
         }
 
 
-def input_modes(agent: Hosted) -> Sequence[str]:
-    """The types of content an agent says it takes; none where it takes any."""
+def input_modes(agent: HostedAgent) -> Sequence[str]:
+    """The content types an agent accepts; empty if it accepts all."""
     return getattr(agent.agent, "input_modes", ())
 
 
 def takes(modes: Sequence[str], media_type: str) -> bool:
-    """Whether a type is one of these; `text/*` and `*/*` are many."""
+    """Whether a type is in the list, which may contain `text/*` and `*/*`."""
     plain = media_type.partition(";")[0].strip().lower()
     return any(mode in (plain, "*/*", f"{plain.partition('/')[0]}/*") for mode in modes)
 
@@ -177,21 +174,21 @@ def _interfaces(url: str) -> list[dict[str, str]]:
     ]
 
 
-def _skills(agent: Hosted, title: str, description: str) -> list[dict[str, Any]]:
-    """Every reader wants at least one skill, with tags: an agent that names none has itself."""
+def _skills(agent: HostedAgent, title: str, description: str) -> list[dict[str, Any]]:
+    """Readers require at least one skill with tags; an agent without skills gets one for itself."""
     if not agent.skills:
         return [{"id": agent.name, "name": title, "description": description, "tags": list(agent.tags) or [agent.name]}]
     return [_skill(one, agent) for one in agent.skills]
 
 
-def _skill(given: Mapping[str, Any], agent: Hosted) -> dict[str, Any]:
+def _skill(given: Mapping[str, Any], agent: HostedAgent) -> dict[str, Any]:
     name = str(given.get("name") or given.get("id") or agent.name)
     named = {"id": str(given.get("id") or name), "name": name, "description": str(given.get("description") or name)}
     return {**given, **named, "tags": list(given.get("tags") or agent.tags or [agent.name])}
 
 
 def _declared(given: Mapping[str, Any]) -> dict[str, Any]:
-    """An extension without members that say what is so anyway."""
+    """An extension without members at their default."""
     return {name: value for name, value in given.items() if value not in (None, "", False)}
 
 
@@ -200,5 +197,5 @@ def _slug(text: str) -> str:
 
 
 def required_extensions(declared: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
-    """The extensions by URI, and whether a caller has to use them."""
+    """The extensions by URI, and whether they are required."""
     return {str(one["uri"]): bool(one.get("required")) for one in declared if "uri" in one}

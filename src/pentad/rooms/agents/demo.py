@@ -1,24 +1,24 @@
-"""Fills the room for `pentad demo`: two agents of a town hall, with tasks that are done, under way and waiting.
+"""Demo data for `pentad demo`: two agents of a town hall, with tasks that are finished, running and waiting.
 
-The agents are hosted for as long as the demo runs. A task is found again by its conversation, so a second start makes
-no second one; one that was under way goes on where it was.
+The agents are hosted while the demo runs. Tasks are identified by their conversation, so a second start creates no
+duplicates; a running task continues.
 """
 
 from typing import Any, Final, NamedTuple
 
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.agents.contract import hosted
+from pentad.rooms.agents.delegation import TaskRequest, delegate
 from pentad.rooms.agents.demo_agents import LetterDesk, TreeSurvey
-from pentad.rooms.agents.handing import Errand, hand_over
+from pentad.rooms.agents.hosting.hosted_agent import hosted
+from pentad.rooms.agents.models import Event, Message, Part
 from pentad.rooms.agents.service import Agents
-from pentad.rooms.agents.tasks.model import Event, Message, Part
 
 _OWNER: Final = Principal("user:admin", "admin", frozenset({"*:*"}))
 _LETTER: Final = "Please answer Ms Brandt, who asks why the chestnut in front of her house is to be felled."
 
 
 class Story(NamedTuple):
-    """A conversation of the demo: who is asked what, and what is answered when it asks back."""
+    """A conversation of the demo: which agent is asked what, and the answer to its question."""
 
     key: str
     agent: str
@@ -46,7 +46,7 @@ STORIES: Final = (
 
 
 async def fill_demo(agents: Agents) -> None:
-    """Host the demo's agents and begin the tasks that are not there yet."""
+    """Host the demo's agents and start the tasks that do not exist yet."""
     for agent in (TreeSurvey, LetterDesk):
         agents.host(hosted(agent))
     for story in STORIES:
@@ -55,12 +55,12 @@ async def fill_demo(agents: Agents) -> None:
 
 
 async def _begin(agents: Agents, story: Story) -> None:
-    errand = Errand(story.agent, (Part(text=story.text),), story.context, context_id=story.key)
-    handed = await hand_over(agents, _OWNER, errand, seconds=None if story.wait else 0.0, heard=_unheard)
-    if story.answer is not None and not isinstance(handed.result, Message):
-        answer = Errand(story.agent, (Part(text=story.answer),), task_id=handed.task.id)
-        await hand_over(agents, _OWNER, answer, seconds=None, heard=_unheard)
+    request = TaskRequest(story.agent, (Part(text=story.text),), story.context, context_id=story.key)
+    delegated = await delegate(agents, _OWNER, request, seconds=None if story.wait else 0.0, on_event=_unheard)
+    if story.answer is not None and not isinstance(delegated.result, Message):
+        answer = TaskRequest(story.agent, (Part(text=story.answer),), task_id=delegated.task.id)
+        await delegate(agents, _OWNER, answer, seconds=None, on_event=_unheard)
 
 
 async def _unheard(_event: Event) -> None:
-    """Nobody listens while the demo is prepared."""
+    """Nothing follows the tasks while the demo is prepared."""

@@ -1,11 +1,11 @@
-"""Two agents of the demo: one that takes its time, one that asks."""
+"""The agents of the demo: one takes its time, one asks questions."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from pentad.agentvault.server import BaseA2AAgent
-from pentad.rooms.agents.agents.turn import Turn
+from pentad.rooms.agents.hosting.turn import Turn
 
 _TREES: Final[Mapping[str, Mapping[str, int]]] = {
     "Lindenallee": {"lime": 48, "maple": 3},
@@ -18,7 +18,7 @@ _PAUSE: Final = 30.0
 
 
 class TreeSurvey(BaseA2AAgent):
-    """Counts the trees of streets it is given; the whole town takes it two hours."""
+    """Counts the trees of given streets. The whole town takes two hours."""
 
     name: ClassVar[str] = "tree-survey"
     title: ClassVar[str] = "Tree survey"
@@ -57,7 +57,7 @@ class TreeSurvey(BaseA2AAgent):
 
 
 class LetterDesk(BaseA2AAgent):
-    """Answers letters of citizens, and asks the clerk for what it must not make up."""
+    """Answers letters of citizens, and asks the clerk for facts it must not invent."""
 
     name: ClassVar[str] = "letter-desk"
     title: ClassVar[str] = "Letter desk"

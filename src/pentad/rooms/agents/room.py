@@ -1,49 +1,48 @@
-"""What the agents room offers. What only a server or the demo needs is imported when they ask for it."""
+"""Declares the agents room. Modules that only a server or the demo needs are imported on demand."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pentad.platform import Admitted, Door, Room
-from pentad.rooms.agents.book import CallerTasks
-from pentad.rooms.agents.prompts import PROMPTS
+from pentad.rooms.agents.interface.mcp_tasks import CallerTasks
+from pentad.rooms.agents.interface.prompts import PROMPTS
+from pentad.rooms.agents.interface.resources import GUARDS, RESOURCES, listing
+from pentad.rooms.agents.interface.tools import TOOLS
 from pentad.rooms.agents.push.store import CONFIG as PUSH_CONFIG
-from pentad.rooms.agents.resources import GUARDS, RESOURCES, listing
 from pentad.rooms.agents.service import Agents, open_agents
-from pentad.rooms.agents.tools import TOOLS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
 
 
 def doors(agents: Agents) -> Mapping[str, Door]:
-    """The dialects and cards of the agents, the registry, the linter of contexts, and contents that are lent."""
-    from pentad.rooms.agents.endpoint import AgentsDoor
-    from pentad.rooms.agents.lent import doors as lent_doors
-    from pentad.rooms.agents.linting import doors as linting_doors
-    from pentad.rooms.agents.operations.asked import Asked, Engine
-    from pentad.rooms.agents.registry.routes import doors as registry_doors
-    from pentad.rooms.agents.registry.store import Registered
-    from pentad.rooms.agents.tasks.model import Dialect, Message
+    """The agent endpoint, the registry, the context linter and temporary links."""
+    from pentad.rooms.agents.interface.a2a import AgentEndpoint
+    from pentad.rooms.agents.interface.context_routes import doors as context_doors
+    from pentad.rooms.agents.interface.registry_routes import doors as registry_doors
+    from pentad.rooms.agents.models import Dialect, Message
+    from pentad.rooms.agents.operations import AgentRequest, Operations
+    from pentad.rooms.agents.registry.store import CardRecord
 
-    async def accept(asked: Asked, message: Message, dialect: Dialect) -> Message:
-        return await agents.intake.accept(asked.caller, message, "lenient" if dialect == "agentvault" else None)
+    async def accept(request: AgentRequest, message: Message, dialect: Dialect) -> Message:
+        return await agents.intake.accept(request.caller, message, "lenient" if dialect == "agentvault" else None)
 
-    async def register(admitted: Admitted, card: Mapping[str, Any]) -> Registered:
+    async def register(admitted: Admitted, card: Mapping[str, Any]) -> CardRecord:
         kept = await agents.registry.register(admitted.principal, card)
         await agents.list_in_directory(admitted.principal, kept.card)
         return kept
 
-    door = AgentsDoor(Engine(agents.tasks, accept, agents.shown), agents.agents, agents.cards, agents.platform.limits)
+    operations = Operations(agents.tasks, agents.cards, accept, agents.with_context_hash)
+    endpoint = AgentEndpoint(operations, agents.agents, agents.cards, agents.platform.limits)
     return {
-        **door.doors(),
+        **endpoint.doors(),
         **registry_doors(agents.registry, register),
-        **linting_doors(),
-        **lent_doors(agents.lending),
+        **context_doors(agents.links),
     }
 
 
 def pages() -> "Pages[Agents]":
-    from pentad.rooms.agents.pages import PAGES
+    from pentad.rooms.agents.interface.pages import PAGES
 
     return PAGES
 
@@ -55,7 +54,7 @@ async def fill(agents: Agents) -> None:
 
 
 async def health(agents: Agents) -> Mapping[str, Any]:
-    """Which agents run here."""
+    """The number of hosted agents."""
     return {"agents": len(agents.agents)}
 
 
@@ -63,8 +62,8 @@ ROOM = Room(
     name="agents",
     title="Agents",
     instructions=(
-        "Agents take tasks, here or elsewhere. Find one with agents_list, hand it a task with the context it needs"
-        " (agents_send_task), answer what it asks under the same task_id, look at tasks and cancel them."
+        "Agents, hosted here or remote, accept tasks. Find one with agents_list, send it a task with the context it"
+        " needs (agents_send_task), answer its questions with the same task_id, and read or cancel tasks."
     ),
     open=open_agents,
     tools=TOOLS,

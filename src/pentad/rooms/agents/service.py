@@ -1,4 +1,4 @@
-"""The agents as one object: what the room's tools, resources, pages and doors speak to."""
+"""The agents room as one object, used by its tools, resources, pages and endpoints."""
 
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -12,72 +12,74 @@ from pentad.access.signing_keys import SigningKey, following
 from pentad.kernel.errors import Misconfigured, PentadError
 from pentad.kernel.principal import Principal
 from pentad.platform import Platform
-from pentad.rooms.agents.agents.contract import Hosted, hosted
-from pentad.rooms.agents.agents.echo import Echo
-from pentad.rooms.agents.agents.loading import load_all
-from pentad.rooms.agents.agents.tool_proxy import ToolProxy, servers_of, text_of
-from pentad.rooms.agents.card_keys import open_card_ring
+from pentad.rooms.agents.agent_context import with_context_hash
+from pentad.rooms.agents.context.context_store import ContentStore
 from pentad.rooms.agents.context.extension import declaration
-from pentad.rooms.agents.context.lending import Lending
 from pentad.rooms.agents.context.merging import Contexts
-from pentad.rooms.agents.context.spill import Contents
-from pentad.rooms.agents.effective import with_effective
-from pentad.rooms.agents.intake import Intake
-from pentad.rooms.agents.push.words import register_words
+from pentad.rooms.agents.context.temporary_links import TemporaryLinks
+from pentad.rooms.agents.context_intake import ContextIntake
+from pentad.rooms.agents.hosting.agent_loader import load_all
+from pentad.rooms.agents.hosting.echo import Echo
+from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted
+from pentad.rooms.agents.hosting.tool_proxy import ToolProxy, servers_of, text_of
+from pentad.rooms.agents.models import Task
+from pentad.rooms.agents.push.words import register_codecs
 from pentad.rooms.agents.registry.service import CardRegistry
-from pentad.rooms.agents.registry.store import Registered
-from pentad.rooms.agents.tasks.away import TasksElsewhere
-from pentad.rooms.agents.tasks.engine import Tasks
-from pentad.rooms.agents.tasks.model import Task
-from pentad.rooms.agents.tasks.opening import is_on, open_tasks
+from pentad.rooms.agents.registry.store import CardRecord
+from pentad.rooms.agents.signing_keys import open_card_ring
+from pentad.rooms.agents.tasks.engine import Tasks, open_tasks
+from pentad.rooms.agents.tasks.limits import is_enabled
+from pentad.rooms.agents.tasks.remote_tasks import RemoteTasks
 
 if TYPE_CHECKING:
+    from pentad.rooms.agents.card_signing import CardSigner
     from pentad.rooms.agents.cards import Cards
     from pentad.rooms.agents.context.integrity import Key
-    from pentad.rooms.agents.signing import CardSigner
 
 _IMPORT_TOOL: Final = "agntcy_oasf_import_record"
 
 
 class Agents:
-    """Everything the room can do, over one store."""
+    """Everything the room can do."""
 
     def __init__(self, platform: Platform, signing_keys: Sequence[SigningKey]) -> None:
         self.platform = platform
         self.started = platform.clock.now()
         self.agents = hosted_agents(platform)
-        self.contents = Contents(platform.database, platform.clock)
+        self.contents = ContentStore(platform.database, platform.clock)
         self.contexts = Contexts(platform.database, platform.clock)
-        self.lending = Lending(platform.database, platform.clock, platform.public_url, owner_now=platform.owner_now)
-        self.elsewhere = TasksElsewhere(platform.database, platform.clock)
-        self.intake = Intake(platform, self.contents, self.contexts, lambda: self.tasks)
+        self.links = TemporaryLinks(
+            platform.database, platform.clock, platform.public_url, owner_now=platform.owner_now
+        )
+        self.remote_tasks = RemoteTasks(platform.database, platform.clock)
+        self.intake = ContextIntake(platform, self.contents, self.contexts, lambda: self.tasks)
         self.registry = CardRegistry(platform.database, platform.clock, self.host_cards)
         self._signing_keys = signing_keys
         self._tasks: Tasks | None = None
 
     @property
     def tasks(self) -> Tasks:
-        """The engine."""
+        """The task engine."""
         if self._tasks is None:
             raise RuntimeError("The room is not open.")
         return self._tasks
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["Agents"]:
-        """Open the engine, and close it at the end."""
+        """Run the engine inside the block."""
         async with open_tasks(self.platform, self.agents, contexts=self.intake) as self._tasks:
             if self._tasks.deliveries is not None:
-                register_words(self._tasks.deliveries, own_site(self.platform.site))
+                register_codecs(self._tasks.deliveries, own_site(self.platform.site))
                 self._tasks.deliveries.sign = self.signature
             yield self
 
-    async def shown(self, caller: Principal, task: Task) -> Task:
-        """A task as its owner is shown it: with the hash of the context it is worked on with."""
-        return await with_effective(self.contexts, caller, task)
+    async def with_context_hash(self, caller: Principal, task: Task) -> Task:
+        """A task with the hash of its context, as its owner sees it."""
+        return await with_context_hash(self.contexts, caller, task)
 
     @cached_property
     def cards(self) -> "Cards":
-        """Makes the cards of hosted agents, signed with the store's key."""
+        """The cards of hosted agents, signed with the store's key."""
         from pentad.rooms.agents.cards import Cards
 
         return Cards(
@@ -89,7 +91,7 @@ class Agents:
         )
 
     def sign_with(self, keys: Sequence[SigningKey]) -> None:
-        """Use the keys of the ring as they are now; what was signed with another key is signed anew."""
+        """Use the current keys of the ring, and sign again what another key had signed."""
         if [one.public for one in keys] == [one.public for one in self._signing_keys]:
             return
         self._signing_keys = keys
@@ -98,7 +100,7 @@ class Agents:
         self.__dict__.pop("_host_cards", None)
 
     def _signer(self) -> "CardSigner":
-        from pentad.rooms.agents.signing import CardSigner
+        from pentad.rooms.agents.card_signing import CardSigner
 
         newest, *replaced = self._signing_keys
         if newest.private is None:
@@ -107,8 +109,8 @@ class Agents:
 
     @property
     def context_key(self) -> "Key | None":
-        """Signs the contexts that agents elsewhere are sent, where the operator wants that: the key of the cards."""
-        signer = self.cards.signer if is_on(self.platform.settings.get("sign_contexts", False)) else None
+        """The key that signs contexts for remote agents, if the operator wants that: the key of the cards."""
+        signer = self.cards.signer if is_enabled(self.platform.settings.get("sign_contexts", False)) else None
         return None if signer is None else signer.key()
 
     def signature(self, payload: bytes) -> str:
@@ -118,36 +120,36 @@ class Agents:
         signer = self.cards.signer
         return "" if signer is None else signer.detached(payload, own_site(self.platform.site) + KEYS_PATH)
 
-    def host(self, agent: Hosted) -> None:
+    def host(self, agent: HostedAgent) -> None:
         """Host one more agent from now on."""
         self.agents.setdefault(agent.name, agent)
         self.__dict__.pop("_host_cards", None)
 
-    def host_cards(self) -> Sequence[Registered]:
-        """The cards of the agents that run here."""
+    def host_cards(self) -> Sequence[CardRecord]:
+        """The cards of hosted agents."""
         return self._host_cards
 
     @cached_property
-    def _host_cards(self) -> list[Registered]:
+    def _host_cards(self) -> list[CardRecord]:
         site = own_site(self.platform.site)
         return [
-            Registered(
+            CardRecord(
                 str(uuid5(NAMESPACE_URL, f"{site}/agents/{one.name}")),
                 "", self.cards.public(one, site), True, self.started, self.started, hosted=True,
             )
             for one in self.agents.values()
         ]  # fmt: skip
 
-    def hosted_name(self, card: Registered) -> str | None:
-        """The name of the agent behind a card that runs here."""
+    def hosted_name(self, card: CardRecord) -> str | None:
+        """The name of the hosted agent behind a card."""
         if not card.hosted:
             return None
-        return card.facts.url.rpartition("/")[2]
+        return card.metadata.url.rpartition("/")[2]
 
     async def list_in_directory(self, caller: Principal, card: Mapping[str, Any]) -> dict[str, str]:
-        """Make a record of a card in the directory room, with the caller's rights; what became of it.
+        """Create a record of a card in the directory room, with the caller's rights; returns what happened.
 
-        Best effort: that the directory is not open, or not for this caller, is no reason to refuse the card.
+        Best effort: a card is registered even if the directory is closed, or closed to this caller.
         """
         arguments = {"source_data": json.dumps(card), "source_format": "a2a", "push": True}
         try:
@@ -167,8 +169,8 @@ async def open_agents(platform: Platform) -> AsyncGenerator[Agents]:
         yield agents
 
 
-def hosted_agents(platform: Platform) -> dict[str, Hosted]:
-    """The operator's agents, then those that come along."""
+def hosted_agents(platform: Platform) -> dict[str, HostedAgent]:
+    """The operator's agents, then the built-in ones."""
     given = platform.settings.get("agent") or platform.settings.get("agents") or ()
     specs = [one.strip() for one in given.split(",") if one.strip()] if isinstance(given, str) else list(given)
     agents = load_all(specs)
@@ -178,7 +180,7 @@ def hosted_agents(platform: Platform) -> dict[str, Hosted]:
 
 
 def own_site(site: str) -> str:
-    """The address on cards: AgentVault's readers take plain http only for the name localhost."""
+    """The URL on cards. AgentVault's readers accept plain http only for the name localhost."""
     parts = urlsplit(site)
     if parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1"):
         host = "localhost" if parts.port is None else f"localhost:{parts.port}"

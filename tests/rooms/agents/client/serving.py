@@ -7,8 +7,8 @@ from pathlib import Path
 from pentad.app import open_app
 from pentad.http.site import http_application
 from pentad.net.fetch import HttpFetcher
-from pentad.rooms.agents.client.outgoing import RemoteAgent
-from pentad.rooms.agents.tasks.model import Dialect, Message, Part
+from pentad.rooms.agents.client.remote_agent import RemoteAgent
+from pentad.rooms.agents.models import Dialect, Message, Part
 from pentad.settings.model import Settings
 from tests.net.raw_http import running
 

@@ -10,8 +10,8 @@ from pentad.app import open_app
 from pentad.http.site import http_application
 from pentad.kernel.errors import Forbidden
 from pentad.net.fetch import HttpFetcher
-from pentad.rooms.agents.client.outgoing import RemoteAgent
-from pentad.rooms.agents.tasks.model import Dialect, Task
+from pentad.rooms.agents.client.remote_agent import RemoteAgent
+from pentad.rooms.agents.models import Dialect, Task
 from pentad.settings.model import Settings
 from tests.behaviour.agents.hall import NEEDED
 from tests.net.raw_http import running

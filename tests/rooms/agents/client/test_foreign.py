@@ -21,12 +21,12 @@ from pentad.kernel.errors import (
     Unavailable,
 )
 from pentad.net.fetch import HttpFetcher
-from pentad.rooms.agents.client import outgoing, vault
-from pentad.rooms.agents.client.outgoing import RemoteAgent
-from pentad.rooms.agents.dialects.errors import ERROR_INFO
-from pentad.rooms.agents.elsewhere import hand_out
-from pentad.rooms.agents.handing import Errand
-from pentad.rooms.agents.tasks.model import Dialect, Event, Message, Part, PushConfig, StatusEvent, Task
+from pentad.rooms.agents.client import protocol_client, remote_agent
+from pentad.rooms.agents.client.remote_agent import RemoteAgent
+from pentad.rooms.agents.codecs.errors import ERROR_INFO
+from pentad.rooms.agents.delegation import TaskRequest
+from pentad.rooms.agents.models import Dialect, Event, Message, Part, PushConfig, StatusEvent, Task
+from pentad.rooms.agents.remote_agents import send_and_wait
 from tests.net.test_fetch import answering
 from tests.rooms.agents.client.serving import said
 
@@ -90,7 +90,7 @@ def status(state: str) -> Any:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(outgoing, "_FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(remote_agent, "_FIRST_PAUSE", 0.001)
 
 
 async def raised(peer: Peer) -> PentadError:
@@ -158,7 +158,7 @@ async def test_a_peer_that_always_breaks_off_is_given_up():
     async with peer(answer) as found:
         with pytest.raises(Unavailable, match="before the task is over"):
             _ = [item async for item in found.agent.subscribe("t")]
-    assert found.asked.count("SubscribeToTask") == outgoing.MAX_ATTEMPTS + 1
+    assert found.asked.count("SubscribeToTask") == remote_agent.MAX_ATTEMPTS + 1
 
 
 @pytest.mark.anyio
@@ -219,7 +219,7 @@ async def test_a_vault_peer_without_numbers_is_followed_and_looked_after():
 
 @pytest.mark.anyio
 async def test_a_vault_peer_that_tells_late_comers_nothing_is_asked_for_the_task(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(vault, "FIRST_EVENT_SECONDS", 0.02)
+    monkeypatch.setattr(protocol_client, "FIRST_EVENT_SECONDS", 0.02)
     task = {"id": "t", "state": "COMPLETED", "createdAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:02Z"}
 
     async def silence(request: web.Request) -> web.StreamResponse:
@@ -411,7 +411,7 @@ async def test_a_tenant_is_in_the_params_or_in_the_path():
             card = found.agent.card
             place = {"url": card["url"], "protocolBinding": binding, "protocolVersion": "1.0", "tenant": "a b"}
             agent = RemoteAgent(
-                card | {"supportedInterfaces": [place]}, found.agent._line._fetcher, trusted=True, dialect="1.0"
+                card | {"supportedInterfaces": [place]}, found.agent._transport._fetcher, trusted=True, dialect="1.0"
             )
             assert (await agent.get("t/1")).state == "completed"
     assert seen == [("/a2a", "a b"), ("/a2a/a b/tasks/t/1", None)]
@@ -432,12 +432,12 @@ async def test_an_agent_that_does_not_stream_is_asked_until_the_task_rests_or_th
             return {"result": {"task": TASK}}
         return {"result": left.pop(0) if left else TASK}
 
-    errand = Errand("peer", (Part(text="x"),))
+    request = TaskRequest("peer", (Part(text="x"),))
     async with peer(answer) as slow:
-        done = await hand_out(slow.agent, errand, 30.0, unheard)
+        done = await send_and_wait(slow.agent, request, 30.0, unheard)
         assert isinstance(done, Task)
         assert (done.state, slow.asked) == ("completed", ["SendMessage", *["GetTask"] * 3])
-        waiting = await hand_out(slow.agent, errand, 0.2, unheard)
+        waiting = await send_and_wait(slow.agent, request, 0.2, unheard)
         assert isinstance(waiting, Task)
         assert waiting.state == "working"
 
@@ -452,7 +452,7 @@ async def test_who_stops_waiting_for_an_agent_that_does_not_stream_cancels_the_t
         return {"result": {"task": TASK} if method == "SendMessage" else TASK}
 
     async with peer(answer) as slow:
-        waiting = asyncio.create_task(hand_out(slow.agent, Errand("peer", (Part(text="x"),)), None, unheard))
+        waiting = asyncio.create_task(send_and_wait(slow.agent, TaskRequest("peer", (Part(text="x"),)), None, unheard))
         async with asyncio.timeout(10):
             await asked.wait()
             waiting.cancel()
@@ -472,5 +472,5 @@ async def test_a_stream_that_does_not_begin_in_time_is_a_deadline_and_no_crash()
     async with peer(lambda method, params, request: answer_late(request)) as silent:
         silent.agent.card["capabilities"] = {"streaming": True}
         with pytest.raises(DeadlineExceeded, match="takes the task"):
-            await hand_out(silent.agent, Errand("peer", (Part(text="x"),)), 0.1, unheard)
+            await send_and_wait(silent.agent, TaskRequest("peer", (Part(text="x"),)), 0.1, unheard)
         release.set()

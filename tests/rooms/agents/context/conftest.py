@@ -5,8 +5,8 @@ import pytest
 from pentad.app import CORE_SETS
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Database
+from pentad.rooms.agents.context.context_store import ContentStore
 from pentad.rooms.agents.context.merging import Contexts
-from pentad.rooms.agents.context.spill import Contents
 from pentad.storage.migration_files import MigrationSet
 from tests.stores import Stores
 
@@ -36,8 +36,8 @@ async def database(stores: Stores) -> Database:
 
 
 @pytest.fixture
-def contents(database: Database, clock: Turned) -> Contents:
-    return Contents(database, clock)
+def contents(database: Database, clock: Turned) -> ContentStore:
+    return ContentStore(database, clock)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.agents.context.budget import planned
 from pentad.rooms.agents.context.integrity import bytes_hash
-from pentad.rooms.agents.context.walking import exact_json
+from pentad.rooms.agents.context.traversal import exact_json
 
 
 def text(content: str, priority: float | None = None) -> dict[str, Any]:

@@ -6,8 +6,8 @@ import pytest
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.schema import pointer
-from pentad.rooms.agents.context.accepting import accepted
 from pentad.rooms.agents.context.findings import WEIGHTS, Report
+from pentad.rooms.agents.context.inbound import accepted
 from pentad.rooms.agents.context.integrity import items_hash
 from pentad.rooms.agents.context.lint import lint, lint_text
 from tests.rooms.agents.context.cases import CASES, DOCUMENT, Case, nested, one, text, tool

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pentad.kernel.errors import Forbidden, LimitExceeded
 from pentad.kernel.secrets.names import is_secret_name
 from pentad.kernel.secrets.text import found_in, may_hold, scrub_text
-from pentad.rooms.agents.context.redaction import KEEPING, Policy, Rule, redacted
+from pentad.rooms.agents.context.redaction import STORAGE_POLICY, Policy, Rule, redacted
 
 CANARY = "c4n4ry"  # in every planted secret, and nowhere else
 SECRETS = {
@@ -134,12 +134,12 @@ members = st.sampled_from(["id", "mediaType", "content", "ref", "metadata"])
 
 @given(st.dictionaries(words | secret_texts, st.dictionaries(members, trees, max_size=3), max_size=3))
 def test_no_canary_gets_through_and_cleaning_twice_changes_nothing(items: dict[str, Any]):
-    clean = redacted(items, "somebody", KEEPING)
+    clean = redacted(items, "somebody", STORAGE_POLICY)
     assert not leaks(clean.items)
     assert not leaks([[one.path, one.what] for one in clean.report])
     assert bool(clean.report) == leaks(items)
     assert len(clean.items) == len(items), "no item is lost, even where two names become the same mark"
-    again = redacted(clean.items, "somebody", KEEPING)
+    again = redacted(clean.items, "somebody", STORAGE_POLICY)
     assert (again.items, again.report) == (clean.items, [])
 
 
@@ -157,7 +157,7 @@ def test_what_is_sensitive_goes_only_where_it_may():
     ]
     trusting = Policy((Rule(target="trusted/*", upto="confidential"), Rule(target="*")))
     assert redacted({"closed": items["closed"]}, "trusted/one", trusting).report == []
-    assert redacted(items, "store", KEEPING).items == items
+    assert redacted(items, "store", STORAGE_POLICY).items == items
 
 
 def test_an_item_for_others_is_denied_with_its_place_and_nothing_else():

@@ -13,9 +13,9 @@ from pentad.mcp.content import Contents as ResourceContents
 from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
 from pentad.platform import Alone
+from pentad.rooms.agents.context.context_store import ContentStore
 from pentad.rooms.agents.context.integrity import bytes_hash
 from pentad.rooms.agents.context.refs import Resolver
-from pentad.rooms.agents.context.spill import Contents
 
 pytestmark = pytest.mark.anyio
 
@@ -142,7 +142,7 @@ async def test_a_budget_is_for_all_references_together(resolver: Resolver):
         await resolver.opened(LOCAL, told).content("a")
 
 
-async def test_kept_contents_are_their_owners(contents: Contents):
+async def test_kept_contents_are_their_owners(contents: ContentStore):
     body = b"kept"
     await contents.keep(LOCAL, {bytes_hash(body): (body, "text/plain")})
     resolver = Resolver(Alone(), contents, None)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import PentadError
-from pentad.rooms.agents.context.accepting import accepted
+from pentad.rooms.agents.context.inbound import accepted
 from pentad.rooms.agents.context.integrity import items_hash
 from pentad.rooms.agents.context.kinds import KINDS
 from pentad.rooms.agents.context.lint import lint, lint_text

@@ -17,12 +17,12 @@ from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceeded, NotFound
 from pentad.net.fetch import HttpFetcher
-from pentad.rooms.agents.agents.contract import hosted
+from pentad.rooms.agents.hosting.hosted_agent import hosted
+from pentad.rooms.agents.models import Event, MessageEvent, PushConfig, StatusEvent, Task
 from pentad.rooms.agents.push.configs import MOST
 from pentad.rooms.agents.push.deliveries import MOST_ATTEMPTS, authorization, signature
 from pentad.rooms.agents.push.store import configs_of, insert_config
 from pentad.rooms.agents.tasks.engine import Tasks
-from pentad.rooms.agents.tasks.model import Event, MessageEvent, PushConfig, StatusEvent, Task
 from tests.receiving import Receiver, receiving
 from tests.rooms.agents.tasks.engines import ADA, TurnedClock, engine, puppet, said, send
 from tests.stores import Stores
@@ -60,9 +60,9 @@ async def settled(tasks: Tasks, task_id: str) -> Any:
     """How the first configuration fares, once nothing is due for it."""
     async with asyncio.timeout(10):
         while True:
-            due = await tasks._keeping.database.lookup("SELECT due_at FROM agent_pushes WHERE task = ?", task_id)
+            due = await tasks._log.database.lookup("SELECT due_at FROM agent_pushes WHERE task = ?", task_id)
             if due == (None,):
-                found = await tasks._keeping.database.read(lambda rows: configs_of(rows, PLAIN, task_id))
+                found = await tasks._log.database.read(lambda rows: configs_of(rows, PLAIN, task_id))
                 return found[0]
             await asyncio.sleep(0.01)
 
@@ -133,9 +133,9 @@ async def test_a_receiver_that_fails_is_tried_again_and_nothing_is_skipped(store
 async def _failed(tasks: Tasks, task_id: str) -> None:
     """Waits until the last try is written down."""
     async with asyncio.timeout(10):
-        while not await tasks._keeping.database.lookup(
+        while not await tasks._log.database.lookup(
             "SELECT 1 FROM agent_pushes WHERE task = ? AND problem IS NOT NULL AND leased_until = 0 AND due_at > ?",
-            task_id, tasks._keeping.clock.now(),
+            task_id, tasks._log.clock.now(),
         ):  # fmt: skip
             await asyncio.sleep(0.01)
 
@@ -213,7 +213,7 @@ async def test_tokens_and_credentials_are_encrypted_in_the_store_and_sent_in_the
     async with receiving() as receiver, pushing(stores, secret_box=box) as tasks:
         config = to(receiver, token="hidden-token", scheme="Bearer", credentials="hidden-credentials")
         task = await send(tasks, "hello", push=config)
-        (kept,) = await tasks._keeping.database.lookup("SELECT config FROM agent_pushes WHERE task = ?", task.id)
+        (kept,) = await tasks._log.database.lookup("SELECT config FROM agent_pushes WHERE task = ?", task.id)
         assert bytes(kept).startswith(b"sealed1:")
         (told, *_) = await receiver.until(1)
         assert told.headers["x-a2a-notification-token"] == "hidden-token"
@@ -233,7 +233,7 @@ async def test_a_name_that_leads_elsewhere_by_then_is_refused_at_delivery(stores
         tasks.deliveries.register("1.0", shown)
         task = await send(tasks, "hello", push=PushConfig(url="https://rebinds.example/hook", dialect="1.0"))
         await _failed(tasks, task.id)
-        (found,) = await tasks._keeping.database.read(lambda rows: configs_of(rows, PLAIN, task.id))
+        (found,) = await tasks._log.database.read(lambda rows: configs_of(rows, PLAIN, task.id))
         assert (found.attempt, found.told) == (1, 1)
         assert "not on the public internet" in str(found.problem)
 
@@ -265,7 +265,7 @@ async def test_the_first_configuration_set_is_the_first_even_in_the_same_moment(
         wanted = ["c", "b", "a"]
         for name in wanted:
             config = PushConfig(url="https://a.example/x", dialect="1.0", id=name)
-            await tasks._keeping.database.write(
+            await tasks._log.database.write(
                 lambda tx, config=config: insert_config(tx, PLAIN, task.id, config, told=0, now=1.0)
             )
         assert [config.id for config in await tasks.push.list(ADA, task.id)] == wanted
@@ -354,7 +354,7 @@ async def test_who_is_gone_or_may_not_read_the_task_is_told_nothing_more(
     stores: Stores, user: bool, lost: str, found: str, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with receiving() as receiver, pushing(stores, owner_now=Owners(SystemClock()).current) as tasks:
-        database = tasks._keeping.database
+        database = tasks._log.database
         await database.write(lambda tx: tx.run(ADDED))
         key = (await ApiKeys(database).create("key", scopes=["agents:*"])).key
         caller = ADA if user else replace(ADA, id=key.credential)

@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from pentad.rooms.agents.push.deliveries import Codec
-from pentad.rooms.agents.push.words import register_words
-from pentad.rooms.agents.tasks.model import (
+from pentad.rooms.agents.models import (
     Artifact,
     ArtifactEvent,
     Body,
@@ -20,6 +18,8 @@ from pentad.rooms.agents.tasks.model import (
     Task,
     applied,
 )
+from pentad.rooms.agents.push.deliveries import Codec
+from pentad.rooms.agents.push.words import register_codecs
 
 
 class Taught:
@@ -34,7 +34,7 @@ class Taught:
 
 def told(dialect: Dialect, body: Body) -> Any:
     taught: Any = Taught()
-    register_words(taught, "https://pentad.example")
+    register_codecs(taught, "https://pentad.example")
     task = Task(id="t", context_id="c", agent="echo", owner="user:ada", dialect=dialect)
     event = Event(1, 1_780_000_000.0, body)
     said = taught.codecs[dialect](applied(task, event), event)

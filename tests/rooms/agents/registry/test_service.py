@@ -10,9 +10,9 @@ from pentad.app import CORE_SETS
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.principal import Principal, role_scopes
-from pentad.rooms.agents.registry.search import Wanted
+from pentad.rooms.agents.registry.search import CardQuery
 from pentad.rooms.agents.registry.service import CardRegistry
-from pentad.rooms.agents.registry.store import Registered
+from pentad.rooms.agents.registry.store import CardRecord
 from pentad.storage.migration_files import MigrationSet
 from tests.rooms.agents.registry.cards import a2a_card, agentvault_card
 from tests.stores import Stores
@@ -23,7 +23,7 @@ SETS = (*CORE_SETS, MigrationSet("agents", "pentad.rooms.agents.schema"))
 ADA = Principal("user:ada", "ada", role_scopes("writer"))
 BEN = Principal("user:ben", "ben", role_scopes("writer"))
 ADMIN = Principal("user:root", "root", role_scopes("admin"))
-HOSTED = Registered(
+HOSTED = CardRecord(
     "01900000-0000-7000-8000-000000000001", "", a2a_card("Echo", humanReadableId="pentad/echo", tags=["sea"]),
     True, 1.0, 1.0, hosted=True,
 )  # fmt: skip
@@ -43,17 +43,17 @@ class Ticking(SystemClock):
 
 
 @pytest.fixture
-def hosted() -> list[Registered]:
+def hosted() -> list[CardRecord]:
     return []
 
 
 @pytest.fixture
-async def registry(stores: Stores, hosted: list[Registered]) -> CardRegistry:
+async def registry(stores: Stores, hosted: list[CardRecord]) -> CardRegistry:
     return CardRegistry(await stores.open(SETS), Ticking(), lambda: hosted)
 
 
-async def names(registry: CardRegistry, wanted: Wanted, **page: int) -> list[str]:
-    return [one.facts.name for one in (await registry.search(wanted, **page)).cards]
+async def names(registry: CardRegistry, wanted: CardQuery, **page: int) -> list[str]:
+    return [one.metadata.name for one in (await registry.search(wanted, **page)).cards]
 
 
 async def test_a_card_is_found_by_its_id_and_by_its_readable_id_in_any_case(registry: CardRegistry) -> None:
@@ -83,13 +83,13 @@ async def test_what_is_removed_is_in_no_list_but_readable_by_id_and_can_come_bac
     one = await registry.register(ADA, agentvault_card())
     await registry.remove(ADA, one.id)
 
-    assert await names(registry, Wanted()) == []
+    assert await names(registry, CardQuery()) == []
     assert (await registry.get(one.id)).is_active is False
     with pytest.raises(NotFound):
         await registry.by_readable("acme/weather")
-    assert await names(registry, Wanted(active_only=False)) == ["Weather"]
+    assert await names(registry, CardQuery(active_only=False)) == ["Weather"]
     await registry.update(ADA, one.id, None, is_active=True)
-    assert await names(registry, Wanted()) == ["Weather"]
+    assert await names(registry, CardQuery()) == ["Weather"]
 
 
 @pytest.mark.requirement("agents:registry:merge")
@@ -100,8 +100,8 @@ async def test_an_update_replaces_members_and_is_checked_as_a_whole(registry: Ca
 
     assert changed.card == agentvault_card(tags=["storm"]) | {"name": "Storm"}
     assert changed.updated_at > one.updated_at
-    assert await names(registry, Wanted(tags=("storm",))) == ["Storm"]
-    assert await names(registry, Wanted(tags=("wind",))) == []
+    assert await names(registry, CardQuery(tags=("storm",))) == ["Storm"]
+    assert await names(registry, CardQuery(tags=("wind",))) == []
     with pytest.raises(InvalidInput) as refused:
         await registry.update(ADA, one.id, {"authSchemes": []})
     assert [problem["path"] for problem in refused.value.details["problems"]] == ["/authSchemes"]
@@ -143,36 +143,36 @@ CARDS: Sequence[dict[str, Any]] = (
 )
 
 
-SEARCHES: Sequence[tuple[Wanted, list[str]]] = (
-    (Wanted(), ["Tide Table", "Ledger_100%", "Weather"]),
-    (Wanted(words="COAST weather"), ["Weather"]),
-    (Wanted(words="coast water"), []),
-    (Wanted(phrase="for the towns"), ["Ledger_100%", "Weather"]),
-    (Wanted(phrase="_100%"), ["Ledger_100%"]),
-    (Wanted(phrase="r_1__%"), []),
-    (Wanted(tags=("sea",)), ["Tide Table", "Weather"]),
-    (Wanted(tags=("sea", "forecast")), ["Weather"]),
-    (Wanted(tags=("Sea",)), []),
-    (Wanted(has_tee=True), ["Weather"]),
-    (Wanted(has_tee=False), ["Tide Table", "Ledger_100%"]),
-    (Wanted(tee_type="amd sev-snp"), ["Weather"]),
-    (Wanted(has_mcp=True), ["Tide Table", "Weather"]),
-    (Wanted(has_mcp=False), ["Ledger_100%"]),
-    (Wanted(skill="TIDES"), ["Tide Table"]),
-    (Wanted(auth_scheme="none"), ["Ledger_100%"]),
-    (Wanted(auth_scheme="bearer"), ["Tide Table"]),
-    (Wanted(auth_scheme="APIKEY"), ["Weather"]),
-    (Wanted(dialect="agentvault"), ["Ledger_100%", "Weather"]),
-    (Wanted(dialect="1.0"), ["Tide Table"]),
-    (Wanted(extension="https://pentad.example/mcp-context/v1"), ["Tide Table"]),
-    (Wanted(owner="user:ada"), ["Tide Table", "Ledger_100%", "Weather"]),
-    (Wanted(owner="user:ben"), []),
+SEARCHES: Sequence[tuple[CardQuery, list[str]]] = (
+    (CardQuery(), ["Tide Table", "Ledger_100%", "Weather"]),
+    (CardQuery(words="COAST weather"), ["Weather"]),
+    (CardQuery(words="coast water"), []),
+    (CardQuery(phrase="for the towns"), ["Ledger_100%", "Weather"]),
+    (CardQuery(phrase="_100%"), ["Ledger_100%"]),
+    (CardQuery(phrase="r_1__%"), []),
+    (CardQuery(tags=("sea",)), ["Tide Table", "Weather"]),
+    (CardQuery(tags=("sea", "forecast")), ["Weather"]),
+    (CardQuery(tags=("Sea",)), []),
+    (CardQuery(has_tee=True), ["Weather"]),
+    (CardQuery(has_tee=False), ["Tide Table", "Ledger_100%"]),
+    (CardQuery(tee_type="amd sev-snp"), ["Weather"]),
+    (CardQuery(has_mcp=True), ["Tide Table", "Weather"]),
+    (CardQuery(has_mcp=False), ["Ledger_100%"]),
+    (CardQuery(skill="TIDES"), ["Tide Table"]),
+    (CardQuery(auth_scheme="none"), ["Ledger_100%"]),
+    (CardQuery(auth_scheme="bearer"), ["Tide Table"]),
+    (CardQuery(auth_scheme="APIKEY"), ["Weather"]),
+    (CardQuery(dialect="agentvault"), ["Ledger_100%", "Weather"]),
+    (CardQuery(dialect="1.0"), ["Tide Table"]),
+    (CardQuery(extension="https://pentad.example/mcp-context/v1"), ["Tide Table"]),
+    (CardQuery(owner="user:ada"), ["Tide Table", "Ledger_100%", "Weather"]),
+    (CardQuery(owner="user:ben"), []),
 )
 
 
 @pytest.mark.requirement("agents:registry:search")
 async def test_cards_are_found_by_everything_they_say_in_the_store_and_in_memory_alike(
-    registry: CardRegistry, hosted: list[Registered]
+    registry: CardRegistry, hosted: list[CardRecord]
 ) -> None:
     kept = [await registry.register(ADA, card) for card in CARDS]
     in_store = [await names(registry, wanted) for wanted, _ in SEARCHES]
@@ -187,22 +187,22 @@ async def test_cards_are_found_by_everything_they_say_in_the_store_and_in_memory
 
 @pytest.mark.requirement("agents:registry:paging")
 async def test_pages_go_over_hosted_agents_and_registered_ones_without_gap_or_double(
-    registry: CardRegistry, hosted: list[Registered]
+    registry: CardRegistry, hosted: list[CardRecord]
 ) -> None:
     hosted += [HOSTED, replace(HOSTED, id="2", card=a2a_card("Proxy", humanReadableId="pentad/proxy"))]
     for number in range(3):
         await registry.register(ADA, agentvault_card(f"N{number}", f"acme/n{number}"))
-    whole = await names(registry, Wanted())
+    whole = await names(registry, CardQuery())
 
     assert whole == ["Echo", "Proxy", "N2", "N1", "N0"]
     for size in (1, 2, 3, 5):
-        pages = [await registry.search(Wanted(), limit=size, offset=at) for at in range(0, 6, size)]
-        assert [one.facts.name for page in pages for one in page.cards] == whole
+        pages = [await registry.search(CardQuery(), limit=size, offset=at) for at in range(0, 6, size)]
+        assert [one.metadata.name for page in pages for one in page.cards] == whole
         assert {page.total for page in pages} == {5}
 
 
 async def test_the_cards_of_hosted_agents_are_there_by_themselves_and_nobody_takes_their_id(
-    registry: CardRegistry, hosted: list[Registered]
+    registry: CardRegistry, hosted: list[CardRecord]
 ) -> None:
     hosted.append(HOSTED)
 
@@ -236,7 +236,7 @@ async def test_a_card_with_a_secret_in_it_is_refused_and_not_kept(
         with pytest.raises(InvalidInput) as refused:
             await attempt
         assert [(one["path"], one["rule"]) for one in refused.value.details["problems"]] == [(path, "secret")]
-    assert (await registry.search(Wanted())).total == 1
+    assert (await registry.search(CardQuery())).total == 1
     assert (await registry.get(kept.id)).card == kept.card
 
 

@@ -8,11 +8,11 @@ from pentad.app import CORE_SETS
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import Principal, role_scopes
-from pentad.rooms.agents.agents.contract import Hosted, hosted
-from pentad.rooms.agents.agents.turn import Turn
+from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted
+from pentad.rooms.agents.hosting.turn import Turn
+from pentad.rooms.agents.models import Event, Message, Part, Task
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.limits import TaskLimits
-from pentad.rooms.agents.tasks.model import Event, Message, Part, Task
 from pentad.storage.migration_files import MigrationSet
 from tests.stores import Stores
 
@@ -68,7 +68,7 @@ def said(text: str, **more: Any) -> Message:
 @asynccontextmanager
 async def engine(
     stores: Stores,
-    agents: Mapping[str, Hosted] | None = None,
+    agents: Mapping[str, HostedAgent] | None = None,
     *,
     clock: SystemClock | None = None,
     limits: TaskLimits | None = None,
@@ -94,6 +94,6 @@ async def send(tasks: Tasks, text: str, **more: Any) -> Task:
 
 async def log_of(tasks: Tasks, task: Task, caller: Principal = ADA) -> list[Event]:
     """All events of a task, from the log itself."""
-    from pentad.rooms.agents.tasks import log
+    from pentad.rooms.agents.tasks import store
 
-    return await tasks._keeping.database.read(lambda rows: log.events_after(rows, task.id, 0, 100_000))
+    return await tasks._log.database.read(lambda rows: store.events_after(rows, task.id, 0, 100_000))

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound, Unavailable
-from pentad.rooms.agents.agents.contract import hosted
-from pentad.rooms.agents.agents.turn import Turn
+from pentad.rooms.agents.hosting.hosted_agent import hosted
+from pentad.rooms.agents.hosting.turn import Turn
+from pentad.rooms.agents.models import ArtifactEvent, Event, Message, Part, StatusEvent, Task
 from pentad.rooms.agents.tasks.limits import TaskLimits
-from pentad.rooms.agents.tasks.model import ArtifactEvent, Event, Message, Part, StatusEvent, Task
 from tests.rooms.agents.tasks.engines import ADA, ODA, SETS, engine, log_of, said, send
 from tests.stores import Stores
 
@@ -33,9 +33,9 @@ async def test_an_agent_that_answers_at_once_costs_one_transaction(stores: Store
             writes += 1
             return await plain(work, brief=brief)
 
-        tasks._keeping.database.write = counted
+        tasks._log.database.write = counted
         task = await send(tasks, "chunks 20")
-        del tasks._keeping.database.write
+        del tasks._log.database.write
         assert writes == 1
         assert task.state == "completed"
         assert "".join(part.text for part in task.artifacts[0].parts).split() == [str(n) for n in range(20)]
@@ -149,7 +149,7 @@ async def test_a_canceled_task_stays_canceled_and_its_agent_is_told(stores: Stor
         with pytest.raises(Conflict) as refused:
             await tasks.cancel(ADA, task.id)
         assert refused.value.details["reason"] == "not-cancelable"
-        await asyncio.gather(*(run.handle for run in tasks._keeping.runs.values()))
+        await asyncio.gather(*(run.handle for run in tasks._log.runs.values()))
         assert [event.body for event in await log_of(tasks, task)][-1] == StatusEvent("canceled")
 
 
@@ -319,7 +319,7 @@ async def test_a_commit_that_was_in_doubt_is_neither_lost_nor_written_twice(stor
     async with engine(stores, database=database) as tasks:
         begun = await send(tasks, "talk", wait=False)
         database.write = doubtful
-        run = tasks._keeping.runs[begun.id]
+        run = tasks._log.runs[begun.id]
         for number in range(6):
             await run.turn.say(f"word {number}")
             await run._flushed()
@@ -343,14 +343,14 @@ async def test_a_send_that_is_given_up_stops_an_agent_that_no_task_was_stored_fo
             ended.set()
 
     async with engine(stores, {"endless": hosted(endless)}) as tasks:
-        await tasks._sending._allowances.spend(ADA.id)
+        await tasks._submission._quotas.spend(ADA.id)
         sending = asyncio.create_task(send(tasks, "go", agent="endless"))
         await asyncio.sleep(0)
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending
         await asyncio.wait_for(ended.wait(), 10)
-        assert not tasks._keeping.runs
+        assert not tasks._log.runs
 
 
 @pytest.mark.parametrize("wrong", [{}, {"text": "a", "data": 1}, {"raw": "AA==", "url": "https://a.example"}])

@@ -9,9 +9,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import PentadError
+from pentad.rooms.agents.models import TERMINAL, Event, StatusEvent, Task, folded, may_follow
 from pentad.rooms.agents.tasks.engine import Tasks
-from pentad.rooms.agents.tasks.model import Event, StatusEvent, Task, folded
-from pentad.rooms.agents.tasks.states import TERMINAL, may_follow
 from tests.rooms.agents.tasks.engines import ADA, engine, log_of, said, send
 from tests.stores import Stores
 

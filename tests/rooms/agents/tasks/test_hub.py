@@ -2,8 +2,8 @@
 
 import pytest
 
+from pentad.rooms.agents.models import Event, StatusEvent
 from pentad.rooms.agents.tasks.hub import Hub
-from pentad.rooms.agents.tasks.model import Event, StatusEvent
 
 pytestmark = pytest.mark.anyio
 

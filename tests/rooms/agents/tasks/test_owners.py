@@ -13,8 +13,8 @@ from pentad.access.users import Users
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.agents.contract import hosted
-from pentad.rooms.agents.agents.turn import Turn
+from pentad.rooms.agents.hosting.hosted_agent import hosted
+from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.limits import TaskLimits
 from tests.rooms.agents.tasks.engines import SETS, TurnedClock, engine, send
@@ -87,7 +87,7 @@ async def taken_over(tasks: Tasks) -> None:
 
 async def over(tasks: Tasks) -> None:
     async with asyncio.timeout(10):
-        while tasks._keeping.runs:
+        while tasks._log.runs:
             await asyncio.sleep(0.01)
 
 

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.agents.contract import Hosted, hosted
-from pentad.rooms.agents.agents.turn import Turn
+from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted
+from pentad.rooms.agents.hosting.turn import Turn
+from pentad.rooms.agents.models import StatusEvent
 from pentad.rooms.agents.tasks.limits import TaskLimits
-from pentad.rooms.agents.tasks.model import StatusEvent
 from tests.rooms.agents.tasks.engines import ADA, TurnedClock, engine, log_of, puppet, send
 from tests.stores import Stores
 
@@ -27,7 +27,7 @@ class Reviving:
         self.turns: list[Turn] = []
         self.begun = asyncio.Event()
 
-    def hosted(self) -> Hosted:
+    def hosted(self) -> HostedAgent:
         async def reviving(turn: Turn) -> str:
             self.turns.append(turn)
             answer = (await turn.ask("Which one?")).text if turn.text == "ask" else "none"
@@ -55,7 +55,7 @@ async def test_a_task_begun_in_one_process_is_followed_answered_and_canceled_in_
         assert (await asyncio.wait_for(following, 10))[-1] == "canceled"
         assert (await asyncio.wait_for(waiting, 10)).state == "canceled"
         async with asyncio.timeout(10):
-            while one._keeping.runs:
+            while one._log.runs:
                 await asyncio.sleep(0.01)
         assert (await one.get(ADA, talking.id)).state == "canceled"
 
@@ -67,11 +67,11 @@ async def _states(tasks, task_id: str) -> list[str]:
 async def _crash(tasks) -> None:
     """The process is gone: nothing is said any more, nothing renewed, nothing released."""
     await tasks._recovery.stop()
-    tasks._keeping._end()
-    for run in list(tasks._keeping.runs.values()):
+    tasks._log._end()
+    for run in list(tasks._log.runs.values()):
         run.stored = False
         run.stop()
-    tasks._keeping.runs.clear()
+    tasks._log.runs.clear()
 
 
 async def test_what_a_lost_process_ran_is_run_again_by_another_if_the_agent_allows_it(stores: Stores) -> None:
@@ -91,7 +91,7 @@ async def test_what_a_lost_process_ran_is_run_again_by_another_if_the_agent_allo
         clock.ahead = 4000.0
         assert await heir._recovery.take_over() == 2
         async with asyncio.timeout(10):
-            while heir._keeping.runs:
+            while heir._log.runs:
                 await asyncio.sleep(0.01)
         assert (await heir.get(caller, begun.id)).status_message.text == "go none key:7"
         assert (await heir.get(caller, asked.id)).status_message.text == "ask red key:7"
@@ -129,7 +129,7 @@ async def test_a_process_that_was_only_slow_is_stopped_when_another_has_taken_it
         clock.ahead = 4000.0
         assert await heir._recovery.take_over() == 1
         async with asyncio.timeout(10):
-            while slow._keeping.runs:
+            while slow._log.runs:
                 await asyncio.sleep(0.01)
         events = await log_of(heir, talking)
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
@@ -157,6 +157,6 @@ async def test_a_process_that_ends_in_order_hands_its_tasks_over_at_once(stores:
         assert (await heir.get(ADA, begun.id)).state == "working"
         assert await heir._recovery.take_over() == 1
         async with asyncio.timeout(10):
-            while heir._keeping.runs:
+            while heir._log.runs:
                 await asyncio.sleep(0.01)
         assert (await heir.get(ADA, begun.id)).state == "completed"

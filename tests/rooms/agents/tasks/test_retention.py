@@ -6,14 +6,14 @@ import pytest
 
 from pentad.kernel.errors import Misconfigured, NotFound
 from pentad.kernel.ports import Database
+from pentad.rooms.agents.context.context_store import ContentStore, StoredContent, address
 from pentad.rooms.agents.context.integrity import bytes_hash
-from pentad.rooms.agents.context.lending import Lending
 from pentad.rooms.agents.context.merging import Contexts
-from pentad.rooms.agents.context.spill import Contents, Kept, address
-from pentad.rooms.agents.tasks.away import TasksElsewhere
+from pentad.rooms.agents.context.temporary_links import TemporaryLinks
+from pentad.rooms.agents.models import PushConfig, Task
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.tasks.limits import TaskLimits, task_limits
-from pentad.rooms.agents.tasks.model import PushConfig, Task
+from pentad.rooms.agents.tasks.remote_tasks import RemoteTasks
 from pentad.rooms.agents.tasks.retention import DAY
 from tests.rooms.agents.tasks.engines import ADA, ODA, SETS, TurnedClock, engine, said
 from tests.stores import Stores
@@ -63,7 +63,7 @@ async def test_more_than_one_handful_goes_in_one_sweep(stores: Stores) -> None:
 
 async def test_a_content_goes_when_nobody_has_brought_it_for_long(stores: Stores) -> None:
     clock, database = TurnedClock(), await stores.open(SETS)
-    contents = Contents(database, clock)
+    contents = ContentStore(database, clock)
     once, again = b"once", b"again"
     async with engine(stores, clock=clock, limits=TaskLimits(keep_days=30), database=database) as tasks:
         for body in (once, again):
@@ -107,7 +107,7 @@ async def test_the_context_of_a_conversation_goes_with_the_last_of_its_tasks(sto
 
 async def test_a_content_stays_for_as_long_as_a_task_that_is_not_over_may_need_it(stores: Stores) -> None:
     clock, database = TurnedClock(), await stores.open(SETS)
-    contents = Contents(database, clock)
+    contents = ContentStore(database, clock)
     needed, before = b"needed", b"long before"
     async with engine(stores, clock=clock, limits=TaskLimits(keep_days=30), database=database) as tasks:
         await contents.keep(ADA, {bytes_hash(before): (before, None)})
@@ -128,7 +128,7 @@ async def test_a_content_stays_for_as_long_as_a_task_that_is_not_over_may_need_i
 
 async def test_a_content_the_conversation_goes_on_with_is_as_good_as_brought_again(stores: Stores) -> None:
     clock, database = TurnedClock(), await stores.open(SETS)
-    contents, contexts = Contents(database, clock), Contexts(database, clock)
+    contents, contexts = ContentStore(database, clock), Contexts(database, clock)
     body = b"of the first turn"
     async with engine(stores, clock=clock, limits=TaskLimits(keep_days=30), database=database) as tasks:
         await contents.keep(ADA, {bytes_hash(body): (body, None)})
@@ -142,9 +142,9 @@ async def test_a_content_the_conversation_goes_on_with_is_as_good_as_brought_aga
 
 async def test_what_is_kept_for_a_time_goes_when_that_is_up_whatever_the_operator_says(stores: Stores) -> None:
     clock, database = TurnedClock(), await stores.open(SETS)
-    lending, away = Lending(database, clock, "https://pentad.example.org"), TasksElsewhere(database, clock)
-    loan = lending.loan(ADA)
-    loan.address(Kept(bytes_hash(b"lent"), b"lent", None))
+    lending, away = TemporaryLinks(database, clock, "https://pentad.example.org"), RemoteTasks(database, clock)
+    loan = lending.for_message(ADA)
+    loan.address(StoredContent(bytes_hash(b"lent"), b"lent", None))
     await loan.keep()
     kept = await away.keep(ADA, "far/agent", "t1", 500)
     async with engine(stores, clock=clock, database=database) as tasks:

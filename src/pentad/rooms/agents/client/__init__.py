@@ -1,1 +1,1 @@
-"""The other side of the wire: hands tasks to agents elsewhere, in the best dialect both sides speak."""
+"""The client side: sends tasks to remote agents in the best dialect both sides speak."""

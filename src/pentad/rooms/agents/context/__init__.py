@@ -1,1 +1,1 @@
-"""`mcp_context`: what travels with a task, checked, hashed, cleaned, fitted and fetched."""
+"""`mcp_context`, the context of a task: validated, hashed, redacted, fitted to a budget, and resolved."""

@@ -1,8 +1,8 @@
-"""Fits a context into a budget of bytes or tokens, and says what became of every item.
+"""Fits a context into a budget of bytes or tokens, and reports what happened to every item.
 
-What matters most keeps its content; a text that does not fit is cut with a mark; everything else becomes a reference
-its reader can follow and verify; the same content twice is sent once. Only when not even the references fit is an item
-left out, the least important first, and never without a word.
+The most important items keep their content. A text that does not fit is cut and says so; other items become references
+that the reader can resolve and verify; duplicate content is sent once. An item is left out, the least important first,
+only if not even its reference fits, and the report names it.
 """
 
 from collections.abc import Mapping
@@ -11,15 +11,15 @@ from typing import Any, Final, Literal, cast
 from msgspec import Struct
 
 from pentad.kernel.errors import InvalidInput
+from pentad.rooms.agents.context.context_store import as_reference
 from pentad.rooms.agents.context.kinds import kind_of
 from pentad.rooms.agents.context.rules import PRIORITY, TRUNCATED
-from pentad.rooms.agents.context.spill import referring
-from pentad.rooms.agents.context.walking import exact_json
+from pentad.rooms.agents.context.traversal import exact_json
 
 BYTES_PER_TOKEN: Final = 4
 FEWEST_BYTES: Final = 64
 _SHORTEST_CUT: Final = 200
-"""A shorter beginning of a text tells nobody anything."""
+"""A shorter excerpt of a text is useless."""
 _EMPTY: Final = len(b'{"items":{}}')
 _BY_KIND: Final = {"instruction": 0.9, "tool": 0.7, "prompt": 0.7, "schema": 0.6, "history": 0.3, "memory": 0.3}
 _USUAL: Final = 0.5
@@ -28,7 +28,7 @@ Fate = Literal["kept", "shortened", "referred", "same", "left-out"]
 
 
 class Decision(Struct, frozen=True, omit_defaults=True):
-    """What became of one item: its bytes before and after, and why."""
+    """What happened to one item: its bytes before and after, and the reason."""
 
     name: str
     fate: Fate
@@ -39,7 +39,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
 
 
 class Plan(Struct, frozen=True):
-    """A context that fits, what happened to each item, and the contents to keep so that references lead somewhere."""
+    """A context that fits, a decision for each item, and the contents to store for its references."""
 
     items: dict[str, Any]
     decisions: list[Decision]
@@ -64,7 +64,7 @@ def planned(
     max_tokens: int | None = None,
     refer: bool = True,
 ) -> Plan:
-    """The best that fits into the smaller of the two budgets. `refer=False`: where nobody keeps contents."""
+    """The best fit for the smaller of the two budgets. Use `refer=False` if contents cannot be stored."""
     budget = _budget(max_bytes, max_tokens)
     return _Planner(items, budget, refer).plan()
 
@@ -105,11 +105,11 @@ class _Planner:
         return Plan(made, decisions, len(exact_json({"items": made})), self._budget, self._to_keep)
 
     def _fit(self) -> None:
-        """Every item gets its smallest form first, then what is left of the budget goes to the most important."""
+        """Give every item its smallest form first, then spend the rest of the budget on the most important."""
         smallest: dict[str, int] = {}
         for name in self._order:
             item = self._items[name]
-            form = referring(item)[0] if self._can_refer(item) else item
+            form = as_reference(item)[0] if self._can_refer(item) else item
             least = min(_size(name, form), self._full[name])
             if self._refer and least <= self._left - sum(smallest.values()):
                 smallest[name] = least
@@ -127,7 +127,7 @@ class _Planner:
     def _place(self, name: str, room: int, first: dict[str, str]) -> None:
         item = cast("dict[str, Any]", self._items[name])
         can_refer = self._can_refer(item)
-        form, kept = referring(item) if can_refer else (item, None)
+        form, kept = as_reference(item) if can_refer else (item, None)
         if kept is not None and self._refer and kept.sha256 in first and self._full[name] > _size(name, form):
             self._to_keep[kept.sha256] = (kept.body, kept.media_type)
             self._take(name, form, "same", f"the same content as {first[kept.sha256]!r}", kept.uri)
@@ -149,7 +149,7 @@ class _Planner:
             self._leave_out(name, "it does not fit and cannot be referred to")
 
     def _cut(self, name: str, item: dict[str, Any], form: dict[str, Any], room: int) -> dict[str, Any] | None:
-        """The item with the beginning of its text, a mark of what is missing, and the reference to all of it."""
+        """The item with the beginning of its text, a note about the missing part, and a reference to all of it."""
         if kind_of(item) not in ("text", "instruction", "memory", "history", "resource"):
             return None
         text = cast("str", item["content"])

@@ -1,4 +1,4 @@
-"""Holds a whole context to its level: its shape first, then each item to the rules, then all of it to the limits."""
+"""Validates a whole context at a level: its shape, then the rules for each item, then the limits."""
 
 import re
 from typing import Any, Final, cast
@@ -10,7 +10,7 @@ from pentad.rooms.agents.context import rules
 from pentad.rooms.agents.context.findings import Issues, Level
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.shape import EXTRA_MEMBERS, shape
-from pentad.rooms.agents.context.walking import exact_json, path_of, values
+from pentad.rooms.agents.context.traversal import exact_json, path_of, values
 
 _LARGEST: Final = 2**1023
 _LONG_NUMBER: Final = re.compile(rb"\d{16}")
@@ -19,7 +19,7 @@ _LONG_NUMBER: Final = re.compile(rb"\d{16}")
 def checked(
     value: Any, level: Level, limits: ContextLimits = DEFAULT_LIMITS, *, now: float | None = None
 ) -> tuple[dict[str, Any] | None, Issues]:
-    """The context as it is used at this level (None where it is none), and everything there is to say about it."""
+    """The context as used at this level (None if it is unusable), and every issue."""
     issues = Issues(level)
     shaped = shape(value, issues)
     if shaped is None or level == "lenient":
@@ -49,7 +49,7 @@ def checked(
 
 
 def _is_patch(turn: Any) -> bool:
-    """Whether the items are parts of items: what they come to is checked once they are put together."""
+    """Whether the items are patches. The merged items are validated later."""
     return isinstance(turn, dict) and cast("dict[str, Any]", turn).get("mode") == "patch"
 
 
@@ -70,7 +70,7 @@ def _check_item(
 
 
 def _within(items: dict[str, dict[str, Any]], limits: ContextLimits, issues: Issues) -> list[bytes] | None:
-    """The items as JSON, None if they are too many or too deep; the depth of a content counts from the content."""
+    """The items as JSON; None if there are too many or they are too deep. Depth counts from the content."""
     whole = _shallow(items, limits.depth) if len(items) <= limits.items else None
     if whole is not None and len(whole) <= min(limits.item_bytes, limits.total_bytes):
         return [whole]
@@ -92,15 +92,15 @@ def _within(items: dict[str, dict[str, Any]], limits: ContextLimits, issues: Iss
         total += size + len(name.encode("utf-8", "replace")) + 4
         if size > limits.item_bytes:
             message = f"The item has {size} bytes; the most are {limits.item_bytes}."
-            issues.add("item-too-large", ("items", name), message, "Keep it elsewhere and send a `ref`.")
+            issues.add("item-too-large", ("items", name), message, "Store it somewhere else and send a `ref`.")
     if total > limits.total_bytes:
         message = f"The items have {total} bytes together; the most are {limits.total_bytes}."
-        issues.add("too-large", ("items",), message, "Keep the largest elsewhere and send a `ref`.")
+        issues.add("too-large", ("items",), message, "Store the largest somewhere else and send a `ref`.")
     return texts if len(items) <= limits.items else None
 
 
 def _deep(item: dict[str, Any], depth: int) -> bytes | None:
-    """The item as JSON, None if its content or metadata is deeper."""
+    """The item as JSON; None if its content or metadata is too deep."""
     text = _shallow(item, depth)
     if text is None and all(depth_of(item.get(member)) <= depth for member in ("content", "metadata")):
         return exact_json(item)
@@ -108,7 +108,7 @@ def _deep(item: dict[str, Any], depth: int) -> bytes | None:
 
 
 def _shallow(value: dict[str, Any], depth: int) -> bytes | None:
-    """A value as JSON if it has few brackets, which cannot be deep, wherever they are."""
+    """A value as JSON if it has so few brackets that it cannot be deep."""
     try:
         text = exact_json(value)
     except RecursionError:

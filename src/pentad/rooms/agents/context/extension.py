@@ -1,8 +1,7 @@
 """The context as an A2A extension: declared on the card with its limits, carried in a message's metadata.
 
-The context goes under the extension's URI and once more, the same, under `mcp_context`, where AgentVault peers look.
-There is one canonical source: if the two differ in more than the spelling of numbers the message is refused, as nobody
-could say which of the two was meant.
+The context is sent under the extension's URI and again, identically, under `mcp_context`, where AgentVault looks. If
+the two differ in more than the spelling of numbers, the message is rejected: no one could tell which was meant.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,11 +19,11 @@ VERSION: Final = "v1"
 URI: Final = f"{BASE}:{VERSION}"
 PLAIN_KEY: Final = "mcp_context"
 ISSUES_KEY: Final = f"{URI}/issues"
-"""Where the metadata of a message, and of the task it begins, says what a lenient reading lost or changed."""
+"""The metadata key, on a message and its task, for what a lenient reading lost or changed."""
 MASKED_KEY: Final = f"{URI}/masked"
-"""Where it says which secrets were masked: their places and the detectors that found them."""
+"""The metadata key for masked secrets: their places and detectors."""
 FOUND_KEY: Final = f"{URI}/found"
-"""The same for secrets that were found and left in place, as the operator wants."""
+"""The metadata key for secrets that were found and left in place, as the operator wants."""
 
 
 def declaration(limits: ContextLimits = DEFAULT_LIMITS, *, required: bool = False) -> dict[str, Any]:
@@ -35,7 +34,7 @@ def declaration(limits: ContextLimits = DEFAULT_LIMITS, *, required: bool = Fals
 
 
 def params_of(card: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What a card says about the extension; None for an agent that does not know it."""
+    """The extension's parameters on a card; None if the agent does not support it."""
     capabilities = card.get("capabilities")
     declared = cast("Mapping[str, Any]", capabilities).get("extensions") if isinstance(capabilities, Mapping) else None
     for entry in cast("list[Any]", declared) if isinstance(declared, list) else []:
@@ -46,15 +45,15 @@ def params_of(card: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def carried(metadata: Mapping[str, Any] | None, context: Mapping[str, Any], *, extended: bool = True) -> dict[str, Any]:
-    """Metadata that carries the context: for every peer under the plain key, for those who know it under the URI."""
+    """Metadata with the context: under the plain key, and under the URI for agents that support the extension."""
     own: dict[str, Any] = {URI: dict(context)} if extended else {}
     return {**(metadata or {}), **own, PLAIN_KEY: dict(context)}
 
 
 def sent_context(metadata: Any) -> tuple[str, Any] | None:
-    """The context in a message's metadata, and the key it is under; None when there is none.
+    """The context in a message's metadata, with its key; None if there is none.
 
-    InvalidInput when the two places disagree, or when only a version of the extension is there that we do not know.
+    InvalidInput if the two places disagree, or if only an unknown version of the extension is present.
     """
     if not (type(metadata) is dict or isinstance(metadata, Mapping)):
         return None
@@ -70,7 +69,7 @@ def sent_context(metadata: Any) -> tuple[str, Any] | None:
         return URI, given[URI]
     if PLAIN_KEY in given:
         return PLAIN_KEY, given[PLAIN_KEY]
-    known = (key for key in given if isinstance(key, str) and not key.startswith(f"{URI}/"))  # pyright: ignore[reportUnnecessaryIsInstance]  metadata is anybody's
+    known = (key for key in given if isinstance(key, str) and not key.startswith(f"{URI}/"))  # pyright: ignore[reportUnnecessaryIsInstance]  foreign JSON
     other = next((key for key in known if key.startswith(f"{BASE}:")), None)
     if other is not None:
         raise _refused(other, "unsupported-version", "This version of the extension is not known.", f"Use {URI}.")
@@ -78,7 +77,7 @@ def sent_context(metadata: Any) -> tuple[str, Any] | None:
 
 
 def with_issues(metadata: Mapping[str, Any] | None, message: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The metadata of a task, with what was said about the context of the message that begins it."""
+    """The metadata of a task, with what was found in the context of its first message."""
     told = {key: message[key] for key in (ISSUES_KEY, MASKED_KEY, FOUND_KEY) if key in message} if message else {}
     if not told:
         return None if metadata is None else dict(metadata)
@@ -86,7 +85,7 @@ def with_issues(metadata: Mapping[str, Any] | None, message: Mapping[str, Any] |
 
 
 def masked_json(report: Sequence[Masked]) -> list[dict[str, str]]:
-    """What was masked, for who sent it; a name can be a secret, and is masked in the report as well."""
+    """What was masked, for the sender. Names can be secrets, so they are masked in the report too."""
     return [{"pointer": one.path, "what": one.what} for one in report if one.action != "allow"]
 
 
@@ -96,7 +95,7 @@ def found_json(report: Sequence[Masked]) -> list[dict[str, str]]:
 
 
 def told_of_secrets(report: Sequence[Masked]) -> dict[str, list[dict[str, str]]]:
-    """What the metadata says about the secrets of a context."""
+    """The metadata about the secrets of a context."""
     said = {MASKED_KEY: masked_json(report), FOUND_KEY: found_json(report)}
     return {key: places for key, places in said.items() if places}
 

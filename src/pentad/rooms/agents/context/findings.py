@@ -1,7 +1,7 @@
-"""What was found wrong with a context, and how much each thing weighs at each level.
+"""The issues of a context, and their severity at each level.
 
-One table says it for all rules: `lenient` is what AgentVault does (with a word about what it loses), `standard` refuses
-what would be lost or misread, `strict` also what is merely doubtful. A rule names its code; it never decides.
+One table decides for all rules: `lenient` accepts what AgentVault accepts and reports what it loses, `standard` rejects
+what would be lost or misread, `strict` also rejects what is doubtful. A rule names a code; it never decides.
 """
 
 from typing import Any, Final, Literal
@@ -17,7 +17,7 @@ Path = tuple[str | int, ...]
 
 LEVELS: Final[tuple[Level, ...]] = ("lenient", "standard", "strict")
 MOST_ISSUES: Final = 200
-"""More than these are only counted."""
+"""More issues than this are only counted."""
 _LONGEST_KEY: Final = 100
 
 _E: Final = "error"
@@ -32,7 +32,7 @@ WEIGHTS: Final[dict[str, tuple[Severity | None, Severity | None, Severity | None
     "key-not-text": (_E, _E, _E),
     "wrong-type": (_E, _E, _E),
     "not-json": (_E, _E, _E),
-    # what it loses or changes without a word
+    # what it loses or changes silently
     "duplicate-key": (_W, _E, _E),
     "unknown-root-member": (_W, _E, _E),
     "unknown-item-member": (_W, _E, _E),
@@ -74,11 +74,11 @@ WEIGHTS: Final[dict[str, tuple[Severity | None, Severity | None, Severity | None
     "too-large": (None, _E, _E),
     "too-deep": (None, _E, _E),
 }
-"""By code: what it is at lenient, standard and strict; None is not worth a word."""
+"""By code, the severity at lenient, standard and strict; None is not reported."""
 
 
 class Issue(Struct, frozen=True, omit_defaults=True):
-    """One thing that is wrong or doubtful; `path` is a JSON pointer into the context."""
+    """One problem; `path` is a JSON pointer into the context."""
 
     code: str
     path: str
@@ -87,18 +87,18 @@ class Issue(Struct, frozen=True, omit_defaults=True):
     hint: str = ""
 
     def line(self) -> str:
-        """The whole of it for people."""
+        """The issue as text for people."""
         said = f"{self.path or '/'}: {self.message}"
         return f"{said} {self.hint}" if self.hint else said
 
     def problem(self, prefix: Path = ()) -> dict[str, str]:
-        """As the field violation of an answer."""
+        """The issue as a field violation."""
         message = f"{self.message} {self.hint}" if self.hint else self.message
         return {"path": pointer(prefix) + self.path, "rule": self.code, "message": message}
 
 
 class Issues:
-    """Collects what a level cares about, so many at most."""
+    """Collects the issues of a level, up to a maximum."""
 
     __slots__ = ("_at", "found", "level", "more")
 
@@ -109,7 +109,7 @@ class Issues:
         self.more = 0
 
     def add(self, code: str, path: Path, message: str, hint: str = "") -> None:
-        """Note one; what it weighs is in the table."""
+        """Add an issue. The table decides its severity."""
         severity = WEIGHTS[code][self._at]
         if severity is None:
             return
@@ -120,7 +120,7 @@ class Issues:
         self.found.append(Issue(code, pointer(tuple(_short(part) for part in path)), message, severity, hint))
 
     def _makes_room(self) -> bool:
-        """Give up a warning for an error: what refuses a context is never only counted."""
+        """Drop a warning to make room for an error: errors are never only counted."""
         at = next((at for at in reversed(range(len(self.found))) if self.found[at].severity == _W), None)
         if at is not None:
             del self.found[at]
@@ -136,7 +136,7 @@ class Issues:
 
 
 class Report(Struct, frozen=True):
-    """What a lint came to. `value` is the context as it would be used, None when it is not usable at this level."""
+    """The result of a lint. `value` is the context as it would be used; None if it is unusable at this level."""
 
     level: Level
     valid: bool
@@ -157,7 +157,7 @@ class Report(Struct, frozen=True):
         return [issue for issue in self.issues if issue.severity == "warning"]
 
     def as_json(self) -> dict[str, Any]:
-        """For programs: without the context itself."""
+        """As JSON, without the context itself."""
         return {
             "level": self.level,
             "valid": self.valid,
@@ -171,7 +171,7 @@ class Report(Struct, frozen=True):
 
 
 def refusal(issues: list[Issue], prefix: Path = ()) -> InvalidInput:
-    """The error a context that cannot be used is answered with: every violation with its place."""
+    """The error for an unusable context, with every issue and its place."""
     problems = [issue.problem(prefix) for issue in issues]
     first = issues[0]
     count = f" There are {len(issues)} such problems in all." if len(issues) > 1 else ""
@@ -192,7 +192,7 @@ def _lowered(message: str) -> str:
 
 
 def _short(part: str | int) -> str | int:
-    """A key may be as long as a context; what is said about it is not, and it has to be text one can write."""
+    """Shorten a key, and make it printable."""
     if isinstance(part, int):
         return part
     text = part if len(part) <= _LONGEST_KEY else part[:_LONGEST_KEY] + "..."

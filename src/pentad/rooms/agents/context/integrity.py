@@ -1,7 +1,7 @@
-"""Hashes, signatures and provenance, all over the canonical form: they survive peers that turn 42 into 42.0.
+"""Hashes, signatures and provenance over the canonical form, so that they survive peers that turn 42 into 42.0.
 
-Bytes kept elsewhere (a spilled content, a file) are hashed as bytes. A signature is a detached JWS over the canonical
-items (RFC 7515, appendix F), so the context stays readable and any JWS library can check it.
+Stored bytes (a large content, a file) are hashed as bytes. A signature is a detached JWS over the canonical items (RFC
+7515, appendix F), so the context stays readable and any JWS library can verify it.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import Conflict, InvalidInput, PentadError
 from pentad.kernel.jcs import canonical
-from pentad.rooms.agents.context.walking import exact_json
+from pentad.rooms.agents.context.traversal import exact_json
 
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey, OctKey, OKPKey, RSAKey
@@ -23,7 +23,7 @@ SIZE: Final = "x-size"
 PROVENANCE: Final = "x-provenance"
 ALGORITHMS: Final = ("Ed25519", "EdDSA", "ES256", "ES384", "ES512", "RS256", "PS256", "HS256")
 MOST_ENTRIES: Final = 32
-"""Of one item's provenance; who goes on working with it starts a new one that names the last."""
+"""The maximum for one item. A longer provenance continues in a new one that names the last entry."""
 
 
 def items_hash(items: Mapping[str, Any]) -> str:
@@ -37,12 +37,12 @@ def item_hash(item: Mapping[str, Any]) -> str:
 
 
 def content_hash(content: Any) -> str:
-    """The hash of content that stands in an item: of a text its UTF-8, of anything else its canonical form."""
+    """The hash of inline content: a text's UTF-8, or the canonical form of anything else."""
     return _sha256(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else canonical(content))
 
 
 def content_bytes(content: Any) -> bytes:
-    """The bytes content is kept as: a text as UTF-8, anything else as exact JSON, no number rounded."""
+    """Content as bytes: a text as UTF-8, anything else as exact JSON without rounding."""
     return content.encode("utf-8", "surrogatepass") if isinstance(content, str) else exact_json(content)
 
 
@@ -62,9 +62,9 @@ def sealed(items: Mapping[str, Any], key: "Key | None" = None, algorithm: str = 
 
 
 def check_seal(items: Mapping[str, Any], integrity: Any, keys: "Sequence[Key]" = ()) -> None:
-    """Conflict, naming the items, when the context is not what was sealed; also when a signature is not by these keys.
+    """Conflict, naming the items, if the context is not what was sealed, or if none of the keys signed it.
 
-    Without keys a signature is not looked at: it proves nothing to who does not know the signer.
+    Without keys a signature is ignored: it proves nothing to a reader who does not know the signer.
     """
     if not isinstance(integrity, Mapping):
         raise InvalidInput("`integrity` is an object.", details=_details("bad-integrity", "/integrity"))
@@ -119,7 +119,7 @@ def verify_signature(items: Mapping[str, Any], detached: Any, keys: "Sequence[Ke
 
 
 def noted(item: Mapping[str, Any], who: str, when: float, what: str) -> dict[str, Any]:
-    """The item with one more entry in its provenance: who did what, the item's hash then, and the entry before."""
+    """The item with one more provenance entry: who did what, the item's hash then, and the previous entry."""
     metadata = dict(cast("Mapping[str, Any]", item.get("metadata") or {}))
     chain = _chain(metadata.get(PROVENANCE))
     entry: dict[str, Any] = {"who": who, "when": iso(when), "what": what, "sha256": _bare_hash(item)}
@@ -130,7 +130,7 @@ def noted(item: Mapping[str, Any], who: str, when: float, what: str) -> dict[str
 
 
 def chain_problems(item: Mapping[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
-    """What is wrong with an item's provenance: places inside `metadata`, and a sentence for each."""
+    """The problems of an item's provenance: places inside `metadata`, each with a sentence."""
     metadata = cast("Mapping[str, Any]", item.get("metadata") or {})
     if PROVENANCE not in metadata:
         return []
@@ -178,6 +178,6 @@ def _details(rule: str, *paths: str) -> dict[str, Any]:
 def _tampered(what: str, paths: list[str]) -> PentadError:
     return Conflict(
         f"The context is not what its sender sealed: {what}.",
-        hint="Ask the sender for it again; somebody on the way has changed it.",
+        hint="Ask the sender for it again; it was changed on the way.",
         details=_details("hash-mismatch", *paths),
     )

@@ -1,7 +1,7 @@
-"""What an item is: said by `metadata.kind`, or inferred from its members, and checked against MCP's own types.
+"""The kind of an item: stated in `metadata.kind` or inferred from its members, and validated against MCP's own types.
 
-A kind is a promise to the reader of the context (this is a tool, this is a picture), so an item that says what it is
-has to be that. What MCP defines (content blocks, tools, prompts) is checked by MCP's rules.
+A kind is a promise to the reader (this is a tool, this is a picture), so an item must match the kind it states. What
+MCP defines (content blocks, tools, prompts) is validated by MCP's rules.
 """
 
 import base64
@@ -21,7 +21,7 @@ KINDS: Final = (
 BLOCKS: Final = ("text", "image", "audio", "resource", "resource_link")
 TEXT_TYPES: Final = ("text/plain", "text/markdown")
 USUAL_TYPES: Final = ("application/json", *TEXT_TYPES)
-"""Media types that need no looking at."""
+"""Media types that need no check."""
 _TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_./-]{1,128}")
 _HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _ROLES: Final = ("user", "assistant")
@@ -30,7 +30,7 @@ Rule = Callable[[Any, Path, Issues], None]
 
 
 def said_kind(item: Mapping[str, Any]) -> Any:
-    """The kind an item names itself, if it does."""
+    """The kind an item states, if any."""
     metadata = item.get("metadata")
     if not (type(metadata) is dict or isinstance(metadata, Mapping)):
         return item.get("kind")
@@ -39,7 +39,7 @@ def said_kind(item: Mapping[str, Any]) -> Any:
 
 
 def media_of(item: Mapping[str, Any]) -> str:
-    """The media type of an item in lower case, without parameters; empty where it has none."""
+    """The media type of an item in lower case without parameters; empty if it has none."""
     media = item.get("mediaType")
     if media in USUAL_TYPES:
         return media
@@ -47,13 +47,13 @@ def media_of(item: Mapping[str, Any]) -> str:
 
 
 def kind_of(item: Mapping[str, Any]) -> str:
-    """The kind of an item: what it says, else what it looks like."""
+    """The kind of an item: stated or inferred."""
     said = said_kind(item)
     return said if isinstance(said, str) and said in KINDS else inferred(item, media_of(item))
 
 
 def inferred(item: Mapping[str, Any], media: str) -> str:
-    """What an item that says nothing looks like."""
+    """The kind of an item that states none."""
     content = item.get("content")
     if content is None and item.get("ref") is not None:
         return "resource_link"
@@ -86,7 +86,7 @@ def is_json_type(media: str) -> bool:
 
 
 def is_binary(media: str) -> bool:
-    """Whether content of this type is bytes, so that it travels as base64."""
+    """Whether content of this type is bytes, sent as base64."""
     if media.startswith(("image/", "audio/", "video/", "font/")):
         return not media.endswith("+xml")
     return media in _BINARY or media.startswith(("application/vnd.openxmlformats", "application/vnd.ms-"))
@@ -106,7 +106,7 @@ def is_base64(text: str) -> bool:
 
 
 def check_kind(item: Mapping[str, Any], kind: str, path: Path, issues: Issues) -> None:
-    """Whether the item is of the kind it says or looks like."""
+    """Check that the item matches its kind."""
     content = item.get("content")
     if content is None:
         return
@@ -119,7 +119,7 @@ def check_kind(item: Mapping[str, Any], kind: str, path: Path, issues: Issues) -
 
 
 def check_block(block: Any, path: Path, issues: Issues) -> None:
-    """A content block of MCP."""
+    """Check a content block of MCP."""
     given = _object(block, path, "A content block", "bad-block", issues)
     if given is None:
         return
@@ -140,7 +140,7 @@ def check_block(block: Any, path: Path, issues: Issues) -> None:
 
 
 def check_contents(resource: Any, path: Path, issues: Issues) -> None:
-    """The contents of an embedded resource: an address, and text or bytes."""
+    """Check the contents of an embedded resource: a URI, and text or bytes."""
     given = _object(resource, path, "An embedded resource", "bad-block", issues)
     if given is None:
         return
@@ -152,7 +152,7 @@ def check_contents(resource: Any, path: Path, issues: Issues) -> None:
 
 
 def check_tool(tool: Any, path: Path, issues: Issues) -> None:
-    """A tool as MCP describes one."""
+    """Check a tool as MCP describes it."""
     given = _object(tool, path, "A tool", "bad-tool", issues)
     if given is None:
         return
@@ -172,7 +172,7 @@ def check_tool(tool: Any, path: Path, issues: Issues) -> None:
 
 
 def check_prompt(prompt: Any, path: Path, issues: Issues) -> None:
-    """A prompt as MCP lists one, or as it gives one out (with messages)."""
+    """Check a prompt as MCP lists it, or as it returns it (with messages)."""
     given = _object(prompt, path, "A prompt", "bad-prompt", issues)
     if given is None:
         return
@@ -193,7 +193,7 @@ def check_prompt(prompt: Any, path: Path, issues: Issues) -> None:
 
 
 def check_schema(schema: Any, path: Path, issues: Issues) -> None:
-    """A JSON Schema that can be used."""
+    """Check that a JSON Schema is usable."""
     if isinstance(schema, bool):
         return
     if not isinstance(schema, dict):
@@ -230,7 +230,7 @@ def _resource(content: Any, path: Path, issues: Issues) -> None:
 
 
 def _each(rule: Rule) -> Rule:
-    """One thing, or a list of such things."""
+    """One thing, or a list of them."""
 
     def check(content: Any, path: Path, issues: Issues) -> None:
         if isinstance(content, list):

@@ -1,4 +1,4 @@
-"""What a context may be at most, as the server enforces it and as the card tells it to others."""
+"""The limits of a context, as the server enforces them and the card announces them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -7,17 +7,17 @@ from typing import Any, Final
 from pentad.kernel.limits import KIB
 
 OWN_SCHEMES: Final = ("openregister", "directory", "avatar", "metrics", "agents")
-"""Addresses of Pentad's own resources, read with the caller's rights."""
+"""URIs of Pentad's own resources, read with the caller's rights."""
 REF_SCHEMES: Final = (*OWN_SCHEMES, "context", "a2a-artifact", "cid", "https", "http")
 REFUSED_SCHEMES: Final = {
-    "file": "It would be a file of whoever reads the context.",
+    "file": "It would name a file on the reader's machine.",
     "javascript": "It is code.",
     "vbscript": "It is code.",
     "data": "Put the data into `content`.",
     "blob": "It has a meaning in one browser only.",
     "about": "It names nothing.",
 }
-"""Schemes that are never an address of context, and why."""
+"""Schemes that can never be a reference, and why."""
 LONGEST_NAME: Final = 128
 NAME_PATTERN: Final = "^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$"
 LONGEST_REF: Final = 4 * KIB
@@ -25,7 +25,7 @@ LONGEST_REF: Final = 4 * KIB
 
 @dataclass(frozen=True, slots=True)
 class ContextLimits:
-    """Defaults suit messages that are kept: what is larger goes into the store and travels as a reference."""
+    """Defaults for messages that are stored. Larger contents go into the store and are sent as references."""
 
     items: int = 64
     total_bytes: int = 256 * KIB
@@ -34,7 +34,7 @@ class ContextLimits:
     ref_schemes: tuple[str, ...] = REF_SCHEMES
 
     def params(self) -> dict[str, Any]:
-        """As parameters of the extension on a card."""
+        """The limits as parameters of the extension on a card."""
         return {
             "maxItems": self.items,
             "maxBytes": self.total_bytes,
@@ -45,11 +45,11 @@ class ContextLimits:
         }
 
     def narrowed(self, params: Mapping[str, Any]) -> "ContextLimits":
-        """The limits both sides keep: of each the smaller. What a card says wrongly is as if it said nothing."""
+        """The smaller of each limit of both sides. Invalid values on a card are ignored."""
         schemes = params.get("refSchemes")
         known = self.ref_schemes
         if isinstance(schemes, list | tuple):
-            theirs = {str(scheme).lower() for scheme in schemes}  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]  a card is anybody's JSON
+            theirs = {str(scheme).lower() for scheme in schemes}  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]  foreign JSON
             known = tuple(scheme for scheme in known if scheme in theirs)
         return replace(
             self,

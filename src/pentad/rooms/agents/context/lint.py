@@ -1,9 +1,9 @@
-"""The linter, as a library: everything there is to say about a context, at one of three levels.
+"""The context linter: every issue of a context, at one of three levels.
 
     report = lint({"items": {"doc": {"ref": "https://example.org/a.pdf"}}}, "strict")
     report.valid, [issue.line() for issue in report.issues]
 
-It never raises for what it is given: a text that is no JSON is an issue like any other.
+It never raises for its input: text that is not JSON is an issue like any other.
 """
 
 import json
@@ -18,7 +18,7 @@ from pentad.rooms.agents.context.findings import Issues, Level, Report
 from pentad.rooms.agents.context.integrity import items_hash
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.redaction import secret_places
-from pentad.rooms.agents.context.walking import exact_json
+from pentad.rooms.agents.context.traversal import exact_json
 
 MOST_BYTES: Final = 16 * 1024 * 1024
 _DEEPEST_TEXT: Final = 128
@@ -29,14 +29,14 @@ _LONGEST_NUMBER: Final = 300
 def lint(
     value: Any, level: Level = "standard", limits: ContextLimits = DEFAULT_LIMITS, *, now: float | None = None
 ) -> Report:
-    """Look at a context, or at a whole `{"mcp_context": ...}`."""
+    """Lint a context, or a whole `{"mcp_context": ...}`."""
     return _report(*checked(unwrapped(value), level, limits, now=now))
 
 
 def lint_text(
     text: bytes, level: Level = "standard", limits: ContextLimits = DEFAULT_LIMITS, *, now: float | None = None
 ) -> Report:
-    """Look at the text of a context; numbers stay exact, and what a parser would pass over is told."""
+    """Lint the text of a context. Numbers stay exact, and what a parser would silently accept is reported."""
     noted = Issues(level)
     try:
         value = parsed(text, noted)
@@ -50,7 +50,7 @@ def lint_text(
 
 
 def parsed(text: bytes, issues: Issues) -> Any:
-    """The value of a JSON text: bounded, integers exact, a key that is there twice and NaN noted."""
+    """The value of a JSON text: size-limited, with exact integers; duplicate keys and NaN are reported."""
     if len(text) > MOST_BYTES:
         raise ValueError(f"The text has more than {MOST_BYTES} bytes")
     check_bounds(text, depth=_DEEPEST_TEXT, keys=_MOST_KEYS)
@@ -68,7 +68,7 @@ def parsed(text: bytes, issues: Issues) -> Any:
 
 
 def unwrapped(value: Any) -> Any:
-    """The context inside, where somebody gives the whole metadata."""
+    """The context itself, if the caller passed the whole metadata."""
     if isinstance(value, dict) and "items" not in value and isinstance(value.get("mcp_context"), dict):  # pyright: ignore[reportUnknownMemberType]  any JSON
         return cast("dict[str, Any]", value)["mcp_context"]
     return cast("Any", value)

@@ -1,11 +1,11 @@
-"""A context over the turns of a conversation: merged, patched, items removed; every version kept once by its hash.
+"""The context of a conversation over its turns: merged, patched, items removed; each version stored once by its hash.
 
-    merge    the given items take the place of those of their name, the others stay
-    patch    members of the given items are merged into those there are (RFC 7396: null removes)
+    merge    given items replace those of the same name, the others stay
+    patch    members of the given items are merged into existing ones (RFC 7396: null removes)
     replace  the given items are all there is
 
-The functions are pure; `Contexts` keeps the versions. A turn that names the version it was made for (`base`) is refused
-when somebody else was faster.
+The functions are pure; `Contexts` stores the versions. A turn can name the version it was made for (`base`) and is
+rejected if that is no longer the latest.
 """
 
 from collections.abc import Mapping
@@ -19,23 +19,23 @@ from pentad.kernel.errors import InvalidInput, NotFound, VersionMismatch
 from pentad.kernel.json_patch import merge_patch
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.agents.context.checks import checked
+from pentad.rooms.agents.context.context_store import drop_unused, get_body, put_body, touch
 from pentad.rooms.agents.context.findings import Level, refusal
 from pentad.rooms.agents.context.integrity import bytes_hash, items_hash
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.rules import EXPIRES, expiry
-from pentad.rooms.agents.context.spill import drop_unused, get_body, put_body, touch
-from pentad.rooms.agents.context.walking import exact_json
+from pentad.rooms.agents.context.traversal import exact_json
 
 Items = dict[str, Any]
 Mode = Literal["merge", "patch", "replace"]
 MODES: Final = ("merge", "patch", "replace")
 MOST_VERSIONS: Final = 50
-"""Of one conversation; the oldest go."""
+"""Per conversation; the oldest are deleted."""
 _NEWEST: Final = 2**62
 
 
 class Diff(Struct, frozen=True):
-    """What one version has that another has not: whole items by name."""
+    """How one version differs from another: whole items by name."""
 
     added: Items
     changed: Items
@@ -45,12 +45,12 @@ class Diff(Struct, frozen=True):
         return bool(self.added or self.changed or self.removed)
 
     def as_json(self) -> dict[str, Any]:
-        """The names alone, for events and logs."""
+        """Only the names, for events and logs."""
         return {"added": sorted(self.added), "changed": sorted(self.changed), "removed": sorted(self.removed)}
 
 
 class Version(Struct, frozen=True):
-    """A conversation's context at one version, and how it differs from the one before."""
+    """One version of a conversation's context, and how it differs from the one before."""
 
     number: int
     items: Items
@@ -65,17 +65,17 @@ def merged(items: Mapping[str, Any], given: Mapping[str, Any]) -> Items:
 
 
 def patched(items: Mapping[str, Any], given: Mapping[str, Any]) -> Items:
-    """The items with the given ones merged into them, member by member; null for an item removes it."""
+    """The items with the given ones merged in, member by member; null removes an item."""
     return cast("Items", merge_patch(dict(items), dict(given)))
 
 
 def removed(items: Mapping[str, Any], names: list[str]) -> Items:
-    """The items without these; a name that is none is no matter, as a removal may be said twice."""
+    """The items without these names. Unknown names are ignored, as a removal may be repeated."""
     return {name: item for name, item in items.items() if name not in names}
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Diff:
-    """What leads from one to the other. 42 and 42.0 are no difference."""
+    """The difference between two contexts. 42 and 42.0 are equal."""
     return Diff(
         {name: item for name, item in after.items() if name not in before},
         {name: item for name, item in after.items() if name in before and not _same(before[name], item)},
@@ -83,13 +83,8 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Diff:
     )
 
 
-def differed(items: Mapping[str, Any], diff: Diff) -> Items:
-    """The items after a difference: `differed(a, difference(a, b))` is b."""
-    return {**removed(items, diff.removed), **diff.changed, **diff.added}
-
-
 def after_turn(items: Mapping[str, Any], given: Mapping[str, Any], turn: Mapping[str, Any] | None) -> Items:
-    """The items after a turn. Without a word about it a turn merges."""
+    """The items after a turn. The default mode is merge."""
     said = turn or {}
     mode, names = said.get("mode", "merge"), said.get("remove", [])
     if mode not in MODES:
@@ -103,7 +98,7 @@ def after_turn(items: Mapping[str, Any], given: Mapping[str, Any], turn: Mapping
 
 
 def without_expired(items: Mapping[str, Any], now: float) -> tuple[Items, list[str]]:
-    """The items that still hold, and the names of those that do not."""
+    """The items that are still valid, and the names of expired ones."""
     gone: list[str] = []
     for name, item in items.items():
         until = expiry(cast("dict[str, Any]", item.get("metadata") or {}).get(EXPIRES))
@@ -113,7 +108,7 @@ def without_expired(items: Mapping[str, Any], now: float) -> tuple[Items, list[s
 
 
 class Contexts:
-    """The contexts of all conversations of one store; a conversation belongs to its owner."""
+    """The contexts of all conversations in one store. A conversation belongs to its owner."""
 
     def __init__(self, database: Database, clock: Clock, limits: ContextLimits = DEFAULT_LIMITS) -> None:
         self._database = database
@@ -130,9 +125,9 @@ class Contexts:
         level: Level = "standard",
         first: Mapping[str, Any] | None = None,
     ) -> Version:
-        """One more turn: the version it leads to. The same context again is the same version again.
+        """Add a turn; returns the resulting version. The same context again is the same version.
 
-        `first` is what earlier turns brought, where no version of it was kept yet.
+        `first` is the context of earlier turns, if no version was stored yet.
         """
         return await self._database.write(
             lambda tx: self.write(tx, owner, context_id, given, turn, level=level, first=first)
@@ -149,7 +144,7 @@ class Contexts:
         level: Level = "standard",
         first: Mapping[str, Any] | None = None,
     ) -> Version:
-        """The same inside a transaction of the caller's."""
+        """The same within a transaction."""
         now = self._clock.now()
         number, before = _latest(tx, owner, context_id)
         if first and not number:
@@ -186,7 +181,7 @@ class Contexts:
         return number
 
     async def read(self, owner: str, context_id: str, version: int | None = None) -> Version:
-        """The context of a conversation, as it is or as it was at a version; NotFound if there is none."""
+        """The context of a conversation, current or at a version; NotFound if there is none."""
 
         def work(rows: Rows) -> Version:
             found = _at(rows, owner, context_id, version)
@@ -200,7 +195,7 @@ class Contexts:
         return await self._database.read(work)
 
     async def latest(self, owner: str, context_id: str) -> tuple[int, str] | None:
-        """The number and the hash of the newest version; None where none is kept."""
+        """Number and hash of the latest version; None if there is none."""
         row = await self._database.lookup(
             "SELECT version, sha256 FROM agent_contexts WHERE owner = ? AND context = ? ORDER BY version DESC LIMIT 1",
             owner,
@@ -209,7 +204,7 @@ class Contexts:
         return None if row is None else (int(row[0]), str(row[1]))
 
     async def forget(self, owner: str, context_id: str) -> bool:
-        """Remove every version; whether there was one."""
+        """Delete every version; returns whether there was one."""
 
         def work(tx: Transaction) -> bool:
             number, _ = _latest(tx, owner, context_id)
@@ -238,7 +233,7 @@ def _at(rows: Rows, owner: str, context_id: str, version: int | None) -> tuple[i
 
 
 def _trim(tx: Transaction, owner: str, context_id: str, upto: int) -> None:
-    """Remove the versions up to one, and what only they held."""
+    """Delete the versions up to a number, and what only they used."""
     gone = tx.all(
         "SELECT body FROM agent_contexts WHERE owner = ? AND context = ? AND version <= ?", owner, context_id, upto
     )
@@ -248,7 +243,7 @@ def _trim(tx: Transaction, owner: str, context_id: str, upto: int) -> None:
 
 
 def forget_contexts(tx: Transaction, until: float, most: int) -> int:
-    """Remove the contexts of conversations that have no task any more and no turn since then; how many there were."""
+    """Delete contexts of conversations without tasks or recent turns; returns how many."""
     gone = tx.all(
         "SELECT owner, context, max(version) FROM agent_contexts AS c WHERE NOT EXISTS"
         " (SELECT 1 FROM agent_tasks AS t WHERE t.context = c.context AND t.owner = c.owner)"

@@ -1,8 +1,8 @@
-"""Takes secrets out of a context before it leaves, is kept or is logged, and tells what it took, never the secret.
+"""Removes secrets from a context before it is sent, stored or logged, and reports what it removed, never the secret.
 
-A policy says for each target what happens to a secret and to an item that is not meant for it: `allow` lets it pass,
-`mask` puts a mark in its place, `deny` refuses the whole. Names and pointers in the report are cleaned like everything
-else: a key of an object can be a secret too.
+A policy says for each target what happens to a secret, and to an item that is not meant for the target: `allow` keeps
+it, `mask` replaces it, `deny` rejects the context. Names and pointers in the report are redacted too: the key of an
+object can be a secret.
 """
 
 from collections.abc import Mapping
@@ -15,36 +15,35 @@ from msgspec import Struct
 from pentad.kernel.errors import Forbidden
 from pentad.kernel.secrets.documents import DEEPEST, Action, Cleaner, Masked, depth_of, free_key, too_deep
 from pentad.kernel.secrets.text import may_hold
-from pentad.rooms.agents.context.walking import exact_json
+from pentad.rooms.agents.context.traversal import exact_json
 
 SecretsMode = Literal["off", "report", "mask"]
-"""What the operator wants done about secrets in contexts: nothing, tell where they are, or take them out."""
+"""What the operator wants done about secrets in contexts: nothing, report them, or mask them."""
 Sensitivity = Literal["public", "internal", "confidential", "secret"]
 
 SENSITIVITIES: Final[tuple[Sensitivity, ...]] = ("public", "internal", "confidential", "secret")
 STORE: Final = "store"
-LOG: Final = "log"
-"""Targets that are no agent: what Pentad keeps, and what it writes into its logs."""
+"""A target that is not an agent: Pentad's store."""
 _STRICTER: Final[dict[Action, int]] = {"allow": 0, "mask": 1, "deny": 2}
 _SMALL: Final = 4 * 1024
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """What holds for the targets a pattern names (`*` is everybody); the first rule that fits is taken."""
+    """The rule for targets that match a pattern (`*` matches all). The first match wins."""
 
     target: str = "*"
     secrets: Action | Literal["ignore"] = "mask"
-    """What happens to secrets: `allow` lets them pass and reports them, `ignore` does not look for them."""
+    """What happens to secrets: `allow` keeps and reports them, `ignore` does not look for them."""
     sensitive: Action = "mask"
     """What happens to an item more sensitive than `upto`."""
     upto: Sensitivity = "internal"
     strangers: Action = "deny"
-    """What happens to an item whose audience the target is not part of."""
+    """What happens to an item whose audience excludes the target."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Rules in order; without one that fits secrets are masked, and so is what is confidential."""
+    """Rules in order. By default secrets and confidential items are masked."""
 
     rules: tuple[Rule, ...] = ()
 
@@ -59,28 +58,28 @@ _DEFAULT: Final = Rule()
 MODES: Final[dict[SecretsMode, Action | Literal["ignore"]]] = {"off": "ignore", "report": "allow", "mask": "mask"}
 
 
-def keeping(mode: SecretsMode) -> Policy:
-    """For what the owner keeps: secrets as the operator says, everything else is the owner's own business."""
+def storage_policy(mode: SecretsMode) -> Policy:
+    """The policy for stored contexts: secrets as the operator says; the rest is the owner's own business."""
     return Policy((Rule(secrets=MODES[mode], sensitive="allow", strangers="allow", upto="secret"),))
 
 
-def sending(mode: SecretsMode) -> Policy:
-    """For what goes to an agent elsewhere."""
+def send_policy(mode: SecretsMode) -> Policy:
+    """The policy for contexts sent to remote agents."""
     return Policy((Rule(secrets=MODES[mode]),))
 
 
-KEEPING: Final = keeping("mask")
+STORAGE_POLICY: Final = storage_policy("mask")
 
 
 class Redacted(Struct, frozen=True):
-    """The items as they may be seen, and what was done to them."""
+    """The redacted items, and what was done to them."""
 
     items: dict[str, Any]
     report: list[Masked]
 
 
 def redacted(items: Mapping[str, Any], target: str = STORE, policy: Policy | None = None) -> Redacted:
-    """The items as `target` may see them. Forbidden, with the places, where the policy denies."""
+    """The items as `target` may see them. Forbidden, with the places, if the policy denies it."""
     text = _shallow(dict(items))
     # What is small is looked at as a whole first, names and all; an escape may hide what is looked for.
     rule = (policy or Policy()).of(target)
@@ -109,7 +108,7 @@ def redacted(items: Mapping[str, Any], target: str = STORE, policy: Policy | Non
 
 
 def secret_places(items: Mapping[str, Any]) -> list[Masked]:
-    """Where secrets are, for whoever only wants to be told."""
+    """Where the secrets are, without changing anything."""
     cleaner = Cleaner("mask")
     for name, item in items.items():
         cleaner.value(item, ("items", cleaner.key(name, ("items",))))
@@ -117,7 +116,7 @@ def secret_places(items: Mapping[str, Any]) -> list[Masked]:
 
 
 def _shallow(items: dict[str, Any]) -> bytes:
-    """The items as JSON; LimitExceeded if they are deeper than can be looked through. Few brackets cannot be deep."""
+    """The items as JSON; LimitExceeded if they are too deep to scan. A text with few brackets cannot be deep."""
     try:
         text = exact_json(items)
     except RecursionError:
@@ -132,7 +131,7 @@ def _may_hold(item: Any) -> bool:
 
 
 def _item_rule(item: Any, target: str, rule: Rule) -> tuple[str, Action]:
-    """What the item's own words about itself mean for this target; the stricter of the two."""
+    """What an item's sensitivity and audience mean for this target; the stricter of the two."""
     is_object = type(item) is dict or isinstance(item, Mapping)
     metadata = cast("Mapping[str, Any]", item).get("metadata") if is_object else None
     if not (type(metadata) is dict or isinstance(metadata, Mapping)):
@@ -142,7 +141,7 @@ def _item_rule(item: Any, target: str, rule: Rule) -> tuple[str, Action]:
         return "", "allow"
     found: list[tuple[str, Action]] = [("", "allow")]
     if (sensitivity := said.get("x-sensitivity")) is not None:
-        # A word nobody knows is taken for the most sensitive there is.
+        # An unknown level counts as the most sensitive one.
         level = SENSITIVITIES.index(sensitivity) if sensitivity in SENSITIVITIES else len(SENSITIVITIES) - 1
         if level > SENSITIVITIES.index(rule.upto):
             found.append(("sensitivity", rule.sensitive))

@@ -1,8 +1,8 @@
-"""Follows the references of a context: by scheme, when somebody asks, within a budget, and verified.
+"""Resolves the references of a context: by scheme, on demand, within a budget, and verified.
 
-Pentad's own resources are read through the neighbours with the caller's rights, kept contents from the store, artifacts
-from the caller's tasks, the web through the guarded fetcher alone. A scheme nobody knows is refused by name. What has a
-hash is kept in memory by it, for the caller who read it and for nobody else.
+Pentad's own resources are read through the neighbours with the caller's rights, stored contents from the store,
+artifacts from the caller's tasks, and the web only through the guarded fetcher. Unknown schemes are rejected by name.
+Hashed contents are cached in memory for the caller who read them, and for no one else.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from pentad.kernel.ports import Fetcher
 from pentad.kernel.principal import Principal
 from pentad.kernel.secrets.text import scrub_text
 from pentad.mcp.content import Contents as ResourceContents
+from pentad.rooms.agents.context.context_store import ContentStore
 from pentad.rooms.agents.context.integrity import SHA256, SIZE, bytes_hash
-from pentad.rooms.agents.context.lending import without_token
 from pentad.rooms.agents.context.limits import OWN_SCHEMES, REF_SCHEMES, REFUSED_SCHEMES
-from pentad.rooms.agents.context.spill import Contents
-from pentad.rooms.agents.context.walking import exact_json
+from pentad.rooms.agents.context.temporary_links import without_token
+from pentad.rooms.agents.context.traversal import exact_json
 
 ONE_REFERENCE: Final = 16 * MIB
 ALL_REFERENCES: Final = 32 * MIB
@@ -33,17 +33,17 @@ _OWN_SERVER: Final = "pentad"
 
 
 class Reading(Protocol):
-    """Whoever reads resources with a caller's rights."""
+    """Reads resources with a caller's rights."""
 
     async def read(self, principal: Principal, uri: str) -> Sequence[ResourceContents]: ...
 
 
 Artifacts = Callable[[Principal, str, str], Awaitable[tuple[bytes, str | None]]]
-"""The bytes and the media type of an artifact: of a task of the caller's, by the two ids."""
+"""Reads an artifact of one of the caller's tasks, by the two ids: bytes and media type."""
 
 
 class Resolved(Struct, frozen=True):
-    """What a reference led to."""
+    """What a reference points to."""
 
     ref: str
     body: bytes
@@ -52,14 +52,14 @@ class Resolved(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As text; what is no text is base64."""
+        """As text; base64 if it is not text."""
         try:
             return self.body.decode()
         except UnicodeDecodeError:
             return base64.b64encode(self.body).decode("ascii")
 
     def content(self) -> Any:
-        """As the content of an item: JSON as its value, text as text, anything else as base64."""
+        """As the content of an item: a JSON value, a text, or base64."""
         media = (self.media_type or "").partition(";")[0].strip().lower()
         if media == "application/json" or media.endswith("+json"):
             try:
@@ -70,12 +70,12 @@ class Resolved(Struct, frozen=True):
 
 
 class Resolver:
-    """Knows the schemes. One for the whole room."""
+    """Resolves references by scheme. One per room."""
 
     def __init__(
         self,
         neighbours: Reading,
-        contents: Contents | None,
+        contents: ContentStore | None,
         fetcher: Fetcher | None,
         artifacts: Artifacts | None = None,
         *,
@@ -88,13 +88,13 @@ class Resolver:
         self._cache = _Cache(cached)
 
     def opened(self, who: Principal, items: Mapping[str, Any], max_bytes: int = ALL_REFERENCES) -> "Resolution":
-        """The references of some items, for this caller; nothing is read before it is asked for."""
+        """The references of some items for this caller. Nothing is read before it is needed."""
         return Resolution(self, who, items, max_bytes)
 
     async def resolve(
         self, who: Principal, ref: str, *, sha256: str | None = None, size: int | None = None, max_bytes: int
     ) -> Resolved:
-        """Follow one reference. Conflict when it does not lead to what it says, LimitExceeded when that is too much."""
+        """Resolve one reference. Conflict if its hash or size is wrong, LimitExceeded if it is too large."""
         if size is not None and size > max_bytes:
             raise _too_much(ref, max_bytes)
         if sha256 is not None and (known := self._cache.get(who.id, sha256)) is not None:
@@ -149,7 +149,7 @@ class Resolver:
 
 
 class Resolution:
-    """The references of one context for one caller: each followed once, all of them within one budget."""
+    """The references of one context for one caller: each resolved once, all within one budget."""
 
     def __init__(self, resolver: Resolver, who: Principal, items: Mapping[str, Any], max_bytes: int) -> None:
         self._resolver = resolver
@@ -160,7 +160,7 @@ class Resolution:
         self._one_at_a_time = asyncio.Lock()
 
     async def resolved(self, name: str) -> Resolved:
-        """What the reference of an item leads to."""
+        """What the reference of an item points to."""
         item = cast("Mapping[str, Any] | None", self._items.get(name))
         ref = item.get("ref") if item is not None else None
         if item is None or not isinstance(ref, str):
@@ -184,7 +184,7 @@ class Resolution:
         return found
 
     async def content(self, name: str) -> Any:
-        """The content of an item: its own, or all of what its reference leads to."""
+        """The content of an item: its own, or what its reference points to."""
         item = cast("Mapping[str, Any] | None", self._items.get(name))
         if item is None:
             raise NotFound(f"There is no item {name[:100]!r} in the context.")
@@ -193,7 +193,7 @@ class Resolution:
         return (await self.resolved(name)).content()
 
     async def all(self, names: Sequence[str] | None = None) -> dict[str, Any]:
-        """The items with the contents of these (or of all) references put in; the references stay beside them."""
+        """The items with the contents of these (or all) references put in. The references stay."""
         wanted = [name for name in self._items if names is None or name in names]
         made = dict(self._items)
         for name in wanted:
@@ -205,7 +205,7 @@ class Resolution:
 
 
 class _Cache:
-    """The last things read, by reader and hash, so many bytes of them."""
+    """A cache of contents by reader and hash, limited in bytes."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -239,7 +239,7 @@ async def _fetched(fetcher: Fetcher, url: str, most: int) -> tuple[bytes, str | 
 
 
 def _shown(ref: str) -> str:
-    """A reference for messages: without secrets, and the address of a lent content is one."""
+    """A reference for messages, without secrets. The URL of a temporary link is one."""
     return scrub_text(without_token(ref)[:200])
 
 

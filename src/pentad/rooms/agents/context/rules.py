@@ -1,8 +1,8 @@
-"""The rules one item is held to beyond its shape: its name, its type, its content, its reference, its extras."""
+"""The rules for one item beyond its shape: name, type, content, reference, metadata."""
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
@@ -46,7 +46,7 @@ AUDIENCE: Final = "x-audience"
 TRUNCATED: Final = "x-truncated"
 
 _EXTRAS: Final = frozenset({PRIORITY, EXPIRES, SENSITIVITY, AUDIENCE, SHA256, SIZE, PROVENANCE})
-"""What is looked at of `metadata`, beside the kind."""
+"""The members of `metadata` that are checked, besides the kind."""
 
 _NAME: Final = re.compile(NAME_PATTERN)
 _MEDIA_TYPE: Final = re.compile(
@@ -57,11 +57,9 @@ _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,63}):(?!\\)")
 _NO_ADDRESS: Final = re.compile(r"[\s\x00-\x1f\x7f<>\"`{}|\\^]")
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 
-ItemRule = Callable[[Mapping[str, Any], Path, Issues], None]
-
 
 def check_name(name: str, path: Path, issues: Issues) -> None:
-    """What an item may be called."""
+    """Check the name of an item."""
     if _NAME.fullmatch(name):
         return
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
@@ -71,7 +69,7 @@ def check_name(name: str, path: Path, issues: Issues) -> None:
 
 
 def check_members(item: Mapping[str, Any], path: Path, issues: Issues) -> None:
-    """Content or reference, and nothing that is there without saying anything."""
+    """Check that there is content or a reference, and nothing empty."""
     has_content, content, ref = "content" in item, item.get("content"), item.get("ref")
     if content is not None and ref is None and None not in item.values():
         return
@@ -87,7 +85,7 @@ def check_members(item: Mapping[str, Any], path: Path, issues: Issues) -> None:
 
 
 def check_type(item: Mapping[str, Any], path: Path, issues: Issues) -> None:
-    """A media type and a kind there are, and content that is of both."""
+    """Check that media type and kind exist, and that the content matches both."""
     said, written, content = said_kind(item), item.get("mediaType"), item.get("content")
     if said is None and type(content) is str and written in TEXT_TYPES:
         return  # a text that says it is one
@@ -128,7 +126,7 @@ def _check_content(content: Any, media: str, path: Path, kind: Any, issues: Issu
 
 
 def check_ref(item: Mapping[str, Any], path: Path, issues: Issues, limits: ContextLimits) -> None:
-    """An address somebody can follow, by a scheme somebody knows."""
+    """Check that the reference is usable and its scheme known."""
     ref, where = item.get("ref"), (*path, "ref")
     if not isinstance(ref, str):
         return
@@ -162,12 +160,12 @@ def _check_address(ref: str, scheme: str, where: Path, issues: Issues) -> None:
     if scheme in ("http", "https") and not has_host:
         issues.add("bad-ref", where, "The address names no host.")
     if has_login:
-        hint = "Leave the login out; whoever follows it uses their own."
+        hint = "Leave the login out; readers use their own."
         issues.add("ref-credentials", where, "The reference carries a login.", hint)
 
 
 def check_extras(item: Mapping[str, Any], path: Path, issues: Issues, now: float | None) -> None:
-    """What `metadata` says for Pentad: priority, sensitivity, audience, hashes, expiry, provenance."""
+    """Check Pentad's metadata: priority, sensitivity, audience, hashes, expiry, provenance."""
     extras, where = _metadata(item), (*path, "metadata")
     if extras.keys().isdisjoint(_EXTRAS):
         return
@@ -212,7 +210,7 @@ def _check_hashes(item: Mapping[str, Any], extras: Mapping[str, Any], where: Pat
 
 
 def expiry(value: Any) -> float | None:
-    """A time as seconds since the epoch; None if it is none."""
+    """A time as seconds since the epoch; None if it is invalid."""
     if not isinstance(value, str):
         return None
     try:

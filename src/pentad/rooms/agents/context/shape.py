@@ -1,8 +1,7 @@
 """The shape of a context as AgentVault reads it: what its formatter makes of a value, item by item.
 
-Nothing is required of an item; what is unknown is dropped, a NaN becomes null, bytes become text, sets become lists.
-The result is equal to AgentVault's; the difference is that each loss is told. `None` and an error where AgentVault
-gives up.
+No member of an item is required; unknown members are dropped, NaN becomes null, bytes become text, sets become lists.
+The result equals AgentVault's, but each loss is reported. Where AgentVault gives up, the result is `None` and an error.
 """
 
 import math
@@ -12,14 +11,14 @@ from typing import Any, Final, cast
 
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.agents.context.findings import Issues, Path
-from pentad.rooms.agents.context.walking import Chain, path_of
+from pentad.rooms.agents.context.traversal import Chain, path_of
 
 MEMBERS: Final = ("id", "mediaType", "content", "ref", "metadata")
-"""The five members of an item; everything Pentad adds lives in `metadata`, where old peers keep it."""
+"""The five members of an item. Everything Pentad adds is in `metadata`, which old peers keep."""
 ROOT_MEMBERS: Final = ("items", "integrity", "turn")
-"""Beside `items`, what Pentad's extension adds to a context; AgentVault drops it."""
+"""What Pentad's extension adds to a context beside `items`. AgentVault drops it."""
 EXTRA_MEMBERS: Final = ("kind",)
-"""Item members of our own that AgentVault peers drop; `metadata.kind` says the same and stays."""
+"""Item members that AgentVault drops. `metadata.kind` says the same and survives."""
 
 _OTHER_NAMES: Final = {
     "mediaType": "media_type mimeType mime_type mimetype mediatype contentType content_type type",
@@ -35,14 +34,14 @@ _TYPES: Final[dict[str, type]] = {"id": str, "mediaType": str, "content": object
 
 
 def formatted(value: Any) -> dict[str, Any] | None:
-    """What AgentVault's formatter makes of a value: the context as it is sent, or None."""
+    """What AgentVault's formatter makes of a value: the context to send, or None."""
     issues = Issues("lenient")
     shaped = shape(value, issues)
     return shaped if issues.valid else None
 
 
 def shape(value: Any, issues: Issues) -> dict[str, Any] | None:
-    """The context with only what is known, and everything that is wrong or lost noted."""
+    """The context reduced to known members, with every problem and loss reported."""
     if not (type(value) is dict or isinstance(value, Mapping)):
         issues.add("not-object", (), f"A context is an object, not {kind_word(value)}.", _ROOT_HINT)
         return None
@@ -74,7 +73,7 @@ _ROOT_HINT: Final = 'Write {"items": {"a name": {"mediaType": ..., "content": ..
 
 
 def kind_word(value: Any) -> str:
-    """What a value is, in JSON's words."""
+    """The JSON type of a value."""
     match value:
         case None:
             return "null"
@@ -93,14 +92,14 @@ def kind_word(value: Any) -> str:
 
 
 def misnamed(key: str) -> str:
-    """A hint for a member of an item that is not one."""
+    """A hint for an unknown member of an item."""
     if (meant := _MEANT.get(key)) is not None:
         return f"Did you mean `{meant}`?"
     return did_you_mean(key, MEMBERS) or f"Members are {', '.join(MEMBERS)}; put your own into `metadata`."
 
 
 def _as_it_is(item: Any) -> dict[str, Any] | None:
-    """A plain item with nothing to say about: known members only, each of its type."""
+    """Whether an item has only known members of the right type, so there is nothing to report."""
     if type(item) is not dict:
         return None
     given = cast("dict[str, Any]", item)
@@ -182,7 +181,7 @@ def _name(key: Any) -> str:
 
 
 def plain(value: Any, path: Path, issues: Issues) -> Any:
-    """The value as plain JSON. One that is plain already is returned as it is, not copied; no depth is too deep."""
+    """The value as plain JSON, without recursion. A plain value is returned as it is."""
     if _is_plain(value):
         return value
     made: list[Any] = [None]
@@ -249,7 +248,7 @@ def _turned(value: Any, path: Path, chain: Chain, issues: Issues) -> Any:
 
 
 def _foreign(value: Any, path: Path, issues: Issues) -> Any:
-    """A value of Python's that JSON does not have."""
+    """A Python value that JSON does not have."""
     if isinstance(value, Mapping):
         turned: Any = dict(cast("Mapping[Any, Any]", value))
     elif isinstance(value, tuple | set | frozenset):
@@ -270,7 +269,7 @@ def _foreign(value: Any, path: Path, issues: Issues) -> Any:
 
 
 def _spoken(key: Any, path: Path, issues: Issues) -> str:
-    """A key that is no text, as it is written."""
+    """A key that is not text, as it is written."""
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
     try:

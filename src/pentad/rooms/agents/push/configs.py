@@ -16,9 +16,9 @@ from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Fetcher, Transaction
 from pentad.kernel.principal import Principal
 from pentad.net.urls import parse as parse_url
+from pentad.rooms.agents.models import PushConfig
 from pentad.rooms.agents.push.store import Pushing, configs_of, delete_config, insert_config, recount
-from pentad.rooms.agents.tasks.keeping import Keeping
-from pentad.rooms.agents.tasks.model import PushConfig
+from pentad.rooms.agents.tasks.task_log import TaskLog
 
 MOST: Final = 10
 """Configurations one task may have."""
@@ -51,7 +51,7 @@ class PushConfigs:
     and its network; that is for tests."""
 
     def __init__(
-        self, keeping: Keeping, fetcher: Fetcher | None = None, private: AbstractSet[str] = frozenset()
+        self, keeping: TaskLog, fetcher: Fetcher | None = None, private: AbstractSet[str] = frozenset()
     ) -> None:
         self._keeping = keeping
         self._fetcher = fetcher

@@ -32,10 +32,10 @@ from pentad.kernel.errors import Forbidden, PentadError, Unavailable
 from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Fetcher
 from pentad.net.urls import parse as parse_url
+from pentad.rooms.agents.models import Dialect, Event, PushConfig, Task, applied, folded
 from pentad.rooms.agents.push.store import NEVER, Pushing, lease_due, next_due, settle
-from pentad.rooms.agents.tasks import log
-from pentad.rooms.agents.tasks.keeping import Keeping
-from pentad.rooms.agents.tasks.model import Dialect, Event, PushConfig, Task, applied, folded
+from pentad.rooms.agents.tasks import store
+from pentad.rooms.agents.tasks.task_log import TaskLog
 
 Codec = Callable[[Task, Event], bytes | None]
 """What is posted about an event, given the task as that event left it; None where the dialect says nothing of it."""
@@ -63,7 +63,7 @@ class Deliveries:
 
     def __init__(
         self,
-        keeping: Keeping,
+        keeping: TaskLog,
         fetcher: Fetcher,
         key: bytes,
         *,
@@ -173,7 +173,7 @@ class Deliveries:
         head = await keeping.head(one.task)
         if head is None:
             return Task(id=one.task, context_id="", agent="", owner="", dialect=one.config.dialect), []
-        events = await keeping.database.read(lambda rows: log.events_after(rows, one.task, 0, one.told + _PAGE))
+        events = await keeping.database.read(lambda rows: store.events_after(rows, one.task, 0, one.told + _PAGE))
         return folded(head.blank(), events[: one.told]), events[one.told :]
 
     async def _post(self, config: PushConfig, task: Task, event: Event) -> tuple[int | None, str | None]:

@@ -14,7 +14,7 @@ import msgspec
 from pentad.access.sealed_columns import SealedColumn
 from pentad.access.secret_box import SecretBox
 from pentad.kernel.ports import Row, Rows, Transaction
-from pentad.rooms.agents.tasks.model import PushConfig
+from pentad.rooms.agents.models import PushConfig
 
 _DECODE: Final = msgspec.json.Decoder(PushConfig).decode
 CONFIG: Final = SealedColumn("agent_pushes", "config", ("task", "id"))

@@ -1,1 +1,1 @@
-"""The registry of agent cards: kept, found, checked, and served as AgentVault's registry serves them."""
+"""The registry of agent cards: stored, searched, validated, and served like AgentVault's registry."""

@@ -1,17 +1,17 @@
-"""What cards can be searched for, once as SQL for those in the store and once in memory for those of hosted agents."""
+"""Queries for cards: as SQL for registered ones, and in memory for those of hosted agents."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pentad.kernel.ports import Value
-from pentad.rooms.agents.registry.facts import MCP, TEE, CardFacts, Mark, folded
+from pentad.rooms.agents.registry.card_metadata import MCP, TEE, CardMetadata, Mark, folded
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """All of it must hold. Each of `words` may stand anywhere in name, description or readable id; `phrase` must stand
-    there as it is."""
+class CardQuery:
+    """All conditions must hold. Each of `words` may occur anywhere in name, description or readable id; `phrase`
+    must occur there as it is."""
 
     words: str = ""
     phrase: str = ""
@@ -48,18 +48,18 @@ class Wanted:
 
     @property
     def texts(self) -> list[str]:
-        """What has to occur in the text."""
+        """The texts that must occur."""
         return [*folded(self.words).split(), *([folded(self.phrase)] if self.phrase else ())]
 
-    def fits(self, facts: CardFacts, owner: str) -> bool:
-        """Whether an active card is wanted."""
+    def fits(self, metadata: CardMetadata, owner: str) -> bool:
+        """Whether an active card matches."""
         if self.owner is not None and owner != self.owner:
             return False
-        words = facts.words
+        words = metadata.words
         return (
             all(text in words for text in self.texts)
-            and all(mark in facts.marks for mark in self.marks)
-            and all((("feature", name) in facts.marks) == wanted for name, wanted in self.features.items())
+            and all(mark in metadata.marks for mark in self.marks)
+            and all((("feature", name) in metadata.marks) == wanted for name, wanted in self.features.items())
         )
 
     def where(self) -> tuple[str, list[Value]]:

@@ -1,6 +1,6 @@
-"""The registry: who may register, change and remove cards, and how they are found. Everybody may read cards.
+"""The registry: who may register, change and remove cards, and how to find them. Everyone may read cards.
 
-The agents that run here are in it by themselves; their cards are made, not kept, so they are always as the agents are.
+Hosted agents are always listed. Their cards are created on demand, not stored, so they are always current.
 """
 
 import asyncio
@@ -15,43 +15,43 @@ from pentad.kernel.ids import uuid7
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.registry import store
-from pentad.rooms.agents.registry.checking import checked
-from pentad.rooms.agents.registry.search import Wanted
-from pentad.rooms.agents.registry.store import Registered
+from pentad.rooms.agents.registry.card_validation import checked
+from pentad.rooms.agents.registry.search import CardQuery
+from pentad.rooms.agents.registry.store import CardRecord
 
-Hosts = Callable[[], Sequence[Registered]]
+Hosts = Callable[[], Sequence[CardRecord]]
 MOST_AT_ONCE: Final = 250
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A page of cards, and how many there are in all."""
+    """A page of cards and the total number."""
 
-    cards: Sequence[Registered]
+    cards: Sequence[CardRecord]
     total: int
 
 
 class CardRegistry:
-    """Cards over one store. `hosts` gives those of the agents that run in this process."""
+    """The cards of one store. `hosts` returns those of agents hosted by this process."""
 
     def __init__(self, database: Database, clock: Clock, hosts: Hosts) -> None:
         self._database = database
         self._clock = clock
         self._hosts = hosts
 
-    async def register(self, caller: Principal, card: Mapping[str, Any]) -> Registered:
-        """Keep a card; InvalidInput with every problem, Conflict where the readable id is taken."""
+    async def register(self, caller: Principal, card: Mapping[str, Any]) -> CardRecord:
+        """Store a card. InvalidInput with every problem, Conflict if the readable id is taken."""
         now = self._clock.now()
-        one = Registered(str(uuid7(self._clock)), caller.id, await _sound(card), True, now, now)
+        one = CardRecord(str(uuid7(self._clock)), caller.id, await _sound(card), True, now, now)
         self._refuse_hosted(one)
         await self._database.write(lambda transaction: store.put(transaction, one))
         return one
 
     async def update(
         self, caller: Principal, card_id: str, changes: Mapping[str, Any] | None, is_active: bool | None = None
-    ) -> Registered:
-        """Replace the members that are given, check the whole again, and keep it. `is_active` brings back a card that
-        was removed, or removes it."""
+    ) -> CardRecord:
+        """Replace the given members, validate the whole card and store it. `is_active` restores a removed card, or
+        removes it."""
         old = await self._own(caller, card_id)
         card = old.card if changes is None else await _sound({**old.card, **changes})
         active = old.is_active if is_active is None else is_active
@@ -62,20 +62,18 @@ class CardRegistry:
         def work(transaction: Transaction) -> None:
             now = store.by_id(transaction, card_id)
             if now is None or now.updated_at != old.updated_at or now.card != old.card:
-                raise Conflict(
-                    "Somebody else changed the card at the same time.", hint="Read it again, then change it."
-                )
+                raise Conflict("Someone else changed the card at the same time.", hint="Read it again, then change it.")
             store.put(transaction, new)
 
         await self._database.write(work)
         return new
 
     async def remove(self, caller: Principal, card_id: str) -> None:
-        """Take a card out of the lists; it stays readable by its id, and its owner can bring it back."""
+        """Remove a card from lists. It stays readable by id, and its owner can restore it."""
         await self.update(caller, card_id, None, is_active=False)
 
-    async def get(self, card_id: str) -> Registered:
-        """A card by its id, removed ones too."""
+    async def get(self, card_id: str) -> CardRecord:
+        """A card by id, also a removed one."""
         for one in self._hosts():
             if one.id == card_id:
                 return one
@@ -84,20 +82,20 @@ class CardRegistry:
             raise NotFound(f"There is no card {card_id[:80]!r}.", hint="Search the registry, or ask by readable id.")
         return found
 
-    async def by_readable(self, readable_id: str) -> Registered:
-        """An active card by its readable id, in whatever case."""
+    async def by_readable(self, readable_id: str) -> CardRecord:
+        """An active card by readable id, in any case."""
         wanted = readable_id.lower()
         for one in self._hosts():
-            if one.facts.readable_id.lower() == wanted:
+            if one.metadata.readable_id.lower() == wanted:
                 return one
         found = await self._database.read(lambda rows: store.by_readable(rows, readable_id))
         if found is None:
             raise NotFound(f"No card has the readable id {readable_id[:200]!r}.", hint="Search the registry for it.")
         return found
 
-    async def search(self, wanted: Wanted, *, limit: int = 100, offset: int = 0) -> Found:
-        """Hosted agents first, then what was registered, the last changed first."""
-        hosted = [one for one in self._hosts() if wanted.fits(one.facts, one.owner)]
+    async def search(self, wanted: CardQuery, *, limit: int = 100, offset: int = 0) -> Found:
+        """Cards of hosted agents first, then registered ones, last changed first."""
+        hosted = [one for one in self._hosts() if wanted.fits(one.metadata, one.owner)]
         shown = hosted[offset : offset + limit]
         rest, start = limit - len(shown), max(0, offset - len(hosted))
 
@@ -108,26 +106,28 @@ class CardRegistry:
 
         return await self._database.read(work)
 
-    async def _own(self, caller: Principal, card_id: str) -> Registered:
+    async def _own(self, caller: Principal, card_id: str) -> CardRecord:
         one = await self.get(card_id)
         if one.hosted:
             raise Forbidden(
                 "The card of an agent that runs here is made by the server.", hint="Change the agent itself."
             )
         if one.owner != caller.id and not caller.may("agents", "admin"):
-            raise Forbidden("The card belongs to somebody else.", hint="Only its owner or an administrator changes it.")
+            raise Forbidden(
+                "The card belongs to someone else.", hint="Only its owner or an administrator can change it."
+            )
         return one
 
-    def _refuse_hosted(self, one: Registered) -> None:
-        readable = one.facts.readable_id
-        if any(host.facts.readable_id.lower() == readable.lower() for host in self._hosts()):
+    def _refuse_hosted(self, one: CardRecord) -> None:
+        readable = one.metadata.readable_id
+        if any(host.metadata.readable_id.lower() == readable.lower() for host in self._hosts()):
             raise Conflict(
                 f"The readable id {readable!r} belongs to an agent that runs here.", hint="Choose another readable id."
             )
 
 
 async def _sound(card: Mapping[str, Any]) -> dict[str, Any]:
-    """The card as it will be kept, checked away from the event loop: the models are imported at first use."""
+    """The valid card. Runs in a thread, because its models are imported on first use."""
     return await asyncio.to_thread(checked, card)
 
 

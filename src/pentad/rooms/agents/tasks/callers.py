@@ -1,4 +1,4 @@
-"""A caller as bytes beside the lease: a turn that has to run again may do no more than the caller could then."""
+"""A caller as bytes next to the lease: a turn that runs again may do no more than the caller could then."""
 
 from functools import lru_cache
 from typing import Any, Final
@@ -22,7 +22,7 @@ def packed(caller: Principal) -> bytes:
 
 
 def unpacked(stored: bytes | None) -> Principal:
-    """The caller that was packed; nobody where none was."""
+    """The stored caller; anonymous if there is none."""
     if stored is None:
         return ANONYMOUS
     found: Any = _DECODE(stored)

@@ -1,28 +1,28 @@
-"""What the engine asks of whoever knows contexts; the engine itself looks into none."""
+"""What the engine needs to know about contexts. It never looks into one."""
 
 from typing import Any, Protocol
 
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.tasks.model import Message
+from pentad.rooms.agents.models import Message
 
 
 class Contexts(Protocol):
-    """Knows the contexts of messages: what agents get of them, and what is written into the log."""
+    """Knows the contexts of messages: what agents receive, and what goes into the log."""
 
     def of(self, message: Message, caller: Principal) -> Any:
-        """What an agent gets of the context a message brought."""
+        """The context of one message, as an agent receives it."""
         ...
 
     async def whole(self, message: Message, caller: Principal) -> Any:
-        """What it gets of all that was brought in the conversation so far."""
+        """The context of the whole conversation so far."""
         ...
 
     def logged(self, message: Message) -> Message:
-        """The message for the log: a large context is kept elsewhere, once, and referred to."""
+        """The message for the log: a large context is stored once, and replaced by a reference."""
         ...
 
     async def restored(self, message: Message, caller: Principal) -> Message:
-        """A message of the log with its context put back."""
+        """A message from the log with its context restored."""
         ...
 
 

@@ -1,42 +1,57 @@
-"""The task engine: what dialects, tools and push call. It knows no wire format.
+"""The task engine: operations, tools and push notifications call it. It knows no wire format.
 
-A send creates a task or continues one; the agent runs in the process that took the send, under a lease. Everything an
-agent says is in the log before anybody sees it, and a task is visible to its owner and to operators only. Any process
-serves any task: waiting, following and canceling go through the log and the hub, wherever the agent runs.
+A send creates a task or continues one; the agent runs in the process that received the send, under a lease. What an
+agent says is in the log before anyone sees it. Only its owner and administrators can see a task. Any process can serve
+any task: waiting, following and canceling go through the log and the hub, wherever the agent runs.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
 
 from pentad.access.owners import OwnerNow, owner_as_saved
 from pentad.access.secret_box import PLAIN, SecretBox
+from pentad.access.secrets import secret_keys
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Forbidden, InvalidInput
 from pentad.kernel.ports import Database, Fetcher
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.agents.contract import Hosted
+from pentad.platform import Platform
+from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
+from pentad.rooms.agents.models import (
+    INTERRUPTED,
+    TERMINAL,
+    Dialect,
+    Event,
+    Json,
+    Message,
+    PushConfig,
+    StatusEvent,
+    Task,
+    TaskPage,
+)
 from pentad.rooms.agents.push.configs import PushConfigs
 from pentad.rooms.agents.push.deliveries import Deliveries
 from pentad.rooms.agents.tasks.contexts import Contexts, PlainContexts
-from pentad.rooms.agents.tasks.keeping import Keeping
-from pentad.rooms.agents.tasks.limits import TaskLimits
-from pentad.rooms.agents.tasks.listing import Listing, list_heads
-from pentad.rooms.agents.tasks.model import Dialect, Event, Json, Message, PushConfig, StatusEvent, Task, TaskPage
+from pentad.rooms.agents.tasks.errors import not_cancelable
+from pentad.rooms.agents.tasks.limits import TaskLimits, is_enabled, task_limits
 from pentad.rooms.agents.tasks.recovery import Recovery
-from pentad.rooms.agents.tasks.refusals import not_cancelable
 from pentad.rooms.agents.tasks.retention import Retention
-from pentad.rooms.agents.tasks.sending import Sending, check_goes_on
-from pentad.rooms.agents.tasks.states import INTERRUPTED, TERMINAL
-from pentad.rooms.agents.tasks.waiting import LOOK_AGAIN_SECONDS, look_again, rested
+from pentad.rooms.agents.tasks.store import Listing, list_heads
+from pentad.rooms.agents.tasks.submission import Submission, check_continuable
+from pentad.rooms.agents.tasks.task_log import LOOK_AGAIN_SECONDS, TaskLog
+
+_PUSH_KEY: Final = "agents-push"
 
 
 class Tasks:
-    """One process's engine on a store. `open` and `close` it with the room."""
+    """The engine of one process. Open and close it with the room."""
 
     def __init__(
         self,
         database: Database,
         clock: Clock,
-        agents: Mapping[str, Hosted],
+        agents: Mapping[str, HostedAgent],
         limits: TaskLimits | None = None,
         *,
         contexts: Contexts | None = None,
@@ -49,30 +64,30 @@ class Tasks:
         limits = limits or TaskLimits()
         self.agents = agents
         self.limits = limits
-        self._keeping = Keeping(database, clock, limits, contexts or PlainContexts(), secret_box, owner_now)
-        self._sending = Sending(self._keeping, agents, limits)
-        self._recovery = Recovery(self._keeping, self._sending, agents, limits)
-        self.retention = Retention(self._keeping, limits.keep_days)
+        self._log = TaskLog(database, clock, limits, contexts or PlainContexts(), secret_box, owner_now)
+        self._submission = Submission(self._log, agents, limits)
+        self._recovery = Recovery(self._log, self._submission, agents, limits)
+        self.retention = Retention(self._log, limits.keep_days)
         private = agents.keys() if push_private else {name for name, one in agents.items() if one.push_private}
-        self.push = PushConfigs(self._keeping, fetcher, private)
-        self.deliveries = None if fetcher is None else Deliveries(self._keeping, fetcher, push_key, private=private)
-        """Sends push notifications, where there is a way out; dialects register their codecs with it."""
+        self.push = PushConfigs(self._log, fetcher, private)
+        self.deliveries = None if fetcher is None else Deliveries(self._log, fetcher, push_key, private=private)
+        """Sends push notifications, if there is a way out of this server. Dialects register their codecs with it."""
 
     async def open(self) -> None:
-        """Hear what other processes append, and take over what a process that is gone has left."""
-        self._keeping.listen()
+        """Listen for events of other processes, and take over the tasks of processes that have died."""
+        self._log.listen()
         self._recovery.start()
         self.retention.start()
         if self.deliveries is not None:
             self.deliveries.start()
 
     async def close(self) -> None:
-        """Stop every run; what is not over is left to the next process, at once."""
+        """Stop every run. Unfinished tasks are released at once, so that another process can take them over."""
         if self.deliveries is not None:
             await self.deliveries.stop()
         await self.retention.stop()
         await self._recovery.stop()
-        await self._keeping.stop()
+        await self._log.stop()
 
     async def send(
         self,
@@ -87,21 +102,21 @@ class Tasks:
         metadata: Json | None = None,
         push: PushConfig | None = None,
     ) -> Task | Message:
-        """A new task, or (`task_id`) the next turn of one. `wait` returns where the task rests, else at once."""
+        """Start a task, or (`task_id`) continue one. With `wait` it returns when the task rests, otherwise at once."""
         if task_id is None:
             push = None if push is None else await self.push.admitted(push, agent)
-            return await self._sending.begin(
+            return await self._submission.begin(
                 caller, agent, message, dialect=dialect, context_id=context_id, metadata=metadata, push=push, wait=wait
             )
-        task = await self._keeping.owned(caller, task_id, agent)
+        task = await self._log.owned(caller, task_id, agent)
         if push is not None:
-            check_goes_on(task, message, context_id)
+            check_continuable(task, message, context_id)
             await self.push.set(caller, task_id, push)
-        with self._keeping.hub.following(task_id) as follower:
-            after = await self._sending.proceed(caller, task, message, context_id=context_id)
+        with self._log.hub.following(task_id) as follower:
+            after = await self._submission.continue_task(caller, task, message, context_id=context_id)
             if wait:
-                return await rested(self._keeping, follower, task_id, after)
-        return await self._keeping.task(task_id, at_least=after)
+                return await self._log.wait_until_rest(follower, task_id, after)
+        return await self._log.task(task_id, at_least=after)
 
     async def start(
         self,
@@ -115,45 +130,46 @@ class Tasks:
         metadata: Json | None = None,
         push: PushConfig | None = None,
     ) -> Task | Message:
-        """As `send`, for whoever follows from the beginning: the task as it was before the agent did anything.
+        """Like `send`, for callers that follow from the start: returns the task as it was before the agent did
+        anything.
 
-        `follow(after=task.seq)` gives everything that came and comes since, however fast the agent was.
+        `follow(after=task.seq)` then yields every later event, however fast the agent was.
         """
         if task_id is None:
             push = None if push is None else await self.push.admitted(push, agent)
-            return await self._sending.begin(
+            return await self._submission.begin(
                 caller, agent, message, dialect=dialect, context_id=context_id, metadata=metadata, push=push, wait=None
             )
-        task = await self._keeping.owned(caller, task_id, agent)
+        task = await self._log.owned(caller, task_id, agent)
         if push is not None:
-            check_goes_on(task, message, context_id)
+            check_continuable(task, message, context_id)
             await self.push.set(caller, task_id, push)
-        after = await self._sending.proceed(caller, task, message, context_id=context_id)
-        return await self._keeping.task_at(task_id, after)
+        after = await self._submission.continue_task(caller, task, message, context_id=context_id)
+        return await self._log.task_at(task_id, after)
 
     async def get(self, caller: Principal, task_id: str, *, agent: str | None = None) -> Task:
         """The task as it is now."""
-        return await self._keeping.owned(caller, task_id, agent)
+        return await self._log.owned(caller, task_id, agent)
 
     async def cancel(self, caller: Principal, task_id: str, *, agent: str | None = None) -> Task:
-        """End a task wherever it runs; Conflict (`not-cancelable`) when it is over."""
-        return await self._end(await self._keeping.owned(caller, task_id, agent))
+        """Cancel a task wherever it runs. Conflict (`not-cancelable`) if it has ended."""
+        return await self._end(await self._log.owned(caller, task_id, agent))
 
     async def _end(self, task: Task) -> Task:
-        if task.state in TERMINAL or not await self._sending.lets_go(task):
+        if task.state in TERMINAL or not await self._submission.allows_cancel(task):
             raise not_cancelable(task.state)
-        appended = await self._keeping.append(task.id, [StatusEvent("canceled")], claim="release")
+        appended = await self._log.append(task.id, [StatusEvent("canceled")], claim="release")
         if appended is None:
-            raise not_cancelable((await self._keeping.any_task(task.id)).state)
-        return await self._keeping.task(task.id, at_least=appended.events[-1].seq)
+            raise not_cancelable((await self._log.any_task(task.id)).state)
+        return await self._log.task(task.id, at_least=appended.events[-1].seq)
 
     async def inspect(self, operator: Principal, task_id: str) -> Task:
-        """A task of any user, for an administrator."""
+        """A task of any user, for administrators."""
         _require_operator(operator)
-        return await self._keeping.any_task(task_id)
+        return await self._log.any_task(task_id)
 
     async def cancel_any(self, operator: Principal, task_id: str) -> Task:
-        """End a task of any user, for an administrator."""
+        """Cancel a task of any user, for administrators."""
         return await self._end(await self.inspect(operator, task_id))
 
     async def list_all(
@@ -166,7 +182,7 @@ class Tasks:
         page_size: int = 50,
         cursor: str | None = None,
     ) -> TaskPage:
-        """The tasks of all users, or of one, for an administrator."""
+        """The tasks of all users or of one, for administrators."""
         _require_operator(operator)
         return await self._page(Listing(owner, None, state, agent, None, page_size, cursor))
 
@@ -181,18 +197,18 @@ class Tasks:
         page_size: int = 50,
         cursor: str | None = None,
     ) -> TaskPage:
-        """The caller's tasks, the one that changed last first."""
+        """The caller's tasks, last changed first."""
         return await self._page(Listing(caller.id, context_id, state, agent, since, page_size, cursor))
 
     async def _page(self, wanted: Listing) -> TaskPage:
-        found = await self._keeping.database.read(lambda rows: list_heads(rows, wanted))
-        tasks = await self._keeping.tasks(found.heads)
+        found = await self._log.database.read(lambda rows: list_heads(rows, wanted))
+        tasks = await self._log.tasks(found.heads)
         return TaskPage(tasks=tasks, total=found.total, next=found.next)
 
     async def events(self, caller: Principal, task_id: str, *, after: int = 0) -> Sequence[Event]:
-        """The next events after a number, as many as are handy; empty where there are none yet."""
-        await self._keeping.owned(caller, task_id)
-        return await self._keeping.events_since(task_id, after)
+        """The next events after a number, in batches; empty if there are none yet."""
+        await self._log.owned(caller, task_id)
+        return await self._log.events_since(task_id, after)
 
     async def follow(
         self,
@@ -203,14 +219,14 @@ class Tasks:
         agent: str | None = None,
         rest: bool = False,
     ) -> AsyncGenerator[Event | Task]:
-        """The task as it is and then its events (`after` None), or the events after a number; ends with the task.
+        """The task and then its events (`after` is None), or only the events after a number. Ends with the task.
 
-        With `rest` it also ends where the task waits for the caller: as it is, or (`after`) comes to be then, as who
-        has just answered waits for what follows.
+        With `rest` it also ends when the task waits for the caller. With `after` that means a later wait: a caller who
+        has just answered follows what comes next.
         """
-        keeping = self._keeping
-        with keeping.hub.following(task_id) as follower:
-            task = await keeping.owned(caller, task_id, agent)
+        log = self._log
+        with log.hub.following(task_id) as follower:
+            task = await log.owned(caller, task_id, agent)
             follower.told(task.seq)
             if after is None:
                 yield task
@@ -225,13 +241,32 @@ class Tasks:
             if seen == task.seq and (task.state in TERMINAL or waits):
                 return
             while True:
-                for event in await keeping.events_since(task_id, seen) if follower.latest > seen else ():
+                for event in await log.events_since(task_id, seen) if follower.latest > seen else ():
                     yield event
                     seen = event.seq
                     if _ends(event, rest=rest and seen >= follower.latest):
                         return
                 if not await follower.news(seen, LOOK_AGAIN_SECONDS):
-                    await look_again(keeping, follower, task_id)
+                    await log.look_again(follower, task_id)
+
+
+@asynccontextmanager
+async def open_tasks(
+    platform: Platform, agents: Mapping[str, HostedAgent], *, contexts: Contexts | None = None
+) -> AsyncGenerator[Tasks]:
+    """Open the engine for the lifetime of the room."""
+    keys = await secret_keys(platform.database, _PUSH_KEY, box=platform.secret_box, clock=platform.clock)
+    tasks = Tasks(
+        platform.database, platform.clock, agents, task_limits(platform.settings),
+        contexts=contexts, fetcher=platform.fetcher, push_key=keys[0],
+        push_private=is_enabled(platform.settings.get("push_private", False)),
+        secret_box=platform.secret_box, owner_now=platform.owner_now,
+    )  # fmt: skip
+    await tasks.open()
+    try:
+        yield tasks
+    finally:
+        await tasks.close()
 
 
 def _require_operator(principal: Principal) -> None:

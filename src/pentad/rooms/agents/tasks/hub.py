@@ -1,8 +1,8 @@
-"""Who follows which task in this process, and the newest events of each, shared by all that follow.
+"""Followers of tasks in this process, and a ring of the newest events of each task that they share.
 
-Followers have no queue of their own: each has a position, and takes what comes after it from the task's ring, or, when
-the ring no longer reaches back that far or the event came from another process, from the log. So nothing is lost, and
-nothing grows with the slowness of a reader. Only committed events come in here.
+A follower has no queue, only a position. It reads later events from the ring, or from the log if the ring does not
+reach back that far or the event came from another process. So nothing is lost, and a slow reader costs no memory. Only
+committed events are published here.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from pentad.rooms.agents.tasks.model import Event
+from pentad.rooms.agents.models import Event
 
 _RING_EVENTS: Final = 512
 _ALL_BYTES: Final = 32 * 1024 * 1024
@@ -19,7 +19,7 @@ _ALL_TASKS: Final = 2_048
 
 
 class Follower:
-    """One reader's interest in one task; `latest` is the newest event it knows to exist."""
+    """One reader of one task. `latest` is the newest event it knows of."""
 
     __slots__ = ("_waiting", "latest")
 
@@ -33,7 +33,7 @@ class Follower:
             self._waiting.set_result(None)
 
     async def news(self, after: int, seconds: float) -> bool:
-        """Whether there is an event after this one; waits for it no longer than that."""
+        """Wait for an event after this one; False after a timeout."""
         if self.latest > after:
             return True
         self._waiting = asyncio.get_running_loop().create_future()
@@ -53,7 +53,7 @@ class _Ring:
 
 
 class Hub:
-    """The followers of this process and the rings they read from."""
+    """The followers of this process, and the rings they read from."""
 
     def __init__(self) -> None:
         self._followers: dict[str, set[Follower]] = {}
@@ -62,7 +62,7 @@ class Hub:
 
     @contextmanager
     def following(self, task_id: str) -> Generator[Follower]:
-        """Be told of a task's events while the block runs; enter it before reading the log, or one may be missed."""
+        """Follow a task inside the block. Enter it before you read the log, or you may miss an event."""
         follower = Follower()
         self._followers.setdefault(task_id, set()).add(follower)
         try:
@@ -74,7 +74,7 @@ class Hub:
                 del self._followers[task_id]
 
     def publish(self, task_id: str, events: Sequence[Event], size: int) -> None:
-        """Events this process has committed; of two commits the later may be published first."""
+        """Publish events this process has committed. Two commits may arrive in the wrong order."""
         ring = self._rings.get(task_id)
         if ring is None:
             ring = self._rings[task_id] = _Ring()
@@ -97,12 +97,12 @@ class Hub:
         self.tell(task_id, events[-1].seq)
 
     def tell(self, task_id: str, seq: int) -> None:
-        """There is an event of this number now, wherever it was made."""
+        """An event with this number now exists, in any process."""
         for follower in self._followers.get(task_id, ()):
             follower.told(seq)
 
     def after(self, task_id: str, seq: int) -> list[Event] | None:
-        """The events after that one as far as the ring has them; None where only the log can say."""
+        """The events after a number, if the ring has them; None if only the log does."""
         ring = self._rings.get(task_id)
         if ring is None or not ring.events or ring.events[0].seq > seq + 1:
             return None
@@ -112,7 +112,7 @@ class Hub:
         return [ring.events[position] for position in range(skipped, len(ring.events))]
 
     def _shorten(self, ring: _Ring) -> None:
-        """Drop the older half, and with it (as sizes are known for all together) half of the size."""
+        """Drop the older half, and half of the size, because only the total size is known."""
         for _ in range(len(ring.events) - _RING_EVENTS // 2):
             ring.events.popleft()
         dropped = ring.size // 2

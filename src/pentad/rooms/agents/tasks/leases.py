@@ -7,7 +7,7 @@ holder's appends are refused by the log from then on.
 from collections.abc import Iterable, Sequence
 
 from pentad.kernel.ports import Rows, Transaction
-from pentad.rooms.agents.tasks.log import Head, head
+from pentad.rooms.agents.tasks.store import Head, head
 
 
 def renew(transaction: Transaction, holder: str, tasks: Iterable[str], until: float) -> None:

@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Final
 
 from pentad.kernel.errors import Misconfigured
-from pentad.rooms.agents.tasks.log import Bounds
+from pentad.rooms.agents.tasks.store import Bounds
+
+_YES: Final = frozenset({"1", "true", "yes", "on"})
 
 
 @dataclass(frozen=True, slots=True)
 class TaskLimits:
-    """Defaults that suit a team; all are counts, bytes or seconds."""
+    """Defaults that suit a team: counts, bytes or seconds."""
 
     message_bytes: int = 1024 * 1024
     artifact_bytes: int = 4 * 1024 * 1024
@@ -20,9 +22,9 @@ class TaskLimits:
     tasks: int = 1_000_000
     lease_seconds: float = 30.0
     orphan_seconds: float = 600.0
-    """How long a task of an agent nobody hosts any more is left before it is said to have failed."""
+    """After this time a task fails if no process hosts its agent any more."""
     keep_days: float | None = None
-    """After how many days tasks that are over go, and contents nobody brings any more; None keeps them."""
+    """After this many days finished tasks and unused contents are deleted. None keeps them."""
 
     @property
     def bounds(self) -> Bounds:
@@ -30,7 +32,7 @@ class TaskLimits:
 
 
 def task_limits(settings: Mapping[str, Any]) -> TaskLimits:
-    """The limits the operator set, on top of the defaults."""
+    """The operator's limits on top of the defaults."""
     given: dict[str, Any] = {}
     for one in fields(TaskLimits):
         if one.name not in settings:
@@ -43,3 +45,8 @@ def task_limits(settings: Mapping[str, Any]) -> TaskLimits:
         if given[one.name] <= 0:
             raise Misconfigured(f"rooms.agents.{one.name} has to be more than 0.")
     return TaskLimits(**given)
+
+
+def is_enabled(value: Any) -> bool:
+    """Whether a setting is on, also as text from the environment."""
+    return value is True or str(value).lower() in _YES

@@ -18,16 +18,15 @@ from pentad.kernel.errors import PentadError
 from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Rows, Transaction
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.agents.contract import Hosted
-from pentad.rooms.agents.tasks import leases, log
+from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
+from pentad.rooms.agents.models import INTERRUPTED, Event, Message, MessageEvent, Part, StatusEvent, Task, folded
+from pentad.rooms.agents.tasks import leases, store
 from pentad.rooms.agents.tasks.callers import unpacked
-from pentad.rooms.agents.tasks.keeping import Keeping
 from pentad.rooms.agents.tasks.limits import TaskLimits
-from pentad.rooms.agents.tasks.log import Head
-from pentad.rooms.agents.tasks.model import Event, Message, MessageEvent, Part, StatusEvent, Task, folded
-from pentad.rooms.agents.tasks.running import Run
-from pentad.rooms.agents.tasks.sending import Sending
-from pentad.rooms.agents.tasks.states import INTERRUPTED
+from pentad.rooms.agents.tasks.store import Head
+from pentad.rooms.agents.tasks.submission import Submission
+from pentad.rooms.agents.tasks.task_log import TaskLog
+from pentad.rooms.agents.tasks.turn_runner import Run
 
 _AT_ONCE: Final = 50
 _GONE: Final = "The server process that ran this task ended before it was done, and the agent cannot be run again."
@@ -39,7 +38,9 @@ _log = logging.getLogger(__name__)
 class Recovery:
     """One process's share: renew and look, every third of a lease."""
 
-    def __init__(self, keeping: Keeping, sending: Sending, agents: Mapping[str, Hosted], limits: TaskLimits) -> None:
+    def __init__(
+        self, keeping: TaskLog, sending: Submission, agents: Mapping[str, HostedAgent], limits: TaskLimits
+    ) -> None:
         self._keeping = keeping
         self._sending = sending
         self._agents = agents
@@ -120,12 +121,12 @@ class Recovery:
         )
         await keeping.append(task.id, [StatusEvent("failed", message)], claim="release", holder=keeping.origin)
 
-    async def _again(self, head: Head, hosted: Hosted) -> str | None:
+    async def _again(self, head: Head, hosted: HostedAgent) -> str | None:
         """Run the turn once more; why not, if it cannot be."""
         saved = unpacked(head.caller)
 
         def work(rows: Rows) -> tuple[Principal | None, list[Event]]:
-            return self._keeping.owner_now(rows, saved), log.events_after(rows, head.id, 0, head.seq)
+            return self._keeping.owner_now(rows, saved), store.events_after(rows, head.id, 0, head.seq)
 
         caller, events = await self._keeping.database.read(work)
         if caller is None:

@@ -13,12 +13,12 @@ from typing import Final
 from pentad.kernel.background import Background
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Transaction
-from pentad.rooms.agents.context.lending import take_back
+from pentad.rooms.agents.context.context_store import forget_old_content
 from pentad.rooms.agents.context.merging import forget_contexts
-from pentad.rooms.agents.context.spill import forget_old
-from pentad.rooms.agents.tasks.away import forget_elsewhere
-from pentad.rooms.agents.tasks.keeping import Keeping
-from pentad.rooms.agents.tasks.states import TERMINAL
+from pentad.rooms.agents.context.temporary_links import forget_expired_links
+from pentad.rooms.agents.models import TERMINAL
+from pentad.rooms.agents.tasks.remote_tasks import forget_remote_tasks
+from pentad.rooms.agents.tasks.task_log import TaskLog
 
 DAY: Final = 86_400.0
 _EVERY_SECONDS: Final = 3_600.0
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 class Retention:
     """One process's share: every process looks once an hour, and a task goes once."""
 
-    def __init__(self, keeping: Keeping, days: float | None) -> None:
+    def __init__(self, keeping: TaskLog, days: float | None) -> None:
         self._keeping = keeping
         self._days = days
         self._background = Background()
@@ -63,8 +63,8 @@ class Retention:
     async def sweep(self) -> int:
         """Let go of all that is old enough, a few at a time; how many tasks that were."""
         now, database = self._keeping.clock.now(), self._keeping.database
-        await self._all(lambda transaction: take_back(transaction, now, _AT_ONCE))
-        await self._all(lambda transaction: forget_elsewhere(transaction, now, _AT_ONCE))
+        await self._all(lambda transaction: forget_expired_links(transaction, now, _AT_ONCE))
+        await self._all(lambda transaction: forget_remote_tasks(transaction, now, _AT_ONCE))
         if self._days is None:
             return 0
         until = now - self._days * DAY
@@ -74,7 +74,7 @@ class Retention:
                 self._keeping.recent.forget(task_id)
             gone += len(tasks)
         await self._all(lambda transaction: forget_contexts(transaction, until, _AT_ONCE))
-        await self._all(lambda transaction: forget_old(transaction, until, _AT_ONCE))
+        await self._all(lambda transaction: forget_old_content(transaction, until, _AT_ONCE))
         return gone
 
     async def _all(self, some: Callable[[Transaction], int]) -> None:

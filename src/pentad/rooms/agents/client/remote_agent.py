@@ -1,0 +1,347 @@
+"""A remote agent: send it tasks, follow them, cancel them, in the best dialect both sides speak.
+
+A broken stream is resumed after the last event if the server numbers events; otherwise the client reads the task and
+subscribes again. A finished task ends every stream.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from urllib.parse import urlsplit
+
+import msgspec
+
+from pentad.kernel.errors import (
+    Conflict,
+    DeadlineExceeded,
+    InvalidInput,
+    NotFound,
+    Overloaded,
+    PentadError,
+    Unavailable,
+)
+from pentad.kernel.secrets.documents import Masked
+from pentad.rooms.agents.client.card_endpoints import agent_name, best_interface, schemes
+from pentad.rooms.agents.client.card_verification import verify
+from pentad.rooms.agents.client.protocol_client import ProtocolClient, StreamItem, open_client
+from pentad.rooms.agents.client.transport import MAX_DEPTH, MAX_KEYS, Transport
+from pentad.rooms.agents.codecs.base import ListQuery, SendRequest
+from pentad.rooms.agents.context.extension import params_of
+from pentad.rooms.agents.context.outbound import LinkProvider, prepared
+from pentad.rooms.agents.context.redaction import SecretsMode, send_policy
+from pentad.rooms.agents.models import (
+    RESTING,
+    TERMINAL,
+    Dialect,
+    Event,
+    Message,
+    PushConfig,
+    State,
+    StatusEvent,
+    Task,
+    TaskPage,
+)
+
+if TYPE_CHECKING:
+    from pentad.agentvault.key_manager import KeyManager
+    from pentad.kernel.ports import Fetcher
+    from pentad.rooms.agents.context.integrity import Key
+
+WELL_KNOWN: Final = "/.well-known/agent-card.json"
+MAX_CARD_BYTES: Final = 1024 * 1024
+MAX_ATTEMPTS: Final = 6
+_FIRST_PAUSE: Final = 0.1
+_LONGEST_PAUSE: Final = 5.0
+_BROKEN: Final = (Unavailable, DeadlineExceeded, Overloaded)
+Item = Task | Message | Event
+
+
+class MessageLinks(LinkProvider, Protocol):
+    """The temporary links of one message."""
+
+    async def keep(self) -> None:
+        """Store the contents before the links are sent."""
+        ...
+
+
+class RemoteAgent:
+    """One remote agent, by its card.
+
+    `keys` are looked up under `service`, or under the ids the card names: pass only keys that are meant for this agent.
+    `trusted` means that the operator wrote the card or its URL, so its origin may be a private address. `links` creates
+    temporary links for content that is too large to send; without it such content is an error. `context_key` signs
+    contexts; `secrets` says what to do about secrets in them.
+    """
+
+    def __init__(
+        self,
+        card: Mapping[str, Any],
+        fetcher: "Fetcher",
+        *,
+        keys: "KeyManager | None" = None,
+        service: str | None = None,
+        dialect: Dialect | None = None,
+        trusted: bool = False,
+        card_url: str | None = None,
+        signing_keys: Mapping[str, Any] | None = None,
+        extensions: Sequence[str] = (),
+        links: Callable[[], MessageLinks] | None = None,
+        context_key: "Key | None" = None,
+        secrets: SecretsMode = "mask",
+        seconds: float = 30.0,
+        idle: float = 45.0,
+    ) -> None:
+        if signing_keys is not None:
+            verify(card, signing_keys)
+        self.card = dict(card)
+        self.name = agent_name(card)
+        self.interface = best_interface(card, dialect)
+        reached = trusted and (card_url is None or _origin(card_url) == _origin(self.interface.url))
+        self._transport = Transport(
+            fetcher, self.name, schemes(card, service), keys, trusted=reached, seconds=seconds, idle=idle
+        )
+        self._extensions = tuple(extensions)
+        self._links = links
+        self._context_key = context_key
+        self._policy = send_policy(secrets)
+        self.masked: Sequence[Masked] = ()
+        """What was masked in the last context that was sent."""
+        self._context = params_of(card)
+
+    @classmethod
+    async def at(cls, url: str, fetcher: "Fetcher", *, trusted: bool = False, **options: Any) -> "RemoteAgent":
+        """The agent whose card is at a URL, or that is itself at that URL."""
+        card_url, card = await fetch_card(url, fetcher, trusted=trusted)
+        return cls(card, fetcher, trusted=trusted, card_url=card_url, **options)
+
+    @property
+    def dialect(self) -> Dialect:
+        """The dialect both sides speak."""
+        return self.interface.dialect
+
+    async def send(
+        self,
+        message: Message,
+        *,
+        wait: bool = True,
+        context: Any = None,
+        on_invalid: Literal["raise", "drop"] = "raise",
+        history_length: int | None = None,
+        push: PushConfig | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Task | Message:
+        """Start a task or continue one. With `wait` it returns when the task rests, otherwise at once."""
+        message, client = await self._prepared(message, context, on_invalid)
+        request = SendRequest(
+            message=message,
+            wait=wait,
+            history_length=history_length,
+            push=push,
+            metadata=dict(metadata) if metadata else None,
+        )
+        answer = await client.send(request)
+        if not (wait and client.only_acknowledges and isinstance(answer, Task)) or answer.state in RESTING:
+            return answer
+        async with aclosing(self.subscribe(answer.id)) as events:
+            async for item in events:
+                if _state(item) in RESTING:
+                    break
+        return await self.get(answer.id, history_length=history_length)
+
+    async def stream(
+        self,
+        message: Message,
+        *,
+        context: Any = None,
+        on_invalid: Literal["raise", "drop"] = "raise",
+        push: PushConfig | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> AsyncGenerator[Item]:
+        """Start a task or continue one, and yield its events until it rests."""
+        message, client = await self._prepared(message, context, on_invalid)
+        request = SendRequest(message=message, push=push, metadata=dict(metadata) if metadata else None)
+        stream = client.stream(request)
+        async with aclosing(self._followed(client, stream, message.task_id or "", "", fresh=True)) as items:
+            async for item in items:
+                yield item
+
+    async def subscribe(self, task_id: str, *, after: int | None = None) -> AsyncGenerator[Item]:
+        """Yield the events of a task until it rests; `after` is the number of the last known event."""
+        client = self._client()
+        last_id = "" if after is None else str(after)
+        async with aclosing(self._followed(client, client.subscribe(task_id, last_id), task_id, last_id)) as items:
+            async for item in items:
+                yield item
+
+    async def get(self, task_id: str, *, history_length: int | None = None) -> Task:
+        """A task as it is now."""
+        return await self._client().get(task_id, history_length)
+
+    async def cancel(self, task_id: str) -> Task:
+        """Cancel a task."""
+        return await self._client().cancel(task_id)
+
+    async def set_push(self, task_id: str, config: PushConfig) -> PushConfig:
+        """Set a push notification config."""
+        return await self._client().set_push(task_id, config)
+
+    async def get_push(self, task_id: str, config_id: str) -> PushConfig:
+        return await self._client().get_push(task_id, config_id)
+
+    async def list_push(self, task_id: str) -> Sequence[PushConfig]:
+        return await self._client().list_push(task_id)
+
+    async def delete_push(self, task_id: str, config_id: str) -> None:
+        await self._client().delete_push(task_id, config_id)
+
+    async def extended_card(self) -> dict[str, Any]:
+        """The card for authenticated callers."""
+        return await self._client().extended_card()
+
+    async def list(
+        self,
+        *,
+        context_id: str | None = None,
+        state: State | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+        history_length: int | None = None,
+        artifacts: bool = False,
+    ) -> TaskPage:
+        """The caller's tasks, newest first."""
+        wanted = ListQuery(
+            context_id=context_id,
+            state=state,
+            page_size=page_size,
+            cursor=cursor,
+            history_length=history_length,
+            artifacts=artifacts,
+        )
+        return await self._client().list(wanted)
+
+    def _client(self, *extensions: str) -> ProtocolClient:
+        return open_client(self._transport, self.interface, tuple(dict.fromkeys((*self._extensions, *extensions))))
+
+    async def _prepared(
+        self, message: Message, context: Any, on_invalid: Literal["raise", "drop"]
+    ) -> tuple[Message, ProtocolClient]:
+        """The message with its context, as far as the agent's card supports one."""
+        if context is None:
+            return message, self._client()
+        links = None if self._links is None else self._links()
+        key = self._context_key
+        ready = prepared(
+            context, self._context, on_invalid, policy=self._policy, target=self.name, key=key, links=links
+        )
+        self.masked = ready.masked
+        if links is not None:
+            await links.keep()
+        extended = msgspec.structs.replace(
+            message,
+            metadata=ready.metadata(message.metadata) or None,
+            extensions=tuple(dict.fromkeys((*message.extensions, *ready.extensions))),
+        )
+        return extended, self._client(*ready.extensions)
+
+    async def _followed(
+        self,
+        client: ProtocolClient,
+        stream: AsyncGenerator[StreamItem],
+        task_id: str,
+        last_id: str,
+        *,
+        fresh: bool = False,
+    ) -> AsyncGenerator[Item]:
+        """The items of a stream, resumed if it breaks, until the task rests.
+
+        `fresh`: a message was just sent, so a task shown as waiting is shown as it was before that message.
+        """
+        known, attempts, state = last_id, 0, None
+        while True:
+            failure: PentadError | None = None
+            try:
+                async with aclosing(stream) as items:
+                    async for one in items:
+                        task_id, known, attempts = one.task_id or task_id, one.last_id or known, 0
+                        yield one.item
+                        state = _state(one.item) or state
+                        if isinstance(one.item, Message) or _is_over(one.item, fresh=fresh):
+                            return
+            except _BROKEN as error:
+                failure = error
+            except Conflict as error:  # A2A rejects subscriptions to finished tasks
+                if not task_id or error.details.get("reason") != "unsupported":
+                    raise
+                failure = error
+            if failure is None and state in RESTING:
+                return
+            attempts += 1
+            if not task_id or attempts > MAX_ATTEMPTS:
+                raise failure or Unavailable(f"{self.name} ends streams before the task is over.")
+            if (not known or isinstance(failure, Conflict)) and (
+                ended := await self._ended(client, task_id, failure)
+            ) is not None:
+                yield ended
+                return
+            await asyncio.sleep(min(_FIRST_PAUSE * 2 ** (attempts - 2), _LONGEST_PAUSE) if attempts > 1 else 0)
+            stream = client.subscribe(task_id, known)
+
+    async def _ended(self, client: ProtocolClient, task_id: str, failure: PentadError | None) -> Task | None:
+        """The task, if no more events will come."""
+        try:
+            task = await client.get(task_id, None)
+        except _BROKEN:
+            return None
+        if isinstance(failure, Conflict) and task.state not in TERMINAL:
+            raise failure
+        return task if task.state in RESTING else None
+
+
+async def fetch_card(url: str, fetcher: "Fetcher", *, trusted: bool = False) -> tuple[str, dict[str, Any]]:
+    """The card at a URL, or at the usual places below it; and its URL."""
+    status = 0
+    for place in _places(url):
+        answer = await fetcher.fetch(
+            place, headers={"Accept": "application/json"}, max_bytes=MAX_CARD_BYTES, trusted=trusted
+        )
+        if answer.status == 200 and (card := _card(answer.body)) is not None:
+            return answer.url, card
+        status = answer.status
+    raise NotFound(
+        f"There is no agent card at {url} (HTTP {status}).", hint=f"Give the card's own address, mostly {WELL_KNOWN}."
+    )
+
+
+def _places(url: str) -> Sequence[str]:
+    parts = urlsplit(url)
+    if parts.path.endswith(".json") or parts.query:
+        return (url,)
+    below = url.rstrip("/")
+    return tuple(dict.fromkeys((below + WELL_KNOWN, f"{parts.scheme}://{parts.netloc}{WELL_KNOWN}", url)))
+
+
+def _card(body: bytes) -> dict[str, Any] | None:
+    from pentad.kernel.json import check_bounds
+
+    try:
+        check_bounds(body, depth=MAX_DEPTH, keys=MAX_KEYS)
+        return msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidInput):
+        return None
+
+
+def _state(item: Item) -> State | None:
+    if isinstance(item, Task):
+        return item.state
+    return item.body.state if isinstance(item, Event) and isinstance(item.body, StatusEvent) else None
+
+
+def _is_over(item: Item, *, fresh: bool) -> bool:
+    state = _state(item)
+    return state in TERMINAL or (state in RESTING and not (fresh and isinstance(item, Task)))
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.lower()

@@ -1,0 +1,322 @@
+"""The errors of the agent protocols: kinds of faults, and the code of each kind in each dialect.
+
+The codes of the dialects collide (-32002 is "not cancelable" in A2A and "authentication" in AgentVault), so a fault has
+a kind, and becomes a number only when the dialect of the answer is known.
+
+The server encodes faults (`rpc_error`, `rest_error`). The client turns the errors of remote agents into Pentad's own
+(`decode_rpc_error`, `decode_http_error`), with the agent's code and message in their details, shortened. If a remote
+agent rejects our credentials the error is Forbidden, not Unauthenticated: our caller cannot fix it by logging in.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple, cast
+
+from pentad.kernel.errors import (
+    Conflict,
+    DeadlineExceeded,
+    Forbidden,
+    InvalidInput,
+    LimitExceeded,
+    NotFound,
+    Overloaded,
+    PentadError,
+    RateLimited,
+    Unauthenticated,
+    Unavailable,
+    without_secrets,
+)
+from pentad.kernel.incidents import noted
+from pentad.rooms.agents.models import Dialect
+
+Kind = Literal[
+    "parse",
+    "invalid-request",
+    "method-not-found",
+    "invalid-params",
+    "internal",
+    "task-not-found",
+    "not-found",
+    "agent-not-found",
+    "not-cancelable",
+    "task-terminal",
+    "push-unsupported",
+    "unsupported",
+    "content-type",
+    "invalid-agent-response",
+    "no-extended-card",
+    "extension-required",
+    "version",
+    "unauthenticated",
+    "forbidden",
+    "too-many",
+    "unavailable",
+    "agent-error",
+]
+
+ERROR_INFO: Final = "type.googleapis.com/google.rpc.ErrorInfo"
+BAD_REQUEST: Final = "type.googleapis.com/google.rpc.BadRequest"
+DOMAIN: Final = "a2a-protocol.org"
+
+
+class _A2aCode(NamedTuple):
+    code: int
+    http: int
+    status: str
+    reason: str
+
+
+_INVALID: Final = "INVALID_ARGUMENT"
+_STATE: Final = "FAILED_PRECONDITION"
+_A2A: Final[Mapping[Kind, _A2aCode]] = {
+    "parse": _A2aCode(-32700, 400, _INVALID, "PARSE_ERROR"),
+    "invalid-request": _A2aCode(-32600, 400, _INVALID, "INVALID_REQUEST"),
+    "method-not-found": _A2aCode(-32601, 404, "NOT_FOUND", "METHOD_NOT_FOUND"),
+    "invalid-params": _A2aCode(-32602, 400, _INVALID, "INVALID_PARAMS"),
+    "internal": _A2aCode(-32603, 500, "INTERNAL", "INTERNAL_ERROR"),
+    "task-not-found": _A2aCode(-32001, 404, "NOT_FOUND", "TASK_NOT_FOUND"),
+    "not-found": _A2aCode(-32001, 404, "NOT_FOUND", "TASK_NOT_FOUND"),
+    "agent-not-found": _A2aCode(-32601, 404, "NOT_FOUND", "AGENT_NOT_FOUND"),
+    "not-cancelable": _A2aCode(-32002, 400, _STATE, "TASK_NOT_CANCELABLE"),
+    "task-terminal": _A2aCode(-32004, 400, _STATE, "UNSUPPORTED_OPERATION"),
+    "push-unsupported": _A2aCode(-32003, 400, _STATE, "PUSH_NOTIFICATION_NOT_SUPPORTED"),
+    "unsupported": _A2aCode(-32004, 400, _STATE, "UNSUPPORTED_OPERATION"),
+    "content-type": _A2aCode(-32005, 400, _INVALID, "CONTENT_TYPE_NOT_SUPPORTED"),
+    "invalid-agent-response": _A2aCode(-32006, 500, "INTERNAL", "INVALID_AGENT_RESPONSE"),
+    "no-extended-card": _A2aCode(-32007, 400, _STATE, "EXTENDED_AGENT_CARD_NOT_CONFIGURED"),
+    "extension-required": _A2aCode(-32008, 400, _STATE, "EXTENSION_SUPPORT_REQUIRED"),
+    "version": _A2aCode(-32009, 400, _STATE, "VERSION_NOT_SUPPORTED"),
+    "unauthenticated": _A2aCode(-32600, 401, "UNAUTHENTICATED", "UNAUTHENTICATED"),
+    "forbidden": _A2aCode(-32600, 403, "PERMISSION_DENIED", "PERMISSION_DENIED"),
+    "too-many": _A2aCode(-32603, 429, "RESOURCE_EXHAUSTED", "RESOURCE_EXHAUSTED"),
+    "unavailable": _A2aCode(-32603, 503, "UNAVAILABLE", "UNAVAILABLE"),
+    "agent-error": _A2aCode(-32603, 500, "INTERNAL", "INTERNAL_ERROR"),
+}
+_AGENTVAULT: Final[Mapping[Kind, int]] = {
+    "parse": -32700,
+    "invalid-request": -32600,
+    "method-not-found": -32601,
+    "invalid-params": -32602,
+    "content-type": -32602,
+    "internal": -32603,
+    "task-not-found": -32001,
+    "not-found": -32001,
+    "unauthenticated": -32002,
+    "forbidden": -32003,
+    "not-cancelable": -32004,
+    "task-terminal": -32004,
+}
+_AGENT_ERROR: Final = -32000
+_RAISED: Final[Mapping[Kind, type[PentadError]]] = {
+    "parse": InvalidInput,
+    "invalid-request": InvalidInput,
+    "method-not-found": Conflict,
+    "invalid-params": InvalidInput,
+    "internal": Unavailable,
+    "task-not-found": NotFound,
+    "not-cancelable": Conflict,
+    "push-unsupported": Conflict,
+    "unsupported": Conflict,
+    "content-type": InvalidInput,
+    "invalid-agent-response": Unavailable,
+    "no-extended-card": NotFound,
+    "extension-required": Conflict,
+    "version": Conflict,
+    "unauthenticated": Forbidden,
+    "forbidden": Forbidden,
+    "agent-error": Unavailable,
+}
+"""What the client raises for the error of a remote agent."""
+_NOT_A2A: Final = frozenset[Kind]({"unauthenticated", "forbidden", "agent-error"})
+_BY_STATUS: Final = frozenset[Kind]({*_NOT_A2A, "internal"})
+"""Over HTTP+JSON the status says more than the reason."""
+_A2A_CODES: Final[dict[int, Kind]] = {_A2A[kind].code: kind for kind in _RAISED if kind not in _NOT_A2A}
+_A2A_REASONS: Final[dict[str, Kind]] = {_A2A[kind].reason: kind for kind in _RAISED if kind not in _BY_STATUS}
+_AGENTVAULT_CODES: Final[dict[int, Kind]] = {
+    code: kind for kind, code in reversed([*_AGENTVAULT.items()]) if kind in _RAISED
+}
+_STATUSES: Final[Mapping[int, tuple[type[PentadError], str]]] = {
+    400: (InvalidInput, "invalid-request"),
+    401: (Forbidden, "unauthenticated"),
+    403: (Forbidden, "forbidden"),
+    404: (NotFound, "not-found"),
+    405: (Conflict, "unsupported"),
+    409: (Conflict, "conflict"),
+    413: (LimitExceeded, "too-large"),
+    422: (InvalidInput, "invalid-params"),
+    501: (Conflict, "unsupported"),
+}
+_MAX_TEXT: Final = 500
+_MAX_PROBLEMS: Final = 20
+_REASONS: Final[Mapping[str, Kind]] = {
+    "task-not-found": "task-not-found",
+    "agent-not-found": "agent-not-found",
+    "task-terminal": "task-terminal",
+    "not-cancelable": "not-cancelable",
+    "unsupported": "unsupported",
+    "push-unsupported": "push-unsupported",
+    "context-mismatch": "invalid-params",
+    "context-integrity": "invalid-params",
+    "context-version": "invalid-params",
+    "invalid-agent-response": "invalid-agent-response",
+}
+_CLASSES: Final[Sequence[tuple[type[PentadError], Kind]]] = (
+    (InvalidInput, "invalid-params"),
+    (NotFound, "not-found"),
+    (Conflict, "unsupported"),
+    (Unauthenticated, "unauthenticated"),
+    (Forbidden, "forbidden"),
+    (RateLimited, "too-many"),
+    (Overloaded, "unavailable"),
+    (Unavailable, "unavailable"),
+    (DeadlineExceeded, "unavailable"),
+)
+
+
+class Violation(NamedTuple):
+    """An invalid field of a request."""
+
+    field: str
+    description: str
+
+
+class Fault(Exception):
+    """A request that gets an error instead of a result."""
+
+    def __init__(self, kind: Kind, message: str, violations: Sequence[Violation] = (), **metadata: str) -> None:
+        self.kind: Kind = kind
+        self.message = str(without_secrets(message))
+        super().__init__(self.message)
+        self.violations = tuple(violations)
+        self.metadata = metadata
+        self.request_id = b"null"
+        """The id of the request as written, if it could be read."""
+
+    @property
+    def http_status(self) -> int:
+        """The status over HTTP+JSON."""
+        return _A2A[self.kind].http
+
+
+def fault_of(error: PentadError) -> Fault:
+    """An error of the engine or of an access check as the caller of an agent sees it."""
+    incident = noted(error, "a request to an agent").incident
+    metadata = {} if incident is None else {"incident": incident}
+    return Fault(_kind(error), error.sentence(), _violations(error), **metadata)
+
+
+def rpc_error(fault: Fault, dialect: Dialect) -> dict[str, Any]:
+    """The `error` member of a JSON-RPC response."""
+    if dialect == "agentvault":
+        body: dict[str, Any] = {"code": _AGENTVAULT.get(fault.kind, _AGENT_ERROR), "message": fault.message}
+        if fault.violations:
+            body["data"] = [violation._asdict() for violation in fault.violations]
+        return body
+    body = {"code": _A2A[fault.kind].code, "message": fault.message}
+    if dialect == "1.0":
+        body["data"] = _details(fault)
+    elif fault.violations or fault.metadata:
+        body["data"] = {**fault.metadata, "violations": [violation._asdict() for violation in fault.violations]}
+    return body
+
+
+def rest_error(fault: Fault) -> dict[str, Any]:
+    """The body of an HTTP+JSON error (AIP-193)."""
+    known = _A2A[fault.kind]
+    error = {"code": known.http, "status": known.status, "message": fault.message, "details": _details(fault)}
+    return {"error": error}
+
+
+def decode_rpc_error(peer: str, error: Any, dialect: Dialect) -> PentadError:
+    """The `error` member of a JSON-RPC response as one of Pentad's errors."""
+    members = _object(error)
+    code = members.get("code")
+    codes = _AGENTVAULT_CODES if dialect == "agentvault" else _A2A_CODES
+    kind = codes.get(code) if isinstance(code, int) else None
+    return _raised(peer, *_known(kind or "agent-error"), code, members.get("message"), members.get("data"))
+
+
+def decode_http_error(peer: str, status: int, body: Any, retry_after: str | None) -> PentadError:
+    """An HTTP error as one of Pentad's errors; `body` is its JSON, or its text."""
+    error = _object(_object(body).get("error"))
+    kind: Kind | None = None
+    for reason in _reasons(error.get("details")):
+        kind = kind or _A2A_REASONS.get(reason)
+    if kind is None and status in (429, 503):
+        seconds = float(retry_after) if retry_after is not None and retry_after.isdigit() else 1.0
+        return Overloaded(f"{peer} is overloaded (HTTP {status}).", retry_after=seconds)
+    message = error.get("message") if "message" in error else body if isinstance(body, str) else None
+    known = _known(kind) if kind else _STATUSES.get(status) or _known("agent-error")
+    return _raised(peer, *known, status, message, error.get("details"))
+
+
+def invalid_answer(peer: str, why: str) -> Unavailable:
+    """A remote agent sent a response we cannot read."""
+    return Unavailable(
+        f"{peer} sent a response that cannot be read: {why[:_MAX_TEXT]}",
+        details={"reason": "invalid-agent-response", "peer": peer},
+    )
+
+
+def not_offered(peer: str, what: str) -> Conflict:
+    """The dialect of a remote agent lacks an operation."""
+    return Conflict(f"{peer} does not offer {what}.", details={"reason": "unsupported", "peer": peer})
+
+
+def _known(kind: Kind) -> tuple[type[PentadError], str]:
+    return _RAISED[kind], "unsupported" if kind == "method-not-found" else kind
+
+
+def _raised(peer: str, error: type[PentadError], reason: str, code: Any, message: Any, data: Any) -> PentadError:
+    said = message[:_MAX_TEXT] if isinstance(message, str) and message else "it gives no reason"
+    details: dict[str, Any] = {"reason": reason, "peer": peer, "peer_code": code, "peer_message": said}
+    if problems := _remote_problems(data):
+        details["problems"] = problems
+    return error(f"{peer} refuses ({code}): {said}", details=details)
+
+
+def _remote_problems(data: Any) -> list[dict[str, str]]:
+    """The fields a remote agent complains about, in the form of our own errors."""
+    found: list[dict[str, str]] = []
+    for entry in cast("list[Any]", data) if isinstance(data, list) else [data]:
+        members = _object(entry)
+        for violation in members.get("fieldViolations") or members.get("violations") or [entry]:
+            named = _object(violation)
+            if isinstance(named.get("field"), str):
+                description = str(named.get("description", ""))
+                found.append({"path": named["field"][:_MAX_TEXT], "message": description[:_MAX_TEXT]})
+    return found[:_MAX_PROBLEMS]
+
+
+def _reasons(details: Any) -> list[str]:
+    entries = [_object(entry) for entry in cast("list[Any]", details)] if isinstance(details, list) else []
+    return [str(entry.get("reason")) for entry in entries if entry.get("@type") == ERROR_INFO]
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _details(fault: Fault) -> list[dict[str, Any]]:
+    info: dict[str, Any] = {"@type": ERROR_INFO, "reason": _A2A[fault.kind].reason, "domain": DOMAIN}
+    if fault.metadata:
+        info["metadata"] = fault.metadata
+    if not fault.violations:
+        return [info]
+    violations = [violation._asdict() for violation in fault.violations]
+    return [info, {"@type": BAD_REQUEST, "fieldViolations": violations}]
+
+
+def _kind(error: PentadError) -> Kind:
+    if (told := _REASONS.get(str(error.details.get("reason")))) is not None:
+        return told
+    for cause, kind in _CLASSES:
+        if isinstance(error, cause):
+            return kind
+    return "internal"
+
+
+def _violations(error: PentadError) -> list[Violation]:
+    if isinstance(error, LimitExceeded):
+        return []
+    problems: Any = error.details.get("problems") or []
+    return [Violation(str(problem.get("path", "")), str(problem.get("message", ""))) for problem in problems]

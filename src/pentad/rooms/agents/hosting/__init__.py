@@ -1,0 +1,1 @@
+"""Hosting agents: what an agent is, how it is loaded, and the built-in ones."""

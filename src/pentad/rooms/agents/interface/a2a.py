@@ -1,0 +1,360 @@
+"""The HTTP endpoint of the agents: their cards, and every dialect on one URL each.
+
+    /.well-known/agent-card.json, /.well-known/jwks.json    the first agent's card, and the key that signs it
+    /agents/<name>                                          an agent: JSON-RPC in all dialects, HTTP+JSON below it
+    /a2a, /av                                               the first agent, or (`tenant`) any; the path names a dialect
+
+Access checks have run before. This module finds the agent, the codec and the operation of a request, and reports errors
+in the dialect of the request. `/x` and `/x/` are the same.
+"""
+
+import base64
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+from urllib.parse import quote
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from pentad.kernel.errors import Forbidden, LimitExceeded, NotFound, PentadError
+from pentad.kernel.incidents import unforeseen
+from pentad.kernel.limits import Limits
+from pentad.mcp.sse import Receive, Send
+from pentad.platform import Admitted, Door, Scope
+from pentad.rooms.agents.cards import CARD_PATH, KEYS_PATH, MAX_AGE, Cards, required_extensions
+from pentad.rooms.agents.codecs import http_json, json_rpc, negotiation
+from pentad.rooms.agents.codecs.a2a_v03 import V03
+from pentad.rooms.agents.codecs.a2a_v10 import HTTP, V10
+from pentad.rooms.agents.codecs.agentvault import AgentVaultCodec, SharedCodec
+from pentad.rooms.agents.codecs.base import STREAMING, Codec, Operation, required_action
+from pentad.rooms.agents.codecs.errors import Fault, fault_of, rest_error, rpc_error
+from pentad.rooms.agents.codecs.event_stream import EventCache, EventWriter
+from pentad.rooms.agents.hosting.custom_methods import CustomMethod
+from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
+from pentad.rooms.agents.interface.a2a_streams import StreamResponse
+from pentad.rooms.agents.models import Part
+from pentad.rooms.agents.operations import AgentRequest, Mount, Operations, Result, SingleEvent, Stream, site_of
+
+_JSON: Final = (b"content-type", b"application/json")
+_A2A_JSON: Final = (b"content-type", b"application/a2a+json")
+_CARD_FILES: Final = frozenset({"agent-card.json", ".well-known/agent-card.json", ".well-known/agent.json"})
+_EVENT_ID: Final = re.compile(rb"(\d{1,15})(?:\.(\d))?")
+_FILE: Final = re.compile(r"tasks/([^/]+)/files/(.+)/(\d{1,4})", re.DOTALL)
+_RPC_PATH: Final = re.compile(r"/(a2a|av|agents/[^/]+)/?")
+_STATUSES: Final = {"unauthenticated": 401, "forbidden": 403}
+_SHARED: Final = frozenset(AgentVaultCodec.methods.values()) & frozenset(V03.methods.values())
+METHODS: Final[Mapping[str, tuple[Operation, type[Codec]]]] = {
+    method: (operation, SharedCodec if method in _SHARED else codec)
+    for codec in (type(V10), type(V03), AgentVaultCodec)
+    for operation, method in codec.methods.items()
+}
+_encode: Final = msgspec.json.Encoder().encode
+_Headers = list[tuple[bytes, bytes]]
+_Handler = Callable[[AgentRequest, Raw], Awaitable[Result]]
+
+
+@dataclass(slots=True)
+class Target:
+    """Where a request goes: the agent, the path below it, and the mount, which may name a dialect."""
+
+    agent: HostedAgent
+    rest: str
+    mount: Mount
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The response to one request."""
+
+    admitted: Admitted
+    send: Send
+    receive: Receive
+
+    async def json(self, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
+        await self.send_all(status, body, [_JSON, *headers])
+
+    async def send_all(self, status: int, body: bytes, headers: _Headers) -> None:
+        start = [(b"content-length", b"%d" % len(body)), *headers]
+        await self.send({"type": "http.response.start", "status": status, "headers": start})
+        await self.send({"type": "http.response.body", "body": body})
+
+
+class AgentEndpoint:
+    """Everything agents answer over HTTP."""
+
+    def __init__(self, operations: Operations, agents: Mapping[str, HostedAgent], cards: Cards, limits: Limits) -> None:
+        self._operations = operations
+        self._agents = agents
+        self._cards = cards
+        self._limits = limits
+        self._events = EventCache()
+        self._custom: dict[tuple[str, str], CustomMethod] = {}
+        self._extensions: dict[str, tuple[dict[str, bool], bool]] = {}
+
+    def doors(self) -> dict[str, Door]:
+        """The paths this serves."""
+        door = Door(self.serve, is_public, refusal)
+        return dict.fromkeys((CARD_PATH, "/.well-known/agent.json", KEYS_PATH, "/a2a", "/av", "/agents"), door)
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request that passed the access checks."""
+        admitted: Admitted = scope["state"]["admitted"]
+        reply = Reply(admitted, send, receive)
+        if scope["path"] == KEYS_PATH and self._cards.signer is not None:
+            keys = _encode(self._cards.signer.keys())
+            await reply.json(200, keys, (b"cache-control", b"public, max-age=%d" % MAX_AGE))
+            return
+        target = self._target(scope["path"])
+        if target.rest in _CARD_FILES or (not target.rest and scope["method"] in ("GET", "HEAD")):
+            await self._card(target, reply, scope["method"])
+        elif not target.rest:
+            await self._rpc(self._request(target, admitted, V10), scope, reply)
+        elif (file := _FILE.fullmatch(target.rest)) is not None:
+            request = self._request(target, admitted, HTTP)
+            await reply.send_all(200, *await self._file(request, file[1], file[2], int(file[3])))
+        else:
+            await self._http(self._request(target, admitted, HTTP), target.rest, scope, reply)
+
+    def _target(self, path: str) -> Target:
+        first, _, below = path.strip("/").partition("/")
+        if first == "agents":
+            name, _, below = below.partition("/")
+            if (agent := self._agents.get(name)) is None:
+                raise NotFound(
+                    f"There is no agent {name[:80]!r} here.",
+                    hint="GET /api/v1/agent-cards lists cards.",
+                    details={"reason": "agent-not-found"},
+                )
+            return Target(agent, below, "")
+        if (agent := next(iter(self._agents.values()), None)) is None:
+            raise NotFound("No agent is hosted here.", hint="Start one: pentad serve --agent my.module:Agent.")
+        if first == ".well-known":
+            return Target(agent, path.strip("/"), "")
+        return Target(agent, below, "av" if first == "av" else "a2a")
+
+    def _request(self, target: Target, admitted: Admitted, codec: Codec) -> AgentRequest:
+        request = AgentRequest(admitted.principal, target.agent, admitted, self._agents, codec, target.mount)
+        if (last := admitted.headers.get(b"last-event-id")) and (known := _EVENT_ID.fullmatch(last.strip())):
+            number, frames = int(known[1]), int(known[2] or 0)
+            request.after = max(number - 1, 0) if frames else number
+            request.seen = (number, frames) if frames else request.seen
+        return request
+
+    async def _card(self, target: Target, reply: Reply, method: str) -> None:
+        if method not in ("GET", "HEAD"):
+            fault = Fault("method-not-found", "A card is read with GET.")
+            await reply.json(fault.http_status, _encode(HTTP.encode_error(fault)))
+            return
+        card = self._cards.served(target.agent, site_of(reply.admitted))
+        headers = [
+            (b"etag", card.etag),
+            (b"last-modified", card.modified),
+            (b"cache-control", b"public, max-age=%d" % MAX_AGE),
+            (b"vary", b"host"),
+        ]
+        known, since = (reply.admitted.headers.get(name) for name in (b"if-none-match", b"if-modified-since"))
+        if known is not None:
+            fresh = known.strip() == b"*" or card.etag in {one.strip().removeprefix(b"W/") for one in known.split(b",")}
+        else:
+            fresh = since is not None and since.strip() == card.modified
+        await reply.send_all(304 if fresh else 200, b"" if fresh or method == "HEAD" else card.body, [_JSON, *headers])
+
+    async def _rpc(self, request: AgentRequest, scope: Scope, reply: Reply) -> None:
+        """One JSON-RPC request in any dialect."""
+        request_id: bytes | None = b"null"
+        try:
+            if scope["method"] != "POST":
+                raise Fault("method-not-found", "JSON-RPC is sent with POST.")
+            _check_type(request.admitted.headers)
+            call = json_rpc.decode_call(request.admitted.body, self._limits)
+            request_id = call.id
+            operation, codec, handler = self._operation(request.agent, call.method)
+            scope["state"]["call"] = call.method  # only known methods: counters must not grow with invented names
+            request.codec = _codec(codec, request)
+            active = self._negotiate(request, operation, call.method, scope)
+            if call.id is None and operation in STREAMING:
+                raise Fault("invalid-request", "A request for a stream has an id.")
+            _check_rights(request, operation)
+            result = await handler(request, call.params)
+            if isinstance(result, Stream | SingleEvent):
+                await self._stream(result, request, reply, call.id or b"null", active)
+            elif call.id is None and request.codec.dialect != "agentvault":
+                await reply.send_all(204, b"", active)
+            else:
+                body = b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (call.id or b"null", _encode(result))
+                await reply.json(200, body, *active)
+        except Exception as error:  # noqa: BLE001  unexpected errors become an incident number in the caller's dialect
+            fault = _fault(error)
+            if request_id != b"null":
+                fault.request_id = request_id or b"null"
+            await self._rpc_error(fault, request, scope, reply)
+
+    def _operation(self, agent: HostedAgent, method: str) -> tuple[Operation, type[Codec], _Handler]:
+        if (found := METHODS.get(method)) is not None:
+            return *found, partial(self._operations.run, found[0])
+        if (own := agent.methods.get(method)) is None:
+            raise Fault("method-not-found", f"There is no method {method[:80]!r}.")
+        key = (agent.name, method)
+        custom = self._custom.get(key) or self._custom.setdefault(key, CustomMethod(own))
+
+        async def call(_request: AgentRequest, params: Raw) -> Result:
+            return await custom(params)
+
+        return "custom", AgentVaultCodec, call
+
+    async def _rpc_error(self, fault: Fault, request: AgentRequest, scope: Scope, reply: Reply) -> None:
+        error = request.codec.encode_error(fault)
+        scope["state"]["outcome"] = str(error["code"])
+        codec = request.codec
+        if codec.named_events and scope["state"].get("call") == codec.methods["subscribe"]:
+            frame = EventWriter(self._events, codec, "", "").write_error(error)
+            await StreamResponse(request, reply.receive, reply.send).send_single(frame, [])
+            return
+        status = _STATUSES.get(fault.kind, 200)
+        if fault.kind == "internal" and codec.reports_internal_status:
+            status = 500
+        await reply.json(status, b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (fault.request_id, _encode(error)))
+
+    async def _http(self, request: AgentRequest, path: str, scope: Scope, reply: Reply) -> None:
+        """One HTTP+JSON request."""
+        admitted = request.admitted
+        kind = _A2A_JSON if b"application/a2a+json" in admitted.headers.get(b"accept", b"") else _JSON
+        try:
+            route = http_json.route(scope["method"], path)
+            method = scope["state"]["call"] = HTTP.methods[route.operation]
+            active = self._negotiate(request, route.operation, method, scope)
+            if admitted.body:  # whatever its Content-Type: editions of the protocol disagree on how to reject it
+                json_rpc.check_body(admitted.body, self._limits)
+            _check_rights(request, route.operation)
+            params = http_json.decode_params(route, scope.get("query_string", b""), admitted.body)
+            result = await self._operations.run(route.operation, request, params)
+            if isinstance(result, Stream | SingleEvent):
+                await self._stream(result, request, reply, None, active)
+            else:
+                await reply.send_all(200, _encode(result), [kind, *active])
+        except Exception as error:  # noqa: BLE001  unexpected errors become an incident number
+            fault = _fault(error)
+            await reply.json(fault.http_status, _encode(request.codec.encode_error(fault)))
+
+    def _negotiate(self, request: AgentRequest, operation: Operation, method: str, scope: Scope) -> _Headers:
+        """Check the version and the extensions the client names; the header with the active extensions."""
+        headers, spoken = request.admitted.headers, request.codec.dialect
+        version = negotiation.version(headers, scope.get("query_string", b""))
+        if isinstance(request.codec, SharedCodec):
+            request.codec.version = version
+        if spoken == "agentvault":
+            return []
+        if version not in (None, spoken):
+            raise Fault("version", f"{method} is of A2A {spoken}: send A2A-Version: {spoken}.", supported=spoken)
+        agent = request.agent
+        if (known := self._extensions.get(agent.name)) is None:
+            extensions = required_extensions(self._cards.extensions_of(agent))
+            known = self._extensions[agent.name] = extensions, any(extensions.values())
+        offered, some_required = known
+        asked = negotiation.extensions(headers)
+        if not asked and not some_required:
+            return []
+        demanded = offered if required_action(operation) == "write" else dict.fromkeys(offered, False)
+        active = negotiation.granted(asked, demanded)
+        return [(negotiation.EXTENSIONS_HEADER, ", ".join(active).encode("latin-1"))] if active else []
+
+    async def _stream(
+        self,
+        result: Stream | SingleEvent,
+        request: AgentRequest,
+        reply: Reply,
+        request_id: bytes | None,
+        headers: _Headers,
+    ) -> None:
+        response = StreamResponse(request, reply.receive, reply.send)
+        if isinstance(result, SingleEvent):
+            writer = EventWriter(self._events, request.codec, "", "", request_id)
+            await response.send_single(writer.write_result(result.result), headers)
+            return
+        writer = EventWriter(
+            self._events,
+            request.codec,
+            result.task_id,
+            result.context_id,
+            request_id,
+            site=request.site,
+            seen=request.seen,
+        )
+        await response.send_stream(writer, result, headers)
+
+    async def _file(self, request: AgentRequest, task_id: str, holder: str, number: int) -> tuple[bytes, _Headers]:
+        """The bytes of a part, for dialects whose parts have only a URL. Only the owner of the task may read it."""
+        _check_rights(request, "get")
+        task = await self._operations.tasks.get(request.caller, task_id, agent=request.agent.name)
+        for one in (*task.artifacts, *task.history):
+            if one.id == holder and number < len(one.parts) and one.parts[number].raw is not UNSET:
+                return _download(one.parts[number])
+        raise NotFound("The task has no such file.")
+
+
+def _codec(codec: type[Codec], request: AgentRequest) -> Codec:
+    """The codec of a request; AgentVault's writes the URLs of files."""
+    if codec is type(V10):
+        return V10
+    if codec is type(V03):
+        return V03
+
+    def file_url(task: str, holder: str, number: int) -> str:
+        return f"{request.url}/tasks/{task}/files/{quote(holder, safe='')}/{number}"
+
+    return SharedCodec(file_url, request.mount) if codec is SharedCodec else AgentVaultCodec(file_url)
+
+
+def _fault(error: Exception) -> Fault:
+    if isinstance(error, Fault):
+        return error
+    return fault_of(error if isinstance(error, PentadError) else unforeseen(error, "a request to an agent"))
+
+
+def _check_type(headers: Mapping[bytes, bytes]) -> None:
+    """The body is some kind of JSON; a client that does not say so is trusted."""
+    kind = headers.get(b"content-type")
+    if kind is not None and kind != b"application/json" and b"json" not in kind.partition(b";")[0].lower():
+        raise Fault("content-type", "The body must be JSON: send Content-Type: application/json.")
+
+
+def _check_rights(request: AgentRequest, operation: Operation) -> None:
+    action = required_action(operation)
+    if not request.caller.may("agents", action):
+        raise Forbidden(f"This needs the scope agents:{action}.")
+
+
+def _download(part: Part) -> tuple[bytes, _Headers]:
+    """Never something a browser would run: it is saved, and no other type is guessed."""
+    kind = re.sub(r"[^\x20-\x7e]", "", part.media_type or "") or "application/octet-stream"
+    headers = [
+        (b"content-type", kind.encode("ascii")),
+        (b"x-content-type-options", b"nosniff"),
+        (b"content-disposition", b"attachment"),
+        (b"cache-control", b"private, no-store"),
+    ]
+    return base64.b64decode(json_rpc.standard_base64(str(part.raw))), headers
+
+
+def is_public(method: str, path: str) -> bool:
+    """Cards, and the key that signs them, are public."""
+    if method not in ("GET", "HEAD"):
+        return False
+    return path.endswith(("/agent-card.json", "/agent.json")) or path == KEYS_PATH
+
+
+def refusal(error: PentadError, path: str) -> tuple[int, bytes]:
+    """An error of the access checks as HTTP+JSON reports it; JSON-RPC clients look at the status.
+
+    A body that is too large is reported as a JSON-RPC error on paths that speak JSON-RPC.
+    """
+    fault = fault_of(error)
+    if isinstance(error, LimitExceeded) and _RPC_PATH.fullmatch(path):
+        body = rpc_error(fault, "agentvault" if path.startswith("/av") else "1.0")
+        return error.http_status, _encode({"jsonrpc": "2.0", "id": None, "error": body})
+    rest = rest_error(fault)
+    rest["error"]["code"] = error.http_status
+    return error.http_status, _encode(rest)

@@ -1,0 +1,269 @@
+"""Tasks and cards as tools, resources and the command line show them, within a budget of characters.
+
+Text that exceeds the budget is cut and says so. The whole task is always at its own URI.
+"""
+
+from contextlib import suppress
+from typing import Any, Final
+
+from msgspec import UNSET, ValidationError, convert, to_builtins
+from pydantic import BaseModel, ConfigDict
+
+from pentad.kernel.clock import iso
+from pentad.rooms.agents.agent_context import context_hash
+from pentad.rooms.agents.context.extension import FOUND_KEY, MASKED_KEY, found_json, masked_json
+from pentad.rooms.agents.delegation import Delegation
+from pentad.rooms.agents.models import (
+    INTERRUPTED,
+    TERMINAL,
+    Artifact,
+    ArtifactEvent,
+    Body,
+    Message,
+    Part,
+    StatusEvent,
+    Task,
+)
+from pentad.rooms.agents.registry.store import CardRecord
+
+TASKS: Final = "agents://tasks/"
+CARDS: Final = "agents://cards/"
+DEFAULT_BUDGET: Final = 40_000
+FEWEST: Final = 500
+_LONGEST_NOTE: Final = 200
+
+
+class ArtifactView(BaseModel):
+    """`text` and `data` come from its parts. Files have a URL or a size."""
+
+    id: str
+    name: str | None = None
+    text: str | None = None
+    data: list[Any] | None = None
+    files: list[dict[str, Any]] | None = None
+
+
+class TaskView(BaseModel):
+    """A task. `text`, `data` and `files` are the agent's last message; `waiting_for` is set if it needs an answer or a
+    login.
+
+    `context_sha256` is the hash of its context. `masked` lists secrets removed from the last message, `secrets_found`
+    those left in.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    task_id: str | None = None
+    context_id: str | None = None
+    agent: str
+    state: str
+    text: str = ""
+    data: list[Any] | None = None
+    files: list[dict[str, Any]] | None = None
+    waiting_for: str | None = None
+    artifacts: list[ArtifactView] = []
+    context_sha256: str | None = None
+    masked: list[dict[str, str]] | None = None
+    secrets_found: list[dict[str, str]] | None = None
+    updated_at: str | None = None
+    resource: str | None = None
+    cut: str | None = None
+    hint: str | None = None
+
+
+class AgentView(BaseModel):
+    """An agent by its card. Pass `id` to agents_send_task."""
+
+    id: str
+    card_id: str
+    name: str
+    description: str
+    version: str
+    url: str
+    hosted_here: bool
+    skills: list[str]
+    tags: list[str]
+    auth_schemes: list[str]
+    dialects: list[str]
+    mcp_context: bool
+
+
+class _Budget:
+    """The remaining characters."""
+
+    def __init__(self, characters: int) -> None:
+        self.left = characters
+        self.cut = 0
+
+    def take(self, text: str) -> str:
+        kept = text[: max(self.left, 0)]
+        self.left -= len(kept)
+        self.cut += len(text) - len(kept)
+        return kept
+
+
+def task_view(task: Task, agent: str, budget: int = DEFAULT_BUDGET, *, is_local: bool = True) -> TaskView:
+    """The task, cut to a budget of characters. `is_local`: we keep it, and it has a URI."""
+    left = _Budget(budget)
+    said = task.status_message or next((one for one in reversed(task.history) if one.role == "agent"), None)
+    parts = () if said is None else said.parts
+    text, data = left.take(_text(parts)), _data(parts, left)
+    artifacts = [_artifact(one, left) for one in task.artifacts]
+    address = TASKS + task.id if is_local else None
+    return TaskView(
+        task_id=task.id,
+        context_id=task.context_id,
+        agent=agent,
+        state=task.state,
+        text=text,
+        data=data,
+        files=_files(parts),
+        waiting_for=_waiting(task),
+        artifacts=artifacts,
+        context_sha256=context_hash(task),
+        masked=_said_of_secrets(task, MASKED_KEY) if is_local else None,
+        secrets_found=_said_of_secrets(task, FOUND_KEY) if is_local else None,
+        updated_at=iso(task.updated_at) if task.updated_at else None,
+        resource=address,
+        cut=_cut(left, address),
+        hint=_hint(task),
+    )
+
+
+def message_view(message: Message, agent: str, budget: int = DEFAULT_BUDGET) -> TaskView:
+    """An answer without a task."""
+    left = _Budget(budget)
+    text, data = left.take(_text(message.parts)), _data(message.parts, left)
+    return TaskView(
+        context_id=message.context_id,
+        agent=agent,
+        state="completed",
+        text=text,
+        data=data,
+        files=_files(message.parts),
+        cut=_cut(left, None),
+    )
+
+
+def delegation_view(delegated: Delegation, budget: int = DEFAULT_BUDGET) -> TaskView:
+    """The result of a delegation."""
+    if isinstance(delegated.result, Message):
+        shown = message_view(delegated.result, delegated.agent, budget)
+    else:
+        shown = task_view(delegated.result, delegated.agent, budget, is_local=delegated.is_local)
+    if not delegated.masked:
+        return shown
+    told = {"masked": masked_json(delegated.masked) or None, "secrets_found": found_json(delegated.masked) or None}
+    return shown.model_copy(update=told)
+
+
+def agent_view(card: CardRecord) -> AgentView:
+    metadata = card.metadata
+    return AgentView(
+        id=metadata.readable_id,
+        card_id=card.id,
+        name=metadata.name,
+        description=metadata.description,
+        version=metadata.version,
+        url=metadata.url,
+        hosted_here=card.hosted,
+        skills=metadata.all("skill"),
+        tags=metadata.all("tag"),
+        auth_schemes=metadata.all("auth"),
+        dialects=metadata.all("dialect"),
+        mcp_context=("feature", "mcp") in metadata.marks,
+    )
+
+
+def task_json(task: Task) -> dict[str, Any]:
+    """A whole task as JSON."""
+    found: dict[str, Any] = to_builtins(task)
+    for key in ("created_at", "updated_at", "status_at"):
+        found[key] = iso(found[key])
+    return found
+
+
+def describe_event(body: Body) -> str:
+    """An event on one short line, for progress."""
+    if isinstance(body, ArtifactEvent):
+        more = "more of " if body.append else ""
+        said = f"{more}{body.artifact.name or body.artifact.id}: {_text(body.artifact.parts)}"
+    else:
+        said = "" if body.message is None else _text(body.message.parts)
+        if isinstance(body, StatusEvent):
+            said = f"{body.state}: {said}" if said else body.state
+    return " ".join(said.split())[:_LONGEST_NOTE]
+
+
+def _artifact(one: Artifact, left: _Budget) -> ArtifactView:
+    texts = [part.text for part in one.parts if part.text is not UNSET]
+    data = _data(one.parts, left)
+    return ArtifactView(
+        id=one.id,
+        name=one.name,
+        text=left.take("".join(str(text) for text in texts)) if texts else None,
+        data=data,
+        files=_files(one.parts),
+    )
+
+
+def _data(parts: tuple[Part, ...], left: _Budget) -> list[Any] | None:
+    """The values that fit; None if there are none."""
+    data: list[Any] = []
+    for part in parts:
+        if part.data is UNSET:
+            continue
+        size = len(str(part.data))
+        if size <= left.left:
+            left.left -= size
+            data.append(part.data)
+        else:
+            left.cut += size
+    return data or None
+
+
+def _files(parts: tuple[Part, ...]) -> list[dict[str, Any]] | None:
+    return [_file(part) for part in parts if part.raw is not UNSET or part.url is not UNSET] or None
+
+
+def _file(part: Part) -> dict[str, Any]:
+    found: dict[str, Any] = {"filename": part.filename, "media_type": part.media_type}
+    if part.url is not UNSET:
+        found["url"] = part.url
+    elif part.raw is not UNSET:
+        found["bytes"] = len(part.raw) * 3 // 4
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _text(parts: tuple[Part, ...]) -> str:
+    return "\n".join(part.text for part in parts if part.text is not UNSET)
+
+
+def _said_of_secrets(task: Task, key: str) -> list[dict[str, str]] | None:
+    """The secrets that were masked, or found and kept, in the user's last message."""
+    said = next((one for one in reversed(task.history) if one.role == "user"), None)
+    told = None if said is None else (said.metadata or {}).get(key)
+    with suppress(ValidationError):  # a caller may write there what it likes
+        return convert(told, list[dict[str, str]])
+    return None
+
+
+def _waiting(task: Task) -> str | None:
+    if task.state not in INTERRUPTED:
+        return None
+    return "an answer" if task.state == "input-required" else "a login"
+
+
+def _hint(task: Task) -> str | None:
+    if task.state in INTERRUPTED:
+        return "Answer with agents_send_task and this task_id."
+    if task.state not in TERMINAL:
+        return "It is running. Check with agents_get_task, or subscribe to its resource."
+    return None
+
+
+def _cut(left: _Budget, address: str | None) -> str | None:
+    if not left.cut:
+        return None
+    where = f" Read {address} for all of it." if address else ""
+    return f"{left.cut} characters did not fit the budget.{where}"

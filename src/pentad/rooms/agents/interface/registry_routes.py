@@ -1,0 +1,255 @@
+"""The registry over HTTP: AgentVault's routes, and filters it lacks.
+
+Reading is public; writing needs credentials with the right to write in the agents room. Errors have `detail`, as
+AgentVault's clients expect, and Pentad's own error beside it.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, cast
+from urllib.parse import parse_qs
+
+import msgspec
+
+from pentad.kernel.clock import iso
+from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError, Unauthenticated
+from pentad.kernel.json import check_bounds
+from pentad.kernel.principal import Action
+from pentad.mcp.sse import Receive, Send
+from pentad.platform import Admitted, AsgiApp, Door, Scope
+from pentad.rooms.agents.registry.card_validation import MOST_BYTES, Level, problems_of
+from pentad.rooms.agents.registry.search import CardQuery
+from pentad.rooms.agents.registry.service import MOST_AT_ONCE, CardRegistry
+from pentad.rooms.agents.registry.store import CardRecord
+
+CARDS: Final = "/api/v1/agent-cards"
+VALIDATE: Final = "/api/v1/utils/validate-card"
+_DEPTH: Final = 32
+_MOST_KEYS: Final = 20_000
+_LONGEST_SEARCH: Final = 100
+_LONGEST_TYPE: Final = 50
+_MOST_TAGS: Final = 20
+
+Query = Mapping[str, list[str]]
+Answer = tuple[int, Any]
+Registering = Callable[[Admitted, Mapping[str, Any]], Awaitable[CardRecord]]
+"""Registers a card for the caller."""
+
+
+def doors(registry: CardRegistry, register: Registering) -> dict[str, Door]:
+    """The two paths of the registry."""
+    routes = _Routes(registry, register)
+    return {
+        CARDS: Door(served(routes.cards), lambda method, path: method in ("GET", "HEAD"), refusal),
+        VALIDATE: Door(served(routes.validate), lambda method, path: method == "POST", refusal),
+    }
+
+
+def refusal(error: PentadError, _path: str) -> tuple[int, bytes]:
+    body: dict[str, Any] = {"detail": error.sentence(), "error": error.as_json()}
+    return error.http_status, msgspec.json.encode(body)
+
+
+def served(handle: Callable[[Scope, Admitted], Awaitable[Answer]]) -> AsgiApp:
+    """An application that sends the handler's status and value as JSON."""
+
+    async def serve(scope: Scope, _receive: Receive, send: Send) -> None:
+        status, value = await handle(scope, scope["state"]["admitted"])
+        body = b"" if value is None else msgspec.json.encode(value)
+        headers = [(b"content-type", b"application/json"), (b"x-content-type-options", b"nosniff")]
+        if status == _NOTHING:
+            headers = []
+        headers.append((b"content-length", b"%d" % len(body)))
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+
+    return serve
+
+
+_NOTHING: Final = 204
+
+
+class MethodNotAllowed(PentadError):
+    """The path exists, but not for this method."""
+
+    code = "method_not_allowed"
+    http_status = 405
+
+
+class _Routes:
+    def __init__(self, registry: CardRegistry, register: Registering) -> None:
+        self._registry = registry
+        self._register = register
+
+    async def cards(self, scope: Scope, admitted: Admitted) -> Answer:
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        rest = scope["path"][len(CARDS) :].strip("/")
+        query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        if not rest:
+            if method == "POST":
+                _allowed(admitted, "write")
+                return 201, read(await self._register(admitted, _card_in(admitted)))
+            _only(method, "GET")
+            return 200, await self._list(query, admitted)
+        if rest == "by-hri" or rest.startswith("id/"):
+            _only(method, "GET")
+            wanted = rest[3:] if rest.startswith("id/") else _text(query, "hri", 200)
+            if not wanted:
+                raise InvalidInput("hri is missing.", hint="Ask for /by-hri?hri=organisation/name.")
+            return 200, read(await self._registry.by_readable(wanted))
+        return await self._one(method, rest, admitted)
+
+    async def _one(self, method: str, card_id: str, admitted: Admitted) -> Answer:
+        if "/" in card_id:
+            raise NotFound("There is nothing at this path.")
+        if method == "PUT":
+            _allowed(admitted, "write")
+            changes, is_active = _changes_in(admitted)
+            return 200, read(await self._registry.update(admitted.principal, card_id, changes, is_active))
+        if method == "DELETE":
+            _allowed(admitted, "write")
+            await self._registry.remove(admitted.principal, card_id)
+            return _NOTHING, None
+        _only(method, "GET")
+        return 200, read(await self._registry.get(card_id))
+
+    async def _list(self, query: Query, admitted: Admitted) -> dict[str, Any]:
+        limit, offset = _number(query, "limit", 100, 1, MOST_AT_ONCE), _number(query, "skip", 0, 0, 2**53)
+        owned = bool(_flag(query, "owned_only"))
+        if owned and admitted.principal.kind == "anonymous":
+            raise Unauthenticated("owned_only needs credentials: whose cards are meant?")
+        active_only = _flag(query, "active_only") is not False
+        if not active_only and not owned:
+            _allowed(admitted, "read")
+        tags = tuple(query.get("tags", ()))
+        if len(tags) > _MOST_TAGS:
+            raise InvalidInput(f"{len(tags)} tags are asked for.", hint=f"At most {_MOST_TAGS} are read.")
+        wanted = CardQuery(
+            phrase=_text(query, "search", _LONGEST_SEARCH) or "",
+            tags=tags,
+            has_tee=_flag(query, "has_tee"),
+            tee_type=_text(query, "tee_type", _LONGEST_TYPE),
+            has_mcp=_flag(query, "has_mcp"),
+            skill=_text(query, "skill", 200),
+            auth_scheme=_text(query, "auth_scheme", 50),
+            dialect=_text(query, "dialect", 20),
+            extension=_text(query, "extension", 500),
+            active_only=active_only,
+            owner=admitted.principal.id if owned else None,
+        )
+        found = await self._registry.search(wanted, limit=limit, offset=offset)
+        return {
+            "items": [_short(one) for one in found.cards],
+            "pagination": {
+                "total_items": found.total,
+                "limit": limit,
+                "offset": offset,
+                "total_pages": -(-found.total // limit),
+                "current_page": offset // limit + 1,
+            },
+        }
+
+    async def validate(self, scope: Scope, admitted: Admitted) -> Answer:
+        _only(scope["method"], "POST")
+        if scope["path"].rstrip("/") != VALIDATE:
+            raise NotFound("There is nothing at this path.")
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        level: Level = "strict" if _text(query, "level", 20) == "strict" else "lenient"
+        card = _card_in(admitted)
+        problems = problems_of(card, level)
+        if not problems:
+            return 200, {"is_valid": True, "detail": None, "validated_card_data": card}
+        said = "; ".join(f"{one.path or 'card'}: {one.message}" for one in problems[:20])
+        listed = [one.as_json() for one in problems]
+        return 200, {"is_valid": False, "detail": said, "validated_card_data": None, "problems": listed}
+
+
+def read(one: CardRecord) -> dict[str, Any]:
+    """A card as AgentVault's registry returns it."""
+    metadata = one.metadata
+    return {
+        "id": one.id,
+        "developer_id": one.owner,
+        "developer_is_verified": True,
+        "card_data": one.card,
+        "name": metadata.name,
+        "description": metadata.description,
+        "is_active": one.is_active,
+        "created_at": iso(one.created_at),
+        "updated_at": iso(one.updated_at),
+    }
+
+
+def _short(one: CardRecord) -> dict[str, Any]:
+    metadata = one.metadata
+    return {
+        "id": one.id,
+        "name": metadata.name,
+        "description": metadata.description,
+        "humanReadableId": metadata.readable_id,
+    }
+
+
+def _allowed(admitted: Admitted, action: Action) -> None:
+    who = admitted.principal
+    if who.kind == "anonymous":
+        raise Unauthenticated("Credentials are needed.")
+    if not who.may("agents", action):
+        raise Forbidden(f"{who.name!r} may not {action} in the agents room.", hint=f"It needs agents:{action}.")
+
+
+def _only(method: str, allowed: str) -> None:
+    if method != allowed:
+        raise MethodNotAllowed(f"{method} is not answered here.", hint=f"Use {allowed}.")
+
+
+def _body(admitted: Admitted) -> dict[str, Any]:
+    if len(admitted.body) > MOST_BYTES + 1024:
+        raise InvalidInput(f"The body has {len(admitted.body)} bytes.", hint=f"A card has at most {MOST_BYTES}.")
+    check_bounds(admitted.body, depth=_DEPTH, keys=_MOST_KEYS)
+    try:
+        given = msgspec.json.decode(admitted.body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"The body is not JSON: {error}.") from None
+    if not isinstance(given, dict):
+        raise InvalidInput("The body must be an object.", hint='Send {"card_data": {...}}.')
+    return cast("dict[str, Any]", given)
+
+
+def _card_in(admitted: Admitted) -> dict[str, Any]:
+    card = _body(admitted).get("card_data")
+    if not isinstance(card, dict):
+        raise InvalidInput("card_data is missing or not an object.", hint='Send {"card_data": {...}}.')
+    return cast("dict[str, Any]", card)
+
+
+def _changes_in(admitted: Admitted) -> tuple[dict[str, Any] | None, bool | None]:
+    body = _body(admitted)
+    card, active = body.get("card_data"), body.get("is_active")
+    if card is not None and not isinstance(card, dict):
+        raise InvalidInput("card_data is not an object.")
+    if active is not None and not isinstance(active, bool):
+        raise InvalidInput("is_active is neither true nor false.")
+    return cast("dict[str, Any] | None", card), active
+
+
+def _text(query: Query, name: str, longest: int) -> str | None:
+    text = query.get(name, [""])[0]
+    if len(text) > longest:
+        raise InvalidInput(f"{name} has {len(text)} characters.", hint=f"At most {longest} are read.")
+    return text or None
+
+
+def _flag(query: Query, name: str) -> bool | None:
+    text = query.get(name, [""])[0].lower()
+    if text in ("", "true", "1", "yes", "on", "false", "0", "no", "off"):
+        return None if not text else text in ("true", "1", "yes", "on")
+    raise InvalidInput(f"{name} is {text[:40]!r}.", hint="Write true or false.")
+
+
+def _number(query: Query, name: str, default: int, least: int, most: int) -> int:
+    text = query.get(name, [""])[0]
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) < 17) or not least <= int(text) <= most:
+        raise InvalidInput(f"{name} is {text[:40]!r}.", hint=f"It is a number from {least} to {most}.")
+    return int(text)

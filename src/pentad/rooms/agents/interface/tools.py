@@ -1,0 +1,324 @@
+"""The room's tools: find agents, send them tasks, manage tasks, register cards, check contexts."""
+
+import itertools
+from dataclasses import replace
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, Field
+
+from pentad.kernel.errors import InvalidInput
+from pentad.mcp.arguments import Arguments
+from pentad.mcp.call import Call
+from pentad.mcp.declare import tool
+from pentad.rooms.agents.client.remote_agent import fetch_card
+from pentad.rooms.agents.delegation import (
+    TaskRequest,
+    cancel_delegated,
+    delegate,
+    delegate_remote,
+    hosted_name,
+    read_delegated,
+)
+from pentad.rooms.agents.interface.mcp_tasks import CallerTasks, budget_metadata
+from pentad.rooms.agents.interface.presentation import (
+    CARDS,
+    DEFAULT_BUDGET,
+    FEWEST,
+    AgentView,
+    TaskView,
+    agent_view,
+    delegation_view,
+    describe_event,
+    task_view,
+)
+from pentad.rooms.agents.models import Event, Part, Task
+from pentad.rooms.agents.registry.search import CardQuery
+from pentad.rooms.agents.service import Agents
+
+_MOST_AGENTS: Final = 100
+_LONGEST_WAIT: Final = 600.0
+_QUICK_SECONDS: Final = 0.25
+"""How long a client with task support waits. A result within this time needs no second request."""
+
+AgentName = Annotated[
+    str,
+    Field(
+        description="The agent: hosted name, readable id (`acme/weather`) or card URL.", min_length=1, max_length=2000
+    ),
+]
+TaskId = Annotated[str, Field(description="The id of the task.", min_length=1, max_length=200)]
+Budget = Annotated[int, Field(description="Maximum characters of content in the result.", ge=FEWEST, le=500_000)]
+RemoteAgentName = Annotated[str | None, Field(description="The agent, if it is a remote one.", max_length=2000)]
+
+
+class ListArguments(Arguments):
+    query: Annotated[str, Field(description="Words in name, description or id; all must match.", max_length=500)] = ""
+    tags: Annotated[tuple[str, ...], Field(description="Tags; all must match.", max_length=20)] = ()
+    skill: Annotated[str | None, Field(description="A skill, by id or name.", max_length=200)] = None
+    auth_scheme: Annotated[str | None, Field(description="none, apiKey, bearer, oauth2, ...", max_length=50)] = None
+    dialect: Annotated[Literal["agentvault", "0.3", "1.0"] | None, Field(description="The dialect it speaks.")] = None
+    mcp_context: Annotated[bool | None, Field(description="Whether it accepts context (mcp_context).")] = None
+    tee: Annotated[bool | None, Field(description="Whether it claims to run in a trusted environment.")] = None
+    tee_type: Annotated[str | None, Field(max_length=50)] = None
+    extension: Annotated[str | None, Field(description="The URI of an extension it declares.", max_length=500)] = None
+    limit: Annotated[int, Field(ge=1, le=_MOST_AGENTS)] = 20
+    offset: Annotated[int, Field(ge=0, le=2**31)] = 0
+
+
+class AgentList(BaseModel):
+    """`next_offset` is set if there are more."""
+
+    agents: list[AgentView]
+    total: int
+    next_offset: int | None = None
+
+
+@tool("agents_list", title="Find agents", read_only=True)
+async def list_agents(arguments: ListArguments, call: Call[Agents]) -> AgentList:
+    """Find agents that accept tasks: hosted ones first, then those in the registry."""
+    wanted = CardQuery(
+        words=arguments.query,
+        tags=arguments.tags,
+        skill=arguments.skill,
+        auth_scheme=arguments.auth_scheme,
+        dialect=arguments.dialect,
+        extension=arguments.extension,
+        tee_type=arguments.tee_type,
+        has_tee=arguments.tee,
+        has_mcp=arguments.mcp_context,
+    )
+    found = await call.service.registry.search(wanted, limit=arguments.limit, offset=arguments.offset)
+    end = arguments.offset + len(found.cards)
+    following = end if found.cards and end < found.total else None
+    return AgentList(agents=[agent_view(one) for one in found.cards], total=found.total, next_offset=following)
+
+
+class SendArguments(Arguments):
+    agent: AgentName
+    text: Annotated[str | None, Field(description="The request as text.")] = None
+    data: Annotated[dict[str, Any] | None, Field(description="Structured input, sent as a data part.")] = None
+    context: Annotated[
+        dict[str, Any] | None,
+        Field(description='mcp_context: {"items": {name: {"content" or "ref", "mediaType", "metadata"}}}.'),
+    ] = None
+    task_id: Annotated[
+        str | None, Field(description="Continue this task, for example with an answer.", max_length=200)
+    ] = None
+    context_id: Annotated[str | None, Field(description="Start the task in this conversation.", max_length=200)] = None
+    wait: Annotated[bool, Field(description="Wait for the result; otherwise return at once.")] = True
+    seconds: Annotated[
+        float, Field(description="How long to wait. The task continues after that.", gt=0, le=_LONGEST_WAIT)
+    ] = 60
+    max_characters: Budget = DEFAULT_BUDGET
+
+    def parts(self) -> tuple[Part, ...]:
+        found = [Part(text=self.text)] if self.text else []
+        if self.data is not None:
+            found.append(Part(data=self.data, media_type="application/json"))
+        if not found:
+            raise InvalidInput("There is nothing to send.", hint="Pass text, data or both.")
+        return tuple(found)
+
+
+@tool(
+    "agents_send_task",
+    title="Send a task",
+    destructive=False,
+    open_world=True,
+    seconds=_LONGEST_WAIT + 60,
+    task="optional",
+)
+async def send_task(arguments: SendArguments, call: Call[Agents]) -> TaskView:
+    """Send a task to an agent, with context, and wait for the result.
+
+    The agent may be hosted here or remote. Every event is reported as progress; cancelling the call cancels the task.
+    If the task waits for an answer (`waiting_for`), call this again with its `task_id`.
+    """
+    steps = itertools.count(1)
+
+    async def on_event(event: Event) -> None:
+        await call.progress(next(steps), message=describe_event(event.body))
+
+    seconds, request = arguments.seconds if arguments.wait else 0.0, task_request(arguments)
+    if not _may_defer(arguments, call):
+        delegated = await delegate(call.service, call.principal, request, seconds=seconds, on_event=on_event)
+        return delegation_view(delegated, arguments.max_characters)
+    patience = min(seconds, _QUICK_SECONDS)
+    if hosted_name(call.service, arguments.agent) is None:
+        delegated = await delegate_remote(call.service, call.principal, request, patience=patience)
+    else:
+        request = replace(request, metadata=budget_metadata(arguments.max_characters))
+        delegated = await delegate(call.service, call.principal, request, seconds=patience, on_event=on_event)
+    book, budget = CallerTasks(call.service), arguments.max_characters
+    if (later := await book.defer(call.principal, delegated, budget, call.client_supports)) is not None:
+        call.defer(later)
+    return delegation_view(delegated, arguments.max_characters)
+
+
+def _may_defer(arguments: SendArguments, call: Call[Agents]) -> bool:
+    """Whether the client may get the task in place of the result. Only for new tasks."""
+    return arguments.wait and arguments.task_id is None and call.can_defer
+
+
+def task_request(arguments: SendArguments) -> TaskRequest:
+    """The task request in the arguments."""
+    return TaskRequest(arguments.agent, arguments.parts(), arguments.context, arguments.task_id, arguments.context_id)
+
+
+class GetArguments(Arguments):
+    task_id: TaskId
+    agent: RemoteAgentName = None
+    max_characters: Budget = DEFAULT_BUDGET
+
+
+@tool("agents_get_task", title="Get a task", read_only=True, open_world=True)
+async def get_task(arguments: GetArguments, call: Call[Agents]) -> TaskView:
+    """Get a task: its state, the agent's last message, its artifacts."""
+    delegated = await read_delegated(call.service, call.principal, arguments.task_id, arguments.agent)
+    return delegation_view(delegated, arguments.max_characters)
+
+
+class CancelArguments(Arguments):
+    task_id: TaskId
+    agent: RemoteAgentName = None
+
+
+@tool("agents_cancel_task", title="Cancel a task", idempotent=False, open_world=True)
+async def cancel_task(arguments: CancelArguments, call: Call[Agents]) -> TaskView:
+    """Cancel a task that has not ended."""
+    delegated = await cancel_delegated(call.service, call.principal, arguments.task_id, arguments.agent)
+    return delegation_view(delegated)
+
+
+class OperateArguments(Arguments):
+    reason: Annotated[str, Field(description="The reason, for the audit trail.", min_length=3, max_length=400)]
+    task_id: Annotated[str | None, Field(description="One task, in full.", max_length=200)] = None
+    cancel: Annotated[bool, Field(description="Cancel that task.")] = False
+    owner: Annotated[str | None, Field(description="Only this user's, such as `user:ada`.", max_length=400)] = None
+    state: Annotated[str | None, Field(description="Only tasks in this state.", max_length=40)] = None
+    agent: Annotated[str | None, Field(description="Only tasks of this agent.", max_length=200)] = None
+    limit: Annotated[int, Field(ge=1, le=100)] = 20
+    cursor: Annotated[str | None, Field(description="`next_cursor` of the page before.", max_length=500)] = None
+
+
+class PushView(BaseModel):
+    """How far an address has been told of a task. `state` is `told`, `waiting`, `failing` or `stopped`; `problem` says
+    why nothing arrives."""
+
+    id: str
+    state: str
+    told: int
+    problem: str | None = None
+
+
+class OperatedTask(TaskView):
+    """A task, whose it is, and (of one task) how its push notifications fare."""
+
+    owner: str
+    pushes: list[PushView] | None = None
+
+
+class OperatedTasks(BaseModel):
+    """`next_cursor` is set if there are more."""
+
+    tasks: list[OperatedTask]
+    total: int
+    next_cursor: str | None = None
+
+
+@tool("agents_operate", title="Operate all tasks", action="admin", idempotent=False)
+async def operate(arguments: OperateArguments, call: Call[Agents]) -> OperatedTasks:
+    """For administrators: list the tasks of all users, inspect one, or cancel it. The reason is audited."""
+    call.justify(arguments.reason)
+    tasks, who = call.service.tasks, call.principal
+    if arguments.task_id is not None:
+        found = await (tasks.cancel_any if arguments.cancel else tasks.inspect)(who, arguments.task_id)
+        pushes = [
+            PushView(id=one.config.id, state=one.state, told=one.told, problem=one.problem)
+            for one in await tasks.push.fares(found.id)
+        ]
+        shown = _operated(found, DEFAULT_BUDGET).model_copy(update={"pushes": pushes or None})
+        return OperatedTasks(tasks=[shown], total=1)
+    if arguments.cancel:
+        raise InvalidInput("Which task should be cancelled?", hint="Pass its task_id.")
+    page = await tasks.list_all(
+        who,
+        owner=arguments.owner,
+        state=arguments.state,
+        agent=arguments.agent,
+        page_size=arguments.limit,
+        cursor=arguments.cursor,
+    )
+    return OperatedTasks(tasks=[_operated(one, FEWEST) for one in page.tasks], total=page.total, next_cursor=page.next)
+
+
+def _operated(task: Task, budget: int) -> OperatedTask:
+    return OperatedTask(owner=task.owner, **task_view(task, task.agent, budget).model_dump())
+
+
+class RegisterArguments(Arguments):
+    card: Annotated[dict[str, Any] | None, Field(description="The card, AgentVault's or A2A's.")] = None
+    url: Annotated[str | None, Field(description="Or the URL of the card.", max_length=2000)] = None
+    card_id: Annotated[
+        str | None, Field(description="Update this card: the given members replace its own.", max_length=100)
+    ] = None
+    list_in_directory: Annotated[bool, Field(description="Also create a directory record.")] = True
+
+
+class RegisteredCard(BaseModel):
+    """`directory` says whether a directory record was created."""
+
+    agent: AgentView
+    resource: str
+    directory: dict[str, str] | None = None
+
+
+@tool("agents_register_card", title="Register an agent", destructive=False, idempotent=False, open_world=True)
+async def register_card(arguments: RegisterArguments, call: Call[Agents]) -> RegisteredCard:
+    """Register an agent by its card, so that tasks can be sent to its readable id; or update a card.
+
+    An invalid card is rejected with every problem. Readable ids are unique, ignoring case.
+    """
+    agents = call.service
+    card = arguments.card
+    if card is None:
+        if arguments.url is None:
+            raise InvalidInput("There is no card.", hint="Pass card or url.")
+        _, card = await fetch_card(arguments.url, agents.platform.fetcher)
+    if arguments.card_id is None:
+        kept = await agents.registry.register(call.principal, card)
+    else:
+        kept = await agents.registry.update(call.principal, arguments.card_id, card)
+    listed = await agents.list_in_directory(call.principal, kept.card) if arguments.list_in_directory else None
+    return RegisteredCard(agent=agent_view(kept), resource=CARDS + kept.id, directory=listed)
+
+
+class LintArguments(Arguments):
+    context: Annotated[Any, Field(description='The context, or {"mcp_context": ...}.')]
+    level: Annotated[
+        Literal["lenient", "standard", "strict"], Field(description="lenient accepts what AgentVault accepts.")
+    ] = "standard"
+
+
+class LintReport(BaseModel):
+    """Each of `issues` has a JSON pointer, a code, a message and a hint. `sha256` is the hash of the canonical form."""
+
+    valid: bool
+    level: str
+    items: int
+    bytes: int
+    depth: int
+    sha256: str | None = None
+    issues: list[dict[str, Any]]
+    issues_left_out: int = 0
+
+
+@tool("agents_lint_context", title="Check a context", read_only=True)
+async def lint_context(arguments: LintArguments) -> LintReport:
+    """Check a context (`mcp_context`) before you send it: shape, content types, references, limits, secrets."""
+    from pentad.rooms.agents.context.lint import lint
+
+    return LintReport.model_validate(lint(arguments.context, arguments.level).as_json())
+
+
+TOOLS: Final = (list_agents, send_task, get_task, cancel_task, operate, register_card, lint_context)

@@ -1,0 +1,263 @@
+"""The operations of the agent protocols, each written once. The codec of a request knows its dialect."""
+
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple
+
+from msgspec import Raw
+
+from pentad.kernel.errors import Conflict, Forbidden, NotFound
+from pentad.kernel.ids import uuid7_text
+from pentad.kernel.principal import Principal
+from pentad.platform import Admitted
+from pentad.rooms.agents.cards import Cards, input_modes, takes
+from pentad.rooms.agents.codecs.agentvault import SharedCodec
+from pentad.rooms.agents.codecs.base import Codec, Operation, SendRequest
+from pentad.rooms.agents.codecs.errors import Fault, Violation
+from pentad.rooms.agents.codecs.json_rpc import invalid_params
+from pentad.rooms.agents.context.extension import PLAIN_KEY, URI, with_issues
+from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
+from pentad.rooms.agents.models import TERMINAL, Dialect, Event, Json, Message, Task
+from pentad.rooms.agents.tasks.engine import Tasks
+
+_LOOPBACK: Final = re.compile(r"(?:127(?:\.\d+){3}|\[::1\])(?=:|$)")
+Mount = Literal["", "av", "a2a"]
+"""The path a request came in on: one that names a dialect, or an agent's own, which all dialects share."""
+
+
+def site_of(admitted: Admitted) -> str:
+    """The base URL of this server as the client must see it."""
+    if admitted.public_url is not None:
+        return admitted.public_url.rstrip("/")
+    return "http://" + _LOOPBACK.sub("localhost", admitted.headers.get(b"host", b"localhost").decode("latin-1").strip())
+
+
+@dataclass(slots=True)
+class AgentRequest:
+    """An authenticated request to an agent."""
+
+    caller: Principal
+    agent: HostedAgent
+    admitted: Admitted
+    hosted: Mapping[str, HostedAgent]
+    codec: Codec
+    mount: Mount = ""
+    after: int | None = None
+    """The last event the client received (`Last-Event-ID`)."""
+    seen: tuple[int, int] = (0, 0)
+    """An event the client received in part, and how many of its frames."""
+
+    @property
+    def site(self) -> str:
+        """The base URL of this server as the client must see it."""
+        return site_of(self.admitted)
+
+    @property
+    def url(self) -> str:
+        """The URL of the agent."""
+        return f"{self.site}/agents/{self.agent.name}"
+
+    def select_tenant(self, tenant: str | None) -> None:
+        """A tenant is the name of an agent, so that one URL can serve all of them."""
+        if not tenant or tenant == self.agent.name:
+            return
+        found = self.hosted.get(tenant) if self.mount else None
+        if found is None:
+            raise invalid_params([Violation("tenant", f"There is no tenant {tenant[:80]!r} here.")])
+        self.agent = found
+
+
+class Stream(NamedTuple):
+    """A result that is a stream: the task as it is, if `first` is set, then its events."""
+
+    task_id: str
+    context_id: str
+    events: AsyncGenerator[Event | Task]
+    first: Task | None = None
+    ends_at_rest: bool = False
+    """Whether it ends when the task waits for the caller."""
+    resumed: bool = False
+    """Whether it continues after an event the client has: it starts at once, even if nothing is new."""
+
+
+class SingleEvent(NamedTuple):
+    """A stream of one event, when an agent answers a streaming request with a message."""
+
+    result: Json
+
+
+Result = Json | list[Json] | Stream | SingleEvent | None
+AcceptMessage = Callable[[AgentRequest, Message, Dialect], Awaitable[Message]]
+"""Validates the context of a message before anyone sees it; returns the message to store."""
+PresentTask = Callable[[Principal, Task], Awaitable[Task]]
+"""A task as its owner sees it."""
+
+
+async def accept_unchanged(_request: AgentRequest, message: Message, _dialect: Dialect) -> Message:
+    """Accept every message."""
+    return message
+
+
+async def present_unchanged(_caller: Principal, task: Task) -> Task:
+    """Show the task as it is."""
+    return task
+
+
+class Operations:
+    """Decodes a request, calls the task engine, encodes the result."""
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        cards: Cards,
+        accept: AcceptMessage = accept_unchanged,
+        present: PresentTask = present_unchanged,
+    ) -> None:
+        self.tasks = tasks
+        self._cards = cards
+        self._accept = accept
+        self._present = present
+
+    async def run(self, operation: Operation, request: AgentRequest, params: Raw) -> Result:
+        handler: Callable[[AgentRequest, Raw], Awaitable[Result]] = getattr(self, operation)
+        return await handler(request, params)
+
+    async def send(self, request: AgentRequest, params: Raw) -> Result:
+        asked, message, options = await self._prepared(request, params)
+        answer = await self.tasks.send(request.caller, request.agent.name, message, wait=asked.wait, **options)
+        return request.codec.encode_answer(answer, asked)
+
+    async def stream(self, request: AgentRequest, params: Raw) -> Result:
+        asked, message, options = await self._prepared(request, params)
+        started = await self.tasks.start(request.caller, request.agent.name, message, **options)
+        if isinstance(started, Message):
+            return SingleEvent(request.codec.encode_answer(started, asked))
+        events = self.tasks.follow(request.caller, started.id, after=started.seq, agent=request.agent.name)
+        return Stream(started.id, started.context_id, events, started, ends_at_rest=True)
+
+    async def _prepared(self, request: AgentRequest, params: Raw) -> tuple[SendRequest, Message, dict[str, Any]]:
+        """The request, the message to store, and the options send and start share."""
+        codec = request.codec
+        asked = codec.decode_send(params)
+        request.select_tenant(asked.tenant)
+        _check_types(request.agent, asked.message)
+        message = await self._accept(request, asked.message, codec.dialect)
+        options: dict[str, Any] = {
+            "dialect": codec.dialect,
+            "task_id": message.task_id,
+            "context_id": message.context_id,
+            "metadata": with_issues(asked.metadata, message.metadata),
+            "push": asked.push,
+        }
+        return asked, message, options
+
+    async def get(self, request: AgentRequest, params: Raw) -> Result:
+        query = request.codec.decode_query(params)
+        request.select_tenant(query.tenant)
+        await self._accept_context(request, query.task_id, query.metadata)
+        task = await self.tasks.get(request.caller, query.task_id, agent=request.agent.name)
+        return request.codec.encode_task(await self._present(request.caller, task), query.history_length)
+
+    async def list(self, request: AgentRequest, params: Raw) -> Result:
+        query = request.codec.decode_list_query(params)
+        request.select_tenant(query.tenant)
+        page = await self.tasks.list(
+            request.caller,
+            context_id=query.context_id,
+            state=query.state,
+            agent=request.agent.name,
+            since=query.since,
+            page_size=query.page_size or 50,
+            cursor=query.cursor,
+        )
+        return request.codec.encode_page(page, query)
+
+    async def cancel(self, request: AgentRequest, params: Raw) -> Result:
+        query = request.codec.decode_query(params)
+        request.select_tenant(query.tenant)
+        await self._accept_context(request, query.task_id, query.metadata)
+        agent = request.agent.name
+        try:
+            return request.codec.encode_canceled(await self.tasks.cancel(request.caller, query.task_id, agent=agent))
+        except Conflict as error:
+            task = await self.tasks.get(request.caller, query.task_id, agent=agent)
+            if (result := request.codec.encode_not_cancelable(task, error.message)) is None:
+                raise
+            return result
+
+    async def subscribe(self, request: AgentRequest, params: Raw) -> Result:
+        """The task and its further events, or the events after one. A dialect that replays starts with the first."""
+        codec, after = request.codec, request.after
+        query = codec.decode_query(params)
+        request.select_tenant(query.tenant)
+        if codec.replays_events:
+            after = after or 0
+            await self._accept_context(request, query.task_id, query.metadata)
+        task = await self.tasks.get(request.caller, query.task_id, agent=request.agent.name)
+        if after is None and task.state in TERMINAL:
+            raise Fault("unsupported", f"The task is {task.state}: there is nothing to subscribe to. Get it instead.")
+        if after is not None and after > task.seq:
+            raise Fault(
+                "invalid-params",
+                f"The task has {task.seq} events; there is no event {after}. Leave it out to begin with the task.",
+            )
+        events = self.tasks.follow(request.caller, task.id, after=after, agent=request.agent.name)
+        return Stream(task.id, task.context_id, events, resumed=after is not None)
+
+    async def set_push(self, request: AgentRequest, params: Raw) -> Result:
+        query = request.codec.decode_set_push(params)
+        request.select_tenant(query.tenant)
+        agent = request.agent.name
+        config = await self.tasks.push.set(request.caller, query.task_id, query.config, agent=agent)
+        return request.codec.encode_push(config, query.task_id)
+
+    async def get_push(self, request: AgentRequest, params: Raw) -> Result:
+        query = request.codec.decode_push_query(params)
+        request.select_tenant(query.tenant)
+        wanted, agent = query.config_id or None, request.agent.name
+        config = await self.tasks.push.get(request.caller, query.task_id, wanted, agent=agent)
+        return request.codec.encode_push(config, query.task_id)
+
+    async def list_push(self, request: AgentRequest, params: Raw) -> Result:
+        query = request.codec.decode_push_query(params)
+        request.select_tenant(query.tenant)
+        configs = await self.tasks.push.list(request.caller, query.task_id, agent=request.agent.name)
+        return request.codec.encode_push_list([*configs], query.task_id)
+
+    async def delete_push(self, request: AgentRequest, params: Raw) -> Result:
+        """Deleting a config that is already gone succeeds."""
+        query = request.codec.decode_delete_push(params)
+        request.select_tenant(query.tenant)
+        try:
+            agent = request.agent.name
+            await self.tasks.push.delete(request.caller, query.task_id, query.config_id or "", agent=agent)
+        except NotFound as error:
+            if error.details.get("reason") != "push-config-not-found":
+                raise
+        return request.codec.encode_deleted()
+
+    async def card(self, request: AgentRequest, params: Raw) -> Result:
+        """The extended card."""
+        request.select_tenant(request.codec.decode_tenant(params))
+        if not self._cards.has_extended:
+            raise Fault(request.codec.missing_card, "There is no extended card: the public card is complete.")
+        return self._cards.extended(request.agent, request.site, request.caller)
+
+    async def _accept_context(self, request: AgentRequest, task_id: str, metadata: Json | None) -> None:
+        """Take the context that comes with a query into the task's conversation. That requires the right to write."""
+        if metadata and (PLAIN_KEY in metadata or URI in metadata):
+            if not request.caller.may("agents", "write"):
+                raise Forbidden("This needs the scope agents:write: it brings a context.")
+            codec = request.codec
+            dialect = codec.spoken if isinstance(codec, SharedCodec) else codec.dialect
+            message = Message(id=uuid7_text(), role="user", parts=(), task_id=task_id, metadata=metadata)
+            await self._accept(request, message, dialect)
+
+
+def _check_types(agent: HostedAgent, message: Message) -> None:
+    if modes := input_modes(agent):
+        for part in message.parts:
+            if part.media_type is not None and not takes(modes, part.media_type):
+                wanted = ", ".join(modes)
+                raise Fault("content-type", f"This agent does not take {part.media_type[:80]}; it takes {wanted}.")

@@ -1,0 +1,277 @@
+"""The task log as one process sees it: commits, then publishes, and reads through a cache.
+
+This is the only module that knows both the store and everyone in this process who must learn of an event: followers in
+the hub, the run of the task, and push notifications.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from pentad.access.owners import OwnerNow, owner_as_saved
+from pentad.access.secret_box import PLAIN, SecretBox
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import InvalidInput, PentadError
+from pentad.kernel.ids import opaque_id
+from pentad.kernel.incidents import put_off
+from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.kernel.principal import Principal
+from pentad.rooms.agents.models import RESTING, TERMINAL, Body, Event, StatusEvent, Task, folded
+from pentad.rooms.agents.tasks import leases, store
+from pentad.rooms.agents.tasks.contexts import Contexts
+from pentad.rooms.agents.tasks.errors import task_not_found
+from pentad.rooms.agents.tasks.hub import Follower, Hub
+from pentad.rooms.agents.tasks.limits import TaskLimits
+from pentad.rooms.agents.tasks.store import Appended, Bounds, Claim, Encoded, Head, encoded
+from pentad.rooms.agents.tasks.task_cache import TaskCache
+from pentad.rooms.agents.tasks.turn_runner import Run
+
+LOOK_AGAIN_SECONDS: Final = 15.0
+"""How long a follower relies on signals before it asks the store."""
+_PAGE: Final = 500
+_ALL: Final = 2**31
+_LAST_WORD: Final = Bounds(2**31, 2**40)
+"""A task that has reached its bounds must still be able to end."""
+
+
+class TaskLog:
+    """The tasks of a store as one process sees them. Also serves its runs (`RunLog`)."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        limits: TaskLimits,
+        contexts: Contexts,
+        secret_box: SecretBox = PLAIN,
+        owner_now: OwnerNow = owner_as_saved,
+    ) -> None:
+        self.database = database
+        self.owner_now = owner_now
+        self.secret_box = secret_box
+        self.clock = clock
+        self.origin = opaque_id(size=9)
+        self.bounds = limits.bounds
+        self.hub = Hub()
+        self.recent = TaskCache()
+        self.runs: dict[str, Run] = {}
+        self.push_due: Callable[[], None] = _do_nothing
+        self._lease_seconds = limits.lease_seconds
+        self.contexts = contexts
+        self._end: Callable[[], None] = _do_nothing
+
+    def listen(self) -> None:
+        self._end = self.database.listen(store.CHANNEL, self._heard)
+
+    async def stop(self) -> None:
+        self._end()
+        runs = list(self.runs.values())
+        for run in runs:
+            run.stop()
+        if handles := [run.handle for run in runs if run.handle is not None]:
+            await asyncio.wait(handles, timeout=5.0)
+        left = [run.task.id for run in runs if run.stored]
+        if left:
+            try:
+                await self.database.write(lambda transaction: leases.release(transaction, self.origin, left))
+            except PentadError as error:  # the leases run out by themselves
+                put_off(error, "Giving back the leases of tasks")
+
+    def now(self) -> float:
+        return round(self.clock.now(), 3)
+
+    def lease(self, caller: bytes) -> tuple[str, float, bytes]:
+        return self.origin, self.clock.now() + self._lease_seconds, caller
+
+    def leased_until(self) -> float:
+        return self.clock.now() + self._lease_seconds
+
+    # Reading
+
+    async def head(self, task_id: str) -> Head | None:
+        try:
+            row = await self.database.lookup(store.HEAD_SQL, task_id)
+        except InvalidInput:  # an id no store could hold
+            return None
+        return None if row is None else store.head_from(row)
+
+    async def owned(self, caller: Principal, task_id: str, agent: str | None = None) -> Task:
+        """A task of the caller as it is now; NotFound for anyone else's."""
+        task = self.recent.get(task_id)
+        if task is None or task.state not in TERMINAL:
+            head = await self.head(task_id)
+            if head is None or head.owner != caller.id:
+                raise task_not_found(task_id)
+            task = await self._up_to(head)
+        if task.owner != caller.id or (agent is not None and task.agent != agent):
+            raise task_not_found(task_id)
+        return task
+
+    async def any_task(self, task_id: str) -> Task:
+        """A task of any owner as it is now. Only for administrators."""
+        head = await self.head(task_id)
+        if head is None:
+            raise task_not_found(task_id)
+        return await self._up_to(head)
+
+    async def task(self, task_id: str, *, at_least: int) -> Task:
+        """The task including the event `at_least`, which is known to be in the log."""
+        task = self.recent.get(task_id)
+        if task is not None and task.seq >= at_least:
+            return task
+        head = await self.head(task_id)
+        if head is None:
+            raise task_not_found(task_id)
+        return await self._up_to(head)
+
+    async def task_at(self, task_id: str, seq: int) -> Task:
+        """The task as it was after that event."""
+        if (task := self.recent.get(task_id)) is not None and task.seq == seq:
+            return task
+
+        def work(rows: Rows) -> Task:
+            head = store.head(rows, task_id)
+            if head is None:
+                raise task_not_found(task_id)
+            events = store.events_after(rows, task_id, 0, seq)
+            return folded(head.blank(), events)
+
+        return await self.database.read(work)
+
+    async def tasks(self, heads: Sequence[Head]) -> list[Task]:
+        """Tasks with their content. Those not in the cache are read together."""
+        found: dict[str, Task] = {}
+        missing: list[Head] = []
+        for head in heads:
+            task = self.recent.get(head.id)
+            if task is not None and task.seq >= head.seq:
+                found[head.id] = task
+            else:
+                missing.append(head)
+        if missing:
+            for task in await self.database.read(lambda rows: [_read(rows, head) for head in missing]):
+                found[task.id] = task
+        return [found[head.id] for head in heads]
+
+    async def events_since(self, task_id: str, after: int) -> list[Event]:
+        """The next events after a number, from the hub or from the log, in batches."""
+        events = self.hub.after(task_id, after)
+        if events is None:
+            events = await self.database.read(lambda rows: store.events_after(rows, task_id, after, _PAGE))
+        return events
+
+    async def wait_until_rest(self, follower: Follower, task_id: str, after: int) -> Task:
+        """The task when it rests after the event `after`. The follower must exist before that event."""
+        seen = after
+        while True:
+            while not await follower.news(seen, LOOK_AGAIN_SECONDS):
+                await self.look_again(follower, task_id)
+            for event in await self.events_since(task_id, seen):
+                seen = event.seq
+                if isinstance(event.body, StatusEvent) and event.body.state in RESTING:
+                    task = await self.task(task_id, at_least=seen)
+                    if task.state in RESTING:
+                        return task
+
+    async def look_again(self, follower: Follower, task_id: str) -> None:
+        """Ask the store for the latest event, in case a signal was lost."""
+        head = await self.head(task_id)
+        if head is None:
+            raise task_not_found(task_id)
+        follower.told(head.seq)
+
+    async def _up_to(self, head: Head) -> Task:
+        task = self.recent.get(head.id)
+        if task is not None and task.seq >= head.seq:
+            return task
+        known = task or head.blank()
+        events = await self.database.read(
+            lambda rows: store.events_after(rows, head.id, known.seq, head.seq - known.seq)
+        )
+        task = folded(known, events)
+        self.recent.put(task, head.size)
+        return task
+
+    # Writing
+
+    async def append(
+        self, task_id: str, bodies: Sequence[Body], *, claim: Claim = "none", holder: str | None = None
+    ) -> Appended | None:
+        """Commit events that do not come from a run: a caller's message, a cancellation, the end of an orphan."""
+        batch = [encoded(body) for body in bodies]
+        now = self.now()
+        appended = await self.database.write(
+            lambda transaction: store.append(
+                transaction, self.origin, task_id, batch, now, bounds=_LAST_WORD, claim=claim, holder=holder
+            )
+        )
+        if appended is not None:
+            self.committed(task_id, appended.events, store.bytes_of(batch), appended.pushes)
+        return appended
+
+    def committed(self, task_id: str, events: list[Event], size: int, pushes: int, run: Run | None = None) -> None:
+        """Publish committed events within this process."""
+        self.recent.grow(task_id, events, size)
+        self.hub.publish(task_id, events, size)
+        if pushes:
+            self.push_due()
+        if run is None and (running := self.runs.get(task_id)) is not None:
+            running.hear(events)
+
+    def _heard(self, payload: str) -> None:
+        origin, _, rest = payload.partition(" ")
+        if origin == self.origin:
+            return
+        task_id, _, seq = rest.rpartition(" ")  # an agent that names its own tasks may use any word
+        self.hub.tell(task_id, int(seq))
+        if (run := self.runs.get(task_id)) is not None:
+            run.look()
+
+    # What runs ask for
+
+    async def take_in(self, run: Run, batch: Sequence[Encoded], *, last: bool) -> list[Event] | None:
+        now = self.now()
+        final = batch[-1].body
+        is_over = isinstance(final, StatusEvent) and final.state in TERMINAL
+        bounds = _LAST_WORD if is_over and len(batch) == 1 else self.bounds
+
+        def work(transaction: Transaction) -> Appended | None:
+            return store.append(
+                transaction, self.origin, run.task.id, batch, now,
+                bounds=bounds, holder=self.origin, claim="release" if last else "none",
+            )  # fmt: skip
+
+        appended = await self.database.write(work)
+        if appended is None:
+            return None
+        self.committed(run.task.id, appended.events, store.bytes_of(batch), appended.pushes, run)
+        return appended.events
+
+    async def landed(self, run: Run, batch: Sequence[Encoded]) -> list[Event] | None:
+        wanted = [one.json for one in batch]
+        after = run.seen
+
+        def work(rows: Rows) -> list[Event] | None:
+            events = store.events_after(rows, run.task.id, after, _ALL)
+            texts = [encoded(event.body).json for event in events]
+            for start in range(len(texts) - len(wanted) + 1):
+                if texts[start : start + len(wanted)] == wanted:
+                    return events[start : start + len(wanted)]
+            return None
+
+        events = await self.database.read(work)
+        if events is not None:
+            self.committed(run.task.id, events, store.bytes_of(batch), 1, run)
+        return events
+
+    def ended(self, run: Run) -> None:
+        if self.runs.get(run.task.id) is run:
+            del self.runs[run.task.id]
+
+
+def _read(rows: Rows, head: Head) -> Task:
+    return folded(head.blank(), store.events_after(rows, head.id, 0, head.seq))
+
+
+def _do_nothing() -> None:
+    """Default callback."""

@@ -1,0 +1,288 @@
+"""The room's tools, as a client uses them."""
+
+import asyncio
+
+import pytest
+
+from pentad.app import App
+from pentad.kernel.errors import Forbidden
+from pentad.kernel.pages import Visit
+from pentad.kernel.principal import Principal, role_scopes
+from pentad.mcp.memory import RemoteError
+from pentad.rooms.agents.interface.pages import one_task
+from pentad.rooms.agents.models import Message, Part, PushConfig, Task
+from pentad.rooms.agents.push.store import insert_config
+from pentad.rooms.agents.service import Agents
+from tests.rooms.agents.interface.conftest import Caller
+from tests.rooms.agents.registry.cards import a2a_card, agentvault_card
+
+pytestmark = pytest.mark.anyio
+
+BEN = Principal("jwt:ben", "ben", role_scopes("writer"))
+READER = Principal("jwt:rea", "rea", frozenset({"*:read"}))
+
+
+async def until(call: Caller, task_id: str, state: str) -> dict[str, object]:
+    async with asyncio.timeout(10):
+        while (task := await call("agents_get_task", task_id=task_id))["state"] != state:
+            await asyncio.sleep(0.01)
+    return task
+
+
+@pytest.mark.requirement("agents:tools:list")
+async def test_the_agents_that_run_here_are_listed_by_themselves(call: Caller) -> None:
+    found = await call("agents_list")
+
+    names = [one["id"] for one in found["agents"] if one["hosted_here"]]
+    assert names == ["pentad/reader", "pentad/painter", "pentad/echo", "pentad/tool-proxy"]
+    assert {tuple(one["dialects"]) for one in found["agents"] if one["hosted_here"]} == {("0.3", "1.0", "agentvault")}
+
+
+@pytest.mark.requirement("agents:tools:list")
+async def test_agents_are_found_by_words_tags_and_page(call: Caller) -> None:
+    assert [one["id"] for one in (await call("agents_list", tags=["reading"]))["agents"]] == ["pentad/reader"]
+    first = await call("agents_list", query="pentad", limit=3)
+    rest = await call("agents_list", query="pentad", limit=3, offset=first["next_offset"])
+    assert [one["id"] for one in rest["agents"]] == ["pentad/tool-proxy"]
+    assert "next_offset" not in rest
+
+
+@pytest.mark.parametrize("agent", ["echo", "pentad/echo", "Pentad/ECHO", "http://localhost:8700/agents/echo"])
+@pytest.mark.requirement("agents:tools:send")
+async def test_a_task_is_handed_over_by_name_readable_id_or_address(call: Caller, agent: str) -> None:
+    task = await call("agents_send_task", agent=agent, text="Good morning")
+
+    assert (task["state"], task["text"], task["agent"]) == ("completed", "Good morning", "echo")
+    assert (await call.read(task["resource"]))["history"][0]["parts"] == [{"text": "Good morning"}]
+
+
+@pytest.mark.requirement("agents:tools:answer")
+async def test_a_task_that_asks_goes_on_with_the_answer(call: Caller) -> None:
+    asked = await call("agents_send_task", agent="echo", text="ask")
+    assert (asked["state"], asked["text"], asked["waiting_for"]) == ("input-required", "What shall I say?", "an answer")
+    assert "task_id" in asked["hint"]
+
+    done = await call("agents_send_task", agent="echo", text="Good night", task_id=asked["task_id"])
+
+    assert (done["task_id"], done["state"], done["text"]) == (asked["task_id"], "completed", "Good night")
+    again = await call.refused("agents_send_task", agent="echo", text="More", task_id=asked["task_id"])
+    assert again["details"]["reason"] == "task-terminal"
+
+
+@pytest.mark.requirement("agents:tools:wait")
+async def test_nobody_has_to_wait(call: Caller) -> None:
+    at_once = await call("agents_send_task", agent="echo", text="slow", wait=False)
+    for_a_moment = await call("agents_send_task", agent="echo", text="slow", seconds=0.05)
+
+    assert at_once["state"] in ("submitted", "working")
+    assert for_a_moment["state"] == "working"
+    assert "agents_get_task" in for_a_moment["hint"]
+    for task in (at_once, for_a_moment):
+        cancelled = await call("agents_cancel_task", task_id=task["task_id"])
+        assert cancelled["state"] == "canceled"
+    over = await call.refused("agents_cancel_task", task_id=at_once["task_id"])
+    assert over["details"]["reason"] == "not-cancelable"
+
+
+@pytest.mark.requirement("agents:tools:progress")
+async def test_every_event_is_told_as_progress(call: Caller) -> None:
+    params = {"name": "agents_send_task", "arguments": {"agent": "painter", "text": "A tree"}}
+    await call.client.request("tools/call", {**params, "_meta": {"progressToken": "p"}})
+
+    told = [one["params"] for one in call.client.notifications if one["method"] == "notifications/progress"]
+    assert [one["progress"] for one in told] == list(range(1, len(told) + 1))
+    words = [one["message"] for one in told]
+    assert "I begin." in words
+    assert "palette:" in words
+    assert words[-1] == "completed: Done."
+
+
+@pytest.mark.requirement("agents:tools:cancellation")
+async def test_cancelling_the_call_cancels_the_task(call: Caller) -> None:
+    params = {"name": "agents_send_task", "arguments": {"agent": "echo", "text": "slow"}, "_meta": {"progressToken": 1}}
+    waiting = asyncio.create_task(call.client.request("tools/call", params))
+    async with asyncio.timeout(10):
+        while not any(one["method"] == "notifications/progress" for one in call.client.notifications):
+            await asyncio.sleep(0.01)
+    number = max(call.client._waiting)
+    listed = await call.client.list_all("resources/list", "resources")
+    uri = next(one["uri"] for one in listed if one["name"] == "Task of echo (working)")
+
+    await call.client.notify("notifications/cancelled", {"requestId": number})
+
+    assert (await until(call, uri.rpartition("/")[2], "canceled"))["state"] == "canceled"
+    waiting.cancel()
+
+
+@pytest.mark.requirement("agents:tools:budget")
+async def test_artifacts_are_shown_within_the_budget_and_whole_at_the_tasks_address(call: Caller) -> None:
+    task = await call("agents_send_task", agent="painter", text="A tree", max_characters=600)
+
+    sketch, palette, picture = task["artifacts"]
+    assert len(sketch["text"]) == 595
+    assert palette == {"id": "palette", "name": "palette"}
+    assert picture["files"] == [{"filename": "picture.png", "media_type": "image/png", "bytes": 3}]
+    assert task["resource"] in task["cut"]
+    whole = await call.read(task["resource"])
+    assert len(whole["artifacts"][0]["parts"][0]["text"]) == 900
+    assert whole["artifacts"][1]["parts"][0]["data"] == {"colours": ["red", "green"]}
+
+
+async def test_an_unknown_agent_is_named_with_the_nearest_one(call: Caller) -> None:
+    refused = await call.refused("agents_send_task", agent="paintr", text="A tree")
+
+    assert refused["code"] == "not_found"
+    assert "'painter'" in refused["hint"]
+
+
+async def test_there_is_always_something_to_send(call: Caller) -> None:
+    assert (await call.refused("agents_send_task", agent="echo"))["code"] == "invalid_input"
+
+
+@pytest.mark.requirement("agents:tools:owners")
+async def test_tasks_are_their_owners_alone(app: App, call: Caller) -> None:
+    task = await call("agents_send_task", agent="echo", text="secret")
+
+    for tool in ("agents_get_task", "agents_cancel_task"):
+        result = await app.neighbours.call_tool(BEN, tool, {"task_id": task["task_id"]})
+        assert result["_meta"]["pentad/error"]["details"]["reason"] == "task-not-found"
+    with pytest.raises(Forbidden):
+        await app.neighbours.call_tool(READER, "agents_send_task", {"agent": "echo", "text": "hello"})
+
+
+@pytest.mark.requirement("agents:context:refs")
+async def test_context_reaches_the_agent_and_its_references_are_followed_with_the_callers_rights(call: Caller) -> None:
+    items = {
+        "note": {"content": "Mind the step.", "mediaType": "text/plain"},
+        "number": {"content": {"exact": 9007199254740993}, "mediaType": "application/json"},
+        "card": {"ref": "agents://cards/pentad/echo"},
+    }
+    task = await call("agents_send_task", agent="reader", text="Read", context={"items": items})
+
+    [said] = [one for one in (await call.read(task["resource"]))["history"] if one["role"] == "agent"]
+    read = said["parts"][0]["data"]
+    assert read["note"] == "Mind the step."
+    assert read["number"] == {"exact": 9007199254740993}
+    assert read["card"]["humanReadableId"] == "pentad/echo"
+
+
+@pytest.mark.requirement("agents:context:refused")
+async def test_a_bad_context_is_refused_with_pointers_and_no_task_is_made(call: Caller) -> None:
+    before = await call.client.list_all("resources/list", "resources")
+    refused = await call.refused("agents_send_task", agent="reader", text="Read", context={"items": {"a": 7}})
+
+    assert "/metadata/mcp_context/items/a" in [one["path"] for one in refused["details"]["problems"]]
+    assert await call.client.list_all("resources/list", "resources") == before
+
+
+@pytest.mark.requirement("agents:context:spilled")
+async def test_a_content_that_is_too_large_to_travel_is_kept_and_found_by_its_hash(app: App, call: Caller) -> None:
+    long = "All the rivers. " * 20_000
+    task = await call("agents_send_task", agent="echo", text="hi", context={"items": {"long": {"content": long}}})
+
+    kept = (await call.read(task["resource"]))["history"][0]["metadata"]["mcp_context"]["items"]["long"]
+    assert "content" not in kept
+    answer = await call.client.request("resources/read", {"uri": kept["ref"]})
+    assert answer["contents"][0]["text"] == long
+    with pytest.raises(RemoteError):
+        await call.client.request("resources/read", {"uri": "context://" + "0" * 64})
+
+
+@pytest.mark.requirement("agents:context:secrets")
+async def test_secrets_in_a_context_are_masked_before_they_are_kept(app: App, call: Caller) -> None:
+    key = "sk-" + "a1B2c3D4e5F6g7H8" * 3
+    task = await call("agents_send_task", agent="echo", text="hi", context={"items": {"k": {"content": f"use {key}"}}})
+
+    answer = await call.client.request("resources/read", {"uri": task["resource"]})
+    assert key not in answer["contents"][0]["text"]
+
+
+@pytest.mark.requirement("agents:registry:directory")
+async def test_a_card_is_registered_listed_in_the_directory_updated_and_found(call: Caller) -> None:
+    kept = await call("agents_register_card", card=agentvault_card(readable="Coast/Weather", tags=["wind"]))
+
+    assert kept["agent"]["id"] == "Coast/Weather"
+    assert kept["directory"]["status"] == "listed"
+    assert (await call.read(kept["resource"]))["name"] == "Weather"
+    assert (await call.read("agents://cards/coast/weather"))["name"] == "Weather"
+    record = await call.client.request("resources/read", {"uri": f"directory://records/{kept['directory']['cid']}"})
+    assert "Weather" in record["contents"][0]["text"]
+    changed = await call(
+        "agents_register_card", card={"tags": ["storm"]}, card_id=kept["agent"]["card_id"], list_in_directory=False
+    )
+    assert changed["agent"]["tags"] == ["storm"]
+    assert [one["id"] for one in (await call("agents_list", tags=["storm"]))["agents"]] == ["Coast/Weather"]
+
+
+async def test_a_card_that_is_not_valid_or_whose_id_is_taken_is_refused(call: Caller) -> None:
+    bad = await call.refused("agents_register_card", card=agentvault_card(authSchemes=[]))
+    assert [one["path"] for one in bad["details"]["problems"]] == ["/authSchemes"]
+    taken = await call.refused("agents_register_card", card=a2a_card(humanReadableId="pentad/ECHO", authSchemes=[]))
+    assert taken["code"] in ("conflict", "invalid_input")
+    assert (await call.refused("agents_register_card"))["code"] == "invalid_input"
+
+
+@pytest.mark.requirement("agents:registry:directory")
+async def test_a_card_is_registered_without_the_directory_and_says_why(app: App) -> None:
+    only = Principal("jwt:one", "one", frozenset({"agents:read", "agents:write"}))
+    result = await app.neighbours.call_tool(
+        only, "agents_register_card", {"card": agentvault_card(readable="lone/agent")}
+    )
+
+    assert result["structuredContent"]["directory"]["status"] == "not listed"
+    assert "directory" in result["structuredContent"]["directory"]["reason"]
+
+
+@pytest.mark.requirement("agents:tools:lint")
+async def test_the_linter_says_where_and_what(call: Caller) -> None:
+    report = await call("agents_lint_context", context={"items": {"a": {"mediaType": 5}}})
+
+    assert report["valid"] is False
+    assert {"/items/a/mediaType"} <= {one["path"] for one in report["issues"]}
+    fine = await call(
+        "agents_lint_context", context={"mcp_context": {"items": {"a": {"content": "x"}}}}, level="lenient"
+    )
+    assert fine["valid"] is True
+    assert fine["sha256"]
+
+
+@pytest.mark.requirement("agents:prompts:hand-over")
+async def test_the_prompt_prepares_a_task_with_the_agents_there_are(call: Caller) -> None:
+    answer = await call.client.request("prompts/get", {"name": "hand_over", "arguments": {"goal": "Draw a tree."}})
+
+    text = answer["messages"][0]["content"]["text"]
+    assert "Draw a tree." in text
+    assert "pentad/painter" in text
+
+
+async def test_what_an_agent_answers_in_data_is_told_as_data(call: Caller) -> None:
+    items = {"a": {"mediaType": "application/json", "content": {"n": 9007199254740993}}}
+    task = await call("agents_send_task", agent="reader", text="Read", context={"items": items})
+    assert (task["state"], task["text"], task["data"]) == ("completed", "", [{"a": {"n": 9007199254740993}}])
+
+    large = {"a": {"content": "x" * 600}}
+    cut = await call("agents_send_task", agent="reader", text="Read", context={"items": large}, max_characters=500)
+    assert "data" not in cut
+    assert cut["cut"].endswith(f"Read {cut['resource']} for all of it.")
+
+
+@pytest.mark.requirement("agents:push:owners-now")
+async def test_an_operator_and_the_tasks_page_say_why_push_notifications_were_stopped(app: App, call: Caller) -> None:
+    agents: Agents = next(one.service for one in app.rooms if one.room.name == "agents")
+    gone = Principal("user:gone", "gone", role_scopes("writer"))
+    hello = Message(id="m", role="user", parts=(Part(text="hello"),))
+    task = await agents.tasks.send(gone, "echo", hello, dialect="1.0")
+    assert isinstance(task, Task)
+    config = PushConfig(id="mine", url="https://example.org/hook", dialect="1.0")
+    await app.database.write(lambda tx: insert_config(tx, app.secret_box, task.id, config, told=0, now=1.0))
+    async with asyncio.timeout(10):
+        while (await agents.tasks.push.fares(task.id))[0].state != "stopped":
+            await agents.tasks.deliveries.send_due()
+            await asyncio.sleep(0.01)
+
+    shown = await call("agents_operate", reason="ticket 7", task_id=task.id)
+    (push,) = shown["tasks"][0]["pushes"]
+    assert (push["id"], push["state"]) == ("mine", "stopped")
+    assert "user:gone is gone" in push["problem"]
+    sheet = await one_task(agents, Visit(gone, {"task": task.id}, {}))
+    assert "user:gone is gone" in repr(sheet)
