@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from pentad.mcp.registry import Guard, Hears
     from pentad.mcp.sse import Receive, Send
     from pentad.mcp.tasks import TaskBook
-    from pentad.mcp.variants import Variants
     from pentad.mcp.within import Progress
 
 Scope = MutableMapping[str, Any]
@@ -118,68 +117,84 @@ class Platform:
     """Opens a further database by an address the operator wrote into the room's settings; whoever asks closes it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Doorway:
-    """What a room's own server is given: where to listen, and the core's way of telling who comes in.
+def _nothing_is_public(method: str, path: str) -> bool:
+    return False
 
-    `principal` turns the value of an `authorization` header, or None for no header, and the address it came from into
-    who is calling, or refuses: for the credentials, or because that address comes too often without any that were right
-    before. With `--auth none` everybody is the owner of this machine. `spend` takes one call from a principal's
-    allowance and refuses when there is none left; `record` notes a call in the audit trail. `shared` means that other
-    processes listen on the same address. When `stopping` is set the server has to come to an end.
+
+def _no_mounts() -> "Sequence[Mount]":
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One place where a room answers beside its tools, and the rules there. Give exactly one of these:
+
+    - `app`: an ASGI application for `path` and everything below it. The guards have checked host, origin, credentials,
+      rate and size, and read the body; `scope["state"]["exchange"]` is the request as they found it (`HttpExchange`).
+      An application that streams for long calls `exchange.release()` first, so that it no longer counts as a call in
+      flight, and `exchange.principal_now()` from time to time. It may set `call` and `outcome` in `scope["state"]`: the
+      audit trail then uses them as the name and outcome of the call.
+    - `routes`: Starlette routes, each at its own path. They also admit callers without credentials.
+    - `endpoint`: an MCP endpoint with a profile of its own.
+    - `part`: finds a part of the room by the one parameter of `path` (`/rooms/avatars/{id}/mcp`), to be served alone
+      over MCP. Return the same object for as long as the part is the same; raise NotFound if there is none.
+    - `server`: a server with its own port (gRPC), open for as long as the process serves. Needs `Room.has_port`.
     """
+
+    path: str = ""
+    app: AsgiApp | None = None
+    routes: "Sequence[BaseRoute] | None" = None
+    endpoint: "Endpoint | None" = None
+    part: "Callable[[str], Awaitable[OpenRoom]] | None" = None
+    server: "Callable[[], AbstractAsyncContextManager[None]] | None" = None
+    is_public: Callable[[str, str], bool] = _nothing_is_public
+    """Which requests to an `app` need no credentials, by method and path. Without any, the caller is `ANONYMOUS`."""
+    any_origin: bool = False
+    """Web pages of every origin may call `path` and below, as long as credentials are required at all."""
+    error_response: "Callable[[PentadError, str], tuple[int, bytes]] | None" = None
+    """Status and body of an error, for an `app` whose clients expect other words than the server's own."""
+    all_rooms: bool = False
+    """This leads to the tools of every room: they audit the calls, and a login here is for all of them."""
+
+    def __post_init__(self) -> None:
+        given = (self.app, self.routes, self.endpoint, self.part, self.server)
+        if len(given) - given.count(None) != 1:
+            raise Misconfigured(f"The mount {self.path!r} needs exactly one of app, routes, endpoint, part, server.")
+        needs_path = self.routes is None and self.server is None
+        if needs_path and (not self.path.startswith("/") or self.path.endswith("/")):
+            raise Misconfigured(f"The path of a mount begins with a slash and does not end with one: {self.path!r}.")
+        if self.part is not None and self.path.count("{") != 1:
+            raise Misconfigured(f"The path of a part needs one parameter, as in /rooms/x/{{id}}/mcp: {self.path!r}.")
+
+
+@dataclass(frozen=True, slots=True)
+class MountContext:
+    """What a server gives a room when it asks for its mounts: the server's logins, rate limits and audit trail, and
+    where a mount with its own port listens."""
 
     host: str
     port: int
-    shared: bool
-    principal: Callable[[str | None, str | None], Awaitable[Principal]]
+    is_shared: bool
+    """Whether other processes listen on the same port."""
+    authenticate: Callable[[str | None, str | None], Awaitable[Principal]]
+    """The principal for an `authorization` header (None for no header) from that client address. Raises if the
+    credentials are wrong, or if the address fails too often. With `--auth none` everyone is the local owner."""
     spend: Callable[[str], Awaitable[None]]
+    """Takes one call from a principal's rate limit. Raises if nothing is left."""
     record: "Record"
+    """Adds a call to the audit trail."""
     stopping: asyncio.Event
-
-
-@dataclass(frozen=True, slots=True)
-class Admitted:
-    """A request that passed the front's guards, as a door finds it in `scope["state"]["admitted"]`.
-
-    A door that goes on for long after its answer began calls `release` then, to stop counting as a call in flight, and
-    asks `principal_now` from time to time who the client still is. What it puts into `scope["state"]` as `call` and
-    `outcome` is how the audit trail names what was called and how that ended.
-    """
-
-    principal: Principal
-    headers: Mapping[bytes, bytes]
-    body: bytes
-    release: Callable[[], None]
-    principal_now: Callable[[], Awaitable[Principal]]
-    public_url: str | None
-    """The address clients use, where the operator named it; else they use the Host of their request."""
-    stopping: asyncio.Event
-    """Set when the server comes to an end: streams have to."""
-
-
-@dataclass(frozen=True, slots=True)
-class Door:
-    """An ASGI application of the room's own for a path and everything below it, behind the front's guards.
-
-    The front has checked host, origin, credentials, allowance and the size of the body, and read the body; what it
-    found is an `Admitted`. `is_public` names the requests, by method and path, that need no credentials: whoever sends
-    none is then `ANONYMOUS`. `refuse` answers in the door's own words what the guards refused.
-    """
-
-    serve: AsgiApp
-    is_public: Callable[[str, str], bool] = lambda method, path: False
-    refuse: "Callable[[PentadError, str], tuple[int, bytes]] | None" = None
+    """Set when the server stops: streams and servers have to end."""
+    http_sse: Callable[[], Sequence[Mount]] = _no_mounts
+    """The transport of 2024-11-05 in front of `/mcp`, for rooms whose settings ask for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room(Generic[S]):
     """What a room offers.
 
-    `open` gives the service every `call.service` of the room will be, and closes it at the end. `schema` names the
-    package that holds the room's migrations. `routes` are ordinary HTTP routes (Starlette), `endpoints` further MCP
-    endpoints by path, with a profile of their own, `doors` applications of the room's own by path, `pages` what people
-    see in a browser; all four are asked for only by an HTTP server.
+    `open` yields the room's service, which every tool finds as `call.service`, and closes it at the end. `schema` names
+    the package with the room's migrations. `mounts` and `pages` are only asked for by servers.
     """
 
     name: str
@@ -200,19 +215,14 @@ class Room(Generic[S]):
     schema: str | None = None
     sealed: Sequence[SealedColumn] = ()
     """Columns of the room's tables that hold secrets."""
-    routes: "Callable[[S], Sequence[BaseRoute]] | None" = None
-    endpoints: "Callable[[S, Record], Mapping[str, Endpoint]] | None" = None
-    doors: "Callable[[S], Mapping[str, Door]] | None" = None
+    mounts: "Callable[[S, MountContext], Sequence[Mount]] | None" = None
+    """Where the room answers beside its tools: HTTP paths, further MCP endpoints, a port of its own."""
+    has_port: bool = False
+    """Whether one of the mounts is a `server`. Known before the room opens, so that a taken port stops the start."""
+    tools_as_methods: Callable[[S], Sequence[str]] | None = None
+    """Tools, by any of their names, that also answer as a JSON-RPC method of that name."""
     pages: "Callable[[], Pages[S]] | None" = None
-    part: "Callable[[S, str], Awaitable[OpenRoom]] | None" = None
-    """A part of the room that is served alone, by its name: over HTTP at `/rooms/<room>/<name>/mcp`. It gives the same
-    object for as long as the part is the same, and NotFound for a name that is none."""
-    server: "Callable[[S, Doorway], AbstractAsyncContextManager[None]] | None" = None
-    """A further server of the room's own beside HTTP, open for as long as the process serves."""
-    any_origin: Sequence[str] = ()
-    """Path prefixes that pages of every origin may call, as long as credentials are required at all."""
-    variants: "Callable[[S], Variants] | None" = None
-    """Older ways of calling the room that its settings turn on."""
+    """What people see in a browser."""
     identity: tuple[str, str] | None = None
     """The server's name and version where this room is served alone, if a document promises them."""
     health: Callable[[S], Awaitable[Mapping[str, Any]]] | None = None

@@ -10,7 +10,7 @@ import pytest
 from pentad.app import open_app
 from pentad.kernel.errors import Unavailable
 from pentad.kernel.principal import LOCAL, Principal
-from pentad.platform import Admitted
+from pentad.mcp.exchange import HttpExchange
 from pentad.rooms.agents import streaming
 from pentad.rooms.agents.dialects.errors import rpc_error
 from pentad.rooms.agents.dialects.sse import A2aVoice, Told
@@ -288,10 +288,17 @@ async def test_what_goes_wrong_on_the_way_is_said_in_the_stream(error: Exception
     async def receive() -> Any:
         await asyncio.Event().wait()
 
-    async def known() -> Principal:
-        return LOCAL
+    class Unprotected:
+        public_url = None
+        stopping = asyncio.Event()
 
-    admitted = Admitted(LOCAL, {}, b"", lambda: None, known, None, asyncio.Event())
+        async def principal(self, scope: Any, headers: Any) -> Principal:
+            return LOCAL
+
+        def insufficient(self, scope: Any, headers: Any, needed: str) -> list[tuple[bytes, bytes]]:
+            return []
+
+    admitted = HttpExchange({}, frozenset(), LOCAL, receive, send, Unprotected())
     outlet = streaming.Outlet(admitted, receive, send, lambda fault: rpc_error(fault, "1.0"))
     stream = Stream("t", "c", "1.0", Voices(error).events())
     await outlet.stream(A2aVoice(Told(), "t", "c", "1.0", b"7"), stream, [])

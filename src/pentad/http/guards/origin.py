@@ -38,7 +38,7 @@ class OriginGuard:
     ) -> None:
         named = [*origins, *([] if public_url is None else [_origin_part(public_url)])]
         self._allowed = {origin for name in named if (origin := origin_of(name.rstrip("/"))) is not None}
-        self._shared = () if always_trusted else tuple(shared)
+        self._shared = () if always_trusted else tuple(f"{prefix.rstrip('/')}/" for prefix in shared)
         self._always_trusted = always_trusted
         self._verdicts: dict[tuple[bytes, bytes, str], bool] = {}
 
@@ -73,7 +73,7 @@ class OriginGuard:
         credentials, so those it remembers are left out. It does not ask before a plain GET, and of what it adds to one
         by itself only Basic is read here.
         """
-        if not scope["path"].startswith(self._shared):
+        if not f"{scope['path']}/".startswith(self._shared):
             return False
         if scope["method"] in _READING:
             return headers.get(b"authorization", b"").lstrip(b" \t")[:5].lower() != b"basic"

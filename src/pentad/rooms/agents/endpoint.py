@@ -1,4 +1,4 @@
-"""The door of the agents: one ASGI application for their cards and for every dialect, on one address each.
+"""The agents over HTTP: one ASGI application for their cards and for every dialect, on one address each.
 
     /.well-known/agent-card.json, /.well-known/jwks.json    the first agent's card, and the key it is signed with
     /agents/<name>                                          an agent: JSON-RPC in all dialects, HTTP+JSON below it
@@ -19,8 +19,9 @@ import msgspec
 from pentad.kernel.errors import LimitExceeded, NotFound, PentadError
 from pentad.kernel.incidents import unforeseen
 from pentad.kernel.limits import Limits
+from pentad.mcp.exchange import HttpExchange
 from pentad.mcp.sse import Receive, Send
-from pentad.platform import Admitted, Door, Scope
+from pentad.platform import Mount, Scope
 from pentad.rooms.agents.agents.contract import Hosted
 from pentad.rooms.agents.cards import CARD_PATH, KEYS_PATH, MAX_AGE, Cards, required_extensions
 from pentad.rooms.agents.dialects import negotiation, reading, rest
@@ -30,7 +31,7 @@ from pentad.rooms.agents.dialects.sse import A2aVoice, AgentVaultVoice, Told, Vo
 from pentad.rooms.agents.exchange import A2A_JSON, JSON, Reply, check_rights, check_type, check_version
 from pentad.rooms.agents.files import file_of
 from pentad.rooms.agents.operations.agentvault import OperationsAgentVault, told_in, writer
-from pentad.rooms.agents.operations.asked import Answer, Asked, Engine, Mount, Operation, Single, Stream, site
+from pentad.rooms.agents.operations.asked import Answer, Asked, Engine, Operation, Single, Stream, Surface, site
 from pentad.rooms.agents.operations.v03 import Operations03
 from pentad.rooms.agents.operations.v10 import Operations10
 from pentad.rooms.agents.streaming import Outlet
@@ -50,10 +51,10 @@ class Place:
 
     agent: Hosted
     rest: str
-    mount: Mount
+    mount: Surface
 
 
-class AgentsDoor:
+class AgentsApp:
     """Everything agents answer over HTTP."""
 
     def __init__(self, engine: Engine, agents: Mapping[str, Hosted], cards: Cards, limits: Limits) -> None:
@@ -71,14 +72,14 @@ class AgentsDoor:
         self._custom: dict[tuple[str, str], CustomMethod] = {}
         self._offered: dict[str, tuple[dict[str, bool], bool]] = {}
 
-    def doors(self) -> dict[str, Door]:
+    def mounts(self) -> list[Mount]:
         """The paths this answers at."""
-        door = Door(self.serve, is_public, refusal)
-        return dict.fromkeys((CARD_PATH, "/.well-known/agent.json", KEYS_PATH, "/a2a", "/av", "/agents"), door)
+        paths = (CARD_PATH, "/.well-known/agent.json", KEYS_PATH, "/a2a", "/av", "/agents")
+        return [Mount(path, app=self.serve, is_public=is_public, error_response=refusal) for path in paths]
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request that passed the guards."""
-        admitted: Admitted = scope["state"]["admitted"]
+        admitted: HttpExchange = scope["state"]["exchange"]
         reply = Reply(admitted, send, receive)
         if scope["path"] == KEYS_PATH and self._cards.signer is not None:
             await reply.json(
@@ -113,7 +114,7 @@ class AgentsDoor:
             return Place(agent, path.strip("/"), "")
         return Place(agent, below, "av" if first == "av" else "a2a")
 
-    def _asked(self, place: Place, admitted: Admitted) -> Asked:
+    def _asked(self, place: Place, admitted: HttpExchange) -> Asked:
         asked = Asked(admitted.principal, place.agent, admitted, self._agents, place.mount)
         if (seen := admitted.headers.get(b"last-event-id")) and (known := _EVENT_ID.fullmatch(seen.strip())):
             number, part = int(known[1]), int(known[2] or 0)
@@ -137,7 +138,7 @@ class AgentsDoor:
             fresh = since is not None and since.strip() == card.modified
         await reply.send_all(304 if fresh else 200, b"" if fresh or method == "HEAD" else card.body, [JSON, *headers])
 
-    def _granted(self, agent: Hosted, admitted: Admitted, operation: Operation) -> list[tuple[bytes, bytes]]:
+    def _granted(self, agent: Hosted, admitted: HttpExchange, operation: Operation) -> list[tuple[bytes, bytes]]:
         """The header that says which extensions are active; a Fault for a required one that a send does without."""
         if operation.dialect == "agentvault":
             return []

@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 
 from pentad.kernel.errors import Forbidden
+from pentad.mcp.exchange import HttpExchange
 from pentad.mcp.sse import Receive, Send
-from pentad.platform import Admitted
 from pentad.rooms.agents.dialects.errors import Fault, rest_error
 from pentad.rooms.agents.operations.asked import Asked, Operation
 
@@ -21,7 +21,7 @@ _encode: Final = msgspec.json.Encoder().encode
 class Reply:
     """The ways to answer one request."""
 
-    admitted: Admitted
+    admitted: HttpExchange
     send: Send
     receive: Receive
 

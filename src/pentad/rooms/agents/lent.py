@@ -1,6 +1,6 @@
 """Lent contents over HTTP: one content to who has its address, and to nobody a word about any other.
 
-The path is a secret. It is in no log: the audit trail names calls by the door's path, and what fails here is told
+The path is a secret. It is in no log: the audit trail names calls by the mount's path, and what fails here is told
 without it.
 """
 
@@ -13,7 +13,7 @@ import msgspec
 from pentad.kernel.errors import PentadError
 from pentad.kernel.incidents import noted, unforeseen
 from pentad.mcp.sse import Receive, Send
-from pentad.platform import Door, Scope
+from pentad.platform import Mount, Scope
 from pentad.rooms.agents.context.lending import PATH, Lending
 from pentad.rooms.agents.context.spill import Kept
 from pentad.rooms.agents.registry.routes import MethodNotAllowed
@@ -21,7 +21,7 @@ from pentad.rooms.agents.registry.routes import MethodNotAllowed
 _UNTYPED: Final = "application/octet-stream"
 
 
-def doors(lending: Lending) -> dict[str, Door]:
+def lent_mount(lending: Lending) -> Mount:
     async def serve(scope: Scope, _receive: Receive, send: Send) -> None:
         if scope["method"] not in ("GET", "HEAD"):
             raise MethodNotAllowed("A content that is lent can be read and no more.", hint="Use GET.")
@@ -35,7 +35,7 @@ def doors(lending: Lending) -> dict[str, Door]:
         await send({"type": "http.response.start", "status": 200, "headers": _headers(kept)})
         await send({"type": "http.response.body", "body": body})
 
-    return {PATH: Door(serve, lambda method, path: True, _refusal)}
+    return Mount(PATH, app=serve, is_public=lambda method, path: True, error_response=_refusal)
 
 
 def _headers(kept: Kept) -> list[tuple[bytes, bytes]]:

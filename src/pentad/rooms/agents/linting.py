@@ -6,7 +6,8 @@ from typing import Any, Final
 from urllib.parse import parse_qs
 
 from pentad.kernel.errors import Forbidden, InvalidInput
-from pentad.platform import Admitted, Door, Scope
+from pentad.mcp.exchange import HttpExchange
+from pentad.platform import Mount, Scope
 from pentad.rooms.agents.context.findings import LEVELS, Level
 from pentad.rooms.agents.context.lint import lint_text
 from pentad.rooms.agents.registry.routes import MethodNotAllowed, refusal, served
@@ -14,11 +15,11 @@ from pentad.rooms.agents.registry.routes import MethodNotAllowed, refusal, serve
 PATH: Final = "/api/v1/utils/lint-context"
 
 
-def doors() -> dict[str, Door]:
-    return {PATH: Door(served(_lint), refuse=refusal)}
+def linting_mount() -> Mount:
+    return Mount(PATH, app=served(_lint), error_response=refusal)
 
 
-async def _lint(scope: Scope, admitted: Admitted) -> tuple[int, Any]:
+async def _lint(scope: Scope, admitted: HttpExchange) -> tuple[int, Any]:
     if scope["method"] != "POST":
         raise MethodNotAllowed(f"{scope['method']} is not answered here.", hint="Use POST.")
     if not admitted.principal.may("agents", "read"):

@@ -1,9 +1,10 @@
 """What the agents room offers. What only a server or the demo needs is imported when they ask for it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pentad.platform import Admitted, Door, Room
+from pentad.mcp.exchange import HttpExchange
+from pentad.platform import Mount, MountContext, Room
 from pentad.rooms.agents.book import CallerTasks
 from pentad.rooms.agents.prompts import PROMPTS
 from pentad.rooms.agents.push.store import CONFIG as PUSH_CONFIG
@@ -15,31 +16,27 @@ if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
 
 
-def doors(agents: Agents) -> Mapping[str, Door]:
-    """The dialects and cards of the agents, the registry, the linter of contexts, and contents that are lent."""
-    from pentad.rooms.agents.endpoint import AgentsDoor
-    from pentad.rooms.agents.lent import doors as lent_doors
-    from pentad.rooms.agents.linting import doors as linting_doors
+def mounts(agents: Agents, _context: MountContext) -> Sequence[Mount]:
+    """The agents in all dialects and their cards, the registry, the linter of contexts, and temporary links."""
+    from pentad.rooms.agents.endpoint import AgentsApp
+    from pentad.rooms.agents.lent import lent_mount
+    from pentad.rooms.agents.linting import linting_mount
     from pentad.rooms.agents.operations.asked import Asked, Engine
-    from pentad.rooms.agents.registry.routes import doors as registry_doors
+    from pentad.rooms.agents.registry.routes import registry_mounts
     from pentad.rooms.agents.registry.store import Registered
     from pentad.rooms.agents.tasks.model import Dialect, Message
 
     async def accept(asked: Asked, message: Message, dialect: Dialect) -> Message:
         return await agents.intake.accept(asked.caller, message, "lenient" if dialect == "agentvault" else None)
 
-    async def register(admitted: Admitted, card: Mapping[str, Any]) -> Registered:
+    async def register(admitted: HttpExchange, card: Mapping[str, Any]) -> Registered:
         kept = await agents.registry.register(admitted.principal, card)
         await agents.list_in_directory(admitted.principal, kept.card)
         return kept
 
-    door = AgentsDoor(Engine(agents.tasks, accept, agents.shown), agents.agents, agents.cards, agents.platform.limits)
-    return {
-        **door.doors(),
-        **registry_doors(agents.registry, register),
-        **linting_doors(),
-        **lent_doors(agents.lending),
-    }
+    app = AgentsApp(Engine(agents.tasks, accept, agents.shown), agents.agents, agents.cards, agents.platform.limits)
+    registry = registry_mounts(agents.registry, register)
+    return [*app.mounts(), *registry, linting_mount(), lent_mount(agents.lending)]
 
 
 def pages() -> "Pages[Agents]":
@@ -75,7 +72,7 @@ ROOM = Room(
     tasks=CallerTasks,
     schema="pentad.rooms.agents.schema",
     sealed=(PUSH_CONFIG,),
-    doors=doors,
+    mounts=mounts,
     pages=pages,
     health=health,
     demo=fill,

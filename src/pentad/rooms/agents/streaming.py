@@ -9,9 +9,9 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 
 from pentad.kernel.errors import PentadError
 from pentad.kernel.incidents import noted, unforeseen
+from pentad.mcp.exchange import HttpExchange
 from pentad.mcp.sse import Disconnect, Receive, Send
 from pentad.mcp.supervision import absorb_cancellation
-from pentad.platform import Admitted
 from pentad.rooms.agents.dialects.errors import Fault, fault_of
 from pentad.rooms.agents.dialects.sse import HEADERS, HEARTBEAT, HEARTBEAT_SECONDS, Voice
 from pentad.rooms.agents.operations.asked import Stream
@@ -22,7 +22,7 @@ from pentad.rooms.agents.tasks.states import INTERRUPTED
 class Outlet:
     """One client's end of a stream."""
 
-    def __init__(self, admitted: Admitted, receive: Receive, send: Send, told: Callable[[Fault], Json]) -> None:
+    def __init__(self, admitted: HttpExchange, receive: Receive, send: Send, told: Callable[[Fault], Json]) -> None:
         self._admitted = admitted
         self._receive = receive
         self._send = send

@@ -10,7 +10,7 @@ import msgspec
 from pentad.kernel.errors import Forbidden
 from pentad.kernel.ids import uuid7_text
 from pentad.kernel.principal import Action, Principal
-from pentad.platform import Admitted
+from pentad.mcp.exchange import HttpExchange
 from pentad.rooms.agents.agents.contract import Hosted
 from pentad.rooms.agents.cards import input_modes, takes
 from pentad.rooms.agents.context.extension import PLAIN_KEY, URI
@@ -21,11 +21,11 @@ from pentad.rooms.agents.tasks.model import Dialect, Event, Json, Message, Task
 from pentad.rooms.agents.tasks.states import TERMINAL
 
 _LOOPBACK: Final = re.compile(r"(?:127(?:\.\d+){3}|\[::1\])(?=:|$)")
-Mount = Literal["", "av", "a2a"]
+Surface = Literal["", "av", "a2a"]
 """Below which path a request came in: one that says which dialect it is in, or the address all of them share."""
 
 
-def site(admitted: Admitted) -> str:
+def site(admitted: HttpExchange) -> str:
     """The address of this server as its client has to know it."""
     if admitted.public_url is not None:
         return admitted.public_url.rstrip("/")
@@ -38,9 +38,9 @@ class Asked:
 
     caller: Principal
     agent: Hosted
-    admitted: Admitted
+    admitted: HttpExchange
     hosted: Mapping[str, Hosted]
-    mount: Mount = ""
+    mount: Surface = ""
     version: str | None = None
     """The version the client named."""
     after: int | None = None

@@ -14,8 +14,9 @@ from pentad.kernel.clock import iso
 from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError, Unauthenticated
 from pentad.kernel.json import check_bounds
 from pentad.kernel.principal import Action
+from pentad.mcp.exchange import HttpExchange
 from pentad.mcp.sse import Receive, Send
-from pentad.platform import Admitted, AsgiApp, Door, Scope
+from pentad.platform import AsgiApp, Mount, Scope
 from pentad.rooms.agents.registry.checking import MOST_BYTES, Level, problems_of
 from pentad.rooms.agents.registry.search import Wanted
 from pentad.rooms.agents.registry.service import MOST_AT_ONCE, CardRegistry
@@ -31,17 +32,18 @@ _MOST_TAGS: Final = 20
 
 Query = Mapping[str, list[str]]
 Answer = tuple[int, Any]
-Registering = Callable[[Admitted, Mapping[str, Any]], Awaitable[Registered]]
-"""Registers a card for who was admitted."""
+Registering = Callable[[HttpExchange, Mapping[str, Any]], Awaitable[Registered]]
+"""Registers a card for the caller."""
 
 
-def doors(registry: CardRegistry, register: Registering) -> dict[str, Door]:
-    """The two paths of the registry."""
+def registry_mounts(registry: CardRegistry, register: Registering) -> list[Mount]:
+    """The two paths of the registry. Everyone may read and validate cards."""
     routes = _Routes(registry, register)
-    return {
-        CARDS: Door(served(routes.cards), lambda method, path: method in ("GET", "HEAD"), refusal),
-        VALIDATE: Door(served(routes.validate), lambda method, path: method == "POST", refusal),
-    }
+    cards, validate = served(routes.cards), served(routes.validate)
+    return [
+        Mount(CARDS, app=cards, is_public=lambda method, _: method in ("GET", "HEAD"), error_response=refusal),
+        Mount(VALIDATE, app=validate, is_public=lambda method, _: method == "POST", error_response=refusal),
+    ]
 
 
 def refusal(error: PentadError, _path: str) -> tuple[int, bytes]:
@@ -49,11 +51,11 @@ def refusal(error: PentadError, _path: str) -> tuple[int, bytes]:
     return error.http_status, msgspec.json.encode(body)
 
 
-def served(handle: Callable[[Scope, Admitted], Awaitable[Answer]]) -> AsgiApp:
+def served(handle: Callable[[Scope, HttpExchange], Awaitable[Answer]]) -> AsgiApp:
     """An application that answers in JSON what the handler gives: a status and a value."""
 
     async def serve(scope: Scope, _receive: Receive, send: Send) -> None:
-        status, value = await handle(scope, scope["state"]["admitted"])
+        status, value = await handle(scope, scope["state"]["exchange"])
         body = b"" if value is None else msgspec.json.encode(value)
         headers = [(b"content-type", b"application/json"), (b"x-content-type-options", b"nosniff")]
         if status == _NOTHING:
@@ -80,7 +82,7 @@ class _Routes:
         self._registry = registry
         self._register = register
 
-    async def cards(self, scope: Scope, admitted: Admitted) -> Answer:
+    async def cards(self, scope: Scope, admitted: HttpExchange) -> Answer:
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         rest = scope["path"][len(CARDS) :].strip("/")
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -98,7 +100,7 @@ class _Routes:
             return 200, read(await self._registry.by_readable(wanted))
         return await self._one(method, rest, admitted)
 
-    async def _one(self, method: str, card_id: str, admitted: Admitted) -> Answer:
+    async def _one(self, method: str, card_id: str, admitted: HttpExchange) -> Answer:
         if "/" in card_id:
             raise NotFound("There is nothing at this path.")
         if method == "PUT":
@@ -112,7 +114,7 @@ class _Routes:
         _only(method, "GET")
         return 200, read(await self._registry.get(card_id))
 
-    async def _list(self, query: Query, admitted: Admitted) -> dict[str, Any]:
+    async def _list(self, query: Query, admitted: HttpExchange) -> dict[str, Any]:
         limit, offset = _number(query, "limit", 100, 1, MOST_AT_ONCE), _number(query, "skip", 0, 0, 2**53)
         owned = bool(_flag(query, "owned_only"))
         if owned and admitted.principal.kind == "anonymous":
@@ -148,7 +150,7 @@ class _Routes:
             },
         }
 
-    async def validate(self, scope: Scope, admitted: Admitted) -> Answer:
+    async def validate(self, scope: Scope, admitted: HttpExchange) -> Answer:
         _only(scope["method"], "POST")
         if scope["path"].rstrip("/") != VALIDATE:
             raise NotFound("There is nothing at this path.")
@@ -184,7 +186,7 @@ def _short(one: Registered) -> dict[str, Any]:
     return {"id": one.id, "name": facts.name, "description": facts.description, "humanReadableId": facts.readable_id}
 
 
-def _allowed(admitted: Admitted, action: Action) -> None:
+def _allowed(admitted: HttpExchange, action: Action) -> None:
     who = admitted.principal
     if who.kind == "anonymous":
         raise Unauthenticated("Credentials are needed.")
@@ -197,7 +199,7 @@ def _only(method: str, allowed: str) -> None:
         raise MethodNotAllowed(f"{method} is not answered here.", hint=f"Use {allowed}.")
 
 
-def _body(admitted: Admitted) -> dict[str, Any]:
+def _body(admitted: HttpExchange) -> dict[str, Any]:
     if len(admitted.body) > MOST_BYTES + 1024:
         raise InvalidInput(f"The body has {len(admitted.body)} bytes.", hint=f"A card has at most {MOST_BYTES}.")
     check_bounds(admitted.body, depth=_DEPTH, keys=_MOST_KEYS)
@@ -210,14 +212,14 @@ def _body(admitted: Admitted) -> dict[str, Any]:
     return cast("dict[str, Any]", given)
 
 
-def _card_in(admitted: Admitted) -> dict[str, Any]:
+def _card_in(admitted: HttpExchange) -> dict[str, Any]:
     card = _body(admitted).get("card_data")
     if not isinstance(card, dict):
         raise InvalidInput("card_data is missing or not an object.", hint='Send {"card_data": {...}}.')
     return cast("dict[str, Any]", card)
 
 
-def _changes_in(admitted: Admitted) -> tuple[dict[str, Any] | None, bool | None]:
+def _changes_in(admitted: HttpExchange) -> tuple[dict[str, Any] | None, bool | None]:
     body = _body(admitted)
     card, active = body.get("card_data"), body.get("is_active")
     if card is not None and not isinstance(card, dict):

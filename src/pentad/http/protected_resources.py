@@ -22,7 +22,7 @@ _CHALLENGE: Final = b"www-authenticate"
 _CHANGING: Final = frozenset({"PUT", "PATCH", "DELETE"})
 
 
-class Resources:
+class ProtectedResources:
     """Knows the rooms behind every path."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Applications of the rooms' own: found by path, behind the front's guards, noted like any call."""
+"""Mounts: applications of the rooms' own, found by path, behind the front's guards, audited like any call."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tests.behaviour.http_wire import send
 
 pytestmark = pytest.mark.anyio
 
-HALL = "tests.http.door_room:ROOM"
+HALL = "tests.http.mount_room:ROOM"
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ async def hall(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hall]:
 
 @pytest.mark.parametrize("header", ["authorization", "x-api-key"])
 @pytest.mark.parametrize("path", ["/hall", "/hall/", "/hall/far/below"])
-async def test_a_door_answers_at_its_path_and_below_with_either_kind_of_credentials(
+async def test_an_application_answers_at_its_path_and_below_with_either_kind_of_credentials(
     hall: Hall, path: str, header: str
 ) -> None:
     value = hall.key if header == "x-api-key" else f"Bearer {hall.key}"
@@ -63,7 +63,7 @@ async def test_without_credentials_only_what_is_public_answers(hall: Hall) -> No
     assert (await send(hall.front, "GET", "/hallway").head()).status == 404
 
 
-async def test_what_a_door_refuses_or_the_guards_refuse_is_said_in_its_own_words(hall: Hall) -> None:
+async def test_what_an_application_refuses_or_the_guards_refuse_is_said_in_its_own_words(hall: Hall) -> None:
     key = {"x-api-key": hall.key}
     taken = send(hall.front, "GET", "/hall/taken", key)
     assert await taken.json() == {"in own words": "It is taken.", "at": "/hall/taken"}
@@ -77,7 +77,7 @@ async def test_what_a_door_refuses_or_the_guards_refuse_is_said_in_its_own_words
         assert again.status == 200
 
 
-async def test_calls_of_a_door_are_noted_by_its_path_or_as_it_names_them(hall: Hall) -> None:
+async def test_calls_of_an_application_are_audited_by_its_path_or_as_it_names_them(hall: Hall) -> None:
     for path in ("/hall/far", "/hall/named", "/hall/taken", "/hall/side/x"):
         await send(hall.front, "GET", path, {"x-api-key": hall.key}).body()
     await hall.app.audit.flush()
