@@ -162,7 +162,7 @@ def serve(avatar: str, settings: "Settings") -> None:
 
 async def _serve(settings: "Settings", avatar_id: str) -> None:
     from pentad.cli.mcp import serve_until_stopped
-    from pentad.rooms.avatars.endpoints import one_avatar
+    from pentad.rooms.avatars.interface.single_avatar import one_avatar
 
     async with _opened(settings) as app:
         opened = app.rooms[0]

@@ -30,7 +30,7 @@ async def main() -> None:
     import pentad.cli.avatars, pentad.cli.mcp, pentad.mcp.stdio
     from pentad.app import open_app
     from pentad.mcp.memory import MemoryClient
-    from pentad.rooms.avatars.endpoints import one_avatar
+    from pentad.rooms.avatars.interface.single_avatar import one_avatar
     from pentad.settings.model import Settings
     async with open_app(Settings(data=Path(sys.argv[1]), rooms=("avatars",), models=Path(sys.argv[2]))) as app:
         opened = app.rooms[0]

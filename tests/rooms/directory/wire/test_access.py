@@ -223,9 +223,10 @@ async def test_a_port_taken_at_the_last_moment_is_told_too(tmp_path: Path) -> No
     async with open_site(tmp_path) as site:
         opened = site.app.rooms[0]
         taken = MountContext("127.0.0.1", site.port, False, local, spend, site.app.record, site.app.stopping)
-        assert opened.room.server is not None
+        assert opened.room.mounts is not None
+        (server,) = [mount.server for mount in opened.room.mounts(opened.service, taken) if mount.server is not None]
         with pytest.raises(Misconfigured, match="gRPC cannot listen"):
-            async with opened.room.server(opened.service, taken):
+            async with server():
                 pass
 
 
@@ -240,7 +241,7 @@ async def spend(principal_id: str) -> None:
 async def test_port_zero_opens_nothing(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, rooms=(ROOM,), auth="none", grpc_port=0)
     async with open_app(settings) as app, open_ports(app):
-        assert app.rooms[0].room.server is not None
+        assert app.rooms[0].room.has_port
 
 
 @pytest.mark.parametrize("name", ["EventService/Listen", "StoreService/Push"])
