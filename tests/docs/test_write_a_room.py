@@ -67,7 +67,7 @@ async def test_the_mount_of_the_page_answers_behind_the_guards_and_is_audited(tm
         assert await send(front, "GET", "/notes/shopping", headers["notes:*"]).body() == b"bread"
         assert (await send(front, "GET", "/notes/nothing", headers["notes:*"]).head()).status == 404
         assert (await send(front, "GET", "/notes/shopping", headers["other:*"]).head()).status == 403
-        assert (await send(front, "GET", "/notes/shopping").head()).status == 403
+        assert (await send(front, "GET", "/notes/shopping").head()).status == 401
         await app.audit.flush()
         entries = (await app.audit.recent(room="notes"))[::-1]
         calls = [(entry.tool, entry.outcome) for entry in entries]
@@ -76,5 +76,5 @@ async def test_the_mount_of_the_page_answers_behind_the_guards_and_is_audited(tm
             ("GET /notes/{name}", "ok"),
             ("GET /notes/{name}", "404"),
             ("GET /notes/{name}", "403"),
-            ("GET /notes/{name}", "403"),
+            ("GET /notes/{name}", "401"),
         ]
