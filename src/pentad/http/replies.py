@@ -1,4 +1,4 @@
-"""The one JSON error shape of the HTTP front, and how it is sent."""
+"""Error answers: the one JSON shape of the server, and how it is sent."""
 
 from collections.abc import Iterable
 from typing import Final
