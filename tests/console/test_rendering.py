@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pentad.console.frame import Surroundings, document
 from pentad.console.html import seen
+from pentad.console.layout import Surroundings, document
 from pentad.console.rendering import LONGEST_CODE, LONGEST_FACT, LONGEST_PROSE, MOST_LINKS, MOST_ROWS, Renderer
 from pentad.kernel.pages import (
     Block,

@@ -14,7 +14,7 @@ from pentad.cli.output import print_text, say
 if TYPE_CHECKING:
     from pentad.access.users import Users
     from pentad.app import App
-    from pentad.net.worker_link import WorkerLink
+    from pentad.net.workers import WorkerLink
     from pentad.settings.model import Settings
 
 
@@ -26,7 +26,7 @@ def serve(settings: "Settings") -> None:
     The first start on a store without users makes the user admin and shows its password, once.
     """
     from pentad.logs import configure_logging
-    from pentad.net.worker_link import inherited
+    from pentad.net.workers import inherited
 
     configure_logging(settings.log.level, settings.log.format)
     link = inherited()

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pentad.kernel.errors import PentadError
 from pentad.kernel.trace import RequestMark, request_mark
 from pentad.mcp.dispatcher import Record
-from pentad.net.body import ClientDisconnected
+from pentad.net.request_body import ClientDisconnected
 
 _FIRST_ERROR: Final = 400
 

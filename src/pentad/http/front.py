@@ -27,7 +27,7 @@ from pentad.kernel.limits import MIB, Limits
 from pentad.kernel.principal import ANONYMOUS, Principal
 from pentad.mcp.exchange import Endpoint, HttpExchange
 from pentad.mcp.sse import Message, Receive, Send
-from pentad.net.body import BodyTooLarge, ClientDisconnected, bounded_receive, drained, read_body
+from pentad.net.request_body import BodyTooLarge, ClientDisconnected, bounded_receive, drained, read_body
 from pentad.platform import AsgiApp, Scope
 
 _FORM: Final = b"multipart/form-data"

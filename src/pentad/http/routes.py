@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
 from pentad.app import App
-from pentad.console.console import Console
+from pentad.console.routes import Console
 from pentad.http.audit import audit_routes
 from pentad.http.guards.media import check_routes
 from pentad.http.protected_resources import WELL_KNOWN, ProtectedResources

@@ -21,11 +21,11 @@ from pentad.kernel.ports import Fetched, Streamed
 from pentad.kernel.trace import passed_on
 from pentad.net.addresses import Address, is_open
 from pentad.net.policy import FetchPolicy
-from pentad.net.resolve import Resolver, SystemResolver
+from pentad.net.resolver import Resolver, SystemResolver
 from pentad.net.urls import Target, canonical_host, follow, parse
 
 if TYPE_CHECKING:
-    from pentad.net.exchange import Answer, Exchange, Opened, Sent, SocketFactory
+    from pentad.net.http_client import ConnectionPool, OpenResponse, OutgoingRequest, Response, SocketFactory
 
 MAX_ADDRESSES_TRIED: Final = 4
 NOTED_EVERY: Final = 600.0
@@ -62,13 +62,13 @@ class Hop(Protocol):
 
 
 A = TypeVar("A", bound=Hop)
-Send = Callable[[Target, Sequence[Address], "Sent"], Awaitable[A]]
+Send = Callable[[Target, Sequence[Address], "OutgoingRequest"], Awaitable[A]]
 
 
 @dataclass(slots=True)
 class _Pools:
-    fetches: "Exchange | None" = None
-    streams: "Exchange | None" = None
+    fetches: "ConnectionPool | None" = None
+    streams: "ConnectionPool | None" = None
 
 
 class HttpFetcher:
@@ -117,7 +117,7 @@ class HttpFetcher:
         target, sent = self._parsed(url), _sent(method, headers, body)
         cap = self._policy.max_bytes if max_bytes is None else min(max_bytes, self._policy.max_bytes)
 
-        async def send(target: Target, addresses: Sequence[Address], sent: "Sent") -> "Answer":
+        async def send(target: Target, addresses: Sequence[Address], sent: "OutgoingRequest") -> "Response":
             return await self._exchange().send(target, addresses, sent, cap)
 
         async with self._within(target, timeout):
@@ -157,7 +157,7 @@ class HttpFetcher:
         """
         target, sent = self._parsed(url), _sent(method, headers, body)
 
-        async def begin(target: Target, addresses: Sequence[Address], sent: "Sent") -> "Opened":
+        async def begin(target: Target, addresses: Sequence[Address], sent: "OutgoingRequest") -> "OpenResponse":
             return await self._stream_exchange().open(target, addresses, sent)
 
         async with self._within(target, timeout):
@@ -213,7 +213,7 @@ class HttpFetcher:
         )
 
     async def _follow(
-        self, target: Target, sent: "Sent", send: "Send[A]", trusted: tuple[str, str, int] | None
+        self, target: Target, sent: "OutgoingRequest", send: "Send[A]", trusted: tuple[str, str, int] | None
     ) -> "tuple[A, Target]":
         """The answer that is not a redirect, and where it came from."""
         for _ in range(self._policy.max_redirects + 1):
@@ -238,7 +238,7 @@ class HttpFetcher:
     async def _checked_addresses(self, target: Target, *, is_named: bool) -> Sequence[Address]:
         """Every address of the host, all of them allowed; one bad address refuses the host."""
         if not is_named:
-            self._policy.check_door(target)
+            self._policy.check_target(target)
         if target.literal is not None:
             addresses: Sequence[Address] = (target.literal,)
         else:
@@ -256,28 +256,28 @@ class HttpFetcher:
             )
         return addresses[:MAX_ADDRESSES_TRIED]
 
-    def _exchange(self) -> "Exchange":
+    def _exchange(self) -> "ConnectionPool":
         if self._pools.fetches is None:
             self._pools.fetches = self._new_pool()
         return self._pools.fetches
 
-    def _stream_exchange(self) -> "Exchange":
+    def _stream_exchange(self) -> "ConnectionPool":
         if self._pools.streams is None:
             self._pools.streams = self._new_pool()
         return self._pools.streams
 
-    def _new_pool(self) -> "Exchange":
-        from pentad.net.exchange import Exchange
+    def _new_pool(self) -> "ConnectionPool":
+        from pentad.net.http_client import ConnectionPool
 
-        return Exchange(self._policy, self._tls, self._sockets)
+        return ConnectionPool(self._policy, self._tls, self._sockets)
 
 
-def _sent(method: str, headers: Mapping[str, str] | None, body: bytes | None) -> "Sent":
-    from pentad.net.exchange import Sent
+def _sent(method: str, headers: Mapping[str, str] | None, body: bytes | None) -> "OutgoingRequest":
+    from pentad.net.http_client import OutgoingRequest
 
     if not _METHOD.match(method):
         raise InvalidInput("The HTTP method is not a word of capital letters.", hint="Use GET, POST, ...")
-    return Sent(method, _traced(_checked_headers(headers or {})), body)
+    return OutgoingRequest(method, _traced(_checked_headers(headers or {})), body)
 
 
 def _checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
@@ -304,9 +304,9 @@ def _keeps_body(target: Target, following: Target) -> bool:
     return following.origin == target.origin or (following.host == target.host and following.scheme == "https")
 
 
-def _redirected(sent: "Sent", status: int, *, same_origin: bool) -> "Sent":
+def _redirected(sent: "OutgoingRequest", status: int, *, same_origin: bool) -> "OutgoingRequest":
     """What goes to the next hop: a POST becomes a GET as in browsers; another origin gets no credentials."""
-    from pentad.net.exchange import Sent
+    from pentad.net.http_client import OutgoingRequest
 
     method, body, headers = sent.method, sent.body, dict(sent.headers)
     if (status == 303 and method != "HEAD") or (status in (301, 302) and method == "POST"):
@@ -314,4 +314,4 @@ def _redirected(sent: "Sent", status: int, *, same_origin: bool) -> "Sent":
         headers.pop("content-type", None)
     if not same_origin:
         headers = {name: value for name, value in headers.items() if name in _KEPT_ACROSS_ORIGINS}
-    return Sent(method, headers, body)
+    return OutgoingRequest(method, headers, body)

@@ -10,8 +10,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Final, Literal
 
 from pentad.kernel.errors import Misconfigured
-from pentad.net.guard import Guard
-from pentad.net.peers import address_in
+from pentad.net.connection_guard import ConnectionGuard, address_in
 
 ForwardedHeader = Literal["x-forwarded-for", "forwarded"]
 Message = MutableMapping[str, Any]
@@ -73,7 +72,7 @@ class BehindProxies:
     Connections are the proxy's own, so requests are counted by address in their stead.
     """
 
-    def __init__(self, app: App, proxies: TrustedProxies, guard: Guard) -> None:
+    def __init__(self, app: App, proxies: TrustedProxies, guard: ConnectionGuard) -> None:
         self._app = app
         self._proxies = proxies
         self._guard = guard

@@ -37,7 +37,7 @@ class FetchPolicy:
     proxy: str | None = field(default=None, repr=False)
     user_agent: str = "pentad"
 
-    def check_door(self, target: Target) -> None:
+    def check_target(self, target: Target) -> None:
         """Refuse a scheme or a port the operator has not opened."""
         if target.scheme == "http" and not self.allow_http:
             raise Forbidden("Plain http is not fetched.", hint="Use https, or set fetch.allow_http.")

@@ -18,8 +18,8 @@ from uvicorn import Server
 
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.limits import Limits
+from pentad.net.connection_guard import WRITE_SECONDS, ConnectionGuard
 from pentad.net.forwarded import BehindProxies, TrustedProxies
-from pentad.net.guard import WRITE_SECONDS, Guard
 from pentad.net.listen import bind, bound_port, remove_path
 from pentad.net.protocol import GuardedConfig, GuardedProtocol
 
@@ -52,7 +52,7 @@ async def serve(
     on carries the address and scheme they forward.
     """
     owned = listener or bind(host, port, uds)
-    guard = Guard(limits, asyncio.get_running_loop().time(), write_seconds=write_seconds)
+    guard = ConnectionGuard(limits, asyncio.get_running_loop().time(), write_seconds=write_seconds)
     server = _GuardedServer(
         _config(app, guard, grace_seconds, proxies), stopping or asyncio.Event(), ready, bound_port(owned)
     )
@@ -123,7 +123,7 @@ class _GuardedServer(Server):
         return [entry for entry in self.server_state.connections if isinstance(entry, GuardedProtocol)]
 
 
-def _config(app: App, guard: Guard, grace_seconds: int, proxies: TrustedProxies) -> GuardedConfig:
+def _config(app: App, guard: ConnectionGuard, grace_seconds: int, proxies: TrustedProxies) -> GuardedConfig:
     config = GuardedConfig(
         BehindProxies(app, proxies, guard) if proxies else app,
         http=GuardedProtocol,

@@ -4,7 +4,7 @@ from typing import Final
 
 from pentad.access.anonymous import AnonymousLimits, Lane, LanePlace
 from pentad.mcp.sse import Message, Send
-from pentad.net.peers import counted_as
+from pentad.net.connection_guard import counted_as
 from pentad.platform import Scope
 
 PROBES: Final = frozenset({"/healthz", "/readyz"})

@@ -5,8 +5,8 @@ from typing import Final
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded, Unavailable
 from pentad.kernel.limits import KIB
-from pentad.net.body import BodyTooLarge
-from pentad.net.decoding import BoundedBody
+from pentad.net.content_encoding import BoundedBody
+from pentad.net.request_body import BodyTooLarge
 
 ACCEPTED: Final = b"gzip, deflate"
 MAX_RATIO: Final = 100

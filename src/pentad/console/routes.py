@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from pentad.app import App
-from pentad.console.frame import ICON, SCRIPT, STYLE, Surroundings, document, headers
 from pentad.console.home import home_sheet
+from pentad.console.layout import ICON, SCRIPT, STYLE, Surroundings, document, headers
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, NotFound, PentadError, Unauthenticated
 from pentad.kernel.incidents import noted
 from pentad.kernel.pages import Note, Page, Sheet, Visit
