@@ -1,7 +1,6 @@
-"""What a room is (`Room`) and what it is given (`Platform`). Rooms outside this package use the same door.
+"""The plug-in API: what a room declares (`Room`) and what it gets (`Platform`). Pentad's own rooms use nothing else.
 
-A room is one object at a known place: `pentad.rooms.<name>.room:ROOM`, or any `my.module:ROOM` named on the command
-line.
+A room is one object: `pentad.rooms.<name>.room:ROOM`, or any `my.module:ROOM` named on the command line.
 """
 
 import asyncio
@@ -62,7 +61,7 @@ class Neighbours(Protocol):
 
 
 class Alone:
-    """No neighbours: what a room has that is opened by itself."""
+    """No neighbours, for a room that is opened by itself."""
 
     async def call_tool(
         self, principal: Principal, name: str, arguments: Mapping[str, Any], *, progress: "Progress | None" = None
@@ -99,22 +98,21 @@ class Platform:
     search: SearchIndex
     neighbours: Neighbours = ALONE
     site: str = "http://localhost:8700"
-    """The address of this server, as far as the settings know it; a request may know better."""
+    """This server's URL according to the settings; a request may know a better one."""
     public_url: str | None = None
-    """The same, where the operator named it: an address that leads here from elsewhere too."""
+    """The URL the operator set, if any: it also works from other machines."""
     protected: bool = True
     """Whether callers have to log in."""
     health: Callable[[], Awaitable[Mapping[str, Mapping[str, Any]]]] = _nobody
-    """What each open room that has something to say says of itself, by its name: `status` is `ok`, or the code of what
-    keeps it from saying more."""
+    """The health of each open room that reports it, by name: `status` is `ok` or an error code."""
     secret_box: SecretBox = PLAIN
-    """Encrypts secrets before they go into the store, where the operator set `secret_key`; the room names the columns
-    they are in as its `sealed`."""
+    """Encrypts secrets before they are stored, if the operator set `secret_key`. The room lists those columns in
+    `sealed`."""
     owner_now: OwnerNow = owner_as_saved
     """What the owner of something that acts without a caller may do now, never more than when it was saved; None once
     the owner is gone. A room that is opened by itself has no users to ask."""
     other_database: Callable[[str], Awaitable[Database]] = _no_other_database
-    """Opens a further database by an address the operator wrote into the room's settings; whoever asks closes it."""
+    """Opens another database by a URL from the room's settings; the caller closes it."""
 
 
 def _nothing_is_public(method: str, path: str) -> bool:
@@ -206,10 +204,10 @@ class Room(Generic[S]):
     prompts: Sequence[Prompt] = ()
     listing: ResourceListing | None = None
     guards: "Mapping[str, Guard]" = field(default_factory=dict[str, "Guard"])
-    """By the address of a resource as declared: what refuses to have it followed by who may not read it. Without one
-    the room's read scope is enough."""
+    """By the URI of a resource as declared: refuses subscribers who may not read it. Without a guard, the room's read
+    scope is enough."""
     hears: "Hears | None" = None
-    """Whether somebody is of the audience that the room announced a change for; see `pentad.mcp.changes`."""
+    """Whether a principal belongs to the audience of a change; see `pentad.mcp.changes`."""
     tasks: "Callable[[S], TaskBook] | None" = None
     """The work of the room that may outlast the call that began it; its tools with `task` put answers off into it."""
     schema: str | None = None
@@ -224,7 +222,7 @@ class Room(Generic[S]):
     pages: "Callable[[], Pages[S]] | None" = None
     """What people see in a browser."""
     identity: tuple[str, str] | None = None
-    """The server's name and version where this room is served alone, if a document promises them."""
+    """The server's name and version when this room is served alone, if a document promises them."""
     health: Callable[[S], Awaitable[Mapping[str, Any]]] | None = None
     demo: Callable[[S], Awaitable[None]] | None = None
     """Fills the room with demo data; run at every start of the demo, so it must be safe to run twice."""
@@ -251,7 +249,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """How a route describes itself, to OpenAPI and to whatever a room makes of its routes."""
+    """How a route describes itself, for OpenAPI and for the room."""
 
     summary: str
     topic: str
@@ -260,11 +258,11 @@ class Operation:
     answer: "type[BaseModel] | None" = None
     status: int = 200
     uploads: Sequence[str] = ()
-    """Media types a body may have besides JSON; `*/*` for any."""
+    """Media types of bodies accepted besides JSON; `*/*` for any."""
 
 
 def described(operation: Operation) -> Callable[[F], F]:
-    """Attach the description to a route's endpoint."""
+    """Attach the description to a route's function."""
 
     def attach(endpoint: F) -> F:
         endpoint.operation = operation  # pyright: ignore[reportFunctionMemberAccess]  functions carry attributes
@@ -274,6 +272,6 @@ def described(operation: Operation) -> Callable[[F], F]:
 
 
 def operation_of(endpoint: Any) -> Operation | None:
-    """The description a route's endpoint carries, if it does."""
+    """The description attached to a route's function, if any."""
     found = getattr(endpoint, "operation", None)
     return found if isinstance(found, Operation) else None

@@ -1,5 +1,5 @@
-"""Blocks to markup, one small function each. What is too long is cut here, with a note that says so: whatever a room
-hands over, a page stays one that a browser can show."""
+"""Renders blocks as HTML, one small function each. Long content is cut here, with a note: whatever a room returns, a
+browser can show the page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ MOST_COLUMNS: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Renderer:
-    """Renders the blocks of one page; places without a room are in this one."""
+    """Renders the blocks of one page. Places without a room are in this room."""
 
     room: str | None = None
 
