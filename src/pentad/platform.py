@@ -148,7 +148,8 @@ class Mount:
     is_public: Callable[[str, str], bool] = _nothing_is_public
     """Which requests to an `app` need no credentials, by method and path. Without any, the caller is `ANONYMOUS`."""
     any_origin: bool = False
-    """Web pages of every origin may call `path` and below, as long as credentials are required at all."""
+    """Web pages of every origin may call `path` and below, as long as credentials are required at all. For an `app` or
+    an `endpoint`."""
     error_response: "Callable[[PentadError, str], tuple[int, bytes]] | None" = None
     """Status and body of an error, for an `app` whose clients expect other words than the server's own."""
     all_rooms: bool = False
@@ -158,11 +159,18 @@ class Mount:
         given = (self.app, self.routes, self.endpoint, self.part, self.server)
         if len(given) - given.count(None) != 1:
             raise Misconfigured(f"The mount {self.path!r} needs exactly one of app, routes, endpoint, part, server.")
-        needs_path = self.routes is None and self.server is None
-        if needs_path and (not self.path.startswith("/") or self.path.endswith("/")):
+        if self.routes is not None or self.server is not None:
+            if self.path or self.any_origin:
+                raise Misconfigured("A mount of routes or of a server has no path, and no rules for one.")
+        elif not self.path.startswith("/") or self.path.endswith("/"):
             raise Misconfigured(f"The path of a mount begins with a slash and does not end with one: {self.path!r}.")
-        if self.part is not None and self.path.count("{") != 1:
-            raise Misconfigured(f"The path of a part needs one parameter, as in /rooms/x/{{id}}/mcp: {self.path!r}.")
+        if self.path.count("{") != (self.part is not None) or (self.part is not None and self.any_origin):
+            raise Misconfigured(
+                f"The mount {self.path!r} is wrong: the path of a part, and of nothing else, has one parameter, as in"
+                " /rooms/notes/{id}/mcp, and a part is not for pages of every origin."
+            )
+        if self.app is None and (self.error_response or self.all_rooms or self.is_public is not _nothing_is_public):
+            raise Misconfigured(f"The mount {self.path!r} has rules that only an app can have.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,9 +119,15 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
         {"path": "/x/", "app": app},
         {"app": app},
         {"path": "/x/mcp", "part": app},
+        {"path": "/x/{id}/mcp", "part": app, "any_origin": True},
+        {"path": "/{id}", "app": app},
+        {"path": "/x", "routes": []},
+        {"routes": [], "any_origin": True},
+        {"routes": [], "all_rooms": True},
+        {"path": "/x", "endpoint": Echo(), "is_public": lambda method, path: True},
     ],
 )
-def test_a_mount_has_a_path_and_one_thing_that_answers(given: dict[str, Any]) -> None:
+def test_a_mount_has_one_thing_that_answers_and_the_rules_that_fit_it(given: dict[str, Any]) -> None:
     with pytest.raises(Misconfigured, match=r"mount|parameter"):
         Mount(**given)
 

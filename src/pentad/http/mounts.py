@@ -16,9 +16,9 @@ from pentad.http.ports import mount_context
 from pentad.http.protected_resources import ProtectedResources
 from pentad.http.routes import all_routes
 from pentad.kernel.errors import Misconfigured, PentadError
-from pentad.mcp.dispatcher import lacks
 from pentad.mcp.exchange import Endpoint, HttpExchange
 from pentad.mcp.http import McpEndpoint
+from pentad.mcp.rights import check_right
 from pentad.platform import AsgiApp, Mount, OpenRoom
 
 _PARTS_KEPT: Final = 256
@@ -63,7 +63,7 @@ class MountTable:
         if mount.path and not mount.all_rooms:
             resources.add(room, [mount.path])
         if mount.any_origin:
-            self.any_origin.append(mount.path.partition("{")[0])
+            self.any_origin.append(mount.path)
 
     def endpoint(self, path: str) -> Endpoint | None:
         """The MCP endpoint at a path."""
@@ -112,8 +112,7 @@ class PartMount:
 
     async def endpoint(self, name: str, exchange: HttpExchange) -> Endpoint:
         """The endpoint of a part. Only callers who may read the room learn whether there is such a part."""
-        if not exchange.principal.may(self._room, "read"):
-            raise lacks(exchange.principal, self._room, "read")
+        check_right(exchange.principal, self._room, "read")
         part = await self._find(name)
         known = self._endpoints.get(name)
         if known is None or known[0] is not part:
