@@ -136,7 +136,7 @@ class App:
         )
 
     async def principal_now(self, principal: Principal) -> Principal:
-        """Somebody who called a while ago, with the rights that are left; Forbidden once the user or key is gone."""
+        """A principal that called a while ago, with the rights it still has; Forbidden once the user or key is gone."""
         now = await self.database.read(lambda rows: self.owners.current(rows, principal))
         if now is None:
             raise Forbidden(f"{principal.id} is gone: the user was removed, or the key revoked or expired.")

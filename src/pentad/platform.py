@@ -75,7 +75,7 @@ class Alone:
 ALONE: Final = Alone()
 
 
-async def _nobody() -> Mapping[str, Mapping[str, Any]]:
+async def _no_health() -> Mapping[str, Mapping[str, Any]]:
     return {}
 
 
@@ -103,7 +103,7 @@ class Platform:
     """The URL the operator set, if any: it also works from other machines."""
     protected: bool = True
     """Whether callers have to log in."""
-    health: Callable[[], Awaitable[Mapping[str, Mapping[str, Any]]]] = _nobody
+    health: Callable[[], Awaitable[Mapping[str, Mapping[str, Any]]]] = _no_health
     """The health of each open room that reports it, by name: `status` is `ok` or an error code."""
     secret_box: SecretBox = PLAIN
     """Encrypts secrets before they are stored, if the operator set `secret_key`. The room lists those columns in

@@ -34,7 +34,7 @@ def element(name: str, /, *children: str, **attributes: str | None) -> Html:
     Names of attributes are written as Python allows: `class_` for class, `aria_label` for aria-label.
     """
     opening = name + "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(seen(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escape(visible(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -43,15 +43,15 @@ def element(name: str, /, *children: str, **attributes: str | None) -> Html:
 
 def joined(parts: Iterable[str]) -> Html:
     """Elements and texts, concatenated."""
-    return Html("".join(part if isinstance(part, Html) else escape(seen(part)) for part in parts))
+    return Html("".join(part if isinstance(part, Html) else escape(visible(part)) for part in parts))
 
 
-def seen(text: str) -> str:
+def visible(text: str) -> str:
     """The text with its invisible characters made visible."""
     return _HIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text.replace("\r\n", "\n"))
 
 
-def address(place: Place, room: str | None) -> str | None:
+def page_url(place: Place, room: str | None) -> str | None:
     """The URL of a page of the console; None if no URL can name the place."""
     parts = [str(part) for part in place.parts]
     if any(part in _NOWHERE or "/" in part for part in parts):
@@ -62,7 +62,7 @@ def address(place: Place, room: str | None) -> str | None:
     return f"{path}?{query}" if query else path
 
 
-def foreign(url: str) -> str | None:
+def external_url(url: str) -> str | None:
     """The URL if it may become a link: absolute, http or https, without tricks. Otherwise None."""
     if len(url) > _LONGEST_ADDRESS or _UNSAFE.search(url) or _HIDDEN.search(url):
         return None

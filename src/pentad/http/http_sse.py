@@ -27,7 +27,7 @@ _SESSION: Final = b"mcp-session-id"
 
 
 class _Stream:
-    """One client: who it is, what it is to be sent, and the work that is under way for it."""
+    """One client: its principal, the queue of messages to send, and the tasks running for it."""
 
     def __init__(self, principal: str) -> None:
         self.principal = principal
@@ -54,7 +54,7 @@ class _Stream:
 
 
 class _Answer:
-    """What an exchange answers, on its way to a stream."""
+    """Passes the answer of an exchange on to a stream."""
 
     def __init__(self, stream: _Stream) -> None:
         self._stream = stream
@@ -82,7 +82,7 @@ class _Answer:
 
 
 class HttpSse:
-    """All streams of this process, in front of one endpoint."""
+    """All streams of this process to one endpoint."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -134,16 +134,18 @@ class HttpSse:
             raise NotFound("There is no such stream.", hint=f"Open one with GET {STREAM}.")
         await send({"type": "http.response.start", "status": 202, "headers": [(b"content-length", b"8")]})
         await send({"type": "http.response.body", "body": b"Accepted"})
+        # `wait` does not cancel the task if this request goes away: closing the stream does.
         await asyncio.wait({stream.begin(self._forward(stream, exchange))})
 
     async def _forward(self, stream: _Stream, exchange: HttpExchange) -> None:
         answer = _Answer(stream)
         try:
             await self._endpoint.post(_message(stream, exchange, answer, exchange.body))
-        except Exception as error:  # noqa: BLE001  the POST is answered already: only the log can hear of it
+        except Exception as error:  # noqa: BLE001  the POST is answered already, so the error can only be logged
             unforeseen(error, f"POST {MESSAGES}")
         if answer.session is not None and stream.session is None:
             stream.session = answer.session
+            # From now on a GET of today's transport carries the server's own messages to the stream.
             stream.begin(self._endpoint.get(_message(stream, exchange, _Answer(stream))))
 
     async def _end(self, stream: _Stream, exchange: HttpExchange) -> None:
@@ -152,7 +154,7 @@ class HttpSse:
 
 
 async def _next(stream: _Stream) -> bytes:
-    """What is to be sent next; a sign of life when there is nothing for a while."""
+    """The next data to send; a comment to keep the connection alive if there is none for a while."""
     try:
         async with asyncio.timeout(_KEEP_ALIVE_SECONDS):
             return await stream.out.get()
