@@ -85,8 +85,8 @@ async def _no_other_database(url: str) -> Database:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """The shared ground: one store, one clock, one way out, the folder for large files, one search, the other rooms,
-    and the room's own settings."""
+    """What a room gets: the store, a clock, outgoing HTTP, the folder for large files, the search, the other rooms, and
+    its own settings."""
 
     database: Database
     clock: Clock
@@ -156,21 +156,25 @@ class Mount:
     """This leads to the tools of every room: they audit the calls, and a login here is for all of them."""
 
     def __post_init__(self) -> None:
-        given = (self.app, self.routes, self.endpoint, self.part, self.server)
-        if len(given) - given.count(None) != 1:
-            raise Misconfigured(f"The mount {self.path!r} needs exactly one of app, routes, endpoint, part, server.")
+        if (problem := self._problem()) is not None:
+            raise Misconfigured(f"The mount {self.path!r} cannot work: {problem}.")
+
+    def _problem(self) -> str | None:
+        answers = (self.app, self.routes, self.endpoint, self.part, self.server)
+        if len(answers) - answers.count(None) != 1:
+            return "it needs exactly one of app, routes, endpoint, part and server"
         if self.routes is not None or self.server is not None:
-            if self.path or self.any_origin:
-                raise Misconfigured("A mount of routes or of a server has no path, and no rules for one.")
+            if self.path:
+                return "routes and servers have no path of the mount"
         elif not self.path.startswith("/") or self.path.endswith("/"):
-            raise Misconfigured(f"The path of a mount begins with a slash and does not end with one: {self.path!r}.")
-        if self.path.count("{") != (self.part is not None) or (self.part is not None and self.any_origin):
-            raise Misconfigured(
-                f"The mount {self.path!r} is wrong: the path of a part, and of nothing else, has one parameter, as in"
-                " /rooms/notes/{id}/mcp, and a part is not for pages of every origin."
-            )
+            return "its path must begin with a slash, and not end with one"
+        if self.path.count("{") != (0 if self.part is None else 1):
+            return "the path of a part, and of nothing else, has one parameter"
+        if self.any_origin and self.app is None and self.endpoint is None:
+            return "any_origin is for an app or an endpoint"
         if self.app is None and (self.error_response or self.all_rooms or self.is_public is not _nothing_is_public):
-            raise Misconfigured(f"The mount {self.path!r} has rules that only an app can have.")
+            return "is_public, error_response and all_rooms are for an app"
+        return None
 
 
 @dataclass(frozen=True, slots=True)
