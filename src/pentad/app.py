@@ -1,10 +1,9 @@
-"""Assembles the whole: settings -> store -> rooms -> servers. The one place that knows all parts.
+"""Composition root: settings -> store -> rooms -> servers. The one place that knows all parts.
 
     async with open_app(settings) as app:
         await app.client().call_tool("greet", {"name": "Ada"})
 
-Everything a transport needs hangs on the `App`; what only some need (users, keys, HTTP) is imported when it is asked
-for.
+Everything a transport needs is on the `App`. What only some need (users, keys, HTTP) is imported on first use.
 """
 
 import asyncio
@@ -70,17 +69,17 @@ _STATE_SECRET = "request-state"  # noqa: S105  the name of a secret, not one
 
 
 def migration_sets(rooms: list[Room[Any]]) -> list[MigrationSet]:
-    """Every set of tables these rooms and the core need, in the order they are made."""
+    """The migrations of the core and of these rooms, in the order they are applied."""
     return [*CORE_SETS, *(MigrationSet(room.name, room.schema) for room in rooms if room.schema is not None)]
 
 
 def sealed_columns(rooms: list[Room[Any]]) -> list[SealedColumn]:
-    """Every column that holds a secret, of the core and these rooms."""
+    """Every column that holds a secret, in the core and in these rooms."""
     return [*CORE_COLUMNS, *(column for room in rooms for column in room.sealed)]
 
 
 class Era:
-    """Both eras over one registry: what one endpoint serves."""
+    """Both protocol eras over one registry: what one endpoint serves."""
 
     def __init__(self, app: "App", rooms: list[OpenRoom], title: str) -> None:
         name, version = (len(rooms) == 1 and rooms[0].room.identity) or ("pentad", __version__)
@@ -116,7 +115,7 @@ class App:
         self.neighbours = Within(lambda: self.all_rooms.dispatcher, self.principal_now)
 
     def platform(self, room: str) -> Platform:
-        """What one room is given."""
+        """What one room gets."""
         settings = self.settings
         return Platform(
             self.database,
@@ -137,14 +136,14 @@ class App:
         )
 
     async def principal_now(self, principal: Principal) -> Principal:
-        """Somebody who called a while ago, with the rights that are left; Forbidden once the user or key is gone."""
+        """A principal that called a while ago, with the rights it still has; Forbidden once the user or key is gone."""
         now = await self.database.read(lambda rows: self.owners.current(rows, principal))
         if now is None:
             raise Forbidden(f"{principal.id} is gone: the user was removed, or the key revoked or expired.")
         return now
 
     async def health(self) -> dict[str, Mapping[str, Any]]:
-        """What each open room says of itself, with `status`; one that cannot say has the reason in its place."""
+        """The health of each open room, with `status`; the reason if a room cannot tell."""
         return {
             opened.room.name: await _state(opened.room, opened.service)
             for opened in self.rooms
@@ -162,12 +161,12 @@ class App:
         return Era(self, [part], part.room.title)
 
     def connection(self, write: Write, *, transport: str, era: Era | None = None) -> Connection:
-        """A conversation over one connection with a local client: on all rooms, or on what `era` serves."""
+        """A conversation with a local client over one connection: on all rooms, or on what `era` serves."""
         era = era or self.all_rooms
         return Connection(era.legacy, era.modern, self.hub, write, limits=self.settings.limits, transport=transport)
 
     def client(self) -> MemoryClient:
-        """A client in this very process."""
+        """A client in this process."""
         return MemoryClient(lambda write: self.connection(write, transport="memory"))
 
     @cached_property
@@ -220,7 +219,7 @@ class App:
         return IssuerWatch(self.tokens)
 
     def issuer_troubles(self) -> Mapping[str, str | None]:
-        """By issuer of tokens, why its keys could not be read when they were last looked for; this does not look."""
+        """Per token issuer, why its keys could not be read the last time; this does not fetch them."""
         return {} if self.issuer_watch is None else self.issuer_watch.troubles()
 
     @cached_property
@@ -249,7 +248,7 @@ class App:
 
     @cached_property
     def anonymous(self) -> "AnonymousLimits":
-        """Bounds on callers who have not proved who they are: one count for all the ways in."""
+        """Limits for callers without proven credentials, counted together over HTTP and gRPC."""
         from pentad.access.anonymous import AnonymousLimits
 
         return AnonymousLimits(self.settings.limits, self.clock)

@@ -1,7 +1,6 @@
-"""What a room is (`Room`) and what it is given (`Platform`). Rooms outside this package use the same door.
+"""The plug-in API: what a room declares (`Room`) and what it gets (`Platform`). Pentad's own rooms use nothing else.
 
-A room is one object at a known place: `pentad.rooms.<name>.room:ROOM`, or any `my.module:ROOM` named on the command
-line.
+A room is one object: `pentad.rooms.<name>.room:ROOM`, or any `my.module:ROOM` named on the command line.
 """
 
 import asyncio
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from pentad.mcp.registry import Guard, Hears
     from pentad.mcp.sse import Receive, Send
     from pentad.mcp.tasks import TaskBook
-    from pentad.mcp.variants import Variants
     from pentad.mcp.within import Progress
 
 Scope = MutableMapping[str, Any]
@@ -63,7 +61,7 @@ class Neighbours(Protocol):
 
 
 class Alone:
-    """No neighbours: what a room has that is opened by itself."""
+    """No neighbours, for a room that is opened by itself."""
 
     async def call_tool(
         self, principal: Principal, name: str, arguments: Mapping[str, Any], *, progress: "Progress | None" = None
@@ -77,7 +75,7 @@ class Alone:
 ALONE: Final = Alone()
 
 
-async def _nobody() -> Mapping[str, Mapping[str, Any]]:
+async def _no_health() -> Mapping[str, Mapping[str, Any]]:
     return {}
 
 
@@ -87,8 +85,8 @@ async def _no_other_database(url: str) -> Database:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """The shared ground: one store, one clock, one way out, the folder for large files, one search, the other rooms,
-    and the room's own settings."""
+    """What a room gets: the store, a clock, outgoing HTTP, the folder for large files, the search, the other rooms, and
+    its own settings."""
 
     database: Database
     clock: Clock
@@ -100,86 +98,113 @@ class Platform:
     search: SearchIndex
     neighbours: Neighbours = ALONE
     site: str = "http://localhost:8700"
-    """The address of this server, as far as the settings know it; a request may know better."""
+    """This server's URL according to the settings; a request may know a better one."""
     public_url: str | None = None
-    """The same, where the operator named it: an address that leads here from elsewhere too."""
+    """The URL the operator set, if any: it also works from other machines."""
     protected: bool = True
     """Whether callers have to log in."""
-    health: Callable[[], Awaitable[Mapping[str, Mapping[str, Any]]]] = _nobody
-    """What each open room that has something to say says of itself, by its name: `status` is `ok`, or the code of what
-    keeps it from saying more."""
+    health: Callable[[], Awaitable[Mapping[str, Mapping[str, Any]]]] = _no_health
+    """The health of each open room that reports it, by name: `status` is `ok` or an error code."""
     secret_box: SecretBox = PLAIN
-    """Encrypts secrets before they go into the store, where the operator set `secret_key`; the room names the columns
-    they are in as its `sealed`."""
+    """Encrypts secrets before they are stored, if the operator set `secret_key`. The room lists those columns in
+    `sealed`."""
     owner_now: OwnerNow = owner_as_saved
     """What the owner of something that acts without a caller may do now, never more than when it was saved; None once
     the owner is gone. A room that is opened by itself has no users to ask."""
     other_database: Callable[[str], Awaitable[Database]] = _no_other_database
-    """Opens a further database by an address the operator wrote into the room's settings; whoever asks closes it."""
+    """Opens another database by a URL from the room's settings; the caller closes it."""
+
+
+def _nothing_is_public(method: str, path: str) -> bool:
+    return False
+
+
+def _no_mounts() -> "Sequence[Mount]":
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
-class Doorway:
-    """What a room's own server is given: where to listen, and the core's way of telling who comes in.
+class Mount:
+    """One place where a room answers beside its tools, and the rules there. Give exactly one of these:
 
-    `principal` turns the value of an `authorization` header, or None for no header, and the address it came from into
-    who is calling, or refuses: for the credentials, or because that address comes too often without any that were right
-    before. With `--auth none` everybody is the owner of this machine. `spend` takes one call from a principal's
-    allowance and refuses when there is none left; `record` notes a call in the audit trail. `shared` means that other
-    processes listen on the same address. When `stopping` is set the server has to come to an end.
+    - `app`: an ASGI application for `path` and everything below it. The guards have checked host, origin, credentials,
+      rate and size, and read the body; `scope["state"]["exchange"]` is the request as they found it (`HttpExchange`).
+      An application that streams for long calls `exchange.release()` first, so that it no longer counts as a call in
+      flight, and `exchange.principal_now()` from time to time. It may set `call` and `outcome` in `scope["state"]`: the
+      audit trail then uses them as the name and outcome of the call.
+    - `routes`: Starlette routes, each at its own path. They also admit callers without credentials.
+    - `endpoint`: an MCP endpoint with a profile of its own.
+    - `part`: finds a part of the room by the one parameter of `path` (`/rooms/avatars/{id}/mcp`), to be served alone
+      over MCP. Return the same object for as long as the part is the same; raise NotFound if there is none.
+    - `server`: a server with its own port (gRPC), open for as long as the process serves. Needs `Room.has_port`.
     """
+
+    path: str = ""
+    app: AsgiApp | None = None
+    routes: "Sequence[BaseRoute] | None" = None
+    endpoint: "Endpoint | None" = None
+    part: "Callable[[str], Awaitable[OpenRoom]] | None" = None
+    server: "Callable[[], AbstractAsyncContextManager[None]] | None" = None
+    is_public: Callable[[str, str], bool] = _nothing_is_public
+    """Which requests to an `app` need no credentials, by method and path. Without any, the caller is `ANONYMOUS`."""
+    any_origin: bool = False
+    """Web pages of every origin may call `path` and below, as long as credentials are required at all. For an `app` or
+    an `endpoint`."""
+    error_response: "Callable[[PentadError, str], tuple[int, bytes]] | None" = None
+    """Status and body of an error, for an `app` whose clients expect other words than the server's own."""
+    all_rooms: bool = False
+    """This leads to the tools of every room: they audit the calls, and a login here is for all of them."""
+
+    def __post_init__(self) -> None:
+        if (problem := self._problem()) is not None:
+            raise Misconfigured(f"The mount {self.path!r} cannot work: {problem}.")
+
+    def _problem(self) -> str | None:
+        answers = (self.app, self.routes, self.endpoint, self.part, self.server)
+        if len(answers) - answers.count(None) != 1:
+            return "it needs exactly one of app, routes, endpoint, part and server"
+        if self.routes is not None or self.server is not None:
+            if self.path:
+                return "routes and servers have no path of the mount"
+        elif not self.path.startswith("/") or self.path.endswith("/"):
+            return "its path must begin with a slash, and not end with one"
+        if self.path.count("{") != (0 if self.part is None else 1):
+            return "the path of a part, and of nothing else, has one parameter"
+        if self.any_origin and self.app is None and self.endpoint is None:
+            return "any_origin is for an app or an endpoint"
+        if self.app is None and (self.error_response or self.all_rooms or self.is_public is not _nothing_is_public):
+            return "is_public, error_response and all_rooms are for an app"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class MountContext:
+    """What a server gives a room when it asks for its mounts: the server's logins, rate limits and audit trail, and
+    where a mount with its own port listens."""
 
     host: str
     port: int
-    shared: bool
-    principal: Callable[[str | None, str | None], Awaitable[Principal]]
+    is_shared: bool
+    """Whether other processes listen on the same port."""
+    authenticate: Callable[[str | None, str | None], Awaitable[Principal]]
+    """The principal for an `authorization` header (None for no header) from that client address. Raises if the
+    credentials are wrong, or if the address fails too often. With `--auth none` everyone is the local owner."""
     spend: Callable[[str], Awaitable[None]]
+    """Takes one call from a principal's rate limit. Raises if nothing is left."""
     record: "Record"
+    """Adds a call to the audit trail."""
     stopping: asyncio.Event
-
-
-@dataclass(frozen=True, slots=True)
-class Admitted:
-    """A request that passed the front's guards, as a door finds it in `scope["state"]["admitted"]`.
-
-    A door that goes on for long after its answer began calls `release` then, to stop counting as a call in flight, and
-    asks `principal_now` from time to time who the client still is. What it puts into `scope["state"]` as `call` and
-    `outcome` is how the audit trail names what was called and how that ended.
-    """
-
-    principal: Principal
-    headers: Mapping[bytes, bytes]
-    body: bytes
-    release: Callable[[], None]
-    principal_now: Callable[[], Awaitable[Principal]]
-    public_url: str | None
-    """The address clients use, where the operator named it; else they use the Host of their request."""
-    stopping: asyncio.Event
-    """Set when the server comes to an end: streams have to."""
-
-
-@dataclass(frozen=True, slots=True)
-class Door:
-    """An ASGI application of the room's own for a path and everything below it, behind the front's guards.
-
-    The front has checked host, origin, credentials, allowance and the size of the body, and read the body; what it
-    found is an `Admitted`. `is_public` names the requests, by method and path, that need no credentials: whoever sends
-    none is then `ANONYMOUS`. `refuse` answers in the door's own words what the guards refused.
-    """
-
-    serve: AsgiApp
-    is_public: Callable[[str, str], bool] = lambda method, path: False
-    refuse: "Callable[[PentadError, str], tuple[int, bytes]] | None" = None
+    """Set when the server stops: streams and servers have to end."""
+    http_sse: Callable[[], Sequence[Mount]] = _no_mounts
+    """The transport of 2024-11-05 in front of `/mcp`, for rooms whose settings ask for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room(Generic[S]):
     """What a room offers.
 
-    `open` gives the service every `call.service` of the room will be, and closes it at the end. `schema` names the
-    package that holds the room's migrations. `routes` are ordinary HTTP routes (Starlette), `endpoints` further MCP
-    endpoints by path, with a profile of their own, `doors` applications of the room's own by path, `pages` what people
-    see in a browser; all four are asked for only by an HTTP server.
+    `open` yields the room's service, which every tool finds as `call.service`, and closes it at the end. `schema` names
+    the package with the room's migrations. `mounts` and `pages` are only asked for by servers.
     """
 
     name: str
@@ -191,30 +216,25 @@ class Room(Generic[S]):
     prompts: Sequence[Prompt] = ()
     listing: ResourceListing | None = None
     guards: "Mapping[str, Guard]" = field(default_factory=dict[str, "Guard"])
-    """By the address of a resource as declared: what refuses to have it followed by who may not read it. Without one
-    the room's read scope is enough."""
+    """By the URI of a resource as declared: refuses subscribers who may not read it. Without a guard, the room's read
+    scope is enough."""
     hears: "Hears | None" = None
-    """Whether somebody is of the audience that the room announced a change for; see `pentad.mcp.changes`."""
+    """Whether a principal belongs to the audience of a change; see `pentad.mcp.changes`."""
     tasks: "Callable[[S], TaskBook] | None" = None
     """The work of the room that may outlast the call that began it; its tools with `task` put answers off into it."""
     schema: str | None = None
     sealed: Sequence[SealedColumn] = ()
     """Columns of the room's tables that hold secrets."""
-    routes: "Callable[[S], Sequence[BaseRoute]] | None" = None
-    endpoints: "Callable[[S, Record], Mapping[str, Endpoint]] | None" = None
-    doors: "Callable[[S], Mapping[str, Door]] | None" = None
+    mounts: "Callable[[S, MountContext], Sequence[Mount]] | None" = None
+    """Where the room answers beside its tools: HTTP paths, further MCP endpoints, a port of its own."""
+    has_port: bool = False
+    """Whether one of the mounts is a `server`. Known before the room opens, so that a taken port stops the start."""
+    tools_as_methods: Callable[[S], Sequence[str]] | None = None
+    """Tools, by any of their names, that also answer as a JSON-RPC method of that name."""
     pages: "Callable[[], Pages[S]] | None" = None
-    part: "Callable[[S, str], Awaitable[OpenRoom]] | None" = None
-    """A part of the room that is served alone, by its name: over HTTP at `/rooms/<room>/<name>/mcp`. It gives the same
-    object for as long as the part is the same, and NotFound for a name that is none."""
-    server: "Callable[[S, Doorway], AbstractAsyncContextManager[None]] | None" = None
-    """A further server of the room's own beside HTTP, open for as long as the process serves."""
-    any_origin: Sequence[str] = ()
-    """Path prefixes that pages of every origin may call, as long as credentials are required at all."""
-    variants: "Callable[[S], Variants] | None" = None
-    """Older ways of calling the room that its settings turn on."""
+    """What people see in a browser."""
     identity: tuple[str, str] | None = None
-    """The server's name and version where this room is served alone, if a document promises them."""
+    """The server's name and version when this room is served alone, if a document promises them."""
     health: Callable[[S], Awaitable[Mapping[str, Any]]] | None = None
     demo: Callable[[S], Awaitable[None]] | None = None
     """Fills the room with demo data; run at every start of the demo, so it must be safe to run twice."""
@@ -241,7 +261,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """How a route describes itself, to OpenAPI and to whatever a room makes of its routes."""
+    """How a route describes itself, for OpenAPI and for the room."""
 
     summary: str
     topic: str
@@ -250,11 +270,11 @@ class Operation:
     answer: "type[BaseModel] | None" = None
     status: int = 200
     uploads: Sequence[str] = ()
-    """Media types a body may have besides JSON; `*/*` for any."""
+    """Media types of bodies accepted besides JSON; `*/*` for any."""
 
 
 def described(operation: Operation) -> Callable[[F], F]:
-    """Attach the description to a route's endpoint."""
+    """Attach the description to a route's function."""
 
     def attach(endpoint: F) -> F:
         endpoint.operation = operation  # pyright: ignore[reportFunctionMemberAccess]  functions carry attributes
@@ -264,6 +284,6 @@ def described(operation: Operation) -> Callable[[F], F]:
 
 
 def operation_of(endpoint: Any) -> Operation | None:
-    """The description a route's endpoint carries, if it does."""
+    """The description attached to a route's function, if any."""
     found = getattr(endpoint, "operation", None)
     return found if isinstance(found, Operation) else None

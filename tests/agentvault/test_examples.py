@@ -7,7 +7,7 @@ import pytest
 
 from pentad.agentvault import AgentVaultClient, KeyManager, Message, TaskState, TextPart, fetch_agent_card_from_url
 from pentad.app import open_app
-from pentad.http.site import http_application
+from pentad.http.application import http_application
 from pentad.settings.model import Settings
 from tests.agentvault.examples import example
 from tests.net.raw_http import running

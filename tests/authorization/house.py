@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from pentad.app import App, open_app
-from pentad.http.doorways import own_servers
 from pentad.http.front import Front
+from pentad.http.ports import open_ports
 from pentad.kernel.limits import Limits
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.mcp.within import Within
@@ -176,7 +176,7 @@ async def open_house(folder: Path, database: str | None, **more: Any) -> AsyncIt
     """Everything there is, behind credentials, with gRPC on a port of its own; `more` are settings."""
     limits = Limits(anonymous_per_second=0, logins_per_second=0)
     fixed = {"data": folder, "database": database, "grpc_port": free_port(), "models": folder / "none"}
-    async with open_app(Settings(**{**fixed, "limits": limits, **more})) as app, own_servers(app):
+    async with open_app(Settings(**{**fixed, "limits": limits, **more})) as app, open_ports(app):
         roles = {"reader": "reader", "writer": "writer", "admin": "admin"}
         for name in ("reader", "writer", "admin", "mate", "outsider", "outmate"):
             await app.users.add(name, PASSWORD, role=roles.get(name, "writer"))

@@ -68,7 +68,7 @@ class Probe:
                 return await self._mcp("resources/read", {"uri": await fill(row.get("uri", name))})
             case "prompt":
                 return await self._mcp("prompts/get", {"name": name, "arguments": row.get("arguments", {})})
-            case "route" | "door" | "endpoint":
+            case "route" | "app" | "endpoint":
                 method, _, pattern = name.rpartition(" ")
                 path = await fill(row.get("path", pattern))
                 return await self._http(row.get("method", method or "POST"), path, await fill(row.get("body", {})))

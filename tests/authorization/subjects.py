@@ -7,11 +7,12 @@ from typing import Any, Final
 from starlette.routing import Route
 
 from pentad.app import App
-from pentad.http.resources import Resources
-from pentad.http.routes import ordinary_routes
+from pentad.http.ports import mount_context
 from pentad.mcp.declare import Tool
+from pentad.platform import Mount, OpenRoom
 from pentad.rooms.agents.interface.a2a import METHODS, AgentEndpoint
 from pentad.rooms.directory.wire.server import services
+from tests.behaviour.connecting import front_of
 
 TWIN: Final = "/index.php/apps/openregister"
 """The compatibility prefix: the same endpoints once more."""
@@ -21,32 +22,35 @@ def subjects(app: App) -> set[str]:
     """The name of everything that answers somebody, `kind` first."""
     found: set[str] = {f"endpoint {path}" for path in ("/mcp", "/rooms/{room}/mcp")}
     for opened in app.rooms:
-        room, service = opened.room, opened.service
+        room = opened.room
         found |= {name for tool in room.tools for name in _tool(tool)}
         found |= {f"resource {one.uri}" for one in room.resources}
         found |= {f"prompt {one.name}" for one in room.prompts}
-        if room.part is not None:
-            found.add(f"endpoint /rooms/{room.name}/{{part}}/mcp")
-        if room.endpoints is not None:
-            found |= {f"endpoint {path.removeprefix(TWIN)}" for path in room.endpoints(service, app.record)}
-        if room.doors is not None:
-            doors = room.doors(service)
-            found |= {f"door {path}" for path in doors}
-            for door in doors.values():
-                agents = getattr(door.serve, "__self__", None)
-                if isinstance(agents, AgentEndpoint):
-                    found |= {f"rpc {method}" for method in METHODS}
-        if room.server is not None:
-            found |= {f"grpc /{name}/{method}" for name, methods in services(service).items() for method in methods}
+        for mount in () if room.mounts is None else room.mounts(opened.service, mount_context(app)):
+            found |= set(_mount(mount, opened))
     return found | {f"route {method} {path.removeprefix(TWIN)}" for method, path, _ in routes(app)}
 
 
 def routes(app: App) -> Iterator[tuple[str, str, Any]]:
     """Every ordinary route: its method, its pattern, and the function behind it."""
-    for route in ordinary_routes(app, Resources((), public_url=None, own_url="")).routes:
+    for route in front_of(app).mounts.routes.routes:
         assert isinstance(route, Route), route
         for method in sorted((route.methods or {"GET"}) - {"HEAD"}):
             yield method, route.path, route.endpoint
+
+
+def _mount(mount: Mount, opened: OpenRoom) -> Iterator[str]:
+    """What a mount adds; its routes are among all the routes."""
+    if mount.endpoint is not None or mount.part is not None:
+        yield f"endpoint {mount.path.removeprefix(TWIN)}"
+    if mount.app is not None:
+        yield f"app {mount.path}"
+        agents = getattr(mount.app, "__self__", None)
+        if isinstance(agents, AgentEndpoint):
+            yield from (f"rpc {method}" for method in METHODS)
+    if mount.server is not None:
+        known = services(opened.service)
+        yield from (f"grpc /{name}/{method}" for name, methods in known.items() for method in methods)
 
 
 def _tool(tool: Tool) -> Iterator[str]:

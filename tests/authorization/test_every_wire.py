@@ -25,8 +25,8 @@ READ: Final[dict[str, tuple[str, dict[str, Any], str]]] = {
     "MCP of OpenRegister": ("endpoint /api/mcp", {"body": {"jsonrpc": "2.0", "id": 1, "method": "initialize"}}, MODERN),
     "REST": ("route GET /api/registers", {}, MODERN),
     "A2A": ("rpc ListTasks", {}, MODERN),
-    "A2A as JSON": ("door GET /agents/echo/tasks", {}, MODERN),
-    "AgentVault": ("door POST /av", {"body": {"jsonrpc": "2.0", "id": 1, "method": "tasks/get"}}, MODERN),
+    "A2A as JSON": ("app GET /agents/echo/tasks", {}, MODERN),
+    "AgentVault": ("app POST /av", {"body": {"jsonrpc": "2.0", "id": 1, "method": "tasks/get"}}, MODERN),
     "gRPC": ("grpc /agntcy.dir.search.v1.SearchService/CountRecords", {}, MODERN),
     "console": ("route GET /console/agents", {}, MODERN),
 }

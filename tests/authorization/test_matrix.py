@@ -93,10 +93,10 @@ async def test_a_users_things_are_reached_by_any_key_of_the_user_but_a_confined_
 
 
 def _covers(subject: str) -> str:
-    """A door has several rows, one for each thing it does: `door GET /path#why` stands for `door /path`."""
+    """An application has a row for each thing it does: `app GET /path#why` stands for `app /path`."""
     kind, _, name = subject.partition(" ")
-    if kind == "door":
-        return f"door {name.rpartition(' ')[2].partition('#')[0]}"
+    if kind == "app":
+        return f"app {name.rpartition(' ')[2].partition('#')[0]}"
     return subject.partition("#")[0]
 
 

@@ -12,8 +12,8 @@ from typing import Protocol
 import pytest
 
 from pentad.app import App, open_app
+from pentad.http.application import http_application
 from pentad.http.front import Front
-from pentad.http.site import http_application
 from pentad.settings.model import Settings
 from tests.behaviour.clients import Client, ConnectionClient, HttpClient, Object, Wire
 from tests.conformance.server import REPOSITORY, environment, pentad

@@ -12,7 +12,7 @@ from grpc import aio
 
 from pentad.access.secrets import known_secrets, secret_keys
 from pentad.app import App, migration_sets, open_app
-from pentad.http.doorways import own_servers
+from pentad.http.ports import open_ports
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.agents.card_signing import CardSigner, derived_key
@@ -148,7 +148,7 @@ async def test_a_record_signed_before_a_rotation_is_trusted_and_its_key_publishe
 @pytest.mark.requirement("access:signing-keys:rotated", "access:signing-keys:shared")
 async def test_over_every_wire_records_are_signed_with_the_new_key_and_the_old_signature_holds(stores: Stores) -> None:
     port = free_port()
-    async with opened(stores) as one, opened(stores, grpc_port=port) as other, own_servers(other):
+    async with opened(stores) as one, opened(stores, grpc_port=port) as other, open_ports(other):
         clients = [await connect_http(app, wire) for app, wire in ((one, SESSION), (other, HTTP_MODERN))]
         cid = await pushed(one)
         old = (await clients[0].call("directory_sign", {"reference": cid})).result["structuredContent"]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pentad.console.frame import Surroundings, document
-from pentad.console.html import seen
+from pentad.console.html import visible
+from pentad.console.layout import Surroundings, document
 from pentad.console.rendering import LONGEST_CODE, LONGEST_FACT, LONGEST_PROSE, MOST_LINKS, MOST_ROWS, Renderer
 from pentad.kernel.pages import (
     Block,
@@ -104,10 +104,10 @@ def test_no_text_from_data_changes_the_elements_of_a_page(data: st.DataObject) -
 def test_a_text_is_shown_as_what_it_is(text: str) -> None:
     for block in (Prose(text), Code(text), Note(text)):
         found = read(Renderer("lab").block(block))
-        assert found.text == seen(text)
+        assert found.text == visible(text)
         assert len(found.shape) == 1
     box = read(Renderer().block(SearchBox("Search", text)))
-    assert box.values("input", "value") == [seen(text)]
+    assert box.values("input", "value") == [visible(text)]
 
 
 @pytest.mark.requirement("console:foreign-links")

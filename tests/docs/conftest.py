@@ -14,5 +14,5 @@ def docs_src(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As in the folder that holds the rooms of the pages."""
     monkeypatch.syspath_prepend(SOURCE)
     yield
-    for name in ("notes_pages", "notes_room", "notes_schema", "shelves"):
+    for name in ("notes_mounts", "notes_pages", "notes_room", "notes_schema", "shelves"):
         sys.modules.pop(name, None)

@@ -22,9 +22,6 @@ from starlette.routing import Route
 
 from pentad.access.audit_store import AuditEntry
 from pentad.app import App, open_app
-from pentad.http.resources import Resources
-from pentad.http.routes import ordinary_routes
-from pentad.http.site import mounted_doors, mounted_endpoints
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send
@@ -134,17 +131,16 @@ async def anonymous_requests(app: App, known: dict[str, str]) -> list[Sent]:
 
 def candidates(app: App, known: dict[str, str]) -> Iterator[tuple[str, str]]:
     """A request for every route, and for every endpoint and mount, at the paths a mount may hold public."""
-    resources = Resources((), public_url=None, own_url="")
-    for route in ordinary_routes(app, resources).routes:
+    mounts = front_of(app).mounts
+    for route in mounts.routes.routes:
         if isinstance(route, Route) and "GET" in (route.methods or ()) and "index.php" not in route.path:
             yield "GET", re.sub(r"\{(\w+)(?::\w+)?\}", lambda name: known.get(name[1], "1"), route.path)
-    endpoints = mounted_endpoints(app, resources)
-    for path in endpoints:
+    for path in mounts.endpoints:
         yield "POST", path
-    for path, door in mounted_doors(app, endpoints["/mcp"], resources).items():
+    for path, mount in mounts.apps.items():
         for below in ("", "/1", "/.well-known/agent-card.json"):
             for verb in ("GET", "POST"):
-                if not below or door.is_public(verb, path + below):
+                if not below or mount.is_public(verb, path + below):
                     yield verb, path + below
 
 

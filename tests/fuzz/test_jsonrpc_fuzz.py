@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pentad.app import App, open_app
-from pentad.http.site import http_application
+from pentad.http.application import http_application
 from pentad.kernel.limits import Limits
 from pentad.settings.model import Settings
 from tests.conformance.server import CONFORMANCE_ROOM

@@ -15,7 +15,7 @@ from tests.behaviour.connecting import front_of, make_app
 __all__ = ["closed", "make_app", "site"]
 
 PAGES = "tests.http.room:ROOM"
-HALL = "tests.http.door_room:ROOM"
+HALL = "tests.http.mount_room:ROOM"
 UNHURRIED = Limits(anonymous_per_second=0, logins_per_second=0)
 """For tests that send more wrong credentials than one address may."""
 

@@ -1,16 +1,15 @@
 """A room with an MCP endpoint of its own making, paths every origin may call, and a route that describes itself."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
-from pentad.mcp.dispatcher import Record
-from pentad.mcp.exchange import Endpoint, HttpExchange
-from pentad.platform import Operation, Parameter, Platform, Room, described
+from pentad.mcp.exchange import HttpExchange
+from pentad.platform import Mount, MountContext, Operation, Parameter, Platform, Room, described
 
 
 class Colour(BaseModel):
@@ -36,12 +35,9 @@ class Echo:
         await exchange.reply(405, b'"DELETE"')
 
 
-def endpoints(_service: None, record: Record) -> Mapping[str, Endpoint]:
-    assert callable(record)
-    return {"/echo/mcp": Echo()}
+def mounts(_service: None, context: MountContext) -> Sequence[Mount]:
+    assert callable(context.record)
 
-
-def routes(_service: None) -> Sequence[BaseRoute]:
     @described(
         Operation(
             "Mix colours.",
@@ -55,10 +51,11 @@ def routes(_service: None) -> Sequence[BaseRoute]:
     async def mix(_request: Request) -> Response:
         return JSONResponse({"name": "brown"}, status_code=201)
 
-    return [
+    routes = [
         Route("/paint/{shelf:int}", mix, methods=["POST"]),
         Route("/old/paint/{shelf:int}", mix, methods=["POST"], include_in_schema=False),
     ]
+    return [Mount("/echo/mcp", endpoint=Echo(), any_origin=True), Mount(routes=routes)]
 
 
 @asynccontextmanager
@@ -71,7 +68,5 @@ ROOM: Room[None] = Room(
     title="Echo",
     instructions="",
     open=open_echo,
-    routes=routes,
-    endpoints=endpoints,
-    any_origin=("/echo/",),
+    mounts=mounts,
 )

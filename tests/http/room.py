@@ -6,11 +6,11 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
 from pentad.kernel.errors import Conflict, RateLimited, Unavailable
 from pentad.mcp.declare import tool
-from pentad.platform import Operation, Platform, Room, described
+from pentad.platform import Mount, MountContext, Operation, Platform, Room, described
 
 CANARY = "canary-51c0"
 
@@ -21,7 +21,7 @@ async def page() -> str:
     return "hello"
 
 
-def routes(_service: None) -> Sequence[BaseRoute]:
+def mounts(_service: None, _context: MountContext) -> Sequence[Mount]:
     async def whoami(request: Request) -> Response:
         """Who is asking."""
         return JSONResponse({"principal": request.state.principal.id})
@@ -46,7 +46,7 @@ def routes(_service: None) -> Sequence[BaseRoute]:
     async def upload(request: Request) -> Response:
         return JSONResponse({"received": len(await request.body())})
 
-    return [
+    routes = [
         Route("/api/notes", note, methods=["POST", "PUT", "PATCH", "DELETE"]),
         Route("/api/upload", upload, methods=["POST"]),
         Route("/api/whoami", whoami),
@@ -54,6 +54,7 @@ def routes(_service: None) -> Sequence[BaseRoute]:
         Route("/api/crash", crash),
         Route("/api/busy", busy),
     ]
+    return [Mount(routes=routes)]
 
 
 @asynccontextmanager
@@ -65,5 +66,5 @@ async def unwell(_service: None) -> Mapping[str, Any]:
     raise Unavailable("The index cannot be reached.")
 
 
-ROOM: Room[None] = Room(name="pages", title="Pages", instructions="", open=open_pages, tools=[page], routes=routes)
+ROOM: Room[None] = Room(name="pages", title="Pages", instructions="", open=open_pages, tools=[page], mounts=mounts)
 SICK: Room[None] = Room(name="sick", title="Sick", instructions="", open=open_pages, health=unwell)

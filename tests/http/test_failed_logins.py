@@ -26,14 +26,14 @@ from tests.http.conftest import UNHURRIED
 
 pytestmark = pytest.mark.anyio
 
-ROOMS = (LAB, "tests.http.room:ROOM", "tests.http.door_room:ROOM")
+ROOMS = (LAB, "tests.http.room:ROOM", "tests.http.mount_room:ROOM")
 PASSWORD = "correct horse battery"
 ATTACKER, HOME = "192.0.2.66", "198.51.100.7"
 PATHS = {
     "an MCP endpoint": ("POST", "/mcp"),
     "a room's endpoint": ("POST", "/rooms/lab/mcp"),
     "a REST route": ("GET", "/api/whoami"),
-    "a door": ("POST", "/hall/knock"),
+    "an application": ("POST", "/hall/knock"),
     "the console": ("GET", "/"),
 }
 
@@ -198,8 +198,8 @@ async def test_two_servers_on_one_store_count_together(app: App) -> None:
             assert (await ask(front, "an MCP endpoint", basic("ada", f"guess {number}"), ATTACKER)).status == 401
             await (app if number % 2 else other).authenticator.close()
         for server in (app, other):
-            assert (await ask(front_of(server), "a door", basic("ada", PASSWORD), ATTACKER)).status == 429
-            assert (await ask(front_of(server), "a door", basic("ada", PASSWORD), HOME)).status == 200
+            assert (await ask(front_of(server), "an application", basic("ada", PASSWORD), ATTACKER)).status == 429
+            assert (await ask(front_of(server), "an application", basic("ada", PASSWORD), HOME)).status == 200
 
 
 @pytest.fixture

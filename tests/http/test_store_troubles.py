@@ -14,8 +14,8 @@ import pytest
 from grpc import StatusCode, aio
 
 from pentad.app import App, open_app
-from pentad.http.doorways import own_servers
 from pentad.http.front import Front
+from pentad.http.ports import open_ports
 from pentad.kernel.errors import Unavailable
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import LOCAL
@@ -77,7 +77,7 @@ async def opened(data: Path, database: str | None) -> AsyncIterator[World]:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
     settings = Settings(data=data, database=database, rooms=ROOMS, grpc_port=port, host="127.0.0.1")
-    async with open_app(settings) as app, own_servers(app), aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+    async with open_app(settings) as app, open_ports(app), aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         await app.users.add("ada", PASSWORD, role="admin")
         key = f"Bearer {(await app.api_keys.create('k', scopes=['*:*'])).token}"
         logins = {"password": "Basic " + base64.b64encode(f"ada:{PASSWORD}".encode()).decode(), "key": key}

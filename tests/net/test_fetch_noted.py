@@ -121,5 +121,5 @@ async def test_the_rooms_share_connections_and_not_their_names() -> None:
 
     async with answering(handler) as port:
         await made.asked_by("agents").fetch(f"http://127.0.0.1:{port}/")
-        assert made._exchange() is made.asked_by("metrics")._exchange()
+        assert made._fetch_pool() is made.asked_by("metrics")._fetch_pool()
         await made.close()

@@ -7,9 +7,8 @@ import pytest
 
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.limits import Limits
+from pentad.net.connection_guard import ConnectionGuard, counted_as
 from pentad.net.forwarded import BehindProxies, TrustedProxies
-from pentad.net.guard import Guard
-from pentad.net.peers import counted_as
 from tests.net.raw_http import answer, lifespan, running
 
 PROXIES = TrustedProxies(["10.0.0.0/24", "192.0.2.9", "2001:db8:1::/48"])
@@ -134,7 +133,7 @@ async def test_a_proxy_may_hold_many_connections_and_a_client_behind_it_only_its
 @pytest.mark.anyio
 @pytest.mark.requirement("net:proxies:limits")
 async def test_a_request_that_fails_gives_its_share_back() -> None:
-    guard = Guard(Limits(connections_per_address=1), 0.0)
+    guard = ConnectionGuard(Limits(connections_per_address=1), 0.0)
 
     async def crash(_scope: Any, _receive: Any, _send: Any) -> None:
         raise RuntimeError

@@ -11,7 +11,7 @@ import pytest
 
 from pentad.kernel.errors import Misconfigured, PentadError
 from pentad.kernel.limits import Limits
-from pentad.net.body import ClientDisconnected, read_body
+from pentad.net.request_body import ClientDisconnected, read_body
 from pentad.net.server import serve
 from tests.net.raw_http import HONEST, PATIENCE, Peer, answer, lifespan, running
 

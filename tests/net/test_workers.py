@@ -12,8 +12,7 @@ import pytest
 
 from pentad.kernel.errors import Misconfigured
 from pentad.net.listen import bind
-from pentad.net.worker_link import inherited
-from pentad.net.workers import supervise
+from pentad.net.workers import inherited, supervise
 
 PATIENCE = 30.0
 HERE = Path(__file__).parent

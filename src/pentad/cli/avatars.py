@@ -162,12 +162,11 @@ def serve(avatar: str, settings: "Settings") -> None:
 
 async def _serve(settings: "Settings", avatar_id: str) -> None:
     from pentad.cli.mcp import serve_until_stopped
+    from pentad.rooms.avatars.interface.single_avatar import one_avatar
 
     async with _opened(settings) as app:
         opened = app.rooms[0]
-        part = opened.room.part
-        era = None if part is None else app.one_part(await part(opened.service, avatar_id))
-        await serve_until_stopped(app, era)
+        await serve_until_stopped(app, app.one_part(await one_avatar(opened.room, opened.service, avatar_id)))
 
 
 async def _ingest(

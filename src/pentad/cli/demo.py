@@ -38,7 +38,7 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
     The login is admin / admin. Ctrl-C stops the demo.
     """
     from pentad.cli.http_server import run_server
-    from pentad.http.doorways import own_address
+    from pentad.http.ports import port_address
     from pentad.logs import configure_logging
     from pentad.net.listen import bind
 
@@ -46,7 +46,7 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
     configure_logging("warning", settings.log.format)
 
     def announce(app: "App") -> None:
-        print_text(_welcome(app.settings, own_address(app.settings, [opened.room for opened in app.rooms])))
+        print_text(_welcome(app.settings, port_address(app.settings, [opened.room for opened in app.rooms])))
         sys.stdout.flush()
         if not no_open:
             _open_browser(app.settings.url("/"))

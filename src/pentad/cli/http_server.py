@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from pentad.app import App, open_app
-from pentad.http.doorways import own_servers
-from pentad.http.site import http_application
+from pentad.http.application import http_application
+from pentad.http.ports import open_ports
 from pentad.net.listen import bound_port
 from pentad.net.server import new_event_loop, serve
 from pentad.settings.model import Settings
@@ -41,7 +41,7 @@ async def _run(settings: Settings, listener: socket.socket, prepare: Prepare, an
         await prepare(app)
         if app.settings.auth == "required" and app.issuer_watch is not None:
             app.issuer_watch.start()
-        async with own_servers(app):
+        async with open_ports(app):
             sys.setswitchinterval(_TURN_SECONDS)
             gc.set_threshold(*GARBAGE)
             gc.freeze()  # what is there now stays: it need not be looked through again and again

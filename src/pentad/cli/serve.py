@@ -14,7 +14,7 @@ from pentad.cli.output import print_text, say
 if TYPE_CHECKING:
     from pentad.access.users import Users
     from pentad.app import App
-    from pentad.net.worker_link import WorkerLink
+    from pentad.net.workers import WorkerLink
     from pentad.settings.model import Settings
 
 
@@ -26,7 +26,7 @@ def serve(settings: "Settings") -> None:
     The first start on a store without users makes the user admin and shows its password, once.
     """
     from pentad.logs import configure_logging
-    from pentad.net.worker_link import inherited
+    from pentad.net.workers import inherited
 
     configure_logging(settings.log.level, settings.log.format)
     link = inherited()
@@ -40,14 +40,14 @@ def serve(settings: "Settings") -> None:
 
 def _serve(settings: "Settings") -> None:
     from pentad.cli.http_server import run_server
-    from pentad.http.doorways import own_address
+    from pentad.http.ports import port_address
     from pentad.net.listen import bind
 
     async def prepare(app: "App") -> None:
         await _first_login(settings, app.users)
 
     def announce(app: "App") -> None:
-        _tell_address(app.settings, own_address(app.settings, [opened.room for opened in app.rooms]))
+        _tell_address(app.settings, port_address(app.settings, [opened.room for opened in app.rooms]))
 
     run_server(settings, bind(settings.host, settings.port), prepare=prepare, announce=announce)
 
@@ -71,7 +71,7 @@ def _supervise(settings: "Settings") -> None:
     import dataclasses
 
     from pentad.cli.store import open_users
-    from pentad.http.doorways import check_free, own_address
+    from pentad.http.ports import check_free, port_address
     from pentad.net.listen import bind, bound_port
     from pentad.net.workers import supervise
     from pentad.rooms.finder import find_rooms
@@ -79,7 +79,7 @@ def _supervise(settings: "Settings") -> None:
     async def run() -> None:
         with contextlib.closing(bind(settings.host, settings.port)) as listener:
             known = dataclasses.replace(settings, port=bound_port(listener))
-            grpc = own_address(known, find_rooms(known.rooms))
+            grpc = port_address(known, find_rooms(known.rooms))
             if grpc is not None:
                 check_free(known)
             async with open_users(known) as users:

@@ -1,5 +1,5 @@
-"""Line charts as inline SVG. The lines are stretched to the room there is; the labels beside them are ordinary text, in
-even steps, so that they stay readable on a telephone and need no script and no inline style."""
+"""Line charts as inline SVG. The lines stretch to the available width; the labels beside them are ordinary text in even
+steps, so they stay readable on a phone and need no script and no inline style."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _MOST_POINTS: Final = 1_000
 _LARGEST: Final = 1e100
 _SMALLEST: Final = 1e-100
 _FLAT: Final = 1e-6
-"""Figures that differ by less than this part of themselves are drawn as one."""
+"""Values that differ by less than this fraction are drawn as one."""
 _DAY: Final = 86_400.0
 _SCALES: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _WRITTEN_OUT: Final = 10_000

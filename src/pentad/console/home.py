@@ -1,4 +1,4 @@
-"""The first page a person sees, and its twin for models: what is served here and how to reach it."""
+"""The home page, and `/llms.txt`, its counterpart for models: what is served here and how to connect."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from pentad.platform import OpenRoom
 
 
 async def home_sheet(app: App, visit: Visit, shown: Mapping[str, Pages[Any]]) -> Sheet:
-    """The rooms with what is in them, how to connect, and the tools the visitor may use."""
+    """The rooms and their contents, how to connect, and the tools the visitor may use."""
     cards = [await _card(opened, visit, shown.get(opened.room.name)) for opened in app.rooms]
     tools = [_tools(app, opened, usable) for opened in app.rooms if (usable := _usable(opened, visit))]
     return Sheet(
@@ -38,7 +38,7 @@ def _tools(app: App, opened: OpenRoom, usable: Sequence[Tool]) -> Section:
 async def _card(opened: OpenRoom, visit: Visit, pages: Pages[Any] | None) -> Card:
     room = opened.room
     if not visit.principal.may(room.name, "read"):
-        return Card(room.title, f"You may not read this room. It takes the scope {room.name}:read.")
+        return Card(room.title, f"You may not read this room. It needs the scope {room.name}:read.")
     figures = await pages.figures(opened.service, visit) if pages is not None and pages.figures is not None else ()
     title = room.title if pages is None else Cell(room.title, Place(room=room.name))
     return Card(title, room.instructions.partition(". ")[0].rstrip(".") + ".", figures)
@@ -47,7 +47,7 @@ async def _card(opened: OpenRoom, visit: Visit, pages: Pages[Any] | None) -> Car
 def _snippets(url: str) -> str:
     return "\n".join(
         (
-            "# Claude Code; pentad install knows cursor, vscode, codex and gemini too",
+            "# Claude Code; `pentad install` also knows cursor, vscode, codex and gemini",
             f"claude mcp add --transport http pentad {url}",
             "",
             "# any MCP client that starts its servers",
@@ -65,7 +65,7 @@ def _first(text: str) -> str:
 
 
 def llms_text(app: App) -> str:
-    """The same for models: where to connect, and what there is."""
+    """`/llms.txt`: where to connect, and which tools there are."""
     lines = [
         "# Pentad",
         "",

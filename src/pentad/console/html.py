@@ -1,8 +1,7 @@
-"""The one place where text becomes markup: `element` escapes every text it is given, and only what it made itself is
-taken as it is. Nothing else in Pentad writes HTML.
+"""The one place where text becomes HTML: `element` escapes all text except elements it made itself.
 
-Characters that nobody sees but that change what is seen (those that turn the direction of writing, zero-width ones,
-control characters, invisible tags) are shown by their numbers, so that a text reads as what it is.
+Invisible characters that change what a reader sees (direction overrides, zero-width and control characters, tags) are
+shown by their code points.
 """
 
 import re
@@ -35,7 +34,7 @@ def element(name: str, /, *children: str, **attributes: str | None) -> Html:
     Names of attributes are written as Python allows: `class_` for class, `aria_label` for aria-label.
     """
     opening = name + "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(seen(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escape(visible(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -43,17 +42,17 @@ def element(name: str, /, *children: str, **attributes: str | None) -> Html:
 
 
 def joined(parts: Iterable[str]) -> Html:
-    """Elements and texts one after another."""
-    return Html("".join(part if isinstance(part, Html) else escape(seen(part)) for part in parts))
+    """Elements and texts, concatenated."""
+    return Html("".join(part if isinstance(part, Html) else escape(visible(part)) for part in parts))
 
 
-def seen(text: str) -> str:
-    """The text with what is hidden in it made visible."""
+def visible(text: str) -> str:
+    """The text with its invisible characters made visible."""
     return _HIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text.replace("\r\n", "\n"))
 
 
-def address(place: Place, room: str | None) -> str | None:
-    """Where a page of the console is; None for a place that no address can name."""
+def page_url(place: Place, room: str | None) -> str | None:
+    """The URL of a page of the console; None if no URL can name the place."""
     parts = [str(part) for part in place.parts]
     if any(part in _NOWHERE or "/" in part for part in parts):
         return None
@@ -63,8 +62,8 @@ def address(place: Place, room: str | None) -> str | None:
     return f"{path}?{query}" if query else path
 
 
-def foreign(url: str) -> str | None:
-    """A foreign address if it may be a live link: an absolute http or https one without tricks."""
+def external_url(url: str) -> str | None:
+    """The URL if it may become a link: absolute, http or https, without tricks. Otherwise None."""
     if len(url) > _LONGEST_ADDRESS or _UNSAFE.search(url) or _HIDDEN.search(url):
         return None
     try:

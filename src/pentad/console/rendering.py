@@ -1,12 +1,12 @@
-"""Blocks to markup, one small function each. What is too long is cut here, with a note that says so: whatever a room
-hands over, a page stays one that a browser can show."""
+"""Renders blocks as HTML, one small function each. Long content is cut here, with a note: whatever a room returns, a
+browser can show the page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
 from pentad.console.charts import chart
-from pentad.console.html import Html, address, element, foreign, joined
+from pentad.console.html import Html, element, external_url, joined, page_url
 from pentad.kernel.pages import (
     Block,
     Card,
@@ -39,7 +39,7 @@ MOST_COLUMNS: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Renderer:
-    """Renders the blocks of one page; places without a room are in this one."""
+    """Renders the blocks of one page. Places without a room are in this room."""
 
     room: str | None = None
 
@@ -82,9 +82,9 @@ class Renderer:
             return joined([cut(text, most)])
         shown = cut(text.text, most)
         if isinstance(text.link, Place):
-            href = address(text.link, self.room)
+            href = page_url(text.link, self.room)
             return joined([shown]) if href is None else element("a", shown or "—", href=href)
-        href = None if text.link is None else foreign(text.link)
+        href = None if text.link is None else external_url(text.link)
         if href is None:
             return joined([shown])
         return element("a", shown or href, href=href, rel="noreferrer noopener nofollow", class_="away")
@@ -123,7 +123,7 @@ class Renderer:
         ways = [
             element("a", word, href=href, rel=rel)
             for word, rel, place in (("First page", "first", pager.first), ("Next page", "next", pager.following))
-            if place is not None and (href := address(place, self.room)) is not None
+            if place is not None and (href := page_url(place, self.room)) is not None
         ]
         return element("nav", element("span", pager.here), *ways, class_="pager", aria_label="Pages")
 

@@ -1,40 +1,39 @@
-"""The root ASGI application: every request passes the same guards in the same order.
+"""The root ASGI application: every request passes the guards in the same order, then the mount of its path answers.
 
-host -> origin -> credentials -> rate -> calls in flight -> media type -> body, then the MCP endpoint of that path.
-A path that is a room's own door passes the same guards but the media type, which is the door's affair unless a browser
-sends it. All others pass host, origin, credentials and rate here and go on to the ordinary routes with the principal in
-`scope["state"]`. Callers without credentials pass the bounds of `access/anonymous.py` first.
+- An MCP endpoint: host -> origin -> credentials -> rate -> calls in flight -> media type -> body.
+- A mounted application: the same, but it checks the media type itself unless a browser sends the body.
+- An ordinary route: host, origin, credentials and rate; the route declares what bodies it takes.
+
+Callers without credentials pass the limits of `access/anonymous.py` first.
 """
 
 import asyncio
 from collections.abc import Awaitable, Mapping
-from functools import partial
 from typing import Final
 
 from pentad.access.rate_limits import RateLimits
-from pentad.http.doors import Doors
 from pentad.http.guards import cors, media
 from pentad.http.guards.anonymous import AnonymousGuard, left_by
 from pentad.http.guards.credentials import CredentialsGuard
 from pentad.http.guards.encoding import encoding_of, inflated
 from pentad.http.guards.host import HostGuard, repeated_headers
 from pentad.http.guards.origin import OriginGuard
-from pentad.http.parts import Parts, Place
-from pentad.http.replies import send_empty, send_error, send_refusal
-from pentad.http.resources import Resources
+from pentad.http.mounts import MountedApp, MountTable
+from pentad.http.protected_resources import ProtectedResources
+from pentad.http.replies import send_body, send_empty, send_error
 from pentad.kernel.errors import Overloaded, PentadError
 from pentad.kernel.incidents import noted, unforeseen
 from pentad.kernel.limits import MIB, Limits
 from pentad.kernel.principal import ANONYMOUS, Principal
 from pentad.mcp.exchange import Endpoint, HttpExchange
 from pentad.mcp.sse import Message, Receive, Send
-from pentad.net.body import BodyTooLarge, ClientDisconnected, bounded_receive, drained, read_body
-from pentad.platform import Admitted, AsgiApp, Door, Scope
+from pentad.net.request_body import BodyTooLarge, ClientDisconnected, bounded_receive, drained, read_body
+from pentad.platform import AsgiApp, Scope
 
 _FORM: Final = b"multipart/form-data"
 _MOST_DRAINED: Final = 32 * MIB
 _DRAIN_SECONDS: Final = 10.0
-"""What is read of a body that is refused, so that its sender hears why."""
+"""How much of a refused body is still read, so that its sender gets to see the answer."""
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _NONE_REPEATED: Final = frozenset[bytes]()
 
@@ -44,8 +43,7 @@ class Front:
 
     def __init__(
         self,
-        endpoints: Mapping[str, Endpoint],
-        ordinary: AsgiApp,
+        mounts: MountTable,
         *,
         hosts: HostGuard,
         origins: OriginGuard,
@@ -53,14 +51,11 @@ class Front:
         anonymous: AnonymousGuard,
         rates: RateLimits,
         limits: Limits,
-        resources: Resources,
-        parts: Parts,
-        doors: Doors,
+        resources: ProtectedResources,
         public_url: str | None,
         stopping: asyncio.Event,
     ) -> None:
-        self._endpoints = {path: point for key, point in endpoints.items() for path in (key, key + "/")}
-        self._ordinary = ordinary
+        self.mounts = mounts
         self._hosts = hosts
         self._origins = origins
         self._credentials = credentials
@@ -68,10 +63,8 @@ class Front:
         self._rates = rates
         self._limits = limits
         self._resources = resources
-        self._parts = parts
-        self._doors = doors
-        self._public_url = public_url
-        self._stopping = stopping
+        self.public_url = public_url
+        self.stopping = stopping
         self._in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -93,25 +86,27 @@ class Front:
                 if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
                     await cors.answer_preflight(send)
                     return
-            endpoint = self._endpoints.get(scope["path"]) or self._parts.place(scope["path"])
+            endpoint = self.mounts.endpoint(scope["path"])
             if endpoint is not None:
                 if principal is None or principal is ANONYMOUS:
                     principal = await self._credentials.verified(scope, headers)
-                exchange = HttpExchange(headers, repeated, principal, receive, send, front=self, scope=scope)
+                exchange = HttpExchange(headers, repeated, principal, receive, send, self, scope)
                 await self._serve_mcp(endpoint, scope["method"], exchange)
                 return
             if self._credentials.are_needed:
                 send = self._challenging(scope, headers, send)
-            if (door := self._doors.find(scope["path"])) is not None:
-                await self._serve_door(door, scope, headers, principal, receive, send)
+            if (mount := self.mounts.app(scope["path"])) is not None:
+                await self._serve_app(
+                    mount, HttpExchange(headers, repeated, ANONYMOUS, receive, send, self, scope), principal
+                )
             else:
-                await self._serve_ordinary(scope, headers, principal, receive, send)
+                await self._serve_route(scope, headers, principal, receive, send)
         except PentadError as error:
             if principal is None or principal is ANONYMOUS:
                 await self._anonymous.slow_down(scope)
             noted(error, f"{scope['method']} {scope['path']}")
             await send_error(send, error, self._resources.refusal(scope, headers, error))
-        except Exception as error:  # noqa: BLE001  the outermost wall: a caller hears an incident number, the log the rest
+        except Exception as error:  # noqa: BLE001  the outermost handler: the caller gets an incident number, the log the rest
             await send_error(send, unforeseen(error, f"{scope['method']} {scope['path']}"))
 
     async def principal(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal:
@@ -123,7 +118,7 @@ class Front:
         return self._resources.insufficient(scope, headers, needed)
 
     def _challenging(self, scope: Scope, headers: Mapping[bytes, bytes], send: Send) -> Send:
-        """Rooms refuse in their own words; how to log in is the same everywhere, and said here."""
+        """Rooms word their own refusals; how to log in is the same everywhere, and added here."""
 
         def answer(message: Message) -> Awaitable[None]:
             if message["type"] == "http.response.start" and message["status"] in (401, 403):
@@ -137,7 +132,7 @@ class Front:
         if principal is not ANONYMOUS and not self._rates.try_spend(principal.id):
             await self._rates.spend(principal.id)
 
-    async def _serve_ordinary(
+    async def _serve_route(
         self, scope: Scope, headers: Mapping[bytes, bytes], principal: Principal | None, receive: Receive, send: Send
     ) -> None:
         try:
@@ -148,7 +143,7 @@ class Front:
                 receive = await self._receive_body(headers, principal, receive)
             scope.setdefault("state", {})["principal"] = principal
             scope["path"] = scope["path"].rstrip("/") or "/"
-            await self._in_turn(self._ordinary, principal, scope, receive, send)
+            await self._in_turn(self.mounts.routes, principal, scope, receive, send)
         except ClientDisconnected:
             return
 
@@ -163,48 +158,39 @@ class Front:
         finally:
             place.leave()
 
-    async def _serve_door(
-        self,
-        door: Door,
-        scope: Scope,
-        headers: Mapping[bytes, bytes],
-        principal: Principal | None,
-        receive: Receive,
-        send: Send,
-    ) -> None:
+    async def _serve_app(self, mount: MountedApp, exchange: HttpExchange, principal: Principal | None) -> None:
+        scope, headers, receive, send = exchange.scope, exchange.headers, exchange.receive, exchange.send
         method, path = scope["method"], scope["path"]
-        place = _Place(self)
         try:
-            if principal is None or (principal is ANONYMOUS and not door.is_public(method, path)):
+            if principal is None or (principal is ANONYMOUS and not mount.is_public(method, path)):
                 principal = await self._credentials.verified(scope, headers)
+            exchange.principal = principal
             await self._spend(principal)
-            body = b""
             if method in _WITH_BODY:
                 if principal is not ANONYMOUS:  # a stranger with a slow body must not keep others out
-                    place.take()
-                body = await self._read(headers, receive, self._limits.body_bytes, principal)
-                media.check_page(headers, body)
-            now = partial(self._credentials.recognised, scope, headers)
-            admitted = Admitted(principal, headers, body, place.leave, now, self._public_url, self._stopping)
+                    self._enter(exchange)
+                exchange.body = await self._read(headers, receive, self._limits.body_bytes, principal)
+                media.check_page(headers, exchange.body)
+                receive = _once(exchange.body, receive)
             state = scope.setdefault("state", {})
-            state["principal"], state["admitted"] = principal, admitted
-            await self._in_turn(door.serve, principal, scope, receive, send)
+            state["principal"], state["exchange"] = principal, exchange
+            await self._in_turn(mount.serve, principal, scope, receive, send)
         except ClientDisconnected:
             return
         except PentadError as error:
-            if door.refuse is None:
+            if mount.error_response is None:
                 raise
             if isinstance(error, BodyTooLarge) and 0 < error.rest <= _MOST_DRAINED:
-                place.leave()
-                await drained(receive, most=_MOST_DRAINED, seconds=_DRAIN_SECONDS)
+                exchange.release()
+                await drained(exchange.receive, most=_MOST_DRAINED, seconds=_DRAIN_SECONDS)
             if principal is None or principal is ANONYMOUS:
                 await self._anonymous.slow_down(scope)
-            await send_refusal(send, error, *door.refuse(error, path))
+            await send_body(send, error, *mount.error_response(error, path))
         finally:
-            place.leave()
+            exchange.release()
 
     async def _receive_body(self, headers: Mapping[bytes, bytes], principal: Principal, receive: Receive) -> Receive:
-        """A body that is here already, or, for a form with files, one that its route reads as it comes."""
+        """A body read in advance; for a form with files, one that the route reads as it arrives."""
         limit = self._limits.upload_bytes
         is_form = headers.get(b"content-type", b"").startswith(_FORM) and b"content-encoding" not in headers
         if is_form and principal is not ANONYMOUS:
@@ -222,12 +208,10 @@ class Front:
         body = await read_body(receive, _length(headers), limit=limit, floor_bytes_per_second=floor)
         return body if encoding is None else await inflated(body, encoding, limit)
 
-    async def _serve_mcp(self, endpoint: Endpoint | Place, method: str, exchange: HttpExchange) -> None:
+    async def _serve_mcp(self, endpoint: Endpoint, method: str, exchange: HttpExchange) -> None:
         principal = exchange.principal
         if not self._rates.try_spend(principal.id):
             await self._rates.spend(principal.id)
-        if isinstance(endpoint, Place):
-            endpoint = await self._parts.endpoint(endpoint, principal)
         if method == "POST":
             await self._post(endpoint, exchange)
         elif method == "GET":
@@ -238,8 +222,7 @@ class Front:
             await send_empty(exchange.send, 405, [(b"allow", b"POST, GET, DELETE")])
 
     async def _post(self, endpoint: Endpoint, exchange: HttpExchange) -> None:
-        self.enter()
-        exchange.release = self.leave
+        self._enter(exchange)
         try:
             media.check_mcp(exchange.headers)
             limit = self._limits.body_bytes
@@ -248,40 +231,21 @@ class Front:
         except ClientDisconnected:
             return
         finally:
-            exchange.released()
+            exchange.release()
 
-    def enter(self) -> None:
-        """Count one more call in flight, or refuse it."""
+    def _enter(self, exchange: HttpExchange) -> None:
+        """Count one more call in flight, until the exchange releases it; or refuse it."""
         if self._in_flight >= self._limits.calls_in_flight:
             raise Overloaded("The server is busy with as many calls as it allows.", hint="Try again in a second.")
         self._in_flight += 1
+        exchange.on_release = self._leave
 
-    def leave(self) -> None:
-        """One call in flight is over, or has become a stream."""
+    def _leave(self) -> None:
         self._in_flight -= 1
 
 
-class _Place:
-    """A place among the calls in flight, left once however often somebody says so."""
-
-    __slots__ = ("_front", "_taken")
-
-    def __init__(self, front: Front) -> None:
-        self._front = front
-        self._taken = False
-
-    def take(self) -> None:
-        self._front.enter()
-        self._taken = True
-
-    def leave(self) -> None:
-        if self._taken:
-            self._taken = False
-            self._front.leave()
-
-
 async def _live(receive: Receive, send: Send) -> None:
-    """The server's life is none of ours: what is served was opened before it and is closed after it."""
+    """Startup and shutdown need nothing here: the app was opened before the server and is closed after it."""
     for moment in ("startup", "shutdown"):
         await receive()
         await send({"type": f"lifespan.{moment}.complete"})
@@ -293,7 +257,7 @@ def _length(headers: Mapping[bytes, bytes]) -> int | None:
 
 
 def _once(body: bytes, receive: Receive) -> Receive:
-    """A body that was read already, then whatever the connection says."""
+    """Replays a body that was read already, then goes on with the connection."""
     waiting = [body]
 
     async def again() -> Message:

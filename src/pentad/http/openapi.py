@@ -1,4 +1,4 @@
-"""`/openapi.json`, made from the routes that are really there, never by hand."""
+"""`/openapi.json`, generated from the routes that are served."""
 
 import inspect
 import re
@@ -31,7 +31,7 @@ _ERROR: Final[dict[str, Any]] = {
 
 
 def document(routes: Sequence[BaseRoute], server: str) -> dict[str, Any]:
-    """The whole description."""
+    """The whole document."""
     paths: dict[str, dict[str, Any]] = {}
     components: dict[str, Any] = {"Error": _ERROR}
     for route in routes:
@@ -86,7 +86,7 @@ def _parameter(one: Parameter) -> dict[str, Any]:
 
 
 def _content(model: type[BaseModel], components: dict[str, Any]) -> dict[str, Any]:
-    """A model as a reference to its schema, which goes with all it needs into the components."""
+    """A reference to a model's schema, which goes into the components together with all it needs."""
     schema = model.model_json_schema(by_alias=True, ref_template="#/components/schemas/{model}")
     components.update(schema.pop("$defs", {}))
     components[model.__name__] = schema

@@ -1,4 +1,4 @@
-"""The one JSON error shape of the HTTP front, and how it is sent."""
+"""Error answers: the one JSON shape of the server, and how it is sent."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -28,13 +28,13 @@ async def send_error(
     send: Send, error: PentadError, headers: Iterable[tuple[bytes, bytes]] = (), status: int | None = None
 ) -> None:
     """Answer with an error, in the shape every ordinary route uses."""
-    await send_refusal(send, error, status or error.http_status, error_body(error), headers)
+    await send_body(send, error, status or error.http_status, error_body(error), headers)
 
 
-async def send_refusal(
+async def send_body(
     send: Send, error: PentadError, status: int, body: bytes, headers: Iterable[tuple[bytes, bytes]] = ()
 ) -> None:
-    """Answer an error with a body in whatever words its reader expects."""
+    """Answer with an error in the words its reader expects."""
     start: list[tuple[bytes, bytes]] = [
         _JSON,
         (b"content-length", b"%d" % len(body)),

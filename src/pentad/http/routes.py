@@ -1,5 +1,6 @@
 """The ordinary routes: those every server has, the console, and those of the rooms."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from starlette.applications import Starlette
@@ -11,43 +12,45 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
 from pentad.app import App
-from pentad.console.console import Console
+from pentad.console.routes import Console
+from pentad.http.audit import audit_routes
 from pentad.http.guards.media import check_routes
-from pentad.http.noting import note_calls
+from pentad.http.protected_resources import WELL_KNOWN, ProtectedResources
 from pentad.http.replies import error_headers
-from pentad.http.resources import WELL_KNOWN, Resources
 from pentad.http.server_pages import ServerPages
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.kernel.incidents import noted
 
 
-class _Site(Starlette):
-    """Starlette without its own outermost net: the front has one, and a crash must be answered once."""
+class _Routes(Starlette):
+    """Starlette without its own outermost error handler: the front has one, and a crash must be answered once."""
 
     def build_middleware_stack(self) -> ASGIApp:
         return ExceptionMiddleware(self.router, handlers=self.exception_handlers)
 
 
-def ordinary_routes(app: App, resources: Resources) -> Starlette:
-    """A Starlette application with the server's own routes and those of its rooms."""
+def all_routes(
+    app: App, mounted: Iterable[tuple[str, Sequence[BaseRoute]]], resources: ProtectedResources
+) -> Starlette:
+    """The server's own routes, the console's, and those the rooms mount, by the room's name."""
     console = Console(app)
     routes: list[BaseRoute] = [*console.own_routes(), *_own_routes(app, resources)]
-    for opened in app.rooms:
-        served = console.room_routes(opened)
-        if opened.room.routes is not None:
-            served.extend(opened.room.routes(opened.service))
+    of_rooms = {opened.room.name: console.room_routes(opened) for opened in app.rooms}
+    for room, more in mounted:
+        of_rooms[room].extend(more)
+    for room, served in of_rooms.items():
         check_routes(served)
-        note_calls(served, opened.room.name, app.record)
-        resources.add(opened.room.name, [route.path for route in served if isinstance(route, Route | Mount)])
+        audit_routes(served, room, app.record)
+        resources.add(room, [route.path for route in served if isinstance(route, Route | Mount)])
         routes.extend(served)
     routes.append(console.last_route())
     handlers = {PentadError: _refuse, 404: _no_such_path, 405: _no_such_method, HTTPException: _refuse_plainly}
-    site = _Site(routes=routes, exception_handlers=handlers)  # pyright: ignore[reportArgumentType]  narrower handlers
-    site.router.redirect_slashes = False
-    return site
+    found = _Routes(routes=routes, exception_handlers=handlers)  # pyright: ignore[reportArgumentType]  narrower handlers
+    found.router.redirect_slashes = False
+    return found
 
 
-def _own_routes(app: App, resources: Resources) -> list[BaseRoute]:
+def _own_routes(app: App, resources: ProtectedResources) -> list[BaseRoute]:
     pages = ServerPages(app)
 
     async def resource_metadata(request: Request) -> Response:

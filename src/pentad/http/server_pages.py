@@ -1,27 +1,35 @@
-"""Pages about the server itself: health, readiness, metrics, and what describes it to programs and models.
+"""Pages about the server itself: `/healthz`, `/readyz`, `/metrics`, `/openapi.json` and `/llms.txt`.
 
-Everybody may ask whether it is alive and ready. The rest needs no login only where the setting `public_pages` says so.
-What stays the same is made once; what costs work is made off the event loop, once for all who ask at a time.
+Everyone may ask whether the server is alive and ready. The other pages need a login, unless the setting `public_pages`
+names them. Constant pages are made once. Expensive ones are made off the event loop, once for all who ask meanwhile.
 """
 
 import asyncio
-from typing import Any, Final
+import gzip
+import hashlib
+from collections.abc import Callable, Coroutine
+from math import inf
+from typing import Any, Final, Generic, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from pentad import __version__
+from pentad.access.single_flight import SingleFlight
 from pentad.app import App
 from pentad.console.home import llms_text
 from pentad.http import openapi, telemetry
-from pentad.http.documents import Document, Shared
-from pentad.http.readiness import readiness
+from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import Forbidden, Unauthenticated
 from pentad.kernel.principal import Principal
 
+V = TypeVar("V")
+
 _KEPT_SECONDS: Final = 1.0
-"""How old an answer to somebody without credentials may be, of those that cost the store work."""
+"""How old a page that costs the store work may be, for callers without credentials."""
+_WORTH_PACKING: Final = 1024
+_STATUSES: Final = {"ok": 200, "degraded": 200, "failing": 503}
 
 
 class ServerPages:
@@ -41,7 +49,7 @@ class ServerPages:
             return JSONResponse({"status": "ok", "version": __version__})
 
         async def readyz(request: Request) -> Response:
-            """Whether the store reads and writes and every room is well; in detail to those who may know."""
+            """Whether the store reads and writes and every room is well; in detail for callers who may know."""
             caller = _caller(request)
             status, body = await (self._readiness.kept() if _is_anonymous(caller) else self._readiness.fresh())
             shown = body if self._may_see("readiness", caller) else {"status": body["status"]}
@@ -88,7 +96,7 @@ class ServerPages:
     async def _probe(self) -> tuple[int, dict[str, Any]]:
         return await readiness(self._app)
 
-    async def _render_metrics(self) -> Document:
+    async def _render_metrics(self) -> "Document":
         totals = await self._app.audit.totals()
 
         def render() -> Document:
@@ -96,8 +104,8 @@ class ServerPages:
 
         return await asyncio.to_thread(render)
 
-    async def _describe(self) -> Document:
-        """Made of the routes, which do not change while the server runs."""
+    async def _describe(self) -> "Document":
+        """Made from the routes, which do not change while the server runs."""
         server = self._app.settings.url("")
 
         def render() -> Document:
@@ -105,6 +113,82 @@ class ServerPages:
             return Document(bytes(body), "application/json")
 
         return await asyncio.to_thread(render)
+
+
+async def readiness(app: App) -> tuple[int, dict[str, Any]]:
+    """The status and body of `/readyz`: `ok`, `degraded` or `failing`, with the reasons.
+
+    `degraded` is still 200: the store refuses writes, a room is unwell or a token issuer is unreachable, but everything
+    else works, above all reading. Taking such a server out of service would turn a partial failure into a whole one,
+    on every server of that store at once. `failing` is 503: not even reading is reliable.
+    """
+    store = await app.store_watch.now()
+    health = app.store_watch.health
+    rooms = {opened.room.name: {"status": "ok"} for opened in app.rooms} | await app.health()
+    issuers = {name: "ok" if trouble is None else "unreachable" for name, trouble in app.issuer_troubles().items()}
+    status = health.status
+    if status == "ok":
+        if store.trouble is not None:
+            status = "failing"
+        elif "unreachable" in issuers.values() or any(state.get("status") != "ok" for state in rooms.values()):
+            status = "degraded"
+    shown: dict[str, Any] = {"dialect": store.dialect, "schema": store.schema, "queued": store.queued}
+    if troubles := [{**trouble.told, "since": iso(trouble.since)} for trouble in health.troubles()]:
+        shown["troubles"] = troubles
+    elif store.trouble is not None:
+        shown["troubles"] = [store.trouble.as_json()]
+    body = {"status": status, "store": shown, "rooms": rooms}
+    return _STATUSES[status], {**body, "issuers": issuers} if issuers else body
+
+
+class Document:
+    """Bytes with an ETag, compressed once for clients that take gzip. Make a large one in a thread."""
+
+    def __init__(self, body: bytes, media_type: str, *, cache_control: str = "no-cache") -> None:
+        self._body = body
+        self._packed = gzip.compress(body, 6) if len(body) >= _WORTH_PACKING else None
+        self._etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+        self._headers = {
+            "cache-control": cache_control,
+            "vary": "accept-encoding",
+            "x-content-type-options": "nosniff",
+        }
+        self._media_type = media_type
+
+    def answer(self, request: Request) -> Response:
+        """The document, or 304 for a client that has it already."""
+        packed = self._packed if "gzip" in request.headers.get("accept-encoding", "") else None
+        etag = self._etag if packed is None else f'{self._etag[:-1]}-gzip"'
+        headers = {**self._headers, "etag": etag}
+        known = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]
+        if etag in known or known == ["*"]:
+            return Response(status_code=304, headers=headers)
+        if packed is not None:
+            headers["content-encoding"] = "gzip"
+        return Response(packed or self._body, headers=headers, media_type=self._media_type)
+
+
+class Shared(Generic[V]):
+    """A value made once for all who ask while it is being made, and kept for some seconds."""
+
+    def __init__(self, make: Callable[[], Coroutine[Any, Any, V]], clock: Clock, *, seconds: float = inf) -> None:
+        self._make = make
+        self._monotonic = clock.monotonic
+        self._seconds = seconds
+        self._flights: SingleFlight[None, V] = SingleFlight()
+        self._kept: tuple[V, float] | None = None
+
+    async def kept(self) -> V:
+        """The value; one made up to `seconds` ago will do."""
+        if self._kept is not None and self._monotonic() < self._kept[1]:
+            return self._kept[0]
+        return await self.fresh()
+
+    async def fresh(self) -> V:
+        """The value as it is now."""
+        value = await self._flights.run(None, self._make)
+        self._kept = (value, self._monotonic() + self._seconds)
+        return value
 
 
 def _caller(request: Request) -> Principal:

@@ -13,7 +13,7 @@ from pentad.access.call_totals import BOUNDS_US, CallTotal
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 _EXPOSED_US: Final = frozenset({1_000, 2_500, 10_000, 25_000, 100_000, 250_000, 1_000_000, 2_500_000, 10_000_000})
-"""The buckets shown. Each is a line for each tool, and cumulative: leaving one out makes the others no less true."""
+"""The buckets shown: each is one line per tool. They are cumulative, so the others stay true if some are left out."""
 
 
 class _Calls(Collector):
@@ -28,7 +28,7 @@ class _Calls(Collector):
             "pentad_audit_waiting", "Audit entries of this process not stored yet.", value=self._trail.waiting()
         )
         yield CounterMetricFamily(
-            "pentad_audit_dropped", "Audit entries this process had to give up.", value=self._trail.dropped
+            "pentad_audit_dropped", "Audit entries this process had to drop.", value=self._trail.dropped
         )
 
     def _counts(self) -> Metric:
@@ -40,7 +40,7 @@ class _Calls(Collector):
         return family
 
     def _latencies(self) -> Metric:
-        """Without the outcome: a histogram for each would be most of the page, and say little more."""
+        """Not by outcome: a histogram for each would be most of the page and say little more."""
         family = HistogramMetricFamily("pentad_call_seconds", "How long calls took.", labels=("room", "tool"))
         by_tool: dict[tuple[str, str], list[CallTotal]] = {}
         for total in self._totals:

@@ -105,7 +105,7 @@ class Streamed:
 
 
 class Fetcher(Protocol):
-    """The one door for outgoing HTTP."""
+    """Outgoing HTTP, with the operator's rules."""
 
     async def fetch(
         self,

@@ -1,5 +1,6 @@
-"""One HTTP request that passed the HTTP guards, and the ways to answer it."""
+"""One HTTP request that passed the guards of the HTTP front, and the ways to answer it."""
 
+import asyncio
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -13,7 +14,12 @@ _JSON: Final = (b"content-type", b"application/json")
 
 
 class Front(Protocol):
-    """What let the request in: it knows credentials and how to ask for better ones."""
+    """The HTTP front that admitted the request. It knows the credentials, and how to ask for better ones."""
+
+    @property
+    def public_url(self) -> str | None: ...
+    @property
+    def stopping(self) -> asyncio.Event: ...
 
     async def principal(self, scope: MutableMapping[str, Any], headers: Mapping[bytes, bytes]) -> Principal:
         """What the credentials in the headers are worth now."""
@@ -22,13 +28,13 @@ class Front(Protocol):
     def insufficient(
         self, scope: MutableMapping[str, Any], headers: Mapping[bytes, bytes], needed: str
     ) -> list[tuple[bytes, bytes]]:
-        """The headers of a refusal for want of a scope."""
+        """The headers of an answer to a caller that lacks a scope."""
         ...
 
 
 @dataclass(slots=True)
 class HttpExchange:
-    """One HTTP request that passed the HTTP guards."""
+    """One HTTP request that passed the guards of the HTTP front."""
 
     headers: Mapping[bytes, bytes]
     repeated: frozenset[bytes]
@@ -36,22 +42,29 @@ class HttpExchange:
     principal: Principal
     receive: Receive
     send: Send
-    body: bytes = b""
-    release: Callable[[], None] | None = None
-    """Gives back the place among the calls in flight."""
-    front: "Front | None" = None
+    front: Front
     scope: MutableMapping[str, Any] = field(default_factory=dict[str, Any])
-    """The request as the server handed it over; for the front."""
+    """The request as the server handed it over."""
+    body: bytes = b""
+    on_release: Callable[[], None] | None = None
+
+    @property
+    def public_url(self) -> str | None:
+        """The address clients use, if the operator set one; otherwise they use the Host of their request."""
+        return self.front.public_url
+
+    @property
+    def stopping(self) -> asyncio.Event:
+        """Set when the server stops: streams have to end."""
+        return self.front.stopping
 
     async def principal_now(self) -> Principal:
         """Who the client is by now: an exchange that lasts can outlive its credentials."""
-        if self.front is None:
-            return self.principal
         return await self.front.principal(self.scope, self.headers)
 
-    def released(self) -> None:
-        """The call is over, or has become a stream: it no longer counts as in flight."""
-        release, self.release = self.release, None
+    def release(self) -> None:
+        """The call is over, or has become a stream: it no longer counts as in flight. Calling this twice is fine."""
+        release, self.on_release = self.on_release, None
         if release is not None:
             release()
 
@@ -68,7 +81,7 @@ class HttpExchange:
 
     async def refuse(self, error: ProtocolError, request_id: RequestId | None, *, modern: bool) -> None:
         headers = error.headers()
-        if self.front is not None and (needed := error.required_scope) is not None:
+        if (needed := error.required_scope) is not None:
             headers = self.front.insufficient(self.scope, self.headers, needed)
         await self.reply(error.http_status(modern=modern), error.encoded(request_id), *headers)
 

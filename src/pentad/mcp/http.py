@@ -95,7 +95,7 @@ class McpEndpoint:
             _refuse_repeated(exchange.repeated)
         admitted = self._modern.admit(envelope, exchange.headers)
         if admitted.method.name == "subscriptions/listen":
-            exchange.released()
+            exchange.release()
         outlet = StreamOutlet(exchange.send, exchange.receive, accepted=exchange.accepts_stream())
         try:
             trace = exchange.headers.get(b"traceparent")

@@ -14,9 +14,10 @@ from pentad.kernel.principal import Principal
 from pentad.mcp import messages
 from pentad.mcp.call import LOG_LEVELS
 from pentad.mcp.conversations import Conversations
-from pentad.mcp.dispatcher import Answer, Dispatcher, Method
+from pentad.mcp.dispatcher import Answer, Dispatcher, Handler, Method
 from pentad.mcp.following import check_follow
 from pentad.mcp.messages import (
+    CallToolParams,
     CancelledParams,
     Envelope,
     InitializeParams,
@@ -29,7 +30,6 @@ from pentad.mcp.messages import (
 from pentad.mcp.peers import LegacyPeer
 from pentad.mcp.revisions import Revision, negotiate
 from pentad.mcp.sessions import Session
-from pentad.mcp.variants import PlainMethod
 from pentad.mcp.wire_errors import INVALID_PARAMS, INVALID_REQUEST, ProtocolError
 
 
@@ -54,7 +54,7 @@ class LegacyEra:
         dispatcher.add(Method("resources/subscribe", ResourceParams, self._subscribe, "uri"))
         dispatcher.add(Method("resources/unsubscribe", ResourceParams, self._unsubscribe, "uri"))
         call = dispatcher.methods["tools/call"].handle
-        self._plain = {name: PlainMethod(name, call) for name in self.registry.plain}
+        self._tools = {name: _ToolMethod(name, call) for name in self.registry.tools_as_methods}
 
     def initialize(self, raw: msgspec.Raw, principal: Principal) -> Handshake:
         """Agree upon a revision and say what the server can do."""
@@ -79,8 +79,8 @@ class LegacyEra:
         """Answer one request with a complete JSON-RPC message. Raises ProtocolError."""
         if envelope.method is UNSET:
             raise ProtocolError(INVALID_REQUEST, "A request needs a method.")
-        plain = self._plain.get(envelope.method)
-        method = plain or self._dispatcher.method(envelope.method, peer.revision.methods)
+        tool = self._tools.get(envelope.method)
+        method = tool or self._dispatcher.method(envelope.method, peer.revision.methods)
         params = method.decode(envelope.params)
         peer.request_id = request_id
         try:
@@ -133,3 +133,21 @@ def _needs_session(peer: LegacyPeer) -> Session:
     if peer.session is None:
         raise ProtocolError(INVALID_REQUEST, "A subscription needs a session. Start with initialize.")
     return peer.session
+
+
+class _ToolMethod(Method):
+    """A tool called as a method of its own: the parameters are its arguments. Audited and limited like `tools/call`."""
+
+    __slots__ = ("_tool",)
+
+    def __init__(self, tool: str, handle: Handler) -> None:
+        super().__init__("tools/call", CallToolParams, handle, "name")
+        self._tool = tool
+
+    def decode(self, raw: msgspec.Raw) -> CallToolParams:
+        try:
+            given = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise ProtocolError(INVALID_PARAMS, f"{self._tool}: {error}.") from None
+        meta = {"_meta": given.pop("_meta")} if "_meta" in given else {}
+        return super().decode(msgspec.Raw(msgspec.json.encode({"name": self._tool, "arguments": given, **meta})))

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.names import did_you_mean
@@ -14,9 +14,6 @@ from pentad.mcp.results import Encoder, Shape, encoder_of
 from pentad.mcp.revisions import REVISIONS, Revision
 from pentad.mcp.tasks import TASKS, TaskBook
 from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError
-
-if TYPE_CHECKING:
-    from pentad.mcp.variants import Variants
 
 _ACTIONS: Final[tuple[Action, ...]] = ("read", "write", "admin")
 
@@ -49,7 +46,7 @@ class Offering(Protocol):
     @property
     def tasks(self) -> Callable[[Any], TaskBook] | None: ...
     @property
-    def variants(self) -> Callable[[Any], "Variants"] | None: ...
+    def tools_as_methods(self) -> Callable[[Any], Sequence[str]] | None: ...
 
 
 class Opened(Protocol):
@@ -127,7 +124,7 @@ class Registry:
         self.templates: list[BoundResource] = []
         self.listings: list[BoundListing] = []
         self.books: list[BoundBook] = []
-        self.plain: list[str] = []
+        self.tools_as_methods: list[str] = []
         """Tools, by any of their names, that may be called as methods of their own."""
         for opened in rooms:
             self._add(opened)
@@ -152,8 +149,8 @@ class Registry:
                 self.templates.append(bound_resource)
         if room.listing is not None:
             self.listings.append(BoundListing(room.listing, room.name, service))
-        if room.variants is not None:
-            self.plain += room.variants(service).methods
+        if room.tools_as_methods is not None:
+            self.tools_as_methods += room.tools_as_methods(service)
         if room.tasks is not None:
             self.books.append(BoundBook(room.tasks(service), room.name))
         elif putting_off := [tool.name for tool in room.tools if tool.task is not None]:

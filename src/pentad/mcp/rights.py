@@ -1,11 +1,14 @@
-"""Refuses callers whose scopes do not reach, naming the one they need."""
+"""Refuses callers who lack a scope, naming the one they need."""
 
-from pentad.kernel.errors import Forbidden
+from pentad.kernel.errors import Forbidden, Unauthenticated
 from pentad.kernel.principal import Action, Principal
 
 
 def check_right(principal: Principal, room: str, action: Action) -> None:
+    """Raise unless the principal may do this in the room. Rooms use it in their routes too."""
     if not principal.may(room, action):
+        if principal.kind == "anonymous":
+            raise Unauthenticated("Credentials are needed.")
         raise lacks(principal, room, action)
 
 

@@ -1,8 +1,8 @@
-"""Which addresses the outside world may make this server connect to.
+"""SSRF rules: which addresses a request may make this server connect to.
 
-A request that carries a URL must never reach what only this machine can reach: loopback, the private network, the
-cloud's metadata service. The tables follow IANA's special-purpose registries. An IPv6 address that carries an IPv4
-address inside (mapped, NAT64, 6to4, Teredo, ...) is judged by both. Nothing here resolves or connects.
+A URL in a request must never lead to what only this machine can reach: loopback, the private network, the cloud's
+metadata service. The tables follow IANA's special-purpose registries. An IPv6 address that contains an IPv4 address
+(mapped, NAT64, 6to4, Teredo, ...) is judged by both. Nothing here resolves or connects.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ METADATA: Final[frozenset[Address]] = frozenset(
         IPv6Address("fd20:ce::254"),
     }
 )
-"""Where clouds hand out credentials. Opened only by a network of exactly that one address."""
+"""Where clouds hand out credentials. Only a network of exactly that one address opens them."""
 
 _V4: Final[tuple[tuple[str, IPv4Network], ...]] = tuple(
     (kind, IPv4Network(text))
@@ -89,7 +89,7 @@ def special_kind(address: Address) -> str | None:
 
 
 def faces(address: Address) -> Iterator[Address]:
-    """The address itself, then every IPv4 address it carries: a relay may deliver to any of them."""
+    """The address itself, then every IPv4 address it contains: a relay may deliver to any of them."""
     yield address
     if isinstance(address, IPv4Address):
         return
@@ -104,7 +104,7 @@ def faces(address: Address) -> Iterator[Address]:
 def is_open(address: Address, opened: Iterable[Network] = (), *, host_is_trusted: bool = False) -> bool:
     """Whether a connection may go there: each face is public, or lies in an opened network.
 
-    A trusted host (one the operator named) may live anywhere but on a metadata address.
+    A trusted host (one the operator named) may be anywhere except at a metadata address.
     """
     networks = tuple(opened)
     return all(_face_is_open(face, networks, host_is_trusted) for face in faces(address))

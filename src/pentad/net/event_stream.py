@@ -1,6 +1,6 @@
-"""Server-sent events as they come over the wire: bytes in, events out, however the bytes are cut.
+"""Parses server-sent events: bytes in, events out, however the bytes are split.
 
-Knows no dialect. What one event may hold is bounded, so that a peer that never ends one is refused instead of kept.
+The size of one event is limited, so that a peer cannot fill the memory with an event that never ends.
 """
 
 import re
@@ -20,7 +20,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class ServerEvent:
-    """One event: its name ("message" where it has none), its data, the last id that was given, and if it was here."""
+    """One event: its name ("message" by default), its data, the last id so far, and whether this event set it."""
 
     name: str
     data: str
@@ -44,7 +44,7 @@ class EventReader:
         self._at_start = True
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """The events that are complete with this chunk."""
+        """The events that this chunk completes."""
         if self._after_return and chunk[:1] == b"\n":  # the second half of a line end that was cut in two
             chunk, self._after_return = chunk[1:], False
         if not chunk:
@@ -62,7 +62,7 @@ class EventReader:
         return ended
 
     def finish(self) -> ServerEvent | None:
-        """What the end of the stream left unfinished, if it has any data."""
+        """The event that the end of the stream cut off, if it has any data."""
         line, self._unended = b"".join(self._unended), []
         if line:
             self._take(line)
@@ -95,7 +95,7 @@ class EventReader:
 async def events(
     chunks: AsyncIterator[bytes], *, max_event_bytes: int = MAX_EVENT_BYTES, keep_unfinished: bool = False
 ) -> AsyncGenerator[ServerEvent]:
-    """The events of an answer. `keep_unfinished`: also one that the end of the answer has cut off."""
+    """The events of a response. `keep_unfinished` adds one that the end of the response cut off."""
     reader = EventReader(max_event_bytes)
     async for chunk in chunks:
         for event in reader.feed(chunk):

@@ -1,8 +1,8 @@
-"""The one door for outgoing HTTP (`kernel.ports.Fetcher`).
+"""Outgoing HTTP (`kernel.ports.Fetcher`): the only code in Pentad that opens such connections.
 
-A URL may come from a record, a task or a model, so every hop is judged anew: the URL is read once, the name resolved
-once, every address it has is checked, and the connection goes to a checked address. Nobody else in Pentad opens
-outgoing HTTP connections. Errors name the host the caller gave, never an address the resolver found.
+A URL may come from a record, a task or a model, so every hop is checked anew: the URL is parsed once, its name resolved
+once, all its addresses checked, and the connection goes to a checked address. Errors name the host the caller gave,
+never an address the resolver found.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ from pentad.kernel.ports import Fetched, Streamed
 from pentad.kernel.trace import passed_on
 from pentad.net.addresses import Address, is_open
 from pentad.net.policy import FetchPolicy
-from pentad.net.resolve import Resolver, SystemResolver
+from pentad.net.resolver import Resolver, SystemResolver
 from pentad.net.urls import Target, canonical_host, follow, parse
 
 if TYPE_CHECKING:
-    from pentad.net.exchange import Answer, Exchange, Opened, Sent, SocketFactory
+    from pentad.net.http_client import ConnectionPool, OpenResponse, OutgoingRequest, Response, SocketFactory
 
 MAX_ADDRESSES_TRIED: Final = 4
 NOTED_EVERY: Final = 600.0
-"""How often it is told anew that a host cannot be fetched from: some are asked every minute."""
+"""How often the same failing host is logged again: some are asked every minute."""
 _CHECK_SECONDS: Final = 2.0
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
@@ -52,7 +52,7 @@ _REASONS: Final = (
 
 
 class Hop(Protocol):
-    """What one hop came to."""
+    """The result of one hop."""
 
     @property
     def status(self) -> int: ...
@@ -62,13 +62,13 @@ class Hop(Protocol):
 
 
 A = TypeVar("A", bound=Hop)
-Send = Callable[[Target, Sequence[Address], "Sent"], Awaitable[A]]
+Send = Callable[[Target, Sequence[Address], "OutgoingRequest"], Awaitable[A]]
 
 
 @dataclass(slots=True)
 class _Pools:
-    fetches: "Exchange | None" = None
-    streams: "Exchange | None" = None
+    fetches: "ConnectionPool | None" = None
+    streams: "ConnectionPool | None" = None
 
 
 class HttpFetcher:
@@ -93,7 +93,7 @@ class HttpFetcher:
         self._pools = _Pools()
 
     def asked_by(self, room: str) -> "HttpFetcher":
-        """The same fetcher, with the same connections, for a room: what goes wrong is logged as that room's."""
+        """The same fetcher, with the same connections, for a room: failures are logged with the room's name."""
         twin = copy.copy(self)
         twin._room = room  # noqa: SLF001  of the same class
         return twin
@@ -109,25 +109,25 @@ class HttpFetcher:
         timeout: float | None = None,  # noqa: ASYNC109  a budget over redirects and body, not only an await
         trusted: bool = False,
     ) -> Fetched:
-        """Fetch a URL, following redirects. The status is the caller's to judge; only transport failures raise.
+        """Fetch a URL, following redirects. The caller judges the status; only transport failures raise.
 
-        `trusted` is for a URL the operator wrote into the settings, never for one that came with a request: its own
-        origin is open wherever it is. A redirect to any other is judged as ever.
+        `trusted` is for a URL from the operator's settings, never for one that came with a request: its origin may be
+        anywhere, even on a private network. Redirects to other origins are checked as usual.
         """
         target, sent = self._parsed(url), _sent(method, headers, body)
         cap = self._policy.max_bytes if max_bytes is None else min(max_bytes, self._policy.max_bytes)
 
-        async def send(target: Target, addresses: Sequence[Address], sent: "Sent") -> "Answer":
-            return await self._exchange().send(target, addresses, sent, cap)
+        async def send(target: Target, addresses: Sequence[Address], sent: "OutgoingRequest") -> "Response":
+            return await self._fetch_pool().send(target, addresses, sent, cap)
 
         async with self._within(target, timeout):
             answer, final = await self._follow(target, sent, send, target.origin if trusted else None)
         return Fetched(answer.status, answer.headers, answer.body, final.url)
 
     async def check(self, url: str, *, trusted: bool = False) -> None:
-        """Judge an address that is to be fetched later, as `fetch` judges it again then: what a name leads to changes.
+        """Check a URL that is to be fetched later. `fetch` checks it again then, as a name may change its addresses.
 
-        A host that cannot be found in a moment is let pass; it may be there when it is needed.
+        A host that cannot be resolved quickly passes; it may be there when it is needed.
         """
         target = self._parsed(url)
         try:
@@ -151,14 +151,14 @@ class HttpFetcher:
         idle: float | None = None,
         trusted: bool = False,
     ) -> AsyncGenerator[Streamed]:
-        """An answer whose chunks are handed on as they come, under the guards of `fetch`.
+        """A response whose chunks are passed on as they arrive, with the same checks as `fetch`.
 
-        Streams have a pool of connections of their own: however many are open, a fetch never waits for one to end.
+        Streams have their own connection pool: however many are open, a fetch never waits for one to end.
         """
         target, sent = self._parsed(url), _sent(method, headers, body)
 
-        async def begin(target: Target, addresses: Sequence[Address], sent: "Sent") -> "Opened":
-            return await self._stream_exchange().open(target, addresses, sent)
+        async def begin(target: Target, addresses: Sequence[Address], sent: "OutgoingRequest") -> "OpenResponse":
+            return await self._stream_pool().open(target, addresses, sent)
 
         async with self._within(target, timeout):
             opened, final = await self._follow(target, sent, begin, target.origin if trusted else None)
@@ -194,12 +194,12 @@ class HttpFetcher:
     def _parsed(self, url: str) -> Target:
         try:
             return parse(url)
-        except Forbidden as error:  # no scheme that is fetched, say
+        except Forbidden as error:  # for example a scheme that is not fetched
             self._note(None, error)
             raise
 
     def _note(self, host: str | None, error: PentadError) -> None:
-        """Have it in the log who asked for what and why it failed: the host alone, as the rest may be a secret."""
+        """Log which room asked for which host and why it failed. Only the host: the rest of the URL may be secret."""
         reason = next((reason for kind, reason in _REASONS if isinstance(error, kind)), None)
         if self._incidents is None or reason is None or "incident" in error.details:
             return
@@ -213,9 +213,9 @@ class HttpFetcher:
         )
 
     async def _follow(
-        self, target: Target, sent: "Sent", send: "Send[A]", trusted: tuple[str, str, int] | None
+        self, target: Target, sent: "OutgoingRequest", send: "Send[A]", trusted: tuple[str, str, int] | None
     ) -> "tuple[A, Target]":
-        """The answer that is not a redirect, and where it came from."""
+        """Follow redirects to the final response; returns it and its URL."""
         for _ in range(self._policy.max_redirects + 1):
             addresses = await self._checked_addresses(target, is_named=target.origin == trusted)
             answer = await send(target, addresses, sent)
@@ -236,9 +236,9 @@ class HttpFetcher:
         )
 
     async def _checked_addresses(self, target: Target, *, is_named: bool) -> Sequence[Address]:
-        """Every address of the host, all of them allowed; one bad address refuses the host."""
+        """The addresses of the host. One address that is not allowed refuses the whole host."""
         if not is_named:
-            self._policy.check_door(target)
+            self._policy.check_target(target)
         if target.literal is not None:
             addresses: Sequence[Address] = (target.literal,)
         else:
@@ -256,32 +256,32 @@ class HttpFetcher:
             )
         return addresses[:MAX_ADDRESSES_TRIED]
 
-    def _exchange(self) -> "Exchange":
+    def _fetch_pool(self) -> "ConnectionPool":
         if self._pools.fetches is None:
             self._pools.fetches = self._new_pool()
         return self._pools.fetches
 
-    def _stream_exchange(self) -> "Exchange":
+    def _stream_pool(self) -> "ConnectionPool":
         if self._pools.streams is None:
             self._pools.streams = self._new_pool()
         return self._pools.streams
 
-    def _new_pool(self) -> "Exchange":
-        from pentad.net.exchange import Exchange
+    def _new_pool(self) -> "ConnectionPool":
+        from pentad.net.http_client import ConnectionPool
 
-        return Exchange(self._policy, self._tls, self._sockets)
+        return ConnectionPool(self._policy, self._tls, self._sockets)
 
 
-def _sent(method: str, headers: Mapping[str, str] | None, body: bytes | None) -> "Sent":
-    from pentad.net.exchange import Sent
+def _sent(method: str, headers: Mapping[str, str] | None, body: bytes | None) -> "OutgoingRequest":
+    from pentad.net.http_client import OutgoingRequest
 
     if not _METHOD.match(method):
         raise InvalidInput("The HTTP method is not a word of capital letters.", hint="Use GET, POST, ...")
-    return Sent(method, _traced(_checked_headers(headers or {})), body)
+    return OutgoingRequest(method, _traced(_checked_headers(headers or {})), body)
 
 
 def _checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Lower-case names; nothing that could end a line or that this side decides."""
+    """The headers with lower-case names. Raises for line breaks, and for headers that the fetcher sets."""
     checked: dict[str, str] = {}
     for name, value in headers.items():
         if not _TOKEN.match(name) or _CONTROL.search(value):
@@ -293,20 +293,20 @@ def _checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _traced(headers: dict[str, str]) -> dict[str, str]:
-    """The same headers with the trace of the request they are sent for, unless they name one themselves."""
+    """The headers with the trace of the request they are sent for, unless they already have one."""
     if any(name.lower() == "traceparent" for name in headers) or (trace := passed_on()) is None:
         return headers
     return {**headers, "traceparent": trace}
 
 
 def _keeps_body(target: Target, following: Target) -> bool:
-    """Whether a body goes along: to the same origin, or to the same host by https. It was meant for nobody else."""
+    """Whether a redirect keeps the body: only to the same origin, or to the same host over https."""
     return following.origin == target.origin or (following.host == target.host and following.scheme == "https")
 
 
-def _redirected(sent: "Sent", status: int, *, same_origin: bool) -> "Sent":
-    """What goes to the next hop: a POST becomes a GET as in browsers; another origin gets no credentials."""
-    from pentad.net.exchange import Sent
+def _redirected(sent: "OutgoingRequest", status: int, *, same_origin: bool) -> "OutgoingRequest":
+    """The request for the next hop: a POST becomes a GET as in browsers; another origin gets no credentials."""
+    from pentad.net.http_client import OutgoingRequest
 
     method, body, headers = sent.method, sent.body, dict(sent.headers)
     if (status == 303 and method != "HEAD") or (status in (301, 302) and method == "POST"):
@@ -314,4 +314,4 @@ def _redirected(sent: "Sent", status: int, *, same_origin: bool) -> "Sent":
         headers.pop("content-type", None)
     if not same_origin:
         headers = {name: value for name, value in headers.items() if name in _KEPT_ACROSS_ORIGINS}
-    return Sent(method, headers, body)
+    return OutgoingRequest(method, headers, body)

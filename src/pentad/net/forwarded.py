@@ -1,7 +1,7 @@
-"""Who is behind a proxy: the client address and scheme it forwards, believed only from proxies the operator trusts.
+"""The client behind a proxy: its address and scheme, believed only from proxies the operator trusts.
 
-Each proxy appends the address it was called from. Read from the right, the first address that is no trusted proxy is
-the client: everything left of it was written by the client itself.
+Each proxy appends the address that called it. Read from the right, the first address that is not a trusted proxy is the
+client; everything left of it was written by the client itself.
 """
 
 import re
@@ -10,8 +10,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Final, Literal
 
 from pentad.kernel.errors import Misconfigured
-from pentad.net.guard import Guard
-from pentad.net.peers import address_in
+from pentad.net.connection_guard import ConnectionGuard, address_in
 
 ForwardedHeader = Literal["x-forwarded-for", "forwarded"]
 Message = MutableMapping[str, Any]
@@ -27,7 +26,7 @@ _TOO_MANY: Final = b'{"error":{"code":"rate_limited","message":"Too many request
 
 
 class TrustedProxies:
-    """The proxies whose word counts, by address or network."""
+    """The proxies we believe, by address or network."""
 
     def __init__(self, networks: Sequence[str], header: ForwardedHeader = "x-forwarded-for") -> None:
         self._networks = [_network(text) for text in networks]
@@ -41,7 +40,7 @@ class TrustedProxies:
         return found is not None and any(found in network for network in self._networks)
 
     def client(self, peer: str, headers: Headers) -> tuple[str, str | None]:
-        """The address of the client, and the scheme it used if that is told, of a request that `peer` handed on."""
+        """The client's address, and its scheme if known, of a request that `peer` passed on."""
         if not self.trust(peer):
             return peer, None
         hops, scheme = self._forwarded(headers) if self._header == "forwarded" else _x_forwarded(headers)
@@ -49,7 +48,7 @@ class TrustedProxies:
         for hop in reversed(hops):
             address = address_in(_bare(hop))
             if address is None:
-                break  # hidden on purpose, or no address: the last proxy is all that is known
+                break  # hidden on purpose, or not an address: we only know the last proxy
             client = str(address)
             if not self.trust(client):
                 break
@@ -70,10 +69,10 @@ class TrustedProxies:
 class BehindProxies:
     """An ASGI application whose requests carry the client's address and scheme instead of the proxy's.
 
-    Connections are the proxy's own, so requests are counted by address in their stead.
+    The connections belong to the proxy, so requests are counted by address instead.
     """
 
-    def __init__(self, app: App, proxies: TrustedProxies, guard: Guard) -> None:
+    def __init__(self, app: App, proxies: TrustedProxies, guard: ConnectionGuard) -> None:
         self._app = app
         self._proxies = proxies
         self._guard = guard

@@ -1,7 +1,7 @@
-"""The listening socket: bound once, before the application starts, by whoever owns the address.
+"""The listening socket, bound once before the application starts.
 
 A taken port or a wrong host is then one clear error instead of a failure inside the server, and several worker
-processes can be given the very same socket.
+processes can share the socket.
 """
 
 import errno
@@ -19,7 +19,7 @@ SOCKET_FILE_MODE: Final = 0o660
 def bind(host: str, port: int, uds: str | None = None, *, option: str = "--port") -> socket.socket:
     """A bound socket, not yet listening; port 0 picks a free one. `uds` is the path of a Unix socket instead.
 
-    `option` is what an operator changes if the port cannot be had.
+    `option` is the command-line option that errors tell the operator to change.
     """
     return _bind_path(Path(uds)) if uds is not None else _bind_address(host, port, option)
 
@@ -30,7 +30,7 @@ def bound_port(listener: socket.socket) -> int:
 
 
 def remove_path(uds: str) -> None:
-    """Remove the file of a Unix socket that is served no more."""
+    """Remove the file of a Unix socket that is no longer served."""
     Path(uds).unlink(missing_ok=True)
 
 
@@ -67,7 +67,7 @@ def _bind_path(path: Path) -> socket.socket:
 
 
 def _remove_stale(path: Path) -> None:
-    """A socket file nobody answers on was left by a process that died."""
+    """Remove a socket file that a dead process left behind: nothing answers on it."""
     if not path.exists() or not stat.S_ISSOCK(path.stat().st_mode):
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:

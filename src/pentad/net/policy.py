@@ -1,6 +1,6 @@
-"""What outgoing requests may do: the operator's settings (`fetch.<name>`, `PENTAD_FETCH_<NAME>`) as one value.
+"""What outgoing requests may do: the operator's settings (`fetch.<name>`, `PENTAD_FETCH_<NAME>`) in one object.
 
-Cheap to import: settings build it long before anything is fetched.
+Cheap to import: the settings need it long before anything is fetched.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ OTHER_PROTOCOLS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class FetchPolicy:
-    """Defaults open the public internet over https and nothing else. A caller may ask for less, never for more."""
+    """The defaults allow the public internet over https and nothing else. A caller may ask for less, never for more."""
 
     allow_hosts: frozenset[str] = frozenset()
     allow_networks: tuple[Network, ...] = ()
@@ -37,7 +37,7 @@ class FetchPolicy:
     proxy: str | None = field(default=None, repr=False)
     user_agent: str = "pentad"
 
-    def check_door(self, target: Target) -> None:
+    def check_target(self, target: Target) -> None:
         """Refuse a scheme or a port the operator has not opened."""
         if target.scheme == "http" and not self.allow_http:
             raise Forbidden("Plain http is not fetched.", hint="Use https, or set fetch.allow_http.")

@@ -1,10 +1,10 @@
-"""uvicorn's HTTP/1.1 protocol with the timeouts and caps it lacks.
+"""uvicorn's HTTP/1.1 protocol with the timeouts and limits it lacks.
 
-uvicorn waits for ever for the rest of a header, for a keep-alive byte that is only a line break, and for a peer that
-never reads. Here each connection notes until when it may wait, and the server's sweep (`guard.py`) ends what is
-overdue. It also loses the body of a request that offers an upgrade, as Java's HTTP client does on every call. Built on
-uvicorn's internals on purpose: tests/net/test_server.py holds every behaviour a new release could break. Bodies are the
-application's to bound (`body.py`).
+uvicorn waits for ever for the rest of a header, for a keep-alive byte that is only a line break, and for a client that
+never reads. Here each connection has a deadline, and the server's sweep (`connection_guard.py`) ends what is overdue.
+uvicorn also loses the body of a request that offers an upgrade, as Java's HTTP client does on every call. This is
+built on uvicorn's internals on purpose: tests/net/test_server.py covers every behaviour a new release could break. The
+application limits bodies itself (`request_body.py`).
 """
 
 import asyncio
@@ -15,21 +15,29 @@ from urllib.parse import unquote
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, parse_url
 from uvicorn import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import (
+    HEADER_RE,
+    HEADER_VALUE_RE,
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 from uvicorn.server import ServerState
 
-from pentad.net.cycle import OneWriteCycle
+from pentad.net.connection_guard import ConnectionGuard
 from pentad.net.forwarded import TrustedProxies
-from pentad.net.guard import Guard
 
 TIMED_OUT: Final = (b"408 Request Timeout", b"The request took too long to arrive.")
 TOO_LARGE: Final = (b"413 Content Too Large", b"The request's headers are too large.")
 TOO_MANY: Final = (b"429 Too Many Requests", b"Too many connections from this address.")
 INVALID: Final = (b"400 Bad Request", b"This is not a valid HTTP request.")
+_LEFT_TO_UVICORN: Final = frozenset({b"connection", b"transfer-encoding"})
+_MOST_LINES: Final = 4096
 
 
 class _Dropped(list[tuple[bytes, bytes]]):
-    """Takes the fields that follow a chunked body: no headers of the request, and without a bound."""
+    """Drops the trailers of a chunked body: they are not headers of the request, and unlimited."""
 
     def append(self, _field: tuple[bytes, bytes], /) -> None:
         """Keep nothing."""
@@ -40,7 +48,7 @@ _DROPPED: Final = _Dropped()
 
 @lru_cache(maxsize=256)
 def _parts(url: bytes) -> tuple[str, bytes, bytes, bool]:
-    """The path as text and as sent, the query, and whether that was all; the same few come again and again."""
+    """The path as text and as sent, the query, and whether the URL was only a path. Cached: URLs repeat."""
     parsed = parse_url(url)
     raw: bytes = parsed.path or b"/"
     path = raw.decode("ascii")
@@ -48,9 +56,9 @@ def _parts(url: bytes) -> tuple[str, bytes, bytes, bool]:
 
 
 class GuardedConfig(Config):
-    """uvicorn's settings plus the guard that its connections share."""
+    """uvicorn's settings, plus the guard its connections share."""
 
-    guard: Guard
+    guard: ConnectionGuard
     proxies: TrustedProxies
 
 
@@ -270,3 +278,68 @@ class GuardedProtocol(HttpToolsProtocol):
             self.transport.abort()
         else:
             self._watch_reader(unsent)
+
+
+class OneWriteCycle(RequestResponseCycle):
+    """uvicorn's request-response cycle, with a whole answer leaving in one write.
+
+    uvicorn writes an answer's head as soon as it gets it, and the body later: two system calls and often two packets.
+    ASGI wants the head held until the first part of the body anyway, so here both leave together. Anything unusual goes
+    uvicorn's own way.
+    """
+
+    flow: FlowControl
+    _held: dict[str, Any] | None = None
+
+    async def send(self, message: Any) -> None:
+        if not self.response_started and message["type"] == "http.response.start":
+            self._held = cast("dict[str, Any]", message)
+            return
+        held, self._held = self._held, None
+        if held is not None:
+            if not message.get("more_body", False) and self._write_whole(held, message.get("body", b"")):
+                return
+            await super().send(cast("Any", held))
+        await super().send(message)
+
+    def _write_whole(self, start: dict[str, Any], body: bytes) -> bool:
+        """Write head and body at once. Returns False and writes nothing if the answer is not an ordinary one."""
+        if self.disconnected or not self.keep_alive or self.flow.write_paused or self.scope["method"] == "HEAD":
+            return False
+        parts = [STATUS_LINE[start["status"]]]
+        length: int | None = None
+        for field in (*self.default_headers, *start["headers"]):
+            line, said = _LINES.get(field) or _line(field)
+            if line is None:
+                return False
+            if said is not None:
+                length = said
+            parts.append(line)
+        if length != len(body):
+            return False
+        parts += (b"\r\n", body)
+        self.response_started = True
+        self.waiting_for_100_continue = False
+        self.transport.write(b"".join(parts))
+        self.response_complete = True
+        self.message_event.set()
+        self.on_response()
+        return True
+
+
+Line = tuple[bytes | None, int | None]
+"""A header as it is written (None: leave it to uvicorn), and the content length it states, if any."""
+
+_LINES: Final[dict[tuple[bytes, bytes], Line]] = {}
+"""Each header is checked and encoded once: the same few are in every answer."""
+
+
+def _line(field: tuple[bytes, bytes]) -> Line:
+    name, value = field[0].lower(), field[1]
+    if name in _LEFT_TO_UVICORN or HEADER_RE.search(name) or HEADER_VALUE_RE.search(value):
+        return None, None
+    length = int(value) if name == b"content-length" and value.isdigit() else None
+    if len(_LINES) >= _MOST_LINES:
+        _LINES.clear()
+    found = _LINES[name, value] = b"%b: %b\r\n" % (name, value), length
+    return found

@@ -1,8 +1,7 @@
-"""The hardened way in: uvicorn, run from code, with Pentad's limits.
+"""The HTTP server: uvicorn, run from code, with Pentad's limits.
 
-`serve` returns when the server was asked to stop (SIGINT, SIGTERM or `stopping`) and everything has ended. Streams are
-the application's to end: it waits for `stopping`, which is set before connections are asked to finish. Logs nothing but
-errors; knows no route.
+`serve` returns when the server was told to stop (SIGINT, SIGTERM or `stopping`) and everything has ended. The
+application ends its own streams: `stopping` is set before connections are told to finish. Logs only errors.
 """
 
 import asyncio
@@ -18,8 +17,8 @@ from uvicorn import Server
 
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.limits import Limits
+from pentad.net.connection_guard import WRITE_SECONDS, ConnectionGuard
 from pentad.net.forwarded import BehindProxies, TrustedProxies
-from pentad.net.guard import WRITE_SECONDS, Guard
 from pentad.net.listen import bind, bound_port, remove_path
 from pentad.net.protocol import GuardedConfig, GuardedProtocol
 
@@ -45,20 +44,20 @@ async def serve(
     write_seconds: float = WRITE_SECONDS,
     proxies: TrustedProxies = NO_PROXIES,
 ) -> None:
-    """Serve an ASGI application until it is asked to stop.
+    """Serve an ASGI application until told to stop.
 
-    `listener` is a socket bound elsewhere (a worker inherits one) and goes before `host`, `port` and `uds`. `ready` is
-    told the port once connections are taken. Setting `stopping` stops the server as a signal does. What `proxies` hand
-    on carries the address and scheme they forward.
+    `listener` is a socket bound elsewhere (a worker inherits one); it replaces `host`, `port` and `uds`. `ready` gets
+    the port once connections are accepted. Setting `stopping` stops the server like a signal. Requests that come
+    through `proxies` have the client address and scheme the proxy forwarded.
     """
     owned = listener or bind(host, port, uds)
-    guard = Guard(limits, asyncio.get_running_loop().time(), write_seconds=write_seconds)
+    guard = ConnectionGuard(limits, asyncio.get_running_loop().time(), write_seconds=write_seconds)
     server = _GuardedServer(
         _config(app, guard, grace_seconds, proxies), stopping or asyncio.Event(), ready, bound_port(owned)
     )
     try:
         await server.serve(sockets=[owned])
-    except SystemExit:  # how uvicorn says that the application's start-up failed; the cause is in the log
+    except SystemExit:  # uvicorn's way of saying that startup failed; the cause is in the log
         raise Misconfigured("The application could not start.", hint="The log above says why.") from None
     finally:
         server.abort_connections()
@@ -68,7 +67,7 @@ async def serve(
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """The event loop for `asyncio.Runner(loop_factory=...)`: uvloop where there is one."""
+    """The event loop for `asyncio.Runner(loop_factory=...)`: uvloop if it is installed."""
     try:
         import uvloop
     except ImportError:
@@ -77,7 +76,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 class _GuardedServer(Server):
-    """uvicorn's server, ticking the guard and ending without re-raising the signal that ended it."""
+    """uvicorn's server. Ticks the guard, and does not re-raise the signal that stopped it."""
 
     def __init__(
         self, config: GuardedConfig, stopping: asyncio.Event, ready: Callable[[int], None] | None, port: int
@@ -115,7 +114,7 @@ class _GuardedServer(Server):
                 signal.signal(number, handler)
 
     def abort_connections(self) -> None:
-        """What did not end within the grace is cut off."""
+        """Cut off connections that did not finish within the grace period."""
         for connection in self._guarded():
             connection.transport.abort()
 
@@ -123,7 +122,7 @@ class _GuardedServer(Server):
         return [entry for entry in self.server_state.connections if isinstance(entry, GuardedProtocol)]
 
 
-def _config(app: App, guard: Guard, grace_seconds: int, proxies: TrustedProxies) -> GuardedConfig:
+def _config(app: App, guard: ConnectionGuard, grace_seconds: int, proxies: TrustedProxies) -> GuardedConfig:
     config = GuardedConfig(
         BehindProxies(app, proxies, guard) if proxies else app,
         http=GuardedProtocol,

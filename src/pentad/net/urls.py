@@ -1,7 +1,7 @@
-"""One strict reading of a URL, so that what is checked is what is connected to.
+"""One strict URL parser, so that we connect to exactly what we checked.
 
-Two parsers that disagree about a URL are how address checks are passed by. Everything later (the check, the TLS name,
-the Host header, the request line) is made from the `Target` read here; the caller's text is not looked at again.
+Two parsers that disagree about a URL are a way around address checks. Everything later (the check, the TLS name, the
+Host header, the request line) is made from the `Target` parsed here; nothing looks at the caller's text again.
 """
 
 import re
@@ -39,7 +39,7 @@ class Target:
 
     @property
     def authority(self) -> str:
-        """The Host header: the name, and the port where it is not the scheme's own."""
+        """The Host header: the name, and the port unless it is the scheme's default."""
         return _authority(self.host, self.port, self.scheme)
 
     @property
@@ -47,12 +47,12 @@ class Target:
         return f"{self.scheme}://{self.authority}{self.path_and_query}"
 
     def url_at(self, address: Address) -> str:
-        """The same request addressed to one checked address, so that no name is left to resolve."""
+        """The same request with a checked address in place of the name, so that nothing is left to resolve."""
         return f"{self.scheme}://{_authority(str(address), self.port, self.scheme)}{self.path_and_query}"
 
 
 def parse(url: str) -> Target:
-    """Read an absolute http or https URL, or say what is wrong with it."""
+    """Parse an absolute http or https URL. Raises with what is wrong."""
     if len(url) > MAX_URL_LENGTH:
         raise InvalidInput(f"The URL is longer than {MAX_URL_LENGTH} characters.", hint="Shorten it.")
     if _UNSAFE.search(url):
@@ -88,7 +88,7 @@ def follow(target: Target, location: str) -> Target:
 
 @lru_cache(256)  # a fan-out reads the same host thousands of times
 def canonical_host(text: str) -> tuple[str, Address | None]:
-    """The one spelling of a host, and its address where it is a literal, in whatever notation.
+    """The canonical spelling of a host, and its address if it is a literal in any notation.
 
     Numbers are read as browsers and `inet_aton` do: `2130706433`, `0x7f.1` and `0177.0.0.1` are all 127.0.0.1.
     """

@@ -1,9 +1,9 @@
 """Several processes behind one listening socket, watched by one supervisor.
 
-The socket is bound once and inherited. With one socket per worker (SO_REUSEPORT) the kernel deals connections out
-blindly: to a worker that is busy, and to one that has just died, which loses them. From a shared socket the next free
-worker takes the next connection, and none is lost while a worker is replaced. A worker is the same command run again
-rather than a fork: no threads, locks or database handles are carried over. The supervisor serves nothing itself.
+The socket is bound once and inherited. With one socket per worker (SO_REUSEPORT) the kernel deals out connections
+blindly: to a busy worker, and to one that has just died, which loses them. From a shared socket the next free worker
+takes the next connection, and none is lost while a worker is replaced. A worker is the same command run again rather
+than a fork, so it inherits no threads, locks or database handles. The supervisor serves nothing itself.
 """
 
 import asyncio
@@ -19,7 +19,6 @@ from typing import Final
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import Misconfigured
 from pentad.net.listen import bound_port
-from pentad.net.worker_link import LINK_VARIABLE, LISTENER_VARIABLE, NUMBER_VARIABLE, READY
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +26,10 @@ FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 30.0
 STEADY_SECONDS: Final = 60.0
 STOP_SECONDS: Final = 15.0
+_LISTENER: Final = "PENTAD_WORKER_LISTENER"
+_LINK: Final = "PENTAD_WORKER_LINK"
+_NUMBER: Final = "PENTAD_WORKER_NUMBER"
+_READY: Final = b"ready"
 
 
 async def supervise(
@@ -40,7 +43,7 @@ async def supervise(
 ) -> None:
     """Keep `workers` processes of `command` running on `listener` until SIGINT, SIGTERM or `stopping`.
 
-    Each process finds its socket with `worker_link.inherited()`. `ready` is told the port once all of them take
+    Each process finds its socket with `inherited()`. `ready` is told the port once all of them take
     connections. Raises Misconfigured if a worker ends before any of them ever served: starting it again will not help.
     """
     supervisor = _Supervisor(command, listener, stopping or asyncio.Event(), stop_seconds)
@@ -135,16 +138,16 @@ class _Supervisor:
             *self._command,
             env={
                 **os.environ,
-                LISTENER_VARIABLE: str(self._listener.fileno()),
-                LINK_VARIABLE: str(link.fileno()),
-                NUMBER_VARIABLE: str(number),
+                _LISTENER: str(self._listener.fileno()),
+                _LINK: str(link.fileno()),
+                _NUMBER: str(number),
             },
             pass_fds=(self._listener.fileno(), link.fileno()),
         )
 
     async def _hear(self, number: int, link: socket.socket) -> None:
         with contextlib.suppress(ConnectionError):
-            if await asyncio.get_running_loop().sock_recv(link, len(READY)) == READY:
+            if await asyncio.get_running_loop().sock_recv(link, len(_READY)) == _READY:
                 self._ready.add(number)
         if len(self._ready) == self._count:
             self._all_ready.set()
@@ -157,3 +160,49 @@ class _Supervisor:
         log.error("worker process %d did not end within %.0f s; killing it", process.pid, self._stop_seconds)
         with contextlib.suppress(ProcessLookupError):
             process.kill()
+
+
+class WorkerLink:
+    """The worker's side. Give `listener` and `announce` to `net.server.serve`.
+
+    A worker inherits two file descriptors: the shared listening socket, and a link. Over the link it says once that it
+    takes connections. If the supervisor dies, the link ends, and so does the worker.
+    """
+
+    def __init__(self, listener: socket.socket, link: socket.socket, number: int) -> None:
+        self.listener = listener
+        self.number = number
+        self._link = link
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def announce(self, port: int) -> None:
+        """Tell the supervisor that we take connections, and from now on stop with it. For `serve(ready=...)`."""
+        self._link.send(_READY)
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._link, self._heard)
+
+    def close(self) -> None:
+        """Close the link; the worker is stopping anyway."""
+        if self._loop is not None:
+            self._loop.remove_reader(self._link)
+            self._loop = None
+        self._link.close()
+
+    def _heard(self) -> None:
+        """The supervisor never sends anything, so a readable link means that it is gone: stop as on SIGTERM."""
+        self.close()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def inherited() -> WorkerLink | None:
+    """The link of this process, if a supervisor started it. Removes the variables: child processes are not workers."""
+    listener = os.environ.pop(_LISTENER, None)
+    link = os.environ.pop(_LINK, None)
+    number = os.environ.pop(_NUMBER, "0")
+    if listener is None or link is None:
+        return None
+    sockets = socket.socket(fileno=int(listener)), socket.socket(fileno=int(link))
+    for inherited_socket in sockets:
+        inherited_socket.set_inheritable(False)
+        inherited_socket.setblocking(False)
+    return WorkerLink(*sockets, int(number))

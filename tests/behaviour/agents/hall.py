@@ -1,4 +1,4 @@
-"""A room of nothing but the agents' door: the engine, its cards, and agents that do what the tests want."""
+"""A room of nothing but the agents over HTTP: the engine, its cards, and agents that do what the tests want."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pentad.agentvault.server import BaseA2AAgent, a2a_method
 from pentad.kernel.errors import InvalidInput
-from pentad.platform import Door, Platform, Room
+from pentad.platform import Mount, MountContext, Platform, Room
 from pentad.rooms.agents.card_signing import CardSigner, derived_key
 from pentad.rooms.agents.cards import Cards
 from pentad.rooms.agents.hosting.echo import Echo
@@ -82,7 +82,7 @@ class Hall:
     def __init__(self, platform: Platform, tasks: Tasks, agents: Mapping[str, HostedAgent]) -> None:
         self.tasks = tasks
         cards = Cards(CardSigner(derived_key(b"secret")), protected=platform.protected, started=1_750_000_000.0)
-        self.door = AgentEndpoint(Operations(tasks, cards, accept), agents, cards, platform.limits)
+        self.endpoint = AgentEndpoint(Operations(tasks, cards, accept), agents, cards, platform.limits)
 
 
 @asynccontextmanager
@@ -98,10 +98,10 @@ async def open_hall(platform: Platform) -> AsyncGenerator[Hall]:
         await tasks.close()
 
 
-def doors(hall: Hall) -> Mapping[str, Door]:
-    return hall.door.doors()
+def mounts(hall: Hall, _context: MountContext) -> Sequence[Mount]:
+    return hall.endpoint.mounts()
 
 
 ROOM: Room[Hall] = Room(
-    name="agents", title="Agents", instructions="", open=open_hall, doors=doors, schema="pentad.rooms.agents.schema"
+    name="agents", title="Agents", instructions="", open=open_hall, mounts=mounts, schema="pentad.rooms.agents.schema"
 )

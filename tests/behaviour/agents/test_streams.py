@@ -10,7 +10,7 @@ import pytest
 from pentad.app import open_app
 from pentad.kernel.errors import Unavailable
 from pentad.kernel.principal import LOCAL, Principal
-from pentad.platform import Admitted
+from pentad.mcp.exchange import HttpExchange
 from pentad.rooms.agents.codecs.a2a_v10 import V10
 from pentad.rooms.agents.codecs.event_stream import EventCache, EventWriter
 from pentad.rooms.agents.hosting.hosted_agent import hosted
@@ -289,11 +289,18 @@ async def test_what_goes_wrong_on_the_way_is_said_in_the_stream(error: Exception
     async def receive() -> Any:
         await asyncio.Event().wait()
 
-    async def known() -> Principal:
-        return LOCAL
+    class Unprotected:
+        public_url = None
+        stopping = asyncio.Event()
 
-    admitted = Admitted(LOCAL, {}, b"", lambda: None, known, None, asyncio.Event())
-    request = AgentRequest(LOCAL, hosted(Steps), admitted, {}, V10)
+        async def principal(self, scope: Any, headers: Any) -> Principal:
+            return LOCAL
+
+        def insufficient(self, scope: Any, headers: Any, needed: str) -> list[tuple[bytes, bytes]]:
+            return []
+
+    exchange = HttpExchange({}, frozenset(), LOCAL, receive, send, Unprotected())
+    request = AgentRequest(LOCAL, hosted(Steps), exchange, {}, V10)
     response = a2a_streams.StreamResponse(request, receive, send)
     stream = Stream("t", "c", Voices(error).events())
     await response.send_stream(EventWriter(EventCache(), V10, "t", "c", b"7"), stream, [])

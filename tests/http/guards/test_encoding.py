@@ -67,7 +67,7 @@ async def test_a_damaged_body_is_a_bad_request(site: Front, path: str, body: byt
 async def test_a_body_that_unfolds_too_far_is_too_large(
     make_app: AppMaker, path: str, limits: Limits, size: int
 ) -> None:
-    front = front_of(await make_app(rooms=(PAGES, "tests.http.door_room:ROOM"), limits=limits))
+    front = front_of(await make_app(rooms=(PAGES, "tests.http.mount_room:ROOM"), limits=limits))
     bomb = gzip.compress(b" " * size)
     assert len(bomb) < 4000
     answer = send(front, "POST", path, {**JSON, "content-encoding": "gzip"}, bomb)

@@ -30,10 +30,11 @@ async def main() -> None:
     import pentad.cli.avatars, pentad.cli.mcp, pentad.mcp.stdio
     from pentad.app import open_app
     from pentad.mcp.memory import MemoryClient
+    from pentad.rooms.avatars.interface.single_avatar import one_avatar
     from pentad.settings.model import Settings
     async with open_app(Settings(data=Path(sys.argv[1]), rooms=("avatars",), models=Path(sys.argv[2]))) as app:
         opened = app.rooms[0]
-        era = app.one_part(await opened.room.part(opened.service, "ida-brandt"))
+        era = app.one_part(await one_avatar(opened.room, opened.service, "ida-brandt"))
         async with MemoryClient(lambda write: app.connection(write, transport="stdio", era=era)) as client:
             assert (await client.call_tool("get_avatar_info", {}))["structuredContent"]["id"] == "ida-brandt"
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pentad.app import App, open_app
-from pentad.http.doorways import own_servers
+from pentad.http.ports import open_ports
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.room import ROOM
@@ -145,7 +145,7 @@ async def test_who_may_read_may_not_write(tmp_path: Path) -> None:
 async def test_the_room_serves_grpc_and_tells_its_health(tmp_path: Path) -> None:
     port = free_port()
     chosen = Settings(data=tmp_path, rooms=("directory",), auth="none", grpc_port=port)
-    async with open_app(chosen) as app, own_servers(app):
+    async with open_app(chosen) as app, open_ports(app):
         service = app.rooms[0].service
         pushed = await service.records.push(LOCAL, agent())
         async with opened(tmp_path / "other", client_server_address=f"127.0.0.1:{port}") as other:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pentad.app import App, open_app
+from pentad.http.application import http_application
 from pentad.http.front import Front
-from pentad.http.site import http_application
 from pentad.kernel.clock import Clock
 from pentad.net.policy import FetchPolicy
 from pentad.rooms.registers.service import Registers

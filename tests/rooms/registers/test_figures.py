@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pentad.app import open_app
-from pentad.http.site import http_application
+from pentad.http.application import http_application
 from pentad.rooms.metrics.engine.keys import flat
 from pentad.rooms.metrics.engine.wanted import asked
 from pentad.rooms.metrics.service import Metrics

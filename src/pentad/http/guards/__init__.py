@@ -1,1 +1,1 @@
-"""The guards in front of every request, a module each, in the order `http/front.py` asks them."""
+"""The guards in front of every request, one module each. `http/front.py` calls them in order."""

@@ -1,30 +1,30 @@
-"""HTTP requests of callers who have not proved who they are, within the bounds of `access/anonymous.py`."""
+"""Limits for callers without proven credentials, over HTTP; the limits themselves are in `access/anonymous.py`."""
 
 from typing import Final
 
 from pentad.access.anonymous import AnonymousLimits, Lane, LanePlace
 from pentad.mcp.sse import Message, Send
-from pentad.net.peers import counted_as
+from pentad.net.connection_guard import counted_as
 from pentad.platform import Scope
 
 PROBES: Final = frozenset({"/healthz", "/readyz"})
-"""What an orchestrator asks: slowed down but never refused, for that would end a server that is well."""
+"""Paths of health probes. They are slowed down but never refused: an orchestrator would end a healthy server."""
 _PROBES_AT_ONCE: Final = 2
 
 
 def client_of(scope: Scope) -> str | None:
-    """The address a request came from; none over a Unix socket."""
+    """The client's address; None over a Unix socket."""
     client = scope.get("client")
     return client[0] if client else None
 
 
 def address_of(client: str | None) -> str:
-    """What a caller is counted as: its address, or a word for those that have none (a Unix socket)."""
+    """The key a caller is counted under: its address, or one word for all callers over a Unix socket."""
     return counted_as(client) if client else "local socket"
 
 
 class AnonymousGuard:
-    """Counts requests without credentials, and gives them places to work in."""
+    """Counts requests without credentials, and limits how many run at a time."""
 
     def __init__(self, limits: AnonymousLimits) -> None:
         self._limits = limits
@@ -38,16 +38,16 @@ class AnonymousGuard:
             self._limits.spend(address_of(client_of(scope)))
 
     async def slow_down(self, scope: Scope) -> None:
-        """Count a request without proven credentials that is not refused for that; beyond the rate it has to wait."""
+        """Count a request without refusing it; beyond the rate it waits."""
         await self._limits.slow_down(address_of(client_of(scope)))
 
     async def place(self, path: str) -> LanePlace:
-        """A place to work in for an anonymous request."""
+        """Wait for a place in the lane of anonymous requests."""
         return await (self._probes if path in PROBES else self._limits.lane).enter()
 
 
 def left_by(place: LanePlace, send: Send) -> Send:
-    """Sends an answer, and leaves the place as it begins: a slow reader keeps it no longer."""
+    """Leave the place when the answer begins, so that a slow reader does not hold it."""
 
     async def answer(message: Message) -> None:
         place.leave()

@@ -1,4 +1,4 @@
-"""CORS: what the browser of an allowed page is told, so that the page may read our answers.
+"""CORS: tells the browser of an allowed page that the page may read our answers.
 
 Credentials are never allowed: a page sends its own, in a header it sets itself.
 """
@@ -15,7 +15,7 @@ _HEADERS: Final = (
 
 
 def with_cors(send: Send, origin: bytes) -> Send:
-    """Let the page of an allowed origin read the answer."""
+    """Let a page of this origin read the answer."""
 
     async def answer(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -31,7 +31,7 @@ def with_cors(send: Send, origin: bytes) -> Send:
 
 
 async def answer_preflight(send: Send) -> None:
-    """Say what an allowed page may send."""
+    """Say which methods and headers an allowed page may send."""
     allowed = [
         (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE"),
         (b"access-control-allow-headers", _HEADERS),

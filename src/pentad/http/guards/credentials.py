@@ -1,7 +1,7 @@
-"""Credentials: who is calling. Those proved a moment ago are recognised at once, others verified at a bounded rate.
+"""Credentials: who is calling. Those proved a moment ago are recognised at once, others verified at a limited rate.
 
-Verifying costs work on purpose (argon2), so an address has only so many attempts with credentials that were never right
-here. Right ones cost it none.
+Verifying is expensive on purpose (argon2), so each address has a limited number of attempts with credentials that were
+never right here. Right ones cost nothing.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from pentad.platform import Scope
 
 
 class CredentialsGuard:
-    """Turns headers into principals. Without an authenticator everybody is the owner of this machine."""
+    """Turns headers into principals. Without an authenticator everyone is the local owner."""
 
     def __init__(self, authenticator: Authenticator | None, logins: AddressBuckets) -> None:
         self._authenticator = authenticator
@@ -26,21 +26,21 @@ class CredentialsGuard:
         return self._authenticator is not None
 
     def known(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal | None:
-        """The caller, if it was recognised a moment ago; ANONYMOUS for one that shows nothing."""
+        """The caller, if recognised a moment ago; ANONYMOUS if there are no credentials."""
         return self.remembered(_shown(headers), client_of(scope))
 
     def remembered(self, credentials: bytes | None, client: str | None) -> Principal | None:
-        """Whose credentials these are, if they were proved a moment ago; ANONYMOUS for none."""
+        """The owner of these credentials, if they were proved a moment ago; ANONYMOUS for none."""
         if self._authenticator is None:
             return LOCAL
         return ANONYMOUS if credentials is None else self._authenticator.known(credentials, client)
 
     async def verified(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal:
-        """The caller by the credentials it shows, or a refusal."""
+        """The caller; raises if the credentials are wrong or missing."""
         return await self.proved(_shown(headers), client_of(scope))
 
     async def proved(self, credentials: bytes | None, client: str | None, *, wire: str = "http") -> Principal:
-        """Whose credentials these are, or a refusal. Wrong ones cost the address one of its attempts."""
+        """The owner of these credentials; raises if they are wrong, which costs the address one of its attempts."""
         if self._authenticator is None:
             return LOCAL
         if credentials is None or self._authenticator.was_known(credentials, client):
@@ -59,7 +59,7 @@ class CredentialsGuard:
         return principal
 
     async def recognised(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal:
-        """What the credentials in the headers are worth now; missing ones are refused."""
+        """What the credentials in the headers are worth now; raises if they are missing."""
         if self._authenticator is None:
             return LOCAL
         return await self._authenticator.authenticate(_shown(headers), client_of(scope))

@@ -1,37 +1,37 @@
-"""Content-Encoding of requests: gzip and deflate are taken off, within the same bounds as a plain body."""
+"""Content-Encoding of requests: decompresses gzip and deflate, within the limits of a plain body."""
 
 import asyncio
 from typing import Final
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded, Unavailable
 from pentad.kernel.limits import KIB
-from pentad.net.body import BodyTooLarge
-from pentad.net.decoding import BoundedBody
+from pentad.net.content_encoding import BoundedBody
+from pentad.net.request_body import BodyTooLarge
 
 ACCEPTED: Final = b"gzip, deflate"
 MAX_RATIO: Final = 100
 _PLAIN: Final = frozenset({"", "identity"})
 _KNOWN: Final = frozenset({"gzip", "x-gzip", "deflate"})
 _QUICK_BYTES: Final = 16 * KIB
-"""Smaller bodies are inflated sooner than a thread could be asked to."""
+"""Smaller bodies are decompressed faster than a thread could start."""
 
 
 class UnsupportedEncoding(InvalidInput):
-    """A body in an encoding nobody here reads."""
+    """A body in an unknown encoding."""
 
     code = "unsupported_content_encoding"
     http_status = 415
 
 
 class DamagedBody(InvalidInput):
-    """A compressed body that does not unfold."""
+    """A compressed body that cannot be decompressed."""
 
     code = "damaged_body"
     http_status = 400
 
 
 def encoding_of(header: bytes) -> str | None:
-    """The encoding to take off, None if there is none; refuses what cannot be read before any of it is."""
+    """The encoding to decompress, None if there is none. Raises for an unknown one before the body is read."""
     name = header.strip(b" \t").decode("latin-1").lower()
     if name in _PLAIN:
         return None
@@ -44,7 +44,7 @@ def encoding_of(header: bytes) -> str | None:
 
 
 async def inflated(body: bytes, encoding: str, limit: int) -> bytes:
-    """The body without its encoding, never more than `limit` bytes of it."""
+    """The decompressed body, at most `limit` bytes."""
     if len(body) <= _QUICK_BYTES:
         return _inflate(body, encoding, limit)
     return await asyncio.to_thread(_inflate, body, encoding, limit)

@@ -1,7 +1,7 @@
-"""Host: whether a request is for this server at all.
+"""Host: whether a request is meant for this server.
 
-A foreign name server can make its own name lead to this machine (DNS rebinding), and a page of that name could then
-talk to us as to its own server. So the Host must be a name this server answers to.
+An attacker's name server can point the attacker's own name at this machine (DNS rebinding); a page of that name could
+then talk to us as if we were its own server. So the Host must be a name this server answers to.
 """
 
 import ipaddress
@@ -21,21 +21,21 @@ _SAID_ONCE: Final = frozenset(
 
 
 class MisdirectedRequest(PentadError):
-    """Asked for by a name that is not ours."""
+    """The request names another server."""
 
     code = "misdirected"
     http_status = 421
 
 
 class AmbiguousRequest(InvalidInput):
-    """Says two things where only one can be meant."""
+    """The request says two things where only one can be meant."""
 
     code = "ambiguous_request"
     http_status = 400
 
 
 class HostGuard:
-    """Verdicts over Host headers, remembered because the same few come again and again."""
+    """Judges Host headers. Verdicts are cached: the same few come again and again."""
 
     def __init__(self, bound_to: str, *, public_url: str | None, hosts: Iterable[str] = ()) -> None:
         self._names = set(_LOOPBACK) | {name.lower() for name in hosts}
@@ -87,7 +87,7 @@ class HostGuard:
 
 
 def repeated_headers(pairs: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
-    """Names of headers that came more than once; refuses a second Host, and two values where one can be meant."""
+    """Names of repeated headers. Raises for a second Host, and for two values where only one can be meant."""
     seen: dict[bytes, bytes] = {}
     repeated: set[bytes] = set()
     for name, value in pairs:
@@ -101,7 +101,7 @@ def repeated_headers(pairs: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
 
 
 def host_name(host: str) -> str | None:
-    """The name in a Host header, without port and brackets; None when it is no host."""
+    """The name in a Host header, without port and brackets; None if it is not a host."""
     try:
         parts = urlsplit(f"//{host}")
         _ = parts.port

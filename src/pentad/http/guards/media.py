@@ -1,7 +1,7 @@
 """Content-Type and Accept: what a body may be, and what an answer will be.
 
-A browser sends `text/plain` and forms to any server without asking first, so neither changes anything here: a body is
-JSON, or of a type its route declares for uploads.
+A browser sends `text/plain` and forms to any server without asking first, so we accept neither: a body is JSON, or of a
+type that its route declares for uploads.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -23,14 +23,14 @@ _FROM_BROWSERS: Final = (b"origin", b"sec-fetch-site", b"sec-fetch-mode")
 
 
 class UnsupportedMedia(InvalidInput):
-    """A body of a kind nobody here reads."""
+    """A body of a type that is not read here."""
 
     code = "unsupported_media_type"
     http_status = 415
 
 
 class NotAcceptable(InvalidInput):
-    """No kind of answer the client would take."""
+    """The client accepts no type of answer we have."""
 
     code = "not_acceptable"
     http_status = 406
@@ -47,7 +47,7 @@ def is_json(kind: bytes) -> bool:
 
 
 def check_mcp(headers: Mapping[bytes, bytes]) -> None:
-    """JSON in; JSON or a stream out. Plain curl, which says nothing or `*/*`, is welcome."""
+    """JSON in; JSON or a stream out. Plain curl, which sends no Accept or `*/*`, is fine."""
     kind, accept = headers.get(b"content-type"), headers.get(b"accept")
     if (kind, accept) in _USUAL:
         return
@@ -61,13 +61,13 @@ def check_mcp(headers: Mapping[bytes, bytes]) -> None:
 
 
 def check_page(headers: Mapping[bytes, bytes], body: bytes) -> None:
-    """For mounts that read a body whatever it is called: from a browser it must be called JSON."""
+    """For applications that ignore the Content-Type: from a browser it must still be JSON."""
     if body and not is_json(headers.get(b"content-type", b"")) and any(name in headers for name in _FROM_BROWSERS):
         raise _not_json()
 
 
 def check_routes(routes: Iterable[BaseRoute]) -> None:
-    """Have every route refuse bodies of types it does not declare."""
+    """Make every route refuse bodies of types it does not declare."""
     for route in routes:
         if isinstance(route, Route) and not _CHANGING.isdisjoint(route.methods or ()):
             described = operation_of(route.endpoint)

@@ -1,8 +1,8 @@
 """Origin and Sec-Fetch-Site: whether the web page behind a request may send it.
 
-A browser lets any page send requests to any server, and adds logins it remembers. It also says which page it was:
-`Origin`, an exact scheme, host and port, and `Sec-Fetch-Site`, how that page relates to us. Only our own pages and
-those of `allowed_origins` may call. A request without either header does not come from a browser.
+A browser lets any page send requests to any server, and adds logins it remembers. It also says which page it is:
+`Origin` is the exact scheme, host and port, `Sec-Fetch-Site` how that page relates to us. Only our own pages and those
+of `allowed_origins` may call. A request without either header does not come from a browser.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,9 +23,9 @@ _MOST_REMEMBERED: Final = 1000
 
 
 class OriginGuard:
-    """Verdicts over pages. `shared` are path prefixes that pages of every origin may call.
+    """Judges which page a request comes from. Pages of every origin may call the `shared` paths and what is below.
 
-    `always_trusted` says that callers need no credentials, so that every request has the rights of one with them.
+    `always_trusted` means that callers need no credentials, so every request counts as one with credentials.
     """
 
     def __init__(
@@ -38,12 +38,12 @@ class OriginGuard:
     ) -> None:
         named = [*origins, *([] if public_url is None else [_origin_part(public_url)])]
         self._allowed = {origin for name in named if (origin := origin_of(name.rstrip("/"))) is not None}
-        self._shared = () if always_trusted else tuple(shared)
+        self._shared = () if always_trusted else tuple(f"{prefix.rstrip('/')}/" for prefix in shared)
         self._always_trusted = always_trusted
         self._verdicts: dict[tuple[bytes, bytes, str], bool] = {}
 
     def check(self, scope: Scope, headers: Mapping[bytes, bytes], origin: bytes | None) -> None:
-        """Refuse what a foreign page sent."""
+        """Refuse requests from foreign pages."""
         if origin is not None:
             ours = self.is_ours(origin, headers.get(b"host", b""), scope["scheme"])
             if not ours and (origin.strip() == b"null" or not self._is_shared(scope, headers)):
@@ -52,7 +52,7 @@ class OriginGuard:
             self._check_foreign_site(scope, headers)
 
     def is_ours(self, origin: bytes, host: bytes, scheme: str) -> bool:
-        """Whether an Origin is that of the server as it was asked for, or one of the allowed ones."""
+        """Whether an Origin is this server's own, as the request names it, or one of the allowed ones."""
         key = (origin, host, scheme)
         known = self._verdicts.get(key)
         if known is None:
@@ -67,20 +67,20 @@ class OriginGuard:
         return found is not None and (found in self._allowed or found == origin_of(f"{scheme}://{host}"))
 
     def _is_shared(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
-        """Whether pages of every origin may send this; never on the strength of credentials a browser adds itself.
+        """Whether pages of every origin may send this. Credentials that a browser adds by itself never count.
 
         A browser asks permission before it sends JSON or a method other than GET, HEAD and POST. We grant it without
-        credentials, so those it remembers are left out. It does not ask before a plain GET, and of what it adds to one
-        by itself only Basic is read here.
+        credentials, so the browser leaves out those it remembers. It does not ask before a plain GET; of the
+        credentials it may add there, Basic is the only kind we read, so we refuse that.
         """
-        if not scope["path"].startswith(self._shared):
+        if not f"{scope['path']}/".startswith(self._shared):
             return False
         if scope["method"] in _READING:
             return headers.get(b"authorization", b"").lstrip(b" \t")[:5].lower() != b"basic"
         return is_json(headers.get(b"content-type", b""))
 
     def _check_foreign_site(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
-        """Without an Origin a foreign page may follow a link to us, and read what anybody may read; no more."""
+        """Without an Origin, a foreign page may link to us and read what is public, but no more."""
         if scope["method"] in _READING:
             whole_page = headers.get(b"sec-fetch-mode") == b"navigate" and headers.get(b"sec-fetch-dest") == b"document"
             if whole_page or not self._has_credentials(headers):
@@ -95,7 +95,7 @@ class OriginGuard:
 
 
 def origin_of(text: str) -> Origin | None:
-    """An origin, its default port written out; None when the text is none."""
+    """The origin in a text, with its default port filled in; None if it is not an origin."""
     try:
         parts = urlsplit(text.lower())
         port = parts.port or _PORTS.get(parts.scheme)
@@ -118,7 +118,7 @@ def _text(header: bytes) -> str:
 
 
 def _hint(origin: bytes) -> str:
-    """What to add to the settings, word for word, if there is an origin that can be added."""
+    """The exact setting to add, if the origin can be allowed at all."""
     text = _text(origin)
     if origin_of(text) is None or len(text) > 200 or not text.isascii() or not text.isprintable():
         return "Call from a page with an origin of its own that is in allowed_origins."

@@ -10,7 +10,7 @@ from msgspec import Raw
 from pentad.kernel.errors import Conflict, Forbidden, NotFound
 from pentad.kernel.ids import uuid7_text
 from pentad.kernel.principal import Principal
-from pentad.platform import Admitted
+from pentad.mcp.exchange import HttpExchange
 from pentad.rooms.agents.cards import Cards, input_modes, takes
 from pentad.rooms.agents.codecs.agentvault import SharedCodec
 from pentad.rooms.agents.codecs.base import Codec, Operation, SendRequest
@@ -22,15 +22,15 @@ from pentad.rooms.agents.models import TERMINAL, Dialect, Event, Json, Message, 
 from pentad.rooms.agents.tasks.engine import Tasks
 
 _LOOPBACK: Final = re.compile(r"(?:127(?:\.\d+){3}|\[::1\])(?=:|$)")
-Mount = Literal["", "av", "a2a"]
+Surface = Literal["", "av", "a2a"]
 """The path a request came in on: one that names a dialect, or an agent's own, which all dialects share."""
 
 
-def site_of(admitted: Admitted) -> str:
+def site_of(exchange: HttpExchange) -> str:
     """The base URL of this server as the client must see it."""
-    if admitted.public_url is not None:
-        return admitted.public_url.rstrip("/")
-    return "http://" + _LOOPBACK.sub("localhost", admitted.headers.get(b"host", b"localhost").decode("latin-1").strip())
+    if exchange.public_url is not None:
+        return exchange.public_url.rstrip("/")
+    return "http://" + _LOOPBACK.sub("localhost", exchange.headers.get(b"host", b"localhost").decode("latin-1").strip())
 
 
 @dataclass(slots=True)
@@ -39,10 +39,10 @@ class AgentRequest:
 
     caller: Principal
     agent: HostedAgent
-    admitted: Admitted
+    exchange: HttpExchange
     hosted: Mapping[str, HostedAgent]
     codec: Codec
-    mount: Mount = ""
+    surface: Surface = ""
     after: int | None = None
     """The last event the client received (`Last-Event-ID`)."""
     seen: tuple[int, int] = (0, 0)
@@ -51,7 +51,7 @@ class AgentRequest:
     @property
     def site(self) -> str:
         """The base URL of this server as the client must see it."""
-        return site_of(self.admitted)
+        return site_of(self.exchange)
 
     @property
     def url(self) -> str:
@@ -62,7 +62,7 @@ class AgentRequest:
         """A tenant is the name of an agent, so that one URL can serve all of them."""
         if not tenant or tenant == self.agent.name:
             return
-        found = self.hosted.get(tenant) if self.mount else None
+        found = self.hosted.get(tenant) if self.surface else None
         if found is None:
             raise invalid_params([Violation("tenant", f"There is no tenant {tenant[:80]!r} here.")])
         self.agent = found

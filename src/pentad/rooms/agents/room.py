@@ -1,9 +1,10 @@
 """Declares the agents room. Modules that only a server or the demo needs are imported on demand."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pentad.platform import Admitted, Door, Room
+from pentad.mcp.exchange import HttpExchange
+from pentad.platform import Mount, MountContext, Room
 from pentad.rooms.agents.interface.mcp_tasks import CallerTasks
 from pentad.rooms.agents.interface.prompts import PROMPTS
 from pentad.rooms.agents.interface.resources import GUARDS, RESOURCES, listing
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
 
 
-def doors(agents: Agents) -> Mapping[str, Door]:
+def mounts(agents: Agents, _context: MountContext) -> Sequence[Mount]:
     """The agent endpoint, the registry, the context linter and temporary links."""
     from pentad.rooms.agents.interface.a2a import AgentEndpoint
-    from pentad.rooms.agents.interface.context_routes import doors as context_doors
-    from pentad.rooms.agents.interface.registry_routes import doors as registry_doors
+    from pentad.rooms.agents.interface.context_routes import context_mounts
+    from pentad.rooms.agents.interface.registry_routes import registry_mounts
     from pentad.rooms.agents.models import Dialect, Message
     from pentad.rooms.agents.operations import AgentRequest, Operations
     from pentad.rooms.agents.registry.store import CardRecord
@@ -27,18 +28,14 @@ def doors(agents: Agents) -> Mapping[str, Door]:
     async def accept(request: AgentRequest, message: Message, dialect: Dialect) -> Message:
         return await agents.intake.accept(request.caller, message, "lenient" if dialect == "agentvault" else None)
 
-    async def register(admitted: Admitted, card: Mapping[str, Any]) -> CardRecord:
-        kept = await agents.registry.register(admitted.principal, card)
-        await agents.list_in_directory(admitted.principal, kept.card)
+    async def register(exchange: HttpExchange, card: Mapping[str, Any]) -> CardRecord:
+        kept = await agents.registry.register(exchange.principal, card)
+        await agents.list_in_directory(exchange.principal, kept.card)
         return kept
 
     operations = Operations(agents.tasks, agents.cards, accept, agents.with_context_hash)
     endpoint = AgentEndpoint(operations, agents.agents, agents.cards, agents.platform.limits)
-    return {
-        **endpoint.doors(),
-        **registry_doors(agents.registry, register),
-        **context_doors(agents.links),
-    }
+    return [*endpoint.mounts(), *registry_mounts(agents.registry, register), *context_mounts(agents.links)]
 
 
 def pages() -> "Pages[Agents]":
@@ -74,7 +71,7 @@ ROOM = Room(
     tasks=CallerTasks,
     schema="pentad.rooms.agents.schema",
     sealed=(PUSH_CONFIG,),
-    doors=doors,
+    mounts=mounts,
     pages=pages,
     health=health,
     demo=fill,

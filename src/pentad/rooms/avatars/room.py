@@ -1,10 +1,10 @@
 """The declaration of the avatars room. Parts that only a server or the demo needs are imported on demand."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from pentad.platform import OpenRoom, Platform, Room
+from pentad.platform import Mount, MountContext, Platform, Room
 from pentad.rooms.avatars.interface.prompts import PROMPTS
 from pentad.rooms.avatars.interface.resources import RESOURCES, listing
 from pentad.rooms.avatars.interface.tools import TOOLS
@@ -19,11 +19,11 @@ async def open_avatars(platform: Platform) -> AsyncGenerator[Avatars]:
     yield Avatars(platform)
 
 
-async def part(avatars: Avatars, name: str) -> OpenRoom:
-    """One avatar served alone."""
+def mounts(avatars: Avatars, _context: MountContext) -> Sequence[Mount]:
+    """Each avatar served alone."""
     from pentad.rooms.avatars.interface.single_avatar import one_avatar
 
-    return await one_avatar(ROOM, avatars, name)
+    return [Mount("/rooms/avatars/{id}/mcp", part=lambda avatar_id: one_avatar(ROOM, avatars, avatar_id))]
 
 
 async def health(avatars: Avatars) -> Mapping[str, Any]:
@@ -58,7 +58,7 @@ ROOM: Room[Avatars] = Room(
     listing=listing,
     schema="pentad.rooms.avatars.schema",
     pages=pages,
-    part=part,
+    mounts=mounts,
     health=health,
     demo=fill,
 )

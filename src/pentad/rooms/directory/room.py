@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from pentad.platform import Doorway, Platform, Room
+from pentad.platform import Mount, MountContext, Platform, Room
 from pentad.rooms.directory.history_tools import HISTORY_TOOLS
 from pentad.rooms.directory.import_tool import import_many
 from pentad.rooms.directory.keeping_tools import KEEPING_TOOLS
@@ -16,8 +16,6 @@ from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.translation_tools import TRANSLATION_TOOLS
 
 if TYPE_CHECKING:
-    from starlette.routing import BaseRoute
-
     from pentad.kernel.pages import Pages
 
 
@@ -31,16 +29,16 @@ async def open_directory(platform: Platform) -> AsyncGenerator[Directory]:
         await directory.stop()
 
 
-def server(directory: Directory, doorway: Doorway) -> AbstractAsyncContextManager[None]:
-    from pentad.rooms.directory.wire.server import open_grpc
-
-    return open_grpc(directory, doorway)
-
-
-def routes(directory: Directory) -> "Sequence[BaseRoute]":
+def mounts(directory: Directory, context: MountContext) -> Sequence[Mount]:
+    """The public keys over HTTP, and the directory's own API over gRPC."""
     from pentad.rooms.directory.key_routes import key_routes
 
-    return key_routes(directory)
+    def server() -> AbstractAsyncContextManager[None]:
+        from pentad.rooms.directory.wire.server import open_grpc
+
+        return open_grpc(directory, context)
+
+    return [Mount(routes=key_routes(directory)), Mount(server=server)]
 
 
 def pages() -> "Pages[Directory]":
@@ -73,9 +71,9 @@ ROOM = Room(
     prompts=PROMPTS,
     listing=listing,
     schema="pentad.rooms.directory.schema",
-    routes=routes,
+    mounts=mounts,
+    has_port=True,
     pages=pages,
-    server=server,
     identity=("dir-mcp-server", "v0.1.0"),
     health=health,
     demo=fill,

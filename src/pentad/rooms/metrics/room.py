@@ -1,10 +1,9 @@
 """What the metrics room offers. What only a server or the demo needs is imported when they ask for it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pentad.mcp.variants import Variants
-from pentad.platform import Room
+from pentad.platform import Mount, MountContext, Room
 from pentad.rooms.metrics.collectors.settings import switch
 from pentad.rooms.metrics.prompts import PROMPTS
 from pentad.rooms.metrics.resources import RESOURCES, listing
@@ -33,11 +32,16 @@ async def health(metrics: Metrics) -> Mapping[str, Any]:
     return {"collectors": len(infos), "ready": sum(info.ready for info in infos)}
 
 
-def variants(metrics: Metrics) -> Variants:
-    """What the toolkit's document and code also do, where the operator wants it."""
-    settings = metrics.platform.settings
-    names = tuple(name for tool in TOOLS for name in (tool.name, *tool.aliases))
-    return Variants(names if switch(settings, "plain_methods") else (), switch(settings, "sse"))
+def mounts(metrics: Metrics, context: MountContext) -> Sequence[Mount]:
+    """The transport the toolkit's document names, if the operator turns it on."""
+    return context.http_sse() if switch(metrics.platform.settings, "sse") else ()
+
+
+def tools_as_methods(metrics: Metrics) -> Sequence[str]:
+    """The toolkit's code also answers tools as methods; so do we, if the operator turns it on."""
+    if not switch(metrics.platform.settings, "plain_methods"):
+        return ()
+    return [name for tool in TOOLS for name in (tool.name, *tool.aliases)]
 
 
 ROOM = Room(
@@ -55,7 +59,8 @@ ROOM = Room(
     listing=listing,
     schema="pentad.rooms.metrics.schema",
     pages=pages,
-    variants=variants,
+    mounts=mounts,
+    tools_as_methods=tools_as_methods,
     health=health,
     demo=fill,
 )

@@ -1,10 +1,10 @@
 """What the registers room offers. What only an HTTP server or the demo needs is imported when they ask for it."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from pentad.platform import Platform, Room
+from pentad.platform import Mount, MountContext, Platform, Room
 from pentad.rooms.registers.following import GUARDS, hears
 from pentad.rooms.registers.resources import RESOURCES, listing
 from pentad.rooms.registers.service import Registers
@@ -12,11 +12,7 @@ from pentad.rooms.registers.tools import TOOLS
 from pentad.rooms.registers.webhook_targets import BODY as WEBHOOK_BODY
 
 if TYPE_CHECKING:
-    from starlette.routing import BaseRoute
-
     from pentad.kernel.pages import Pages
-    from pentad.mcp.dispatcher import Record
-    from pentad.mcp.exchange import Endpoint
 
 
 @asynccontextmanager
@@ -29,17 +25,14 @@ async def open_registers(platform: Platform) -> AsyncGenerator[Registers]:
         await registers.stop()
 
 
-def routes(registers: Registers) -> "Sequence[BaseRoute]":
+def mounts(registers: Registers, context: MountContext) -> Sequence[Mount]:
+    """REST, and the OpenRegister profile of MCP; OpenRegister lets pages of every origin call the latter."""
+    from pentad.rooms.registers.compat import PREFIXES, OpenRegisterEndpoint
     from pentad.rooms.registers.rest.routes import rest_routes
 
-    return rest_routes(registers)
-
-
-def endpoints(registers: Registers, record: "Record") -> "Mapping[str, Endpoint]":
-    from pentad.rooms.registers.compat import PREFIXES, OpenRegisterEndpoint
-
-    endpoint = OpenRegisterEndpoint(registers, record)
-    return {f"{prefix}/mcp": endpoint for prefix in PREFIXES}
+    endpoint = OpenRegisterEndpoint(registers, context.record)
+    profiles = [Mount(f"{prefix}/mcp", endpoint=endpoint, any_origin=True) for prefix in PREFIXES]
+    return [*profiles, Mount(routes=rest_routes(registers))]
 
 
 def pages() -> "Pages[Registers]":
@@ -70,8 +63,6 @@ ROOM = Room(
     schema="pentad.rooms.registers.schema",
     sealed=(WEBHOOK_BODY,),
     pages=pages,
-    routes=routes,
-    endpoints=endpoints,
-    any_origin=("/api/mcp", "/index.php/apps/openregister/api/mcp"),
+    mounts=mounts,
     demo=fill,
 )

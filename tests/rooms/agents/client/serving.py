@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from pentad.app import open_app
-from pentad.http.site import http_application
+from pentad.http.application import http_application
 from pentad.net.fetch import HttpFetcher
 from pentad.rooms.agents.client.remote_agent import RemoteAgent
 from pentad.rooms.agents.models import Dialect, Message, Part

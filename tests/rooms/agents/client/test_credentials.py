@@ -7,7 +7,7 @@ import pytest
 
 from pentad.agentvault import KeyManager
 from pentad.app import open_app
-from pentad.http.site import http_application
+from pentad.http.application import http_application
 from pentad.kernel.errors import Forbidden
 from pentad.net.fetch import HttpFetcher
 from pentad.rooms.agents.client.remote_agent import RemoteAgent

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pentad.app import App, open_app
-from pentad.http.site import http_application
+from pentad.http.application import http_application
 from pentad.kernel.limits import MIB, Limits
 from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy

@@ -15,7 +15,7 @@ from google.protobuf.struct_pb2 import Struct
 from grpc import StatusCode, aio
 
 from pentad.app import App, open_app
-from pentad.http.doorways import own_servers
+from pentad.http.ports import open_ports
 from pentad.kernel.limits import Limits
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.wire.client import LOST_STATUS
@@ -165,7 +165,7 @@ async def open_site(
         data=data, database=database, rooms=(ROOM,), auth=auth, grpc_port=port, limits=limits or Limits(),
         room_tables={"directory": {"sync_hosts": "127.0.0.1", **(settings or {})}},
     )  # fmt: skip
-    async with open_app(chosen) as app, own_servers(app):
+    async with open_app(chosen) as app, open_ports(app):
         keys = {role: (await app.api_keys.create(role, scopes=scopes)).token for role, scopes in ROLES.items()}
         async with aio.insecure_channel(f"127.0.0.1:{port}") as channel:
             yield Site(app, port, Wire(channel), keys)

@@ -11,11 +11,11 @@ from grpc import StatusCode, aio, ssl_channel_credentials
 
 from pentad.access.failures import PAIR_ALLOWED
 from pentad.app import open_app
-from pentad.http.doorways import own_servers
+from pentad.http.ports import open_ports
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.limits import Limits
 from pentad.kernel.principal import LOCAL, Principal
-from pentad.platform import Doorway
+from pentad.platform import MountContext
 from pentad.rooms.directory.wire import calls
 from pentad.rooms.directory.wire.calls import address_of
 from pentad.rooms.directory.wire.client import LOST_STATUS
@@ -137,7 +137,7 @@ async def test_too_many_calls_are_refused(tmp_path: Path) -> None:
     settings = Settings(
         data=tmp_path, rooms=(ROOM,), grpc_port=free_port(), limits=Limits(calls_per_second=0.001, calls_burst=4)
     )
-    async with open_app(settings) as app, own_servers(app):
+    async with open_app(settings) as app, open_ports(app):
         token = (await app.api_keys.create("k", scopes=["directory:read"])).token
         async with aio.insecure_channel(f"127.0.0.1:{settings.grpc_port}") as channel:
             wire = Wire(channel, [("authorization", f"Bearer {token}")])
@@ -214,7 +214,7 @@ async def test_a_taken_port_is_one_clear_error(tmp_path: Path) -> None:
         settings = Settings(data=tmp_path / "second", rooms=(ROOM,), auth="none", grpc_port=first.port)
         async with open_app(settings) as app:
             with pytest.raises(Misconfigured, match="already in use") as raised:
-                async with own_servers(app):
+                async with open_ports(app):
                     pass
             assert "--grpc-port" in (raised.value.hint or "")
 
@@ -222,10 +222,11 @@ async def test_a_taken_port_is_one_clear_error(tmp_path: Path) -> None:
 async def test_a_port_taken_at_the_last_moment_is_told_too(tmp_path: Path) -> None:
     async with open_site(tmp_path) as site:
         opened = site.app.rooms[0]
-        taken = Doorway("127.0.0.1", site.port, False, local, spend, site.app.record, site.app.stopping)
-        assert opened.room.server is not None
+        taken = MountContext("127.0.0.1", site.port, False, local, spend, site.app.record, site.app.stopping)
+        assert opened.room.mounts is not None
+        (server,) = [mount.server for mount in opened.room.mounts(opened.service, taken) if mount.server is not None]
         with pytest.raises(Misconfigured, match="gRPC cannot listen"):
-            async with opened.room.server(opened.service, taken):
+            async with server():
                 pass
 
 
@@ -239,8 +240,8 @@ async def spend(principal_id: str) -> None:
 
 async def test_port_zero_opens_nothing(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, rooms=(ROOM,), auth="none", grpc_port=0)
-    async with open_app(settings) as app, own_servers(app):
-        assert app.rooms[0].room.server is not None
+    async with open_app(settings) as app, open_ports(app):
+        assert app.rooms[0].room.has_port
 
 
 @pytest.mark.parametrize("name", ["EventService/Listen", "StoreService/Push"])

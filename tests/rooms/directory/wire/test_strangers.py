@@ -10,8 +10,8 @@ import pytest
 from grpc import StatusCode
 
 from pentad.access import anonymous
-from pentad.http import doorways
-from pentad.http.doorways import Reception
+from pentad.http import ports
+from pentad.http.ports import PortCredentials
 from pentad.kernel.errors import RateLimited, Unauthenticated
 from pentad.kernel.limits import Limits
 from tests.behaviour.connecting import front_of
@@ -110,7 +110,7 @@ async def test_what_was_spent_over_http_is_spent_over_grpc(site: Site) -> None:
 )
 @pytest.mark.requirement("access:anonymous:grpc")
 async def test_addresses_are_counted_as_http_counts_them(site: Site, first: str | None, second: str | None) -> None:
-    reception = Reception(site.app)
+    reception = PortCredentials(site.app)
     for _ in range(6):
         with pytest.raises(Unauthenticated):
             await reception.principal(None, first)
@@ -135,8 +135,8 @@ async def test_attempts_refused_unread_are_told_of_and_others_are_not_in_the_tra
 async def test_only_so_many_refused_calls_wait_at_a_time(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them holds one of the server's places for calls."""
     monkeypatch.setattr(anonymous, "PAUSE_SECONDS", 3600.0)
-    monkeypatch.setattr(doorways, "PAUSES_MOST", 2)
-    reception = Reception(site.app)
+    monkeypatch.setattr(ports, "PAUSES_MOST", 2)
+    reception = PortCredentials(site.app)
     site.app.anonymous.is_too_fast("127.0.0.1")
 
     async def ask() -> None:

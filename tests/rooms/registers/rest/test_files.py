@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pentad.app import migration_sets, open_app
-from pentad.http.site import http_application
+from pentad.http.application import http_application
 from pentad.kernel.errors import Unavailable
 from pentad.rooms.finder import find_rooms
 from pentad.settings.model import Settings

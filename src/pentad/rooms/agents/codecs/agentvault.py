@@ -362,17 +362,17 @@ class SharedCodec(AgentVaultCodec):
     result is one object that both readers accept.
     """
 
-    def __init__(self, file_url: FileUrl, mount: Literal["", "av", "a2a"]) -> None:
+    def __init__(self, file_url: FileUrl, surface: Literal["", "av", "a2a"]) -> None:
         super().__init__(file_url)
-        self._mount = mount
+        self._surface = surface
         self.version: str | None = None
         """The protocol version the client named."""
-        self.reports_internal_status = mount == "av"
+        self.reports_internal_status = surface == "av"
 
     @property
     def spoken(self) -> Dialect:
         """The dialect to assume before the task is known."""
-        return "0.3" if self.version == "0.3" or self._mount == "a2a" else "agentvault"
+        return "0.3" if self.version == "0.3" or self._surface == "a2a" else "agentvault"
 
     def decode_query(self, params: Raw) -> TaskQuery:
         return V03.decode_query(params)
@@ -396,14 +396,14 @@ class SharedCodec(AgentVaultCodec):
 
     def encode_error(self, fault: Fault) -> Json:
         """Errors use the codes of 0.3, except on the path where only AgentVault is spoken."""
-        return rpc_error(fault, "agentvault" if self._mount == "av" else "0.3")
+        return rpc_error(fault, "agentvault" if self._surface == "av" else "0.3")
 
     def _reader(self, task: Task) -> Literal["agentvault", "0.3", "both"]:
-        if self._mount == "av":
+        if self._surface == "av":
             return "agentvault"
         if self.version == "0.3" or task.dialect == "0.3":
             return "0.3"
-        return "agentvault" if task.dialect == "agentvault" and self._mount != "a2a" else "both"
+        return "agentvault" if task.dialect == "agentvault" and self._surface != "a2a" else "both"
 
 
 def merged_task(task: Task, vault: Json, history_length: int | None = None) -> Json:

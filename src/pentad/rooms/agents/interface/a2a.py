@@ -22,8 +22,9 @@ from msgspec import UNSET, Raw
 from pentad.kernel.errors import Forbidden, LimitExceeded, NotFound, PentadError
 from pentad.kernel.incidents import unforeseen
 from pentad.kernel.limits import Limits
+from pentad.mcp.exchange import HttpExchange
 from pentad.mcp.sse import Receive, Send
-from pentad.platform import Admitted, Door, Scope
+from pentad.platform import Mount, Scope
 from pentad.rooms.agents.cards import CARD_PATH, KEYS_PATH, MAX_AGE, Cards, required_extensions
 from pentad.rooms.agents.codecs import http_json, json_rpc, negotiation
 from pentad.rooms.agents.codecs.a2a_v03 import V03
@@ -36,7 +37,7 @@ from pentad.rooms.agents.hosting.custom_methods import CustomMethod
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
 from pentad.rooms.agents.interface.a2a_streams import StreamResponse
 from pentad.rooms.agents.models import Part
-from pentad.rooms.agents.operations import AgentRequest, Mount, Operations, Result, SingleEvent, Stream, site_of
+from pentad.rooms.agents.operations import AgentRequest, Operations, Result, SingleEvent, Stream, Surface, site_of
 
 _JSON: Final = (b"content-type", b"application/json")
 _A2A_JSON: Final = (b"content-type", b"application/a2a+json")
@@ -58,18 +59,18 @@ _Handler = Callable[[AgentRequest, Raw], Awaitable[Result]]
 
 @dataclass(slots=True)
 class Target:
-    """Where a request goes: the agent, the path below it, and the mount, which may name a dialect."""
+    """Where a request goes: the agent, the path below it, and the surface, which may name a dialect."""
 
     agent: HostedAgent
     rest: str
-    mount: Mount
+    surface: Surface
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """The response to one request."""
 
-    admitted: Admitted
+    exchange: HttpExchange
     send: Send
     receive: Receive
 
@@ -94,15 +95,15 @@ class AgentEndpoint:
         self._custom: dict[tuple[str, str], CustomMethod] = {}
         self._extensions: dict[str, tuple[dict[str, bool], bool]] = {}
 
-    def doors(self) -> dict[str, Door]:
+    def mounts(self) -> list[Mount]:
         """The paths this serves."""
-        door = Door(self.serve, is_public, refusal)
-        return dict.fromkeys((CARD_PATH, "/.well-known/agent.json", KEYS_PATH, "/a2a", "/av", "/agents"), door)
+        paths = (CARD_PATH, "/.well-known/agent.json", KEYS_PATH, "/a2a", "/av", "/agents")
+        return [Mount(path, app=self.serve, is_public=is_public, error_response=refusal) for path in paths]
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request that passed the access checks."""
-        admitted: Admitted = scope["state"]["admitted"]
-        reply = Reply(admitted, send, receive)
+        exchange: HttpExchange = scope["state"]["exchange"]
+        reply = Reply(exchange, send, receive)
         if scope["path"] == KEYS_PATH and self._cards.signer is not None:
             keys = _encode(self._cards.signer.keys())
             await reply.json(200, keys, (b"cache-control", b"public, max-age=%d" % MAX_AGE))
@@ -111,12 +112,12 @@ class AgentEndpoint:
         if target.rest in _CARD_FILES or (not target.rest and scope["method"] in ("GET", "HEAD")):
             await self._card(target, reply, scope["method"])
         elif not target.rest:
-            await self._rpc(self._request(target, admitted, V10), scope, reply)
+            await self._rpc(self._request(target, exchange, V10), scope, reply)
         elif (file := _FILE.fullmatch(target.rest)) is not None:
-            request = self._request(target, admitted, HTTP)
+            request = self._request(target, exchange, HTTP)
             await reply.send_all(200, *await self._file(request, file[1], file[2], int(file[3])))
         else:
-            await self._http(self._request(target, admitted, HTTP), target.rest, scope, reply)
+            await self._http(self._request(target, exchange, HTTP), target.rest, scope, reply)
 
     def _target(self, path: str) -> Target:
         first, _, below = path.strip("/").partition("/")
@@ -135,9 +136,9 @@ class AgentEndpoint:
             return Target(agent, path.strip("/"), "")
         return Target(agent, below, "av" if first == "av" else "a2a")
 
-    def _request(self, target: Target, admitted: Admitted, codec: Codec) -> AgentRequest:
-        request = AgentRequest(admitted.principal, target.agent, admitted, self._agents, codec, target.mount)
-        if (last := admitted.headers.get(b"last-event-id")) and (known := _EVENT_ID.fullmatch(last.strip())):
+    def _request(self, target: Target, exchange: HttpExchange, codec: Codec) -> AgentRequest:
+        request = AgentRequest(exchange.principal, target.agent, exchange, self._agents, codec, target.surface)
+        if (last := exchange.headers.get(b"last-event-id")) and (known := _EVENT_ID.fullmatch(last.strip())):
             number, frames = int(known[1]), int(known[2] or 0)
             request.after = max(number - 1, 0) if frames else number
             request.seen = (number, frames) if frames else request.seen
@@ -148,14 +149,14 @@ class AgentEndpoint:
             fault = Fault("method-not-found", "A card is read with GET.")
             await reply.json(fault.http_status, _encode(HTTP.encode_error(fault)))
             return
-        card = self._cards.served(target.agent, site_of(reply.admitted))
+        card = self._cards.served(target.agent, site_of(reply.exchange))
         headers = [
             (b"etag", card.etag),
             (b"last-modified", card.modified),
             (b"cache-control", b"public, max-age=%d" % MAX_AGE),
             (b"vary", b"host"),
         ]
-        known, since = (reply.admitted.headers.get(name) for name in (b"if-none-match", b"if-modified-since"))
+        known, since = (reply.exchange.headers.get(name) for name in (b"if-none-match", b"if-modified-since"))
         if known is not None:
             fresh = known.strip() == b"*" or card.etag in {one.strip().removeprefix(b"W/") for one in known.split(b",")}
         else:
@@ -168,8 +169,8 @@ class AgentEndpoint:
         try:
             if scope["method"] != "POST":
                 raise Fault("method-not-found", "JSON-RPC is sent with POST.")
-            _check_type(request.admitted.headers)
-            call = json_rpc.decode_call(request.admitted.body, self._limits)
+            _check_type(request.exchange.headers)
+            call = json_rpc.decode_call(request.exchange.body, self._limits)
             request_id = call.id
             operation, codec, handler = self._operation(request.agent, call.method)
             scope["state"]["call"] = call.method  # only known methods: counters must not grow with invented names
@@ -220,16 +221,16 @@ class AgentEndpoint:
 
     async def _http(self, request: AgentRequest, path: str, scope: Scope, reply: Reply) -> None:
         """One HTTP+JSON request."""
-        admitted = request.admitted
-        kind = _A2A_JSON if b"application/a2a+json" in admitted.headers.get(b"accept", b"") else _JSON
+        exchange = request.exchange
+        kind = _A2A_JSON if b"application/a2a+json" in exchange.headers.get(b"accept", b"") else _JSON
         try:
             route = http_json.route(scope["method"], path)
             method = scope["state"]["call"] = HTTP.methods[route.operation]
             active = self._negotiate(request, route.operation, method, scope)
-            if admitted.body:  # whatever its Content-Type: editions of the protocol disagree on how to reject it
-                json_rpc.check_body(admitted.body, self._limits)
+            if exchange.body:  # whatever its Content-Type: editions of the protocol disagree on how to reject it
+                json_rpc.check_body(exchange.body, self._limits)
             _check_rights(request, route.operation)
-            params = http_json.decode_params(route, scope.get("query_string", b""), admitted.body)
+            params = http_json.decode_params(route, scope.get("query_string", b""), exchange.body)
             result = await self._operations.run(route.operation, request, params)
             if isinstance(result, Stream | SingleEvent):
                 await self._stream(result, request, reply, None, active)
@@ -241,7 +242,7 @@ class AgentEndpoint:
 
     def _negotiate(self, request: AgentRequest, operation: Operation, method: str, scope: Scope) -> _Headers:
         """Check the version and the extensions the client names; the header with the active extensions."""
-        headers, spoken = request.admitted.headers, request.codec.dialect
+        headers, spoken = request.exchange.headers, request.codec.dialect
         version = negotiation.version(headers, scope.get("query_string", b""))
         if isinstance(request.codec, SharedCodec):
             request.codec.version = version
@@ -305,7 +306,7 @@ def _codec(codec: type[Codec], request: AgentRequest) -> Codec:
     def file_url(task: str, holder: str, number: int) -> str:
         return f"{request.url}/tasks/{task}/files/{quote(holder, safe='')}/{number}"
 
-    return SharedCodec(file_url, request.mount) if codec is SharedCodec else AgentVaultCodec(file_url)
+    return SharedCodec(file_url, request.surface) if codec is SharedCodec else AgentVaultCodec(file_url)
 
 
 def _fault(error: Exception) -> Fault:

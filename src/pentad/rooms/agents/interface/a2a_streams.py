@@ -21,7 +21,7 @@ class StreamResponse:
     """The response of one streaming request."""
 
     def __init__(self, request: AgentRequest, receive: Receive, send: Send) -> None:
-        self._admitted = request.admitted
+        self._exchange = request.exchange
         self._codec = request.codec
         self._receive = receive
         self._send = send
@@ -34,7 +34,7 @@ class StreamResponse:
             first = stream.first
             if first is None and not stream.resumed:
                 first = await anext(events, None)
-            self._admitted.release()
+            self._exchange.release()
             await self._begin(headers)
             if first is not None:
                 await self._write(writer.write(first))
@@ -53,7 +53,7 @@ class StreamResponse:
         await self._send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
 
     async def _rest(self, writer: EventWriter, events: AsyncGenerator[Event | Task], *, ends_at_rest: bool) -> None:
-        disconnect = Disconnect(self._receive, self._admitted.stopping)
+        disconnect = Disconnect(self._receive, self._exchange.stopping)
         disconnect.watch()
         handler = asyncio.current_task()
         beat = asyncio.ensure_future(self._beat(handler)) if handler is not None else None
@@ -87,7 +87,7 @@ class StreamResponse:
             self._quiet = True
             await asyncio.sleep(HEARTBEAT_SECONDS)
             try:
-                now = await self._admitted.principal_now()
+                now = await self._exchange.principal_now()
             except PentadError as error:
                 noted(error, "Going on with a stream")
                 break

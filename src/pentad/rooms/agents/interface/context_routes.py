@@ -15,8 +15,9 @@ import msgspec
 
 from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
 from pentad.kernel.incidents import noted, unforeseen
+from pentad.mcp.exchange import HttpExchange
 from pentad.mcp.sse import Receive, Send
-from pentad.platform import Admitted, Door, Scope
+from pentad.platform import Mount, Scope
 from pentad.rooms.agents.context.context_store import StoredContent
 from pentad.rooms.agents.context.findings import LEVELS, Level
 from pentad.rooms.agents.context.lint import lint_text
@@ -27,7 +28,7 @@ LINT_PATH: Final = "/api/v1/utils/lint-context"
 _UNTYPED: Final = "application/octet-stream"
 
 
-def doors(links: TemporaryLinks) -> dict[str, Door]:
+def context_mounts(links: TemporaryLinks) -> list[Mount]:
     """The linter, and the temporary links."""
 
     async def serve_link(scope: Scope, _receive: Receive, send: Send) -> None:
@@ -43,20 +44,20 @@ def doors(links: TemporaryLinks) -> dict[str, Door]:
         await send({"type": "http.response.start", "status": 200, "headers": _headers(content)})
         await send({"type": "http.response.body", "body": body})
 
-    return {
-        LINT_PATH: Door(served(_lint), refuse=refusal),
-        PATH: Door(serve_link, lambda method, path: True, _link_error),
-    }
+    return [
+        Mount(LINT_PATH, app=served(_lint), error_response=refusal),
+        Mount(PATH, app=serve_link, is_public=lambda method, path: True, error_response=_link_error),
+    ]
 
 
-async def _lint(scope: Scope, admitted: Admitted) -> tuple[int, Any]:
+async def _lint(scope: Scope, exchange: HttpExchange) -> tuple[int, Any]:
     """Check the context in the body."""
     if scope["method"] != "POST":
         raise MethodNotAllowed(f"{scope['method']} is not supported here.", hint="Use POST.")
-    if not admitted.principal.may("agents", "read"):
+    if not exchange.principal.may("agents", "read"):
         raise Forbidden("This needs the scope agents:read.")
     level = _level(parse_qs(scope["query_string"].decode("latin-1")).get("level", ["standard"])[0])
-    report = await asyncio.to_thread(lint_text, admitted.body, level, now=time.time())
+    report = await asyncio.to_thread(lint_text, exchange.body, level, now=time.time())
     return 200, report.as_json()
 
 

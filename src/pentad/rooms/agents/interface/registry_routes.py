@@ -14,8 +14,9 @@ from pentad.kernel.clock import iso
 from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError, Unauthenticated
 from pentad.kernel.json import check_bounds
 from pentad.kernel.principal import Action
+from pentad.mcp.exchange import HttpExchange
 from pentad.mcp.sse import Receive, Send
-from pentad.platform import Admitted, AsgiApp, Door, Scope
+from pentad.platform import AsgiApp, Mount, Scope
 from pentad.rooms.agents.registry.card_validation import MOST_BYTES, Level, problems_of
 from pentad.rooms.agents.registry.search import CardQuery
 from pentad.rooms.agents.registry.service import MOST_AT_ONCE, CardRegistry
@@ -31,17 +32,25 @@ _MOST_TAGS: Final = 20
 
 Query = Mapping[str, list[str]]
 Answer = tuple[int, Any]
-Registering = Callable[[Admitted, Mapping[str, Any]], Awaitable[CardRecord]]
+Registering = Callable[[HttpExchange, Mapping[str, Any]], Awaitable[CardRecord]]
 """Registers a card for the caller."""
 
 
-def doors(registry: CardRegistry, register: Registering) -> dict[str, Door]:
+def registry_mounts(registry: CardRegistry, register: Registering) -> list[Mount]:
     """The two paths of the registry."""
     routes = _Routes(registry, register)
-    return {
-        CARDS: Door(served(routes.cards), lambda method, path: method in ("GET", "HEAD"), refusal),
-        VALIDATE: Door(served(routes.validate), lambda method, path: method == "POST", refusal),
-    }
+    return [
+        Mount(CARDS, app=served(routes.cards), is_public=_is_reading, error_response=refusal),
+        Mount(VALIDATE, app=served(routes.validate), is_public=_is_post, error_response=refusal),
+    ]
+
+
+def _is_reading(method: str, _path: str) -> bool:
+    return method in ("GET", "HEAD")
+
+
+def _is_post(method: str, _path: str) -> bool:
+    return method == "POST"
 
 
 def refusal(error: PentadError, _path: str) -> tuple[int, bytes]:
@@ -49,11 +58,11 @@ def refusal(error: PentadError, _path: str) -> tuple[int, bytes]:
     return error.http_status, msgspec.json.encode(body)
 
 
-def served(handle: Callable[[Scope, Admitted], Awaitable[Answer]]) -> AsgiApp:
+def served(handle: Callable[[Scope, HttpExchange], Awaitable[Answer]]) -> AsgiApp:
     """An application that sends the handler's status and value as JSON."""
 
     async def serve(scope: Scope, _receive: Receive, send: Send) -> None:
-        status, value = await handle(scope, scope["state"]["admitted"])
+        status, value = await handle(scope, scope["state"]["exchange"])
         body = b"" if value is None else msgspec.json.encode(value)
         headers = [(b"content-type", b"application/json"), (b"x-content-type-options", b"nosniff")]
         if status == _NOTHING:
@@ -80,46 +89,46 @@ class _Routes:
         self._registry = registry
         self._register = register
 
-    async def cards(self, scope: Scope, admitted: Admitted) -> Answer:
+    async def cards(self, scope: Scope, exchange: HttpExchange) -> Answer:
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         rest = scope["path"][len(CARDS) :].strip("/")
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         if not rest:
             if method == "POST":
-                _allowed(admitted, "write")
-                return 201, read(await self._register(admitted, _card_in(admitted)))
+                _allowed(exchange, "write")
+                return 201, read(await self._register(exchange, _card_in(exchange)))
             _only(method, "GET")
-            return 200, await self._list(query, admitted)
+            return 200, await self._list(query, exchange)
         if rest == "by-hri" or rest.startswith("id/"):
             _only(method, "GET")
             wanted = rest[3:] if rest.startswith("id/") else _text(query, "hri", 200)
             if not wanted:
                 raise InvalidInput("hri is missing.", hint="Ask for /by-hri?hri=organisation/name.")
             return 200, read(await self._registry.by_readable(wanted))
-        return await self._one(method, rest, admitted)
+        return await self._one(method, rest, exchange)
 
-    async def _one(self, method: str, card_id: str, admitted: Admitted) -> Answer:
+    async def _one(self, method: str, card_id: str, exchange: HttpExchange) -> Answer:
         if "/" in card_id:
             raise NotFound("There is nothing at this path.")
         if method == "PUT":
-            _allowed(admitted, "write")
-            changes, is_active = _changes_in(admitted)
-            return 200, read(await self._registry.update(admitted.principal, card_id, changes, is_active))
+            _allowed(exchange, "write")
+            changes, is_active = _changes_in(exchange)
+            return 200, read(await self._registry.update(exchange.principal, card_id, changes, is_active))
         if method == "DELETE":
-            _allowed(admitted, "write")
-            await self._registry.remove(admitted.principal, card_id)
+            _allowed(exchange, "write")
+            await self._registry.remove(exchange.principal, card_id)
             return _NOTHING, None
         _only(method, "GET")
         return 200, read(await self._registry.get(card_id))
 
-    async def _list(self, query: Query, admitted: Admitted) -> dict[str, Any]:
+    async def _list(self, query: Query, exchange: HttpExchange) -> dict[str, Any]:
         limit, offset = _number(query, "limit", 100, 1, MOST_AT_ONCE), _number(query, "skip", 0, 0, 2**53)
         owned = bool(_flag(query, "owned_only"))
-        if owned and admitted.principal.kind == "anonymous":
+        if owned and exchange.principal.kind == "anonymous":
             raise Unauthenticated("owned_only needs credentials: whose cards are meant?")
         active_only = _flag(query, "active_only") is not False
         if not active_only and not owned:
-            _allowed(admitted, "read")
+            _allowed(exchange, "read")
         tags = tuple(query.get("tags", ()))
         if len(tags) > _MOST_TAGS:
             raise InvalidInput(f"{len(tags)} tags are asked for.", hint=f"At most {_MOST_TAGS} are read.")
@@ -134,7 +143,7 @@ class _Routes:
             dialect=_text(query, "dialect", 20),
             extension=_text(query, "extension", 500),
             active_only=active_only,
-            owner=admitted.principal.id if owned else None,
+            owner=exchange.principal.id if owned else None,
         )
         found = await self._registry.search(wanted, limit=limit, offset=offset)
         return {
@@ -148,13 +157,13 @@ class _Routes:
             },
         }
 
-    async def validate(self, scope: Scope, admitted: Admitted) -> Answer:
+    async def validate(self, scope: Scope, exchange: HttpExchange) -> Answer:
         _only(scope["method"], "POST")
         if scope["path"].rstrip("/") != VALIDATE:
             raise NotFound("There is nothing at this path.")
         query = parse_qs(scope["query_string"].decode("latin-1"))
         level: Level = "strict" if _text(query, "level", 20) == "strict" else "lenient"
-        card = _card_in(admitted)
+        card = _card_in(exchange)
         problems = problems_of(card, level)
         if not problems:
             return 200, {"is_valid": True, "detail": None, "validated_card_data": card}
@@ -189,8 +198,8 @@ def _short(one: CardRecord) -> dict[str, Any]:
     }
 
 
-def _allowed(admitted: Admitted, action: Action) -> None:
-    who = admitted.principal
+def _allowed(exchange: HttpExchange, action: Action) -> None:
+    who = exchange.principal
     if who.kind == "anonymous":
         raise Unauthenticated("Credentials are needed.")
     if not who.may("agents", action):
@@ -202,12 +211,12 @@ def _only(method: str, allowed: str) -> None:
         raise MethodNotAllowed(f"{method} is not answered here.", hint=f"Use {allowed}.")
 
 
-def _body(admitted: Admitted) -> dict[str, Any]:
-    if len(admitted.body) > MOST_BYTES + 1024:
-        raise InvalidInput(f"The body has {len(admitted.body)} bytes.", hint=f"A card has at most {MOST_BYTES}.")
-    check_bounds(admitted.body, depth=_DEPTH, keys=_MOST_KEYS)
+def _body(exchange: HttpExchange) -> dict[str, Any]:
+    if len(exchange.body) > MOST_BYTES + 1024:
+        raise InvalidInput(f"The body has {len(exchange.body)} bytes.", hint=f"A card has at most {MOST_BYTES}.")
+    check_bounds(exchange.body, depth=_DEPTH, keys=_MOST_KEYS)
     try:
-        given = msgspec.json.decode(admitted.body)
+        given = msgspec.json.decode(exchange.body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"The body is not JSON: {error}.") from None
     if not isinstance(given, dict):
@@ -215,15 +224,15 @@ def _body(admitted: Admitted) -> dict[str, Any]:
     return cast("dict[str, Any]", given)
 
 
-def _card_in(admitted: Admitted) -> dict[str, Any]:
-    card = _body(admitted).get("card_data")
+def _card_in(exchange: HttpExchange) -> dict[str, Any]:
+    card = _body(exchange).get("card_data")
     if not isinstance(card, dict):
         raise InvalidInput("card_data is missing or not an object.", hint='Send {"card_data": {...}}.')
     return cast("dict[str, Any]", card)
 
 
-def _changes_in(admitted: Admitted) -> tuple[dict[str, Any] | None, bool | None]:
-    body = _body(admitted)
+def _changes_in(exchange: HttpExchange) -> tuple[dict[str, Any] | None, bool | None]:
+    body = _body(exchange)
     card, active = body.get("card_data"), body.get("is_active")
     if card is not None and not isinstance(card, dict):
         raise InvalidInput("card_data is not an object.")

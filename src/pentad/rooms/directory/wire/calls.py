@@ -24,7 +24,7 @@ from pentad.kernel.incidents import unforeseen
 from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
 from pentad.kernel.trace import RequestMark, request_mark
 from pentad.mcp.dispatcher import Record
-from pentad.platform import Doorway
+from pentad.platform import MountContext
 from pentad.rooms.directory.wire.statuses import retry_of, status_of
 
 ROOM: Final = "directory"
@@ -61,11 +61,13 @@ Service = Mapping[str, Method]
 class Entrance:
     """Lets calls in and notes how they ended."""
 
-    def __init__(self, doorway: Doorway, *, everybody: bool, by_certificate: Callable[[Any], Principal | None]) -> None:
-        self._doorway = doorway
+    def __init__(
+        self, mount: MountContext, *, everybody: bool, by_certificate: Callable[[Any], Principal | None]
+    ) -> None:
+        self._mount = mount
         self._everybody = everybody
         self._by_certificate = by_certificate
-        self._record: Record = doorway.record
+        self._record: Record = mount.record
 
     @asynccontextmanager
     async def admitted(self, name: str, method: Method, context: "ServicerContext[Any, Any]") -> AsyncGenerator[Caller]:
@@ -76,7 +78,7 @@ class Entrance:
         try:
             principal = who = await self._principal(headers, context)
             _require(principal, name, method)
-            await self._doorway.spend(principal.id)
+            await self._mount.spend(principal.id)
             request_id, trace = str(headers.get("x-request-id", "")), str(headers.get("traceparent", ""))
             request_mark.set(RequestMark(request_id, trace[3:35] or None, trace or None, principal=who.id))
 
@@ -84,7 +86,7 @@ class Entrance:
                 _require(await self._principal(headers, context), name, method)
 
             begin = partial(context.send_initial_metadata, ())
-            yield Caller(principal, self._doorway.stopping, _SometimesAsked(check), begin)
+            yield Caller(principal, self._mount.stopping, _SometimesAsked(check), begin)
             outcome = "ok"
         except PentadError as error:
             code, text = status_of(error, name)
@@ -107,7 +109,7 @@ class Entrance:
         given = headers.get("authorization")
         if given is None and (known := self._by_certificate(context.auth_context())) is not None:
             return known
-        return await self._doorway.principal(None if given is None else str(given), address_of(context.peer()))
+        return await self._mount.authenticate(None if given is None else str(given), address_of(context.peer()))
 
 
 def _require(principal: Principal, name: str, method: Method) -> None:

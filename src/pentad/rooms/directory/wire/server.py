@@ -13,7 +13,7 @@ import grpc
 from grpc import aio
 
 from pentad.kernel.errors import Misconfigured
-from pentad.platform import Doorway
+from pentad.platform import MountContext
 from pentad.rooms.directory.wire.calls import Entrance, Service, handlers
 from pentad.rooms.directory.wire.event_service import event_service
 from pentad.rooms.directory.wire.naming_service import naming_service
@@ -34,23 +34,23 @@ _ANSWER_BYTES: Final = 16 * 1024 * 1024
 
 
 @asynccontextmanager
-async def open_grpc(directory: Parts, doorway: Doorway) -> AsyncGenerator[None]:
+async def open_grpc(directory: Parts, context: MountContext) -> AsyncGenerator[None]:
     """Serve the directory's API for as long as the block lasts."""
     settings = directory.platform.settings
     credentials = server_credentials(settings)
     entrance = Entrance(
-        doorway,
-        everybody=everybody_is_welcome(settings, doorway.host),
+        context,
+        everybody=everybody_is_welcome(settings, context.host),
         by_certificate=CertificateHolders(settings).principal,
     )
     server = aio.server(
         handlers=[handlers(entrance, name, methods) for name, methods in services(directory).items()],
-        options=_options(shared=doorway.shared),
+        options=_options(shared=context.is_shared),
         maximum_concurrent_rpcs=STREAMS_MOST,
     )
-    _listen(server, doorway, credentials)
+    _listen(server, context, credentials)
     await server.start()
-    ending = asyncio.create_task(_end_when_asked(server, doorway.stopping))
+    ending = asyncio.create_task(_end_when_asked(server, context.stopping))
     try:
         yield
     finally:
@@ -86,9 +86,9 @@ def _options(*, shared: bool) -> list[tuple[str, Any]]:
     ]
 
 
-def _listen(server: aio.Server, doorway: Doorway, credentials: grpc.ServerCredentials | None) -> None:
-    host = f"[{doorway.host}]" if ":" in doorway.host else doorway.host
-    address = f"{host}:{doorway.port}"
+def _listen(server: aio.Server, context: MountContext, credentials: grpc.ServerCredentials | None) -> None:
+    host = f"[{context.host}]" if ":" in context.host else context.host
+    address = f"{host}:{context.port}"
     try:
         if credentials is None:
             server.add_insecure_port(address)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import LimitExceeded
-from pentad.net.body import BodyTooLarge, BodyTooSlow, ClientDisconnected, bounded_receive, drained, read_body
+from pentad.net.request_body import BodyTooLarge, BodyTooSlow, ClientDisconnected, bounded_receive, drained, read_body
 
 
 class FixedClock:

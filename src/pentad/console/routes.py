@@ -1,7 +1,7 @@
-"""The console's routes: `/` and `/console/<room>/...`. Pages are read, never written to: there is nothing but GET.
+"""The console's routes: `/` and `/console/<room>/...`. Every page is a GET; nothing can be changed here.
 
-A visitor signs in as for REST (a browser asks because of the Basic challenge) and needs a room's read scope for its
-pages; what single things may be seen is the rooms' own business. A refusal is a page too, in words.
+Visitors sign in as for REST (the Basic challenge makes the browser ask) and need a room's read scope for its pages. The
+rooms decide which single items a visitor may see. An error is a page too.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from pentad.app import App
-from pentad.console.frame import ICON, SCRIPT, STYLE, Surroundings, document, headers
 from pentad.console.home import home_sheet
+from pentad.console.layout import ICON, SCRIPT, STYLE, Surroundings, document, headers
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, NotFound, PentadError, Unauthenticated
 from pentad.kernel.incidents import noted
 from pentad.kernel.pages import Note, Page, Sheet, Visit
@@ -55,10 +55,10 @@ class Console:
         return [] if shown is None else [self._route(opened, page) for page in shown.pages]
 
     def last_route(self) -> BaseRoute:
-        """What answers where no page is."""
+        """Answers where there is no page."""
 
         async def nothing(visit: Visit) -> Sheet:
-            raise NotFound("There is no such page.", hint="The rooms above lead to those there are.")
+            raise NotFound("There is no such page.", hint="Pick a room from the menu above.")
 
         async def lost(request: Request) -> Response:
             """No page."""
@@ -95,7 +95,7 @@ class Console:
             async with asyncio.timeout(self._app.settings.limits.tool_seconds or None):
                 return await load(visit)
         except TimeoutError:
-            raise DeadlineExceeded("This page took too long.", hint="Ask for less, or try again later.") from None
+            raise DeadlineExceeded("This page took too long.", hint="Narrow it down, or try again later.") from None
 
     def _rooms(self, principal: Principal) -> Sequence[tuple[str, str]]:
         rooms = [opened.room for opened in self._app.rooms if opened.room.name in self._shown]
@@ -104,9 +104,7 @@ class Console:
 
 def _check(principal: Principal, room: str | None) -> None:
     if principal.kind == "anonymous":
-        raise Unauthenticated(
-            "The console shows what is kept here to those who may read it.", hint="Reload to sign in."
-        )
+        raise Unauthenticated("The console needs a login.", hint="Reload the page to sign in.")
     if room is not None and not principal.may(room, "read"):
         raise Forbidden(
             f"{principal.name!r} may not read in the {room} room.", hint=f"Ask an administrator for {room}:read."
@@ -123,7 +121,7 @@ def _name(principal: Principal) -> str | None:
 
 
 def _refusal(error: PentadError) -> Sheet:
-    """An error as a page: what was wrong and what to do."""
+    """An error as a page: what went wrong and what to do."""
     title = _TITLES.get(error.http_status, "This cannot be shown")
     incident = f"The operator finds it in the log as incident {error.incident}." if error.incident else None
     return Sheet(title, [Note(text) for text in (error.hint, incident) if text], lead=error.message)

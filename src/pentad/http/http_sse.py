@@ -1,23 +1,22 @@
-"""The transport of 2024-11-05: a GET opens a stream that names an address, messages are POSTed there, and every answer
-comes over the stream.
+"""HTTP+SSE, the transport of 2024-11-05: a GET opens a stream that names an address, the client POSTs its messages
+there, and every answer comes over the stream.
 
-It is a bridge to the endpoint of today, which does all the rest: each message becomes an exchange of its own, with the
-headers it came with, and what the exchange answers goes to the stream. A stream is of one process, and of one client.
+It is a bridge to today's endpoint: each message becomes an exchange of its own, with the headers it came with, and the
+answer goes to the stream. A stream belongs to one process and one client.
 """
 
 import asyncio
+import dataclasses
 import secrets
-from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import parse_qs
 
 from pentad.kernel.errors import NotFound, Overloaded
 from pentad.kernel.incidents import unforeseen
-from pentad.kernel.principal import Principal
 from pentad.mcp.exchange import Endpoint, HttpExchange
 from pentad.mcp.sse import HEADERS, Disconnect, Message, Receive, Send, frame
 from pentad.mcp.supervision import absorb_cancellation
-from pentad.platform import Admitted, Door, Scope
+from pentad.platform import Mount, Scope
 
 STREAM: Final = "/sse"
 MESSAGES: Final = "/message"
@@ -28,7 +27,7 @@ _SESSION: Final = b"mcp-session-id"
 
 
 class _Stream:
-    """One client: who it is, what it is to be sent, and the work that is under way for it."""
+    """One client: its principal, the queue of messages to send, and the tasks running for it."""
 
     def __init__(self, principal: str) -> None:
         self.principal = principal
@@ -55,7 +54,7 @@ class _Stream:
 
 
 class _Answer:
-    """What an exchange answers, on its way to a stream."""
+    """Passes the answer of an exchange on to a stream."""
 
     def __init__(self, stream: _Stream) -> None:
         self._stream = stream
@@ -82,34 +81,34 @@ class _Answer:
             await self._stream.out.put(data)
 
 
-class OldSse:
-    """All streams of this process, in front of one endpoint."""
+class HttpSse:
+    """All streams of this process to one endpoint."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._streams: dict[str, _Stream] = {}
 
-    def doors(self) -> dict[str, Door]:
-        return {STREAM: Door(self._serve), MESSAGES: Door(self._serve)}
+    def mounts(self) -> list[Mount]:
+        return [Mount(path, app=self._serve, all_rooms=True) for path in (STREAM, MESSAGES)]
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        admitted: Admitted = scope["state"]["admitted"]
-        place = scope["path"].rstrip("/")
-        if (scope["method"], place) == ("GET", STREAM):
-            await self._open(admitted, receive, send)
-        elif (scope["method"], place) == ("POST", MESSAGES):
-            await self._take(admitted, scope["query_string"], send)
+        exchange: HttpExchange = scope["state"]["exchange"]
+        path = scope["path"].rstrip("/")
+        if (scope["method"], path) == ("GET", STREAM):
+            await self._open(exchange, receive, send)
+        elif (scope["method"], path) == ("POST", MESSAGES):
+            await self._take(exchange, scope["query_string"], send)
         else:
-            allowed = b"GET" if place == STREAM else b"POST"
+            allowed = b"GET" if path == STREAM else b"POST"
             await send({"type": "http.response.start", "status": 405, "headers": [(b"allow", allowed)]})
             await send({"type": "http.response.body", "body": b""})
 
-    async def _open(self, admitted: Admitted, receive: Receive, send: Send) -> None:
+    async def _open(self, exchange: HttpExchange, receive: Receive, send: Send) -> None:
         if len(self._streams) >= MOST_STREAMS:
             raise Overloaded("There are as many streams as this server allows.", hint="Try again later.")
-        name, stream = secrets.token_urlsafe(24), _Stream(admitted.principal.id)
+        name, stream = secrets.token_urlsafe(24), _Stream(exchange.principal.id)
         self._streams[name] = stream
-        disconnect = Disconnect(receive, admitted.stopping)
+        disconnect = Disconnect(receive, exchange.stopping)
         disconnect.watch()
         try:
             await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
@@ -126,34 +125,36 @@ class OldSse:
             disconnect.end()
             del self._streams[name]
             await stream.close()
-            await self._end(stream, admitted)
+            await self._end(stream, exchange)
 
-    async def _take(self, admitted: Admitted, query: bytes, send: Send) -> None:
+    async def _take(self, exchange: HttpExchange, query: bytes, send: Send) -> None:
         names = parse_qs(query.decode("latin-1")).get("sessionId", [""])
         stream = self._streams.get(names[0])
-        if stream is None or stream.principal != admitted.principal.id:
+        if stream is None or stream.principal != exchange.principal.id:
             raise NotFound("There is no such stream.", hint=f"Open one with GET {STREAM}.")
         await send({"type": "http.response.start", "status": 202, "headers": [(b"content-length", b"8")]})
         await send({"type": "http.response.body", "body": b"Accepted"})
-        await asyncio.wait({stream.begin(self._forward(stream, admitted))})
+        # `wait` does not cancel the task if this request goes away: closing the stream does.
+        await asyncio.wait({stream.begin(self._forward(stream, exchange))})
 
-    async def _forward(self, stream: _Stream, admitted: Admitted) -> None:
+    async def _forward(self, stream: _Stream, exchange: HttpExchange) -> None:
         answer = _Answer(stream)
         try:
-            await self._endpoint.post(_exchange(stream, admitted, answer, admitted.body))
-        except Exception as error:  # noqa: BLE001  the POST is answered already: only the log can hear of it
+            await self._endpoint.post(_message(stream, exchange, answer, exchange.body))
+        except Exception as error:  # noqa: BLE001  the POST is answered already, so the error can only be logged
             unforeseen(error, f"POST {MESSAGES}")
         if answer.session is not None and stream.session is None:
             stream.session = answer.session
-            stream.begin(self._endpoint.get(_exchange(stream, admitted, _Answer(stream))))
+            # From now on a GET of today's transport carries the server's own messages to the stream.
+            stream.begin(self._endpoint.get(_message(stream, exchange, _Answer(stream))))
 
-    async def _end(self, stream: _Stream, admitted: Admitted) -> None:
+    async def _end(self, stream: _Stream, exchange: HttpExchange) -> None:
         if stream.session is not None:
-            await self._endpoint.delete(_exchange(stream, admitted, _Answer(_Stream(""))))
+            await self._endpoint.delete(_message(stream, exchange, _Answer(_Stream(""))))
 
 
 async def _next(stream: _Stream) -> bytes:
-    """What is to be sent next; a sign of life when there is nothing for a while."""
+    """The next data to send; a comment to keep the connection alive if there is none for a while."""
     try:
         async with asyncio.timeout(_KEEP_ALIVE_SECONDS):
             return await stream.out.get()
@@ -161,21 +162,11 @@ async def _next(stream: _Stream) -> bytes:
         return b":\n\n"
 
 
-def _exchange(stream: _Stream, admitted: Admitted, answer: _Answer, body: bytes = b"") -> HttpExchange:
-    own = {**admitted.headers, b"accept": b"application/json, text/event-stream"}
-    headers = own if stream.session is None else {**own, _SESSION: stream.session}
-    front = _Admission(admitted)
-    return HttpExchange(headers, frozenset(), admitted.principal, stream.until_closed, answer.send, body, front=front)
-
-
-class _Admission:
-    """The front's say over a stream it has let in. Its answers are events, so challenges have no place in them."""
-
-    def __init__(self, admitted: Admitted) -> None:
-        self._admitted = admitted
-
-    async def principal(self, scope: Any, headers: Mapping[bytes, bytes]) -> Principal:
-        return await self._admitted.principal_now()
-
-    def insufficient(self, scope: Any, headers: Mapping[bytes, bytes], needed: str) -> list[tuple[bytes, bytes]]:
-        return []
+def _message(stream: _Stream, exchange: HttpExchange, answer: _Answer, body: bytes = b"") -> HttpExchange:
+    """An exchange with today's endpoint, answered over the stream."""
+    headers = {**exchange.headers, b"accept": b"application/json, text/event-stream"}
+    if stream.session is not None:
+        headers[_SESSION] = stream.session
+    return dataclasses.replace(
+        exchange, headers=headers, receive=stream.until_closed, send=answer.send, body=body, on_release=None
+    )

@@ -1,7 +1,7 @@
-"""Content-Encoding taken off while a body streams in, so that a small answer cannot unfold into a huge one.
+"""Decompresses a body while it arrives, so that a small one cannot expand into a huge one.
 
-Both the unfolded size and the ratio to what came over the wire are bounded; no step makes more than one block more
-than the cap allows.
+Both the decompressed size and the ratio to the received size are limited; no step produces more than one block beyond
+the limit.
 """
 
 import zlib
@@ -13,11 +13,11 @@ from pentad.kernel.limits import KIB
 ACCEPTED: Final = "gzip, deflate"
 BLOCK: Final = 64 * KIB
 FREE_BYTES: Final = 256 * KIB
-"""Below this size no ratio is asked for: a short text of blanks may shrink a thousandfold."""
+"""Below this size the ratio does not matter: a short text of blanks may shrink a thousandfold."""
 
 
 class Inflater(Protocol):
-    """The part of zlib's decompression object that is used here."""
+    """The part of zlib's decompression object used here."""
 
     @property
     def eof(self) -> bool: ...

@@ -1,20 +1,29 @@
-"""Applications of the rooms' own: found by path, behind the front's guards, noted like any call."""
+"""Mounts: applications of the rooms' own, found by path, behind the front's guards, audited like any call."""
 
+import contextlib
+import dataclasses
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pentad.app import App, open_app
+from pentad.http.application import http_application
 from pentad.http.front import Front
+from pentad.kernel.errors import Misconfigured
 from pentad.kernel.limits import Limits
+from pentad.mcp.sse import Receive, Send
+from pentad.platform import Mount, OpenRoom, Scope
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send
+from tests.http.profile_room import Echo
 
 pytestmark = pytest.mark.anyio
 
-HALL = "tests.http.door_room:ROOM"
+HALL = "tests.http.mount_room:ROOM"
 
 
 @dataclass(frozen=True)
@@ -32,9 +41,10 @@ async def hall(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hall]:
         yield Hall(app, front_of(app), (await app.api_keys.create("one", scopes=["*:read"])).token)
 
 
+@pytest.mark.requirement("rooms:mounts")
 @pytest.mark.parametrize("header", ["authorization", "x-api-key"])
 @pytest.mark.parametrize("path", ["/hall", "/hall/", "/hall/far/below"])
-async def test_a_door_answers_at_its_path_and_below_with_either_kind_of_credentials(
+async def test_an_application_answers_at_its_path_and_below_with_either_kind_of_credentials(
     hall: Hall, path: str, header: str
 ) -> None:
     value = hall.key if header == "x-api-key" else f"Bearer {hall.key}"
@@ -63,7 +73,7 @@ async def test_without_credentials_only_what_is_public_answers(hall: Hall) -> No
     assert (await send(hall.front, "GET", "/hallway").head()).status == 404
 
 
-async def test_what_a_door_refuses_or_the_guards_refuse_is_said_in_its_own_words(hall: Hall) -> None:
+async def test_what_an_application_refuses_or_the_guards_refuse_is_said_in_its_own_words(hall: Hall) -> None:
     key = {"x-api-key": hall.key}
     taken = send(hall.front, "GET", "/hall/taken", key)
     assert await taken.json() == {"in own words": "It is taken.", "at": "/hall/taken"}
@@ -77,7 +87,7 @@ async def test_what_a_door_refuses_or_the_guards_refuse_is_said_in_its_own_words
         assert again.status == 200
 
 
-async def test_calls_of_a_door_are_noted_by_its_path_or_as_it_names_them(hall: Hall) -> None:
+async def test_calls_of_an_application_are_audited_by_its_path_or_as_it_names_them(hall: Hall) -> None:
     for path in ("/hall/far", "/hall/named", "/hall/taken", "/hall/side/x"):
         await send(hall.front, "GET", path, {"x-api-key": hall.key}).body()
     await hall.app.audit.flush()
@@ -88,3 +98,52 @@ async def test_calls_of_a_door_are_noted_by_its_path_or_as_it_names_them(hall: H
         ("GET /hall", "409"),
         ("GET /hall/side", "ok"),
     ]
+
+
+async def test_an_application_that_only_knows_asgi_receives_the_body(hall: Hall) -> None:
+    answer = send(hall.front, "POST", "/hall/replayed", {"x-api-key": hall.key}, b"knock")
+    assert (await answer.json())["body"] == "knock"
+
+
+async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    raise NotImplementedError
+
+
+@pytest.mark.requirement("rooms:mounts:checked")
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"path": "/x"},
+        {"path": "/x", "app": app, "routes": []},
+        {"path": "x", "app": app},
+        {"path": "/x/", "app": app},
+        {"app": app},
+        {"path": "/x/mcp", "part": app},
+        {"path": "/x/{id}/mcp", "part": app, "any_origin": True},
+        {"path": "/{id}", "app": app},
+        {"path": "/x", "routes": []},
+        {"routes": [], "any_origin": True},
+        {"routes": [], "all_rooms": True},
+        {"path": "/x", "endpoint": Echo(), "is_public": lambda method, path: True},
+    ],
+)
+def test_a_mount_has_one_thing_that_answers_and_the_rules_that_fit_it(given: dict[str, Any]) -> None:
+    with pytest.raises(Misconfigured, match="cannot work"):
+        Mount(**given)
+
+
+@pytest.mark.requirement("rooms:mounts:checked")
+@pytest.mark.parametrize(
+    ("mounts", "reason"),
+    [
+        ([Mount("/x", app=app), Mount("/x", app=app)], "where something else answers"),
+        ([Mount("/mcp", endpoint=Echo())], "where something else answers"),
+        ([Mount(server=contextlib.nullcontext)], "has_port"),
+    ],
+)
+async def test_mounts_that_cannot_work_stop_the_start(tmp_path: Path, mounts: list[Mount], reason: str) -> None:
+    async with open_app(Settings(data=tmp_path, rooms=(HALL,), auth="none")) as opened:
+        room = dataclasses.replace(opened.rooms[0].room, mounts=lambda service, context: mounts)
+        opened.rooms[0] = OpenRoom(room, None)
+        with pytest.raises(Misconfigured, match=reason):
+            http_application(opened)

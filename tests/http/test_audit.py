@@ -1,4 +1,4 @@
-"""Calls of rooms' ordinary routes in the audit trail."""
+"""Calls of rooms' routes in the audit trail."""
 
 import pytest
 

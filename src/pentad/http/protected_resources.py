@@ -1,8 +1,7 @@
-"""The protected resources of this server: which rooms a path leads to, and how a refusal there asks for a login.
+"""The protected resources of this server (RFC 9728): which rooms a path leads to, and how to ask for a login there.
 
-A challenge names the metadata of the very path that was asked for (RFC 9728) and the least that is of use there:
-reading in the rooms behind it. More is asked for when it turns out to be wanting, and administration only where the
-call itself needs it.
+A challenge names the metadata of the requested path and the smallest useful scope: reading in the rooms behind it. A
+client is asked for more when a call needs it, and for administration only by calls that need that.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,8 +21,8 @@ _CHALLENGE: Final = b"www-authenticate"
 _CHANGING: Final = frozenset({"PUT", "PATCH", "DELETE"})
 
 
-class Resources:
-    """Knows the rooms behind every path."""
+class ProtectedResources:
+    """Knows which rooms are behind each path."""
 
     def __init__(
         self, rooms: Iterable[str], *, public_url: str | None, own_url: str, issuers: Iterable[str] = ()
@@ -35,14 +34,14 @@ class Resources:
         self._issuers = tuple(issuers)
 
     def add(self, room: str, patterns: Iterable[str]) -> None:
-        """The paths that begin like these, up to their first parameter, lead to that room."""
+        """Paths that begin like these, up to their first parameter, lead to the room."""
         for pattern in patterns:
             if start := pattern.partition("{")[0].rstrip("/"):
                 known = self._by_path.get(start, ())
                 self._by_path[start] = known if room in known else (*known, room)
 
     def rooms_at(self, path: str) -> tuple[str, ...]:
-        """The rooms a path leads to: one, or all of them where it does not say which."""
+        """The rooms a path leads to: one, or all of them if the path does not say which."""
         while path:
             if (rooms := self._by_path.get(path)) is not None:
                 return rooms
@@ -50,14 +49,14 @@ class Resources:
         return self._all
 
     def document(self, scope: Scope, path: str) -> dict[str, Any]:
-        """The metadata of one resource: what it is called, who issues tokens for it, and what they can be for."""
+        """The metadata of one resource: its URL, who issues tokens for it, and for which scopes."""
         scopes = [f"{room}:{action}" for room in self.rooms_at(path) for action in ("read", "write")]
         return protected_resource(
             self._site(scope, dict(scope["headers"])) + path, authorization_servers=self._issuers, scopes=scopes
         )
 
     def refusal(self, scope: Scope, headers: Mapping[bytes, bytes], error: PentadError) -> Headers:
-        """The challenges that go with an error; none for errors that no login would mend."""
+        """The challenges to send with an error; none if no login would help."""
         if isinstance(error, Unauthenticated):
             return self._unauthorized(scope, headers)
         if (needed := error.details.get("required_scope")) is not None:
@@ -65,12 +64,12 @@ class Resources:
         return []
 
     def insufficient(self, scope: Scope, headers: Mapping[bytes, bytes], needed: str) -> Headers:
-        """Who calls is known, and lacks a scope: Bearer alone, as a password would not help."""
+        """The challenge for a known caller who lacks a scope: Bearer only, as a password would not help."""
         told = bearer(metadata_url=self._metadata_url(scope, headers), scope=needed, error="insufficient_scope")
         return [(_CHALLENGE, told.encode())]
 
     def challenged(self, message: Message, scope: Scope, headers: Mapping[bytes, bytes]) -> Message:
-        """The start of a room's own refusal, with the challenges of this server for whatever the room put there."""
+        """The head of a room's own refusal, with this server's challenges in place of the room's."""
         if message["status"] == 401:
             added = self._unauthorized(scope, headers)
         elif (needed := self._wanting(scope)) is not None:
@@ -90,7 +89,7 @@ class Resources:
         return [(_CHALLENGE, told.encode()), (_CHALLENGE, BASIC.encode())]
 
     def _wanting(self, scope: Scope) -> str | None:
-        """The scope that a refused caller of an ordinary path lacks; None if it is not for lack of a scope."""
+        """The scope a refused caller lacks; None if a missing scope is not the reason."""
         principal: Principal | None = scope.get("state", {}).get("principal")
         rooms = self.rooms_at(scope["path"])
         if principal is None or principal.kind == "anonymous" or len(rooms) != 1:
@@ -104,7 +103,7 @@ class Resources:
         return self._site(scope, headers) + WELL_KNOWN + scope["path"].rstrip("/")
 
     def _site(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str:
-        """This server as the client calls it, without a path: a client refuses metadata of another origin."""
+        """This server's URL as the client uses it: a client refuses metadata of another origin."""
         if self._public_url is not None:
             return self._public_url
         host = headers.get(b"host", b"").decode("latin-1").strip()

@@ -1,7 +1,7 @@
-"""Calls of rooms' ordinary routes go into the audit trail as calls of tools do: who, what, how it ended, how long.
+"""Records calls of routes and applications in the audit trail, like calls of tools: who, what, outcome, duration.
 
-A call is named by its method and the route's own pattern, so that nothing a caller writes gets into the trail's names;
-of the request only its id and trace are kept. What has no route, or was refused before it came to one, is no call.
+A call is named by its method and the route's pattern, so nothing a caller writes gets into the trail's names. Of the
+request only its id and trace are kept. Requests that match no route, or fail before they reach one, are not calls.
 """
 
 import asyncio
@@ -15,22 +15,22 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pentad.kernel.errors import PentadError
 from pentad.kernel.trace import RequestMark, request_mark
 from pentad.mcp.dispatcher import Record
-from pentad.net.body import ClientDisconnected
+from pentad.net.request_body import ClientDisconnected
 
-_REFUSED: Final = 400
+_FIRST_ERROR: Final = 400
 
 
-def note_calls(routes: Iterable[BaseRoute], room: str, record: Record) -> None:
-    """Have every call of these routes noted."""
+def audit_routes(routes: Iterable[BaseRoute], room: str, record: Record) -> None:
+    """Record every call of these routes."""
     for route in routes:
         if isinstance(route, Route | Mount):
-            route.app = noted_call(route.app, room, route.path, record)
+            route.app = audit_app(route.app, room, route.path, record)
 
 
-def noted_call(app: ASGIApp, room: str, pattern: str, record: Record) -> ASGIApp:
-    """The same application, each of its calls noted; one that says what was called and how it ended is believed."""
+def audit_app(app: ASGIApp, room: str, pattern: str, record: Record) -> ASGIApp:
+    """The same application, with every call recorded. It may name the call and its outcome itself, in its state."""
 
-    async def noted(scope: Scope, receive: Receive, send: Send) -> None:
+    async def audited(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
@@ -40,7 +40,7 @@ def noted_call(app: ASGIApp, room: str, pattern: str, record: Record) -> ASGIApp
             nonlocal outcome
             if message["type"] == "http.response.start":
                 status: int = message["status"]
-                outcome = "ok" if status < _REFUSED else str(status)
+                outcome = "ok" if status < _FIRST_ERROR else str(status)
             await send(message)
 
         started = time.perf_counter()
@@ -66,10 +66,10 @@ def noted_call(app: ASGIApp, room: str, pattern: str, record: Record) -> ASGIApp
             marks = request_id, "", "http", trace, who.credential
             record((time.time(), who.id, room, name, outcome, elapsed, *marks))
 
-    return noted
+    return audited
 
 
 def _marks(scope: Scope) -> tuple[str, str]:
-    """The request's id and trace, as far as the caller gave them."""
+    """The request's id and trace; empty if the caller gave none."""
     headers: dict[bytes, bytes] = dict(scope["headers"])
     return headers.get(b"x-request-id", b"").decode("latin-1"), headers.get(b"traceparent", b"").decode("latin-1")

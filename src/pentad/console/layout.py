@@ -1,7 +1,7 @@
-"""The document around a sheet: head, the way through the rooms, where one is, and what a browser may load.
+"""The HTML document around a sheet: head, menu of rooms, breadcrumbs, footer, and the headers of the response.
 
-A page loads its style and its icon from here and nothing else. Only a page that refreshes itself has a script, which is
-a file of ours; inline scripts and styles are never allowed.
+A page loads its style and icon from this server and nothing else. Only a page that refreshes itself has a script, which
+is a file of ours; inline scripts and styles are never allowed.
 """
 
 from collections.abc import Sequence
@@ -26,8 +26,8 @@ _FOR_PROGRAMS: Final = ("/openapi.json", "/llms.txt", "/healthz", "/readyz", "/m
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a page shows beside its sheet: the rooms the visitor may go to, the one it is in, whether it is below that
-    room's first page, and who the visitor is."""
+    """What a page shows around its sheet: the rooms the visitor may open, the current one, whether the page is below
+    that room's first page, and the visitor's name."""
 
     rooms: Sequence[tuple[str, str]] = ()
     room: str | None = None
@@ -36,7 +36,7 @@ class Surroundings:
 
 
 def headers(sheet: Sheet) -> dict[str, str]:
-    """What every answer of the console tells the browser."""
+    """The security headers of every page."""
     return {
         "content-security-policy": _POLICY if sheet.refresh is None else _POLICY + _LIVE,
         "x-content-type-options": "nosniff",
@@ -94,7 +94,7 @@ def _top(around: Surroundings) -> Html:
 
 
 def _trail(sheet: Sheet, around: Surroundings) -> Html:
-    """The way here; a room's first page needs none."""
+    """Breadcrumbs; a room's first page needs none."""
     if around.room is None or not around.below:
         return Html()
     title = dict(around.rooms).get(around.room, around.room)

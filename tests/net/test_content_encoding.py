@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import LimitExceeded, Unavailable
-from pentad.net.decoding import BoundedBody
+from pentad.net.content_encoding import BoundedBody
 
 
 def bare_deflate(data: bytes) -> bytes:

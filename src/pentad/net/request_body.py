@@ -1,7 +1,7 @@
-"""Reading a request's body as plain ASGI, within a size and a pace.
+"""Reads request bodies as plain ASGI, within limits of size and speed.
 
-Nearly every body arrives whole with its headers; that way costs no timer and no copy. Any other body must keep above a
-floor rate, so that a client which sends a byte now and then cannot hold a call open.
+Nearly every body arrives whole with its headers; reading it costs no timer and no copy. Any other body must keep above
+a minimum rate, so that a client which sends a byte now and then cannot hold a call open.
 """
 
 import asyncio
@@ -20,21 +20,21 @@ _CLOCK: Final = SystemClock()
 
 
 class ClientDisconnected(Exception):
-    """The client went away before its body was complete; there is nobody to answer."""
+    """The client left before its body was complete; no answer is possible."""
 
 
 class BodyTooSlow(DeadlineExceeded):
-    """The body came in below the floor rate."""
+    """The body arrives below the minimum rate."""
 
     code = "body_too_slow"
     http_status = 408
 
 
 class BodyTooLarge(LimitExceeded):
-    """The body is larger than may be read."""
+    """The body is larger than the limit."""
 
     rest: int = 0
-    """How many bytes of it are still to come, at least; 0 when all of it was there."""
+    """How many bytes are still to come, at least; 0 if all of it is here."""
 
 
 async def read_body(
@@ -72,9 +72,9 @@ async def read_body(
 
 
 async def drained(receive: Receive, *, most: int, seconds: float) -> bool:
-    """Read and forget the rest of a body, within bounds; whether it ended within them.
+    """Read and drop the rest of a body, within limits. Returns whether the body ended within them.
 
-    Most clients write all of a body before they read the answer: who answers and hangs up meanwhile is not heard.
+    Most clients send the whole body before they read the answer: if we answer and hang up meanwhile, they miss it.
     """
     read = 0
     try:
@@ -98,7 +98,7 @@ def bounded_receive(
     grace_seconds: float = GRACE_SECONDS,
     clock: Clock = _CLOCK,
 ) -> Receive:
-    """The same bounds for a body that somebody else reads as it comes; a breach is raised to whoever reads."""
+    """A `receive` with the same limits, for code that reads the body as it arrives. Raises there if one is passed."""
     if content_length is not None and content_length > limit:
         raise _too_large(limit, content_length)
     pace = _Pace(clock.monotonic(), floor_bytes_per_second, grace_seconds, clock)
@@ -120,7 +120,7 @@ def bounded_receive(
 
 
 class _Pace:
-    """Until when the next chunk must have come: every byte received buys time at the floor rate."""
+    """The deadline of the next chunk: every byte received buys time at the minimum rate."""
 
     def __init__(self, started: float, floor: int, grace: float, clock: Clock) -> None:
         self._started = started
@@ -169,7 +169,7 @@ async def _already(message: Message) -> Message:
 
 @coroutine
 def _resume(step: Generator[Any, Any, Message], waiting: Any) -> Generator[Any, Any, Message]:
-    """Go on with an awaitable whose first step was taken by hand and had to wait."""
+    """Continue an awaitable whose first step was run by hand and had to wait."""
     while True:
         try:
             value = yield waiting

@@ -1,20 +1,39 @@
-"""The watch over all connections of one server: a coarse clock, deadlines, and a count per peer address.
+"""Limits over all connections of one server: a coarse clock, deadlines, and a count per client address.
 
-Slow clients are closed by one sweep over the connections instead of a timer per request, so that the guard costs a
-request no more than a few attribute writes. Knows no HTTP; `protocol.py` says what a connection is waiting for.
+One sweep over the connections closes slow clients, instead of a timer per request: the guard costs a request only a few
+attribute writes. Knows no HTTP; `protocol.py` says what a connection is waiting for.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from math import inf
 from typing import Final, Protocol
 
 from pentad.kernel.limits import Limits
-from pentad.net.peers import counted_as
 
 WRITE_SECONDS: Final = 30.0
 LINGER_SECONDS: Final = 2.0
 TICKS_PER_SECOND: Final = 10
 SWEEPS_WITHIN_SHORTEST_LIMIT: Final = 4
+
+
+def address_in(text: str) -> IPv4Address | IPv6Address | None:
+    """The address in a text. An IPv4 address written as IPv6 (as a dual-stack socket shows it) is an IPv4 address."""
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address
+
+
+@lru_cache(maxsize=4096)
+def counted_as(address: str) -> str:
+    """The key limits count an address under: one subscriber usually holds a whole IPv6 /64, so that is counted."""
+    found = address_in(address)
+    if isinstance(found, IPv6Address):
+        return str(IPv6Network((found, 64), strict=False))
+    return address if found is None else str(found)
 
 
 class Guarded(Protocol):
@@ -24,15 +43,15 @@ class Guarded(Protocol):
     write_deadline: float
 
     def overdue(self) -> None:
-        """What was awaited from the peer did not come."""
+        """The client did not send in time."""
         ...
 
     def unread(self) -> None:
-        """The peer has not read enough of its answer."""
+        """The client has not read enough of its answer."""
         ...
 
 
-class Guard:
+class ConnectionGuard:
     """Shared by the connections of one server; `now` moves only when the server ticks."""
 
     def __init__(self, limits: Limits, now: float, *, write_seconds: float = WRITE_SECONDS) -> None:
@@ -50,7 +69,7 @@ class Guard:
         self._by_address: dict[str, int] = {}
 
     def tick(self, now: float, connections: Iterable[Guarded]) -> None:
-        """Move the clock; every so many ticks, look at every connection."""
+        """Move the clock. Every few ticks, sweep over all connections."""
         self.now = now
         self._ticks += 1
         if self._ticks % self._ticks_per_sweep:
@@ -62,7 +81,7 @@ class Guard:
                 connection.overdue()
 
     def admit(self, address: str) -> bool:
-        """Count one more connection of an address, unless it has as many as it may."""
+        """Count one more connection of an address; False if it has as many as it may."""
         key = counted_as(address)
         count = self._by_address.get(key, 0)
         if count >= self.connections_per_address:
@@ -71,7 +90,7 @@ class Guard:
         return True
 
     def release(self, address: str) -> None:
-        """Forget one admitted connection."""
+        """Uncount one admitted connection."""
         key = counted_as(address)
         left = self._by_address[key] - 1
         if left:

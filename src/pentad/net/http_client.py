@@ -1,8 +1,8 @@
-"""One HTTP exchange with one checked address, on a pooled aiohttp session.
+"""Outgoing HTTP to one checked address, over pooled aiohttp connections.
 
 The only module that imports aiohttp; `fetch.py` imports it when something is first fetched. aiohttp is never given a
-name: the URL holds the address, the name travels in the Host header and in TLS. So there is nothing left to resolve
-between the check and the connection, and a pooled connection belongs to the (address, name) it was opened for.
+name: the URL holds the address, and the name travels in the Host header and in TLS. So nothing is resolved between the
+check and the connection, and a pooled connection belongs to the (address, name) it was opened for.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from yarl import URL
 
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, PentadError, Unavailable
 from pentad.net.addresses import Address
-from pentad.net.decoding import ACCEPTED, BoundedBody, too_large
+from pentad.net.content_encoding import ACCEPTED, BoundedBody, too_large
 from pentad.net.policy import FetchPolicy
 from pentad.net.urls import Target
 
@@ -29,8 +29,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """What is to be sent, wherever it goes."""
+class OutgoingRequest:
+    """A request without its target."""
 
     method: str
     headers: Mapping[str, str]
@@ -38,8 +38,8 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What came back from one address; `location` is set where it only points elsewhere."""
+class Response:
+    """The response of one address; `location` is set if it is a redirect."""
 
     status: int
     headers: dict[str, str]
@@ -47,8 +47,8 @@ class Answer:
     location: str | None
 
 
-class Opened:
-    """An answer whose body is still to be read; where `location` is set it only points elsewhere."""
+class OpenResponse:
+    """A response whose body is still to be read; `location` is set if it is a redirect."""
 
     def __init__(self, response: aiohttp.ClientResponse, host: str) -> None:
         self._response = response
@@ -58,7 +58,7 @@ class Opened:
         self.location = _location(response)
 
     async def chunks(self, idle: float) -> AsyncIterator[bytes]:
-        """The body as it comes; a silence longer than `idle` seconds ends it with an error."""
+        """The body as it arrives. Raises if nothing comes for `idle` seconds."""
         content = self._response.content
         try:
             while not content.at_eof():
@@ -72,12 +72,12 @@ class Opened:
             raise Unavailable(f"{self._host} broke the stream off.", hint="Ask again.") from None
 
     def close(self) -> None:
-        """The rest is not wanted, so the connection is not used again."""
+        """Drop the rest; the connection is not reused."""
         self._response.close()
 
 
-class Exchange:
-    """A pool of connections. Must be made while the event loop runs."""
+class ConnectionPool:
+    """Pooled connections. Create it while the event loop runs."""
 
     def __init__(self, policy: FetchPolicy, tls: ssl.SSLContext | None, sockets: SocketFactory | None) -> None:
         self._policy = policy
@@ -97,18 +97,20 @@ class Exchange:
             skip_auto_headers=("Content-Type",),
         )
 
-    async def send(self, target: Target, addresses: Sequence[Address], sent: Sent, max_bytes: int) -> Answer:
+    async def send(
+        self, target: Target, addresses: Sequence[Address], sent: OutgoingRequest, max_bytes: int
+    ) -> Response:
         """Send to the first of the addresses that takes the connection."""
 
-        async def attempt(address: Address) -> Answer:
+        async def attempt(address: Address) -> Response:
             return await self._send_to(address, target, sent, max_bytes)
 
         return await self._first(target, addresses, attempt)
 
-    async def open(self, target: Target, addresses: Sequence[Address], sent: Sent) -> Opened:
-        """Like `send`, without reading the body: whoever asked closes the response."""
+    async def open(self, target: Target, addresses: Sequence[Address], sent: OutgoingRequest) -> OpenResponse:
+        """Like `send`, without reading the body; the caller closes the response."""
 
-        async def attempt(address: Address) -> Opened:
+        async def attempt(address: Address) -> OpenResponse:
             return await self._open_at(address, target, sent)
 
         return await self._first(target, addresses, attempt)
@@ -138,18 +140,18 @@ class Exchange:
     async def close(self) -> None:
         await self._session.close()
 
-    async def _send_to(self, address: Address, target: Target, sent: Sent, max_bytes: int) -> Answer:
+    async def _send_to(self, address: Address, target: Target, sent: OutgoingRequest, max_bytes: int) -> Response:
         async with await self._request(address, target, sent, ACCEPTED) as response:
             if (location := _location(response)) is not None:
                 response.close()
-                return Answer(response.status, {}, b"", location)
+                return Response(response.status, {}, b"", location)
             self._check_type(response)
             body = await self._read(response, sent.method, max_bytes)
-            return Answer(response.status, _plain_headers(response, body), body.finish(), None)
+            return Response(response.status, _plain_headers(response, body), body.finish(), None)
 
-    async def _open_at(self, address: Address, target: Target, sent: Sent) -> Opened:
+    async def _open_at(self, address: Address, target: Target, sent: OutgoingRequest) -> OpenResponse:
         response = await self._request(address, target, sent, "identity")
-        opened = Opened(response, target.host)
+        opened = OpenResponse(response, target.host)
         try:
             if opened.location is None:
                 self._check_type(response)
@@ -159,7 +161,9 @@ class Exchange:
             raise
         return opened
 
-    async def _request(self, address: Address, target: Target, sent: Sent, encoding: str) -> aiohttp.ClientResponse:
+    async def _request(
+        self, address: Address, target: Target, sent: OutgoingRequest, encoding: str
+    ) -> aiohttp.ClientResponse:
         return await self._session.request(
             sent.method,
             URL(target.url_at(address), encoded=True),
@@ -200,7 +204,7 @@ class Exchange:
 
 
 class _NoResolver(AbstractResolver):
-    """Only the operator's proxy may be a name; any other name here would be an unchecked address."""
+    """Only the operator's proxy may be given by name; any other name here would be an unchecked address."""
 
     def __init__(self, allowed: str | None) -> None:
         self._allowed = URL(allowed).raw_host if allowed else None
@@ -228,7 +232,7 @@ def _check_plain(headers: Mapping[str, str]) -> None:
 
 
 def _plain_headers(response: aiohttp.ClientResponse, body: BoundedBody) -> dict[str, str]:
-    """Without what no longer describes the decoded body."""
+    """The headers, without those that no longer describe the decoded body."""
     found = _joined(response)
     if body.is_encoded:
         found.pop("content-encoding", None)

@@ -1,4 +1,4 @@
-"""Names to addresses, as a part that is handed in: a test may then play a name server that changes its mind."""
+"""Resolves host names. A separate object, so that tests can simulate a name server that changes its answers."""
 
 import asyncio
 import socket
@@ -14,13 +14,13 @@ REMEMBER_NAMES: Final = 1024
 
 
 class Resolver(Protocol):
-    """Every address of a host, best first. Raises OSError where there is none."""
+    """All addresses of a host, best first. Raises OSError if there are none."""
 
     async def resolve(self, host: str) -> Sequence[Address]: ...
 
 
 class SystemResolver:
-    """The machine's own resolver. Answers are kept a few seconds: a fan-out asks for the same name many times."""
+    """The machine's resolver. Caches answers for a few seconds: a fan-out asks for the same name many times."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()

@@ -1,9 +1,9 @@
-"""The rooms' own servers beside HTTP: each gets a doorway with the core's logins, allowances and audit trail behind it.
+"""Servers with a port of their own (gRPC): opened beside HTTP, with the same logins, rate limits and audit trail.
 
-The one port there is for such a server is the gRPC port; 0 switches it off.
+There is one such port, `grpc_port`; 0 switches it off.
 """
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 
@@ -14,53 +14,65 @@ from pentad.http.guards.credentials import CredentialsGuard
 from pentad.kernel.errors import PentadError
 from pentad.kernel.principal import ANONYMOUS, Principal
 from pentad.net.listen import bind
-from pentad.platform import Doorway, Room
+from pentad.platform import Mount, MountContext, Room
 from pentad.settings.model import Settings
 
 PAUSES_MOST: Final = 100
-"""How many refused calls wait at a time. Each holds one of the places its server has for calls of any kind, so that
-more of them would keep out callers with credentials; beyond this a refusal is immediate."""
+"""How many refused calls may wait at a time. Each holds one of its server's places for calls of any kind, so more of
+them would keep out callers with credentials. Beyond this, a refusal is immediate."""
 
 
 @asynccontextmanager
-async def own_servers(app: App) -> AsyncGenerator[None]:
-    """Open the servers of the open rooms; they end when the block does."""
+async def open_ports(app: App) -> AsyncGenerator[None]:
+    """Open the rooms' servers; they stop when the block ends."""
     async with AsyncExitStack() as stack:
         for opened in app.rooms:
-            if opened.room.server is not None and app.settings.grpc_port:
-                await stack.enter_async_context(opened.room.server(opened.service, doorway(app)))
+            room = opened.room
+            if not app.settings.grpc_port or not room.has_port or room.mounts is None:
+                continue
+            if app.settings.workers == 1:
+                check_free(app.settings)
+            for mount in room.mounts(opened.service, mount_context(app)):
+                if mount.server is not None:
+                    await stack.enter_async_context(mount.server())
         yield
 
 
-def own_address(settings: Settings, rooms: Iterable[Room[Any]]) -> str | None:
-    """Where the server of one of these rooms is reached, if one has a server and it is switched on."""
-    if not settings.grpc_port or all(room.server is None for room in rooms):
+def port_address(settings: Settings, rooms: Iterable[Room[Any]]) -> str | None:
+    """The address of these rooms' server; None if they have none, or if it is switched off."""
+    if not settings.grpc_port or not any(room.has_port for room in rooms):
         return None
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104  compared, not bound
     return f"[{host}]:{settings.grpc_port}" if ":" in host else f"{host}:{settings.grpc_port}"
 
 
 def check_free(settings: Settings) -> None:
-    """A port that somebody else has is told before anything starts: processes that share one could not notice."""
+    """Fail before anything starts if another program has the port: processes that share it could not notice."""
     bind(settings.host, settings.grpc_port, option="--grpc-port").close()
 
 
-def doorway(app: App) -> Doorway:
-    """The way in for a server beside HTTP."""
+def mount_context(app: App, *, http_sse: Callable[[], Sequence[Mount]] = lambda: ()) -> MountContext:
+    """What the rooms get when they are asked for their mounts."""
     settings, rates = app.settings, app.rates
-    shared = settings.workers > 1
-    if not shared:
-        check_free(settings)
 
     async def spend(principal_id: str) -> None:
         if not rates.try_spend(principal_id):
             await rates.spend(principal_id)
 
-    return Doorway(settings.host, settings.grpc_port, shared, Reception(app).principal, spend, app.record, app.stopping)
+    return MountContext(
+        host=settings.host,
+        port=settings.grpc_port,
+        is_shared=settings.workers > 1,
+        authenticate=PortCredentials(app).principal,
+        spend=spend,
+        record=app.record,
+        stopping=app.stopping,
+        http_sse=http_sse,
+    )
 
 
-class Reception:
-    """Tells who is calling, within the bounds HTTP has for callers who have not proved that, and on the same count."""
+class PortCredentials:
+    """Authenticates callers of a port. Callers without proven credentials share their limits with those over HTTP."""
 
     def __init__(self, app: App) -> None:
         self._anonymous = app.anonymous
@@ -70,7 +82,7 @@ class Reception:
         self._pauses = 0
 
     async def principal(self, header: str | None, address: str | None) -> Principal:
-        """Who shows this header, or a refusal."""
+        """The principal of an `authorization` header; raises if there is none or it is wrong."""
         given = None if header is None else header.encode("utf-8", "replace")
         principal = self._credentials.remembered(given, address)
         if principal is not None and principal is not ANONYMOUS:

@@ -1,0 +1,41 @@
+"""The HTTP application of an open Pentad: its guards, and the mounts behind them."""
+
+from pentad.access.issuer import is_safe_url
+from pentad.app import App
+from pentad.http.front import Front
+from pentad.http.guards.anonymous import AnonymousGuard
+from pentad.http.guards.credentials import CredentialsGuard
+from pentad.http.guards.host import HostGuard
+from pentad.http.guards.origin import OriginGuard
+from pentad.http.mounts import MountTable
+from pentad.http.protected_resources import ProtectedResources
+
+
+def http_application(app: App) -> Front:
+    """All rooms on `/mcp`, each on `/rooms/<room>/mcp` and at its mounts, and the ordinary routes."""
+    settings = app.settings
+    resources = ProtectedResources(
+        [opened.room.name for opened in app.rooms],
+        public_url=settings.public_url,
+        own_url=settings.url(""),
+        issuers=[issuer.issuer for issuer in settings.trusted_issuers() if is_safe_url(issuer.issuer)],
+    )
+    mounts = MountTable(app, resources)
+    is_open = settings.auth == "none"
+    return Front(
+        mounts,
+        hosts=HostGuard(settings.host, public_url=settings.public_url, hosts=settings.allowed_hosts),
+        origins=OriginGuard(
+            public_url=settings.public_url,
+            origins=settings.allowed_origins,
+            shared=mounts.any_origin,
+            always_trusted=is_open,
+        ),
+        credentials=CredentialsGuard(None if is_open else app.authenticator, app.anonymous.logins),
+        anonymous=AnonymousGuard(app.anonymous),
+        rates=app.rates,
+        limits=settings.limits,
+        resources=resources,
+        public_url=settings.public_url,
+        stopping=app.stopping,
+    )

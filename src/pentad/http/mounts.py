@@ -1,0 +1,147 @@
+"""Everything that answers over HTTP, by path: the rooms' mounts, the MCP endpoints, and the ordinary routes.
+
+`/x` and `/x/` are the same, except below an application, which sees its path as it came.
+"""
+
+import re
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from pentad.app import App, Era
+from pentad.http.audit import audit_app
+from pentad.http.http_sse import HttpSse
+from pentad.http.ports import mount_context
+from pentad.http.protected_resources import ProtectedResources
+from pentad.http.routes import all_routes
+from pentad.kernel.errors import Misconfigured, PentadError
+from pentad.mcp.exchange import Endpoint, HttpExchange
+from pentad.mcp.http import McpEndpoint
+from pentad.mcp.rights import check_right
+from pentad.platform import AsgiApp, Mount, OpenRoom
+
+_PARTS_KEPT: Final = 256
+
+
+class MountTable:
+    """All mounts of an open Pentad. Tells the protected resources which rooms the paths lead to."""
+
+    def __init__(self, app: App, resources: ProtectedResources) -> None:
+        self._app = app
+        self.endpoints: dict[str, Endpoint] = {"/mcp": mcp_endpoint(app, "/mcp", app.all_rooms)}
+        self.parts: list[PartMount] = []
+        self.apps: dict[str, MountedApp] = {}
+        self.any_origin: list[str] = []
+        context = mount_context(app, http_sse=HttpSse(self.endpoints["/mcp"]).mounts)
+        mounts = [
+            (opened, mount)
+            for opened in app.rooms
+            for mount in (() if opened.room.mounts is None else opened.room.mounts(opened.service, context))
+        ]
+        for opened in app.rooms:
+            path = f"/rooms/{opened.room.name}/mcp"
+            self.endpoints[path] = mcp_endpoint(app, path, app.one_room(opened))
+        for opened, mount in mounts:
+            self._add(opened.room.name, mount, resources)
+            if mount.server is not None and not opened.room.has_port:
+                raise Misconfigured(f"Room {opened.room.name!r} has a server of its own, but has_port is False.")
+        self._endpoints = {path: point for key, point in self.endpoints.items() for path in (key, key + "/")}
+        routes = [(opened.room.name, mount.routes) for opened, mount in mounts if mount.routes is not None]
+        self.routes = all_routes(app, routes, resources)
+
+    def _add(self, room: str, mount: Mount, resources: ProtectedResources) -> None:
+        if mount.path in self.endpoints or (mount.path in self.apps and not mount.all_rooms):
+            raise Misconfigured(f"Room {room!r} mounts {mount.path!r}, where something else answers already.")
+        if mount.endpoint is not None:
+            self.endpoints[mount.path] = mount.endpoint
+        elif mount.part is not None:
+            self.parts.append(PartMount(self._app, room, mount.path, mount.part))
+        elif mount.app is not None:
+            audited = mount.app if mount.all_rooms else audit_app(mount.app, room, mount.path, self._app.record)
+            self.apps[mount.path] = MountedApp(audited, mount.is_public, mount.error_response)
+        if mount.path and not mount.all_rooms:
+            resources.add(room, [mount.path])
+        if mount.any_origin:
+            self.any_origin.append(mount.path)
+
+    def endpoint(self, path: str) -> Endpoint | None:
+        """The MCP endpoint at a path."""
+        known = self._endpoints.get(path)
+        if known is not None:
+            return known
+        return next((found for part in self.parts if (found := part.match(path)) is not None), None)
+
+    def app(self, path: str) -> "MountedApp | None":
+        """The application at a path or above it; the longest path wins."""
+        if not self.apps:
+            return None
+        while path:
+            if (mount := self.apps.get(path)) is not None:
+                return mount
+            path = path.rpartition("/")[0]
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class MountedApp:
+    """An application and its rules; see `Mount`."""
+
+    serve: AsgiApp
+    is_public: Callable[[str, str], bool]
+    error_response: Callable[[PentadError, str], tuple[int, bytes]] | None
+
+
+class PartMount:
+    """The parts of a room that are served alone. They come and go while the server runs."""
+
+    def __init__(self, app: App, room: str, path: str, find: Callable[[str], Awaitable[OpenRoom]]) -> None:
+        self._app = app
+        self._room = room
+        self._find = find
+        self.path = path
+        before, _, after = path.partition("{")
+        after = after.partition("}")[2]
+        self._pattern = re.compile(f"{re.escape(before)}([^/]{{1,200}}){re.escape(after)}/?")
+        self._endpoints: OrderedDict[str, tuple[OpenRoom, Endpoint]] = OrderedDict()
+
+    def match(self, path: str) -> "PartEndpoint | None":
+        """The endpoint for a path of this form, whether or not there is such a part."""
+        found = self._pattern.fullmatch(path)
+        return None if found is None else PartEndpoint(self, found[1])
+
+    async def endpoint(self, name: str, exchange: HttpExchange) -> Endpoint:
+        """The endpoint of a part. Only callers who may read the room learn whether there is such a part."""
+        check_right(exchange.principal, self._room, "read")
+        part = await self._find(name)
+        known = self._endpoints.get(name)
+        if known is None or known[0] is not part:
+            path = re.sub(r"\{.*\}", lambda _: name, self.path)
+            known = self._endpoints[name] = (part, mcp_endpoint(self._app, path, self._app.one_part(part)))
+            while len(self._endpoints) > _PARTS_KEPT:
+                self._endpoints.popitem(last=False)
+        self._endpoints.move_to_end(name)
+        return known[1]
+
+
+@dataclass(frozen=True, slots=True)
+class PartEndpoint:
+    """Looks the part up when the request has passed the guards, then lets the part's own endpoint answer."""
+
+    mount: PartMount
+    name: str
+
+    async def post(self, exchange: HttpExchange) -> None:
+        await (await self.mount.endpoint(self.name, exchange)).post(exchange)
+
+    async def get(self, exchange: HttpExchange) -> None:
+        await (await self.mount.endpoint(self.name, exchange)).get(exchange)
+
+    async def delete(self, exchange: HttpExchange) -> None:
+        await (await self.mount.endpoint(self.name, exchange)).delete(exchange)
+
+
+def mcp_endpoint(app: App, path: str, era: Era) -> McpEndpoint:
+    return McpEndpoint(
+        path, era.legacy, era.modern, app.sessions, app.streams, app.hub, app.settings.limits, app.stopping
+    )
