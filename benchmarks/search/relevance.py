@@ -1,9 +1,9 @@
 """How good the rooms' searches are on judged questions: `python -m benchmarks.search.relevance`.
 
-Records of agents with questions (`judged_agents.json`, every second one held out from tuning) are asked of the directory
-and of a hybrid register, by words alone, with half of the vectors made, and with all of them. The avatars' batteries are
-asked of the demo avatars. `silent` is the share of unanswerable questions whose answer admits that it has no good match,
-`lost` the share of answerable ones where it wrongly says so. AUROC compares the best scores of both kinds.
+Records of agents with questions (`judged_agents.json`, every second one held out from tuning) are asked of the
+directory and of a hybrid register: by words alone, with half of the vectors made, and with all of them. The avatars'
+batteries are asked of the demo avatars. `silent` is the share of unanswerable questions whose answer admits that it has
+no good match, `lost` the share of answerable ones where it disowns a right first hit. AUROC compares best scores.
 """
 
 import asyncio
@@ -20,6 +20,7 @@ from pentad.app import App, open_app
 from pentad.rooms.avatars.demo import fill_demo
 from pentad.rooms.avatars.retrieval import retrieve
 from pentad.rooms.avatars.verification.wording import levelled
+from pentad.search.embedders import Choice
 from pentad.settings.model import SearchSettings, Settings
 from tests.rooms.avatars.acceptance import babbage, nightingale
 
@@ -56,7 +57,7 @@ class Marks:
             self.silent.append(got.no_match)
             self.foreign.append(got.best)
             return
-        self.lost.append(got.no_match)
+        self.lost.append(got.no_match and got.names[:1] != [] and got.names[0] in answers)
         self.scores.append(got.best)
         self.places.append(next((place for place, name in enumerate(got.names) if name in answers), None))
 
@@ -109,7 +110,7 @@ async def _directory(app: App, client: Any, way: str, embedded: int | None) -> N
         found = await _tool(client, "agntcy_dir_search_local", {"query": question, "limit": 20})
         hits = found.get("hits", [])
         listed = list(dict.fromkeys(names[hit["cid"]] for hit in hits))
-        no_match = found.get("no_good_match", not hits)
+        no_match = not hits or found.get("no_good_match", False)
         return Answer(listed, hits[0]["score"] if hits else 0.0, no_match)
 
     await _ask_all(f"directory, {way}", ask)
@@ -130,7 +131,7 @@ async def _registers(app: App, client: Any, way: str, embedded: int | None) -> N
         found = await _tool(client, "objects", {**here, "action": "list", "search": question, "limit": 20})
         rows = found["results"]
         listed = list(dict.fromkeys(row["name"] for row in rows))
-        no_match = found.get("no_good_match", not rows)
+        no_match = not rows or found.get("no_good_match", False)
         return Answer(listed, rows[0]["@relevance"] if rows else 0.0, no_match)
 
     await _ask_all(f"registers, {way}", ask)
@@ -175,14 +176,15 @@ async def _run() -> None:
     for way, count in (("words", 0), ("half embedded", half), ("words and vectors", None)):
         for room in (_directory, _registers):
             with tempfile.TemporaryDirectory() as data:
-                embedder = "none" if way == "words" else "auto"
+                embedder: Choice = "none" if way == "words" else "auto"
                 settings = Settings(
                     data=Path(data), rooms=(room.__name__[1:],), auth="none", models=Path(".cache/models"),
                     search=SearchSettings(embedder=embedder),
                 )  # fmt: skip
                 async with open_app(settings) as app, app.client() as client:
                     await room(app, client, way, count)
-    for way, embedder in (("words", "none"), ("words and vectors", "auto")):
+    ways: Sequence[tuple[str, Choice]] = (("words", "none"), ("words and vectors", "auto"))
+    for way, embedder in ways:
         with tempfile.TemporaryDirectory() as data:
             settings = Settings(
                 data=Path(data), rooms=("avatars",), auth="none", models=Path(".cache/models"),

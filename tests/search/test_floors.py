@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from pentad.search.floors import floor_of
+
 from pentad.search.index import SearchIndex
 from pentad.search.minilm import MiniLM
 from pentad.search.models.catalogue import PulledModel

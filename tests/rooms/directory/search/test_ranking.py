@@ -10,8 +10,8 @@ from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.records.events import Events
 from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.records.records import COLLECTION, Records
-from pentad.rooms.directory.search import closeness
-from pentad.rooms.directory.search.closeness import supply
+from pentad.rooms.directory.search import ranking
+from pentad.rooms.directory.search.embedding import supply
 from pentad.rooms.directory.search.query import Found, asked
 from pentad.rooms.directory.search.service import RecordSearch
 from pentad.search.index import SearchIndex
@@ -94,7 +94,7 @@ async def test_with_vectors_both_arms_rank_and_each_hit_says_what_it_owes_to_whi
 async def test_filters_hold_for_what_is_near_too(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     await room.index.embed_pending()
     for many in (20_000, 0):
-        monkeypatch.setattr(closeness, "MANY", many)
+        monkeypatch.setattr(ranking, "MANY", many)
         found = await room.find("turn speech into written notes", authors=["Harbour"])
         assert await room.names(found) == [], many
         found = await room.find("steers boats through fog", authors=["Harbour"])
@@ -143,9 +143,9 @@ async def _walked(room: Room, words: str, limit: int) -> tuple[list[str], list[i
 
 
 async def test_pages_follow_each_other_without_gap_or_repetition(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pentad.rooms.directory.search import ranking, service
+    from pentad.rooms.directory.search import service
 
-    for module in (ranking, service, closeness):
+    for module in (ranking, service):
         monkeypatch.setattr(module, "WINDOW", 5)
     fleet = [agent(f"example.org/b{n}", description=f"boats {'fog ' * (n % 3)} number{n}") for n in range(24)]
     fleet += [agent(f"example.org/n{n}", description=f"steers through fog lamp{n}") for n in range(3)]
