@@ -66,7 +66,7 @@ class Oracle:
         asked = true = embedder.vector(query).astype(np.float64)
         first = self._fused(query, scores, matching, asked, embedder, limit)
         leading = [self._best(n, asked, embedder)[1] for n in first[:3] if self.windows[n]]
-        if leading:
+        if leading and all(self.windows[n] for n in first[:3]):
             asked = asked + 0.4 * np.mean(leading, axis=0)
             asked = (asked / np.linalg.norm(asked)).astype(np.float32).astype(np.float64)
         shown = self._fused(query, scores, matching, asked, embedder, limit)[:limit]
@@ -87,7 +87,7 @@ class Oracle:
         held = {term for text in self.texts[number].values() for term in terms(text)}
         coverage = sum(worth for term, worth in idf.items() if term in held) / total if total else 0.0
         standard = 0.12 + 0.36 * coverage if cosine is None else SCALE.standard(cosine)
-        return -2.32 + 6.72 * (standard + 0.6 * share)
+        return -2.4 + 6.3 * (standard + 0.8 * share)
 
     def _shown(
         self, query: str, ranked: list[int], scores: dict[int, float], cosines: dict[int, float]

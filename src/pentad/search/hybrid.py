@@ -2,7 +2,8 @@
 
 Candidates are the best of each arm; for each, the other arm's true score is computed, and `relevance.py` weighs both. A
 document without a vector is weighed by its words alone. The three best then pull the question towards themselves
-(pseudo-relevance feedback) and the vectors are asked once more. Without vectors the words alone decide.
+(pseudo-relevance feedback) and the vectors are asked once more, unless one of them has no vector yet. Without vectors
+the words alone decide.
 """
 
 from collections.abc import Sequence
@@ -122,6 +123,8 @@ def hybrid(scope: Scope, vectors: Vectors, query: Matrix, scale: CosineScale) ->
     fused = _fused(scope, known, scale)
     if not first.documents.size:
         return _hits(scope, fused, scale), _features(scope, fused, None)
+    if np.isnan(fused.cosines[:FEEDBACK_FROM]).any():  # feedback would favour those that have vectors
+        return _hits(scope, fused, scale), _features(scope, fused, first)
     pulled = _pulled(query, fused, known)
     second = vectors.nearest(scope, pulled) if first.again is None else first.again(pulled, scope.candidates)
     ranked = _fused(scope, (second, vectors.others(scope, pulled, scope.by_words, second)), scale)
@@ -152,21 +155,14 @@ def logits(shares: Floats, coverage: Floats, cosines: Floats, scale: CosineScale
 
 
 def _pulled(query: Matrix, fused: Candidates, known: Sequence[Near]) -> Matrix:
-    """The question, moved towards the best answers so far."""
-    leading: list[tuple[int, Matrix]] = []
-    for document in fused.documents[:FEEDBACK_FROM]:
+    """The question, moved towards the best answers so far: the mean of their vectors is added in part."""
+    leading: list[Matrix] = []
+    for document in np.sort(fused.documents[:FEEDBACK_FROM]):
         for near in known:
-            leading += [(int(document), near.vectors[place]) for place in np.flatnonzero(near.documents == document)]
+            leading += [near.vectors[place] for place in np.flatnonzero(near.documents == document)]
     if not leading:
         return query
-    documents = np.array([document for document, _ in leading], np.intp)
-    return moved(query, Near(documents, np.zeros(documents.size), np.stack([vector for _, vector in leading])))
-
-
-def moved(query: Matrix, towards: Near) -> Matrix:
-    """A question with the mean of some documents' vectors added in part."""
-    order = np.argsort(towards.documents)
-    sum_ = query.astype(np.float64) + FEEDBACK * towards.vectors[order].astype(np.float64).mean(axis=0)
+    sum_ = query.astype(np.float64) + FEEDBACK * np.stack(leading).astype(np.float64).mean(axis=0)
     return (sum_ / np.linalg.norm(sum_)).astype(np.float32)
 
 

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-GOOD_MATCH: Final = 0.43
+GOOD_MATCH: Final = 0.4
 """If no hit reaches this score, the answer says that there is no good match."""
-RELATED: Final = 0.27
+RELATED: Final = 0.24
 """A document that has none of the words is found from this score on."""
 
-WORDS_IN_COSINES: Final = 0.6
+WORDS_IN_COSINES: Final = 0.8
 """A full match of words counts for as much as so much of a cosine."""
-_BIAS, _EVIDENCE = -2.32, 6.72
+_BIAS, _EVIDENCE = -2.4, 6.3
 _COSINE_OF_NONE, _COSINE_OF_ALL = 0.12, 0.48
 """What cosines documents have on average that have none of the words, or all."""
 

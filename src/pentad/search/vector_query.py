@@ -103,10 +103,11 @@ def fused(queries: Sequence[VectorQuery], matches: Mapping[int, WordMatch]) -> d
         there, found = query.cosines(ids)
         cosines[np.searchsorted(ids, there)] = found
     scale = queries[0].scale if queries else MINILM
-    scores: list[float] = [logistic(value) for value in logits(shares, coverage, cosines, scale).tolist()]
-    order = np.lexsort((-ids, -np.round(np.array(scores), _DIGITS)))
+    scores = np.array([logistic(value) for value in logits(shares, coverage, cosines, scale).tolist()], np.float64)
+    order = np.lexsort((-ids, -np.round(scores, _DIGITS)))
     return {
-        int(ids[place]): _split(scores[place], float(shares[place]), float(cosines[place]), scale) for place in order
+        int(ids[place]): _split(float(scores[place]), float(shares[place]), float(cosines[place]), scale)
+        for place in order
     }
 
 

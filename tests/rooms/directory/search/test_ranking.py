@@ -91,6 +91,33 @@ async def test_with_vectors_both_arms_rank_and_each_hit_says_what_it_owes_to_whi
     check_sums(found)
 
 
+@pytest.mark.requirement("search:rank:pending", "search:scores")
+async def test_an_exact_name_ranks_first_before_its_vector_is_made(room: Room) -> None:
+    """Most records have vectors, the one that is asked for has none; others have some of the words, or are near."""
+    fleet = [agent(f"example.org/desk-{n}", description=f"answers letters for harbour {n}") for n in range(40)]
+    await room.records.push_many(LOCAL, fleet)
+    await room.index.embed_pending()
+    await room.records.push_many(LOCAL, [agent("example.org/tide-table", description="high water for every port")])
+    for words in ("tide-table", "example.org/tide-table", "tide table for the harbour"):
+        found = await room.find(words)
+        assert (found.retrieval, found.waiting, found.no_good_match) == ("hybrid", 1, False)
+        assert (await room.names(found))[0] == "tide-table", words
+        assert found.hits[0].meaning is None
+        assert all(0 <= (hit.score or 0.0) <= 1 for hit in found.hits)
+        check_sums(found)
+
+
+@pytest.mark.requirement("search:verdict")
+async def test_an_answer_says_that_nothing_is_a_good_match(room: Room) -> None:
+    await room.index.embed_pending()
+    assert not (await room.find("steers boats through fog")).no_good_match
+    assert (await room.find("zebra")).no_good_match
+    weak = await room.find("boats racing regatta rules committee")
+    assert weak.hits
+    assert weak.no_good_match
+    assert not (await room.search.find(asked({"names": ["*pilot"]}))).no_good_match
+
+
 async def test_filters_hold_for_what_is_near_too(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     await room.index.embed_pending()
     for many in (20_000, 0):

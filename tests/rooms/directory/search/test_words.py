@@ -112,6 +112,7 @@ async def test_a_name_says_more_than_a_description_and_that_more_than_a_note(sea
     assert await names(search, asked({}, words="image")) == ["image-reader", "gallery", "clerk"]
 
 
+@pytest.mark.requirement("search:explained")
 async def test_a_hit_says_which_fields_had_which_words_and_what_they_were_worth(search: RecordSearch) -> None:
     hits = (await search.find(asked({}, words="an image for the museum"))).hits
     gallery = hits[0]

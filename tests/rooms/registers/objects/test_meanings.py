@@ -118,7 +118,7 @@ def check_sums(found: Found) -> None:
     assert found.relevance == sorted(found.relevance, reverse=True)
 
 
-@pytest.mark.requirement("registers:search:hybrid")
+@pytest.mark.requirement("registers:search:hybrid", "search:explained")
 async def test_what_is_near_is_found_without_all_the_words_and_each_hit_says_why(hints: Hints) -> None:
     await hints.add(STORY)
     assert await hints.embed() == 4
@@ -132,6 +132,18 @@ async def test_what_is_near_is_found_without_all_the_words_and_each_hit_says_why
     assert found.why[0].fields == {"text": ("steers", "boats", "through", "fog"), "ward": ("fog",)}
     check_sums(found)
     assert await hints.wards("zebras") == []
+
+
+@pytest.mark.requirement("search:rank:pending", "search:verdict")
+async def test_an_object_is_ranked_by_its_words_until_it_has_a_vector(hints: Hints) -> None:
+    await hints.add({f"d{n}": f"answers letters for harbour {n}" for n in range(30)})
+    await hints.embed()
+    await hints.add({"tide": "tide table of the harbour"})
+    found = await hints.find("tide table")
+    assert (wards(found)[0], found.why[0].cosine, found.no_good_match) == ("tide", None, False)
+    assert found.relevance[0] > 0.5
+    nothing = await hints.find("zebras")
+    assert (nothing.rows, nothing.told()) == ([], {"retrieval": "hybrid", "no_good_match": True})
 
 
 @pytest.mark.requirement("registers:search:hybrid")
