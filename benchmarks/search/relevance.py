@@ -145,7 +145,7 @@ async def _avatars(app: App, way: str) -> None:
         documents = {source.id: source.source_id for source in await avatar.sources()}
         marks = Marks()
         for covered in battery.covered:
-            found = await retrieve(avatar, covered.question, 20, service.likeness)
+            found = await retrieve(avatar, covered.question, 20, service.similarity)
             names = [
                 covered.fact
                 if documents[one.passage.document] == covered.source
@@ -155,7 +155,7 @@ async def _avatars(app: App, way: str) -> None:
             ]
             marks.note([covered.fact], Answer(names, found.probability, found.probability < 0.5))
         for question in battery.elsewhere:
-            found = await retrieve(avatar, question, 20, service.likeness)
+            found = await retrieve(avatar, question, 20, service.similarity)
             marks.note([], Answer([], found.probability, found.probability < 0.5))
         _say(f"avatars, {way}, {battery.avatar}", marks)
 
