@@ -2,7 +2,7 @@
 
 The score means the same in every query and room, so it can be compared with a threshold, and a document whose vector is
 not made yet competes fairly with those that have one. The maps and thresholds were fitted on one half of
-`benchmarks/search/judged_agents.json` and checked on the other; `docs/decisions/016-search.md` has the figures.
+`benchmarks/search/judged_agents.json`; `docs/decisions/016-search.md` has the figures.
 """
 
 import math
