@@ -202,7 +202,7 @@ class Room(Generic[S]):
     tasks: "Callable[[S], TaskBook] | None" = None
     """The work of the room that may outlast the call that began it; its tools with `task` put answers off into it."""
     jobs: Sequence[Job[S]] = ()
-    """Work that outlasts a request: queued through `Platform.jobs`, or on a schedule. Each name begins with the room's."""
+    """Work that outlasts a request, queued through `Platform.jobs` or on a schedule."""
     schema: str | None = None
     sealed: Sequence[SealedColumn] = ()
     """Columns of the room's tables that hold secrets."""

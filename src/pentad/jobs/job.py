@@ -36,7 +36,7 @@ class Retries:
 
     def pause(self, attempt: int, randomness: Randomness = _RANDOMNESS) -> float:
         """Seconds to wait after that many failed attempts."""
-        return min(self.first * 2.0 ** min(attempt, 60), self.longest) * chance(randomness)
+        return min(self.first * 2.0 ** min(attempt - 1, 60), self.longest) * chance(randomness)
 
     def is_spent(self, attempt: int) -> bool:
         """Whether that was the last attempt."""
@@ -129,13 +129,13 @@ class JobRun:
 
 def remove(tx: Transaction, job_id: int, lease: int) -> bool:
     """Delete a finished job, or queue it again if it was enqueued meanwhile; False if the lease was lost."""
-    held = "WHERE id = ? AND lease = ? AND state = 'running'"
-    if tx.run(f"DELETE FROM jobs {held} AND again_at IS NULL", job_id, lease):
+    delete = "DELETE FROM jobs WHERE id = ? AND lease = ? AND state = 'running' AND again_at IS NULL"
+    if tx.run(delete, job_id, lease):
         return True
     return bool(
         tx.run(
             "UPDATE jobs SET state = 'queued', run_at = again_at, again_at = NULL, attempt = 0, worker = NULL,"
-            f" error = NULL {held}",
+            " error = NULL WHERE id = ? AND lease = ? AND state = 'running'",
             job_id, lease,
         )
     )  # fmt: skip

@@ -1,0 +1,43 @@
+"""What waited in a store from before the queue is in the queue afterwards."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pentad.app import CORE_SETS
+from pentad.kernel.ports import Database, Transaction
+from pentad.storage.migration_files import MigrationSet, load
+from pentad.storage.migrations import apply
+from tests.stores import Stores
+
+pytestmark = pytest.mark.anyio
+
+
+async def carried_over(stores: Stores, room: str, step: str, fill: Callable[[Transaction], None]) -> Database:
+    """A store that was filled before the room's step was applied to it."""
+    sets = (*CORE_SETS, MigrationSet(room, f"pentad.rooms.{room}.schema"))
+    database = await stores.open(())
+    steps = load(sets, database.dialect)
+    [number] = [one.number for one in steps if (one.set_name, one.title) == (room, step)]
+    before = {(one.set_name, one.number) for one in steps if one.set_name != room or one.number < number}
+    await apply(database, sets, only=before)
+    await database.write(fill)
+    await apply(database, sets)
+    return database
+
+
+async def jobs(database: Database) -> list[tuple[Any, ...]]:
+    return await database.read(lambda rows: rows.all("SELECT name, key, payload, state FROM jobs ORDER BY name, key"))
+
+
+async def test_webhooks_with_waiting_deliveries_are_queued(stores: Stores):
+    def fill(tx: Transaction) -> None:
+        tx.run("INSERT INTO webhooks (id, principal, body, position, created_at, updated_at)"
+               " VALUES ('w', 'user:ada', '{}', 'c0-0', 1, 1)")  # fmt: skip
+        tx.run("INSERT INTO webhook_deliveries (webhook, seq, attempt, state, due_at, leased_until, at)"
+               " VALUES ('w', 1, 3, 'waiting', 5, 99, 4)")  # fmt: skip
+
+    database = await carried_over(stores, "registers", "webhook_jobs", fill)
+    assert await jobs(database) == [("registers.webhooks", "w", "null", "queued")]
+    assert await database.lookup("SELECT attempt, state, due_at FROM webhook_deliveries") == (3, "waiting", 5)
