@@ -41,3 +41,20 @@ async def test_webhooks_with_waiting_deliveries_are_queued(stores: Stores):
     database = await carried_over(stores, "registers", "webhook_jobs", fill)
     assert await jobs(database) == [("registers.webhooks", "w", "null", "queued")]
     assert await database.lookup("SELECT attempt, state, due_at FROM webhook_deliveries") == (3, "waiting", 5)
+
+
+async def test_open_publications_and_syncs_are_queued(stores: Stores):
+    def fill(tx: Transaction) -> None:
+        for status in (1, 2, 3, 4):
+            tx.run("INSERT INTO directory_publications (id, request, status, created_by, created_at, updated_at)"
+                   " VALUES (?, '[]', ?, 'x', 1, 1)", f"p{status}", status)  # fmt: skip
+        for status in (1, 2, 3, 4, 5, 6):
+            tx.run("INSERT INTO directory_syncs (id, directory_url, registry_url, repository, cids, status,"
+                   " leased_until, created_by, created_at, updated_at)"
+                   " VALUES (?, ?, 'r:1', 'dir', '[]', ?, 99, 'x', 1, 1)",
+                   f"s{status}", "" if status == 1 else "d:1", status)  # fmt: skip
+
+    database = await carried_over(stores, "directory", "jobs", fill)
+    assert [row[:2] for row in await jobs(database)] == [
+        ("directory.publish", "p1"), ("directory.publish", "p2"), ("directory.sync", "s2"), ("directory.sync", "s4"),
+    ]  # fmt: skip

@@ -24,7 +24,6 @@ from pentad.kernel.ports import Rows, Transaction
 FIRST_SECONDS: Final = 5.0
 """Schedules rest for so long after the start: a command that is over by then leaves no trace."""
 
-_COALESCE_SECONDS: Final = 0.01
 _PAUSE_SECONDS: Final = 1.0
 _LOST: Final = "The processes that ran it were lost, one after another."
 _RANDOMNESS: Final = SystemRandomness()
@@ -110,7 +109,6 @@ class Workers:
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._wake.wait()
-                await asyncio.sleep(_COALESCE_SECONDS)  # what is enqueued in one burst is claimed together
             self._wake.clear()
             try:
                 pause = await self.look()
