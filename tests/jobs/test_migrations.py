@@ -58,3 +58,16 @@ async def test_open_publications_and_syncs_are_queued(stores: Stores):
     assert [row[:2] for row in await jobs(database)] == [
         ("directory.publish", "p1"), ("directory.publish", "p2"), ("directory.sync", "s2"), ("directory.sync", "s4"),
     ]  # fmt: skip
+
+
+async def test_polls_are_due_when_they_were(stores: Stores):
+    def fill(tx: Transaction) -> None:
+        for collector, scope, due in (("ch", "Root/Sub", 7), ("host", "", 5), ("(retention)", "", 9)):
+            tx.run("INSERT INTO metric_polls (collector, scope, due, holder, held_until) VALUES (?, ?, ?, 'x', 99)",
+                   collector, scope, due)  # fmt: skip
+
+    database = await carried_over(stores, "metrics", "jobs", fill)
+    found = await database.read(lambda rows: rows.all("SELECT name, key, run_at FROM jobs ORDER BY run_at"))
+    assert found == [
+        ("metrics.poll", "host", 5), ("metrics.poll", "ch/Root/Sub", 7), ("metrics.retention", "schedule", 9),
+    ]  # fmt: skip

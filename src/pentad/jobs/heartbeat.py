@@ -78,26 +78,28 @@ class Heartbeat:
                 put_off(error, "Removing the heartbeat of this process")
 
     def _serve(self) -> None:
-        last = 0.0
-        while not self._stopping:
+        pause = BEAT_SECONDS  # `hold` has just written the row
+        while True:
+            with self._lock:
+                if self._changed.wait_for(lambda: self._stopping, pause):
+                    return
             try:
                 is_holding, last = self._database.write_blocking(self._beat)
-                has_beaten = True
+                pause = BEAT_SECONDS
             except PentadError as error:
                 put_off(error, "The heartbeat of this process")
-                is_holding, has_beaten = True, False
+                is_holding, last, pause = False, 0.0, _RETRY_SECONDS
             with self._lock:
+                self._beating = is_holding
                 is_idle = not is_holding and time.monotonic() - self._held_at > DEAD_SECONDS
-                self._beating = has_beaten and not is_idle
-                if not is_idle:
-                    self._changed.wait_for(lambda: self._stopping, BEAT_SECONDS if has_beaten else _RETRY_SECONDS)
-                    continue
-            self._rest(last)
+            if is_idle and pause == BEAT_SECONDS:
+                self._rest(last)
 
     def _beat(self, tx: Transaction) -> tuple[bool, float]:
-        row = tx.one(self._beat_sql, self._worker)
+        """Renew the row if this process holds a lease; whether it does, and when the row was last renewed."""
         held = tx.value("SELECT 1 FROM jobs WHERE worker = ? AND state = 'running' LIMIT 1", self._worker)
-        return held is not None, 0.0 if row is None else float(row[0])
+        sql = "SELECT beat_at FROM job_workers WHERE id = ?" if held is None else self._beat_sql
+        return held is not None, tx.value(sql, self._worker) or 0.0
 
     def _rest(self, last: float) -> None:
         """Remove the row, unless a lease was taken in this very moment, and sleep until the next one is."""

@@ -1,8 +1,9 @@
 """What the metrics room offers. What only a server or the demo needs is imported when they ask for it."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from pentad.jobs.job import Job, JobRun, Schedule
 from pentad.mcp.variants import Variants
 from pentad.platform import Room
 from pentad.rooms.metrics.collectors.settings import switch
@@ -13,6 +14,8 @@ from pentad.rooms.metrics.tools import TOOLS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
+
+RETENTION_SECONDS: Final = 3_600.0
 
 
 def pages() -> "Pages[Metrics]":
@@ -40,6 +43,22 @@ def variants(metrics: Metrics) -> Variants:
     return Variants(names if switch(settings, "plain_methods") else (), switch(settings, "sse"))
 
 
+async def poll(metrics: Metrics, run: JobRun) -> None:
+    """Collect everything of a collector and keep it."""
+    collector, _, scope = (run.key or "").partition("/")
+    await metrics.poll(collector, scope or None)
+
+
+async def roll_up(metrics: Metrics, run: JobRun) -> None:
+    await metrics.roll_up()
+
+
+JOBS = (
+    Job("metrics.poll", poll, lambda metrics: metrics.polls(), concurrency=64),
+    Job("metrics.retention", roll_up, lambda metrics: [Schedule(RETENTION_SECONDS)] if metrics.polls() else []),
+)
+"""A slow source holds up no other: every poll runs by itself, and ends at its own deadline."""
+
 ROOM = Room(
     name="metrics",
     title="Metrics",
@@ -53,6 +72,7 @@ ROOM = Room(
     resources=RESOURCES,
     prompts=PROMPTS,
     listing=listing,
+    jobs=JOBS,
     schema="pentad.rooms.metrics.schema",
     pages=pages,
     variants=variants,
