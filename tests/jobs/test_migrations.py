@@ -71,3 +71,32 @@ async def test_polls_are_due_when_they_were(stores: Stores):
     assert found == [
         ("metrics.poll", "host", 5), ("metrics.poll", "ch/Root/Sub", 7), ("metrics.retention", "schedule", 9),
     ]  # fmt: skip
+
+
+async def test_turns_under_way_are_taken_over_and_due_pushes_told(stores: Stores):
+    def fill(tx: Transaction) -> None:
+        for task, holder in (("t1", "p1"), ("t2", None)):
+            tx.run("INSERT INTO agent_tasks (id, owner, agent, context, dialect, state, seq, turn, messages, bytes,"
+                   " pushes, created_at, updated_at, holder, leased_until)"
+                   " VALUES (?, 'o', 'a', 'c', '1.0', 'working', 1, 1, 1, 1, 0, 1, 1, ?, 99)",
+                   task, holder)  # fmt: skip
+        for config, attempt, due, problem in (
+            ("due", 0, 5, None), ("failing", 3, 7, "It answered 500."), ("told", 0, None, None),
+            ("given-up", 12, None, "It answered 404."), ("stopped", 0, 2.0**62, "The owner is gone."),
+        ):  # fmt: skip
+            tx.run("INSERT INTO agent_pushes (task, id, config, told, attempt, due_at, leased_until, problem,"
+                   " created_at) VALUES ('t1', ?, ?, 2, ?, ?, 99, ?, 1)",
+                   config, b"{}", attempt, due, problem)  # fmt: skip
+
+    database = await carried_over(stores, "agents", "jobs", fill)
+    found = await database.read(
+        lambda rows: rows.all("SELECT name, key, state, attempt, run_at, error FROM jobs ORDER BY name, key")
+    )
+    assert found == [
+        ("agents.push", "t1 due", "queued", 0, 5, None),
+        ("agents.push", "t1 failing", "queued", 3, 7, "It answered 500."),
+        ("agents.push", "t1 given-up", "dead", 12, 0, "It answered 404."),
+        ("agents.turn", "t1", "queued", 0, 0, None),
+    ]
+    stopped = await database.read(lambda rows: rows.all("SELECT id FROM agent_pushes WHERE problem IS NOT NULL"))
+    assert stopped == [("stopped",)]

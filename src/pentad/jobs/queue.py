@@ -123,6 +123,11 @@ class JobQueue:
             tx.run(f"{_PUT_BACK} WHERE name = ? AND key = ? AND worker = ?", now, now, name, key, self.worker)
         tx.signal(CHANNEL, name)
 
+    def held(self, rows: Rows, name: str) -> set[str]:
+        """The keys of the jobs of a name that this process has, held or claimed."""
+        sql = "SELECT key FROM jobs WHERE worker = ? AND state = 'running' AND name = ?"
+        return {key for (key,) in rows.all(sql, self.worker, name) if key is not None}
+
     async def wait_until_done(self, name: str, key: str, seconds: float) -> bool:
         """Wait for a job to be done or dead, in whichever process; whether it was in time."""
         done = self._waiting.setdefault((name, key), asyncio.Event())

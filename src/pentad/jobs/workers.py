@@ -225,6 +225,7 @@ class Workers:
         is_later = isinstance(failure, RetryLater)
         attempt = 1 if is_later and failure.progressed else run.attempt
         if isinstance(failure, GiveUp) or job.retry.is_spent(attempt):
+            put_off(Unavailable(problem), f"The job {run.name} was given up")
             await self._write_down(lambda tx: self._queue.bury(tx, run, problem))
             return
         pause = job.retry.pause(attempt, self._randomness)
