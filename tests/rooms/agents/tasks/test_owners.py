@@ -5,8 +5,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from pentad.rooms.agents.tasks.model import Task
-from pentad.rooms.agents.tasks.states import TERMINAL
 
 from pentad.access.api_keys import ApiKeys
 from pentad.access.owners import Owners
@@ -17,6 +15,7 @@ from pentad.kernel.ports import Database
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.hosting.hosted_agent import hosted
 from pentad.rooms.agents.hosting.turn import Turn
+from pentad.rooms.agents.models import TERMINAL, Task
 from pentad.rooms.agents.tasks.engine import Tasks
 from tests.rooms.agents.tasks.engines import SETS, engine, send
 from tests.stores import Stores
