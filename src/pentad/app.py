@@ -19,6 +19,8 @@ from pentad.access.owners import Owners
 from pentad.access.sealed_columns import CORE_COLUMNS, SealedColumn, reseal
 from pentad.access.secret_box import SecretBox
 from pentad.access.secrets import secret_keys
+from pentad.jobs.queue import JobQueue
+from pentad.jobs.workers import Workers
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import Forbidden, PentadError
 from pentad.kernel.incidents import Incidents, noted, unforeseen
@@ -64,6 +66,7 @@ CORE_SETS = (
     MigrationSet("access", "pentad.access.schema"),
     MigrationSet("mcp", "pentad.mcp.schema"),
     MigrationSet("search", "pentad.search.schema"),
+    MigrationSet("jobs", "pentad.jobs.schema"),
 )
 _STATE_SECRET = "request-state"  # noqa: S105  the name of a secret, not one
 
@@ -110,6 +113,7 @@ class App:
         self.hub = SubscriptionHub(database, settings.limits.streams_per_principal)
         self.sealer = StateSealer(state_keys, clock)
         self.search = SearchIndex(database, settings.data / "search", lambda: self.embedder)
+        self.jobs = JobQueue(database, clock)
         self.rooms: list[OpenRoom] = []
         self.owners = Owners(clock)
         self.neighbours = Within(lambda: self.all_rooms.dispatcher, self.principal_now)
@@ -125,6 +129,7 @@ class App:
             settings.limits,
             settings.room(room),
             self.search,
+            self.jobs,
             self.neighbours,
             site=settings.url(""),
             public_url=settings.public_url,
@@ -283,6 +288,7 @@ class App:
         await self.conversations.close()
         await self.audit.stop()
         await self.fetcher.close()
+        await self.jobs.close()
 
 
 @asynccontextmanager
@@ -298,12 +304,16 @@ async def open_app(settings: Settings, *, clock: Clock | None = None) -> AsyncGe
         state_keys = await secret_keys(database, _STATE_SECRET, box=box)
         app = App(settings, database, clock or SystemClock(), box, state_keys)
         stack.push_async_callback(app.close)
+        workers = Workers(app.jobs)
         for room in rooms:
             service = await stack.enter_async_context(room.open(app.platform(room.name)))
             app.rooms.append(OpenRoom(room, service))
+            workers.add(room.jobs, service, room=room.name)
         app.store_watch.start()
         app.audit.start()
         app.search.start()
+        workers.start()
+        stack.push_async_callback(workers.stop)  # before the rooms close: handlers use them
         yield app
 
 

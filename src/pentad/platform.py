@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVa
 from pentad.access.owners import OwnerNow, owner_as_saved
 from pentad.access.sealed_columns import SealedColumn
 from pentad.access.secret_box import PLAIN, SecretBox
+from pentad.jobs.job import Job
+from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Misconfigured, NotFound
 from pentad.kernel.limits import Limits
@@ -96,6 +98,8 @@ class Platform:
     settings: Mapping[str, Any]
     """The table `[rooms.<name>]` of the configuration file, and `PENTAD_<NAME>_*` of the environment."""
     search: SearchIndex
+    jobs: JobQueue
+    """Queues work inside a transaction; the room's `jobs` say who does it."""
     neighbours: Neighbours = ALONE
     site: str = "http://localhost:8700"
     """This server's URL according to the settings; a request may know a better one."""
@@ -222,6 +226,8 @@ class Room(Generic[S]):
     """Whether a principal belongs to the audience of a change; see `pentad.mcp.changes`."""
     tasks: "Callable[[S], TaskBook] | None" = None
     """The work of the room that may outlast the call that began it; its tools with `task` put answers off into it."""
+    jobs: Sequence[Job[S]] = ()
+    """Work that outlasts a request, queued through `Platform.jobs` or on a schedule."""
     schema: str | None = None
     sealed: Sequence[SealedColumn] = ()
     """Columns of the room's tables that hold secrets."""

@@ -38,8 +38,8 @@ async def _fill(db: Database) -> None:
         for number, owner in enumerate(("key:aaaa", "key:cccc", "user:bob")):
             tx.run(
                 "INSERT INTO agent_tasks (id, owner, agent, context, dialect, state, seq, turn, messages, bytes,"
-                " pushes, created_at, updated_at, caller, leased_until)"
-                " VALUES (?, ?, 'a', 'c', 'mcp', 'working', 1, 1, 1, 1, 0, 1, 1, ?, 0)",
+                " pushes, created_at, updated_at, caller)"
+                " VALUES (?, ?, 'a', 'c', 'mcp', 'working', 1, 1, 1, 1, 0, 1, 1, ?)",
                 f"t{number}", owner, msgspec.json.encode([owner, *OLD[1:]]),
             )  # fmt: skip
         tx.run("INSERT INTO agent_contents (sha256, size, body, created_at) VALUES ('x', 1, ?, 1)", b"x")

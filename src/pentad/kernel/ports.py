@@ -64,6 +64,10 @@ class Database(Protocol):
         """
         ...
 
+    def write_blocking(self, work: Callable[[Transaction], T]) -> T:
+        """Run a small writing unit of work from a thread that may block. It waits for no event loop and no pool."""
+        ...
+
     async def lookup(self, sql: str, *params: Value) -> Row | None:
         """One row by a unique key, the cheapest way the store has."""
         ...
@@ -83,6 +87,8 @@ class Fetched:
     headers: Mapping[str, str]
     body: bytes
     url: str
+    redirected: bool = False
+    """Whether it came from another address than the one asked."""
 
 
 @dataclass(frozen=True, slots=True)

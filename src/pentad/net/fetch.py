@@ -122,7 +122,7 @@ class HttpFetcher:
 
         async with self._within(target, timeout):
             answer, final = await self._follow(target, sent, send, target.origin if trusted else None)
-        return Fetched(answer.status, answer.headers, answer.body, final.url)
+        return Fetched(answer.status, answer.headers, answer.body, final.url, final.url != target.url)
 
     async def check(self, url: str, *, trusted: bool = False) -> None:
         """Check a URL that is to be fetched later. `fetch` checks it again then, as a name may change its addresses.

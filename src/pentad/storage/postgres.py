@@ -53,6 +53,8 @@ class PostgresDatabase:
             reconnect_timeout=1.0,  # give up soon: whoever asks next starts a fresh attempt at once
             name="pentad",
         )
+        self._own: Connection | None = None
+        self._using_own = threading.Lock()
         self._down = False
         self._probing = threading.Lock()
         self._closed = False
@@ -85,6 +87,12 @@ class PostgresDatabase:
     async def write(self, work: Callable[[Transaction], T], *, brief: bool = False) -> T:
         return await self._run("write", lambda: self._write(work))
 
+    def write_blocking(self, work: Callable[[Transaction], T]) -> T:
+        with self._using_own:
+            if self._closed:
+                raise closed()
+            return self._repeat(lambda: self._write_alone(work), _PROBE_SECONDS)
+
     async def lookup(self, sql: str, *params: Value) -> Row | None:
         return await self._run("read", lambda: self._lookup(sql, params))
 
@@ -115,6 +123,8 @@ class PostgresDatabase:
         self._workers.close()
         self._listener.close()
         self._pool.close()
+        if self._own is not None:
+            self._own.close()
 
     def _insist(self, attempt: Callable[[], T]) -> T:
         """Run a unit; in a known outage only one caller at a time tries, and the others are answered at once."""
@@ -168,6 +178,14 @@ class PostgresDatabase:
             value = _inside(connection, rows, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", lambda: work(rows))
             _control(connection, "COMMIT")
             return value
+
+    def _write_alone(self, work: Callable[[Transaction], T]) -> T:
+        if self._own is None or self._own.closed:
+            self._own = connect(self._url)
+        rows = PostgresTransaction(self._own)
+        value = _inside(self._own, rows, "BEGIN", lambda: work(rows))
+        _control(self._own, "COMMIT", writing=True)
+        return value
 
     def _write(self, work: Callable[[Transaction], T]) -> T:
         with self._connection() as connection:

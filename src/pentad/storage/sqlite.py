@@ -96,6 +96,12 @@ class SqliteDatabase:
             raise self.health.noted(done.failure, "write")
         return done.value
 
+    def write_blocking(self, work: Callable[[Transaction], T]) -> T:
+        async def submitted() -> T:
+            return await self._writer.submit(work)
+
+        return asyncio.run(submitted())  # the writer answers to any loop, so this thread has a short one of its own
+
     async def lookup(self, sql: str, *params: Value) -> Row | None:
         if self._closed:
             raise closed()

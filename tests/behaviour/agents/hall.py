@@ -17,7 +17,7 @@ from pentad.rooms.agents.interface.a2a import AgentEndpoint
 from pentad.rooms.agents.models import Dialect, Message
 from pentad.rooms.agents.operations import AgentRequest, Operations
 from pentad.rooms.agents.push.words import register_codecs
-from pentad.rooms.agents.tasks.engine import Tasks
+from pentad.rooms.agents.tasks.engine import Tasks, jobs_of
 from tests.tck.agent import Choosy
 
 NEEDED = "urn:test:needed"
@@ -88,7 +88,9 @@ class Hall:
 @asynccontextmanager
 async def open_hall(platform: Platform) -> AsyncGenerator[Hall]:
     agents = {one.name: one for one in map(hosted, (Choosy, Echo, Steps, Own))}
-    tasks = Tasks(platform.database, platform.clock, agents, fetcher=platform.fetcher, push_private=True)
+    tasks = Tasks(
+        platform.database, platform.clock, agents, jobs=platform.jobs, fetcher=platform.fetcher, push_private=True
+    )
     assert tasks.deliveries is not None
     register_codecs(tasks.deliveries, "http://localhost")
     await tasks.open()
@@ -103,5 +105,11 @@ def mounts(hall: Hall, _context: MountContext) -> Sequence[Mount]:
 
 
 ROOM: Room[Hall] = Room(
-    name="agents", title="Agents", instructions="", open=open_hall, mounts=mounts, schema="pentad.rooms.agents.schema"
+    name="agents",
+    title="Agents",
+    instructions="",
+    open=open_hall,
+    mounts=mounts,
+    schema="pentad.rooms.agents.schema",
+    jobs=jobs_of(lambda hall: hall.tasks),
 )

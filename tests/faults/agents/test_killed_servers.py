@@ -113,7 +113,7 @@ async def serving(arguments: list[str]) -> AsyncIterator[tuple[aiohttp.ClientSes
     """A server over the same store as the one before it; it is killed at the end if it lives."""
     port = free_port()
     command = [pentad(), "serve", "--port", str(port), "--grpc-port", "0", "--auth", "none", "--rooms", "agents"]
-    settings = {"PENTAD_AGENTS_LEASE_SECONDS": "1", "PENTAD_LIMITS_CALLS_PER_SECOND": "0"}
+    settings = {"PENTAD_LIMITS_CALLS_PER_SECOND": "0"}
     process = await asyncio.create_subprocess_exec(
         *command, "--agent", "tests.faults.agents.agent:Agent", *arguments,
         cwd=REPOSITORY, env={**environment(), **settings}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -3,10 +3,10 @@
 import pytest
 from msgspec import structs
 
+from pentad.jobs.job import Schedule
 from pentad.kernel.errors import Misconfigured
 from pentad.rooms.metrics.engine.catalogue import Catalogue
-from pentad.rooms.metrics.history.polling import Job
-from pentad.rooms.metrics.schedule import jobs_of, judged
+from pentad.rooms.metrics.schedule import judged, polls_of
 from tests.rooms.metrics.toys import Toy
 
 
@@ -19,15 +19,15 @@ INFOS = (info("host", seconds=60.0), info("pentad", seconds=60.0), info("ch"), i
 
 @pytest.mark.requirement("metrics:polling")
 def test_each_collector_is_polled_as_it_says_itself_or_as_the_operator_says():
-    assert jobs_of(INFOS, {}) == [Job("host", "", 60.0), Job("pentad", "", 60.0)]
+    assert polls_of(INFOS, {}) == [Schedule(60.0, "host"), Schedule(60.0, "pentad")]
     given = {"pentad": 0, "ch": "3600", "ch/Root/Sub": 86_400}
-    assert jobs_of(INFOS, given) == [
-        Job("host", "", 60.0), Job("ch", "", 3600.0), Job("ch", "Root/Sub", 86_400.0),
+    assert polls_of(INFOS, given) == [
+        Schedule(60.0, "host"), Schedule(3600.0, "ch"), Schedule(86_400.0, "ch/Root/Sub"),
     ]  # fmt: skip
 
 
 def test_a_schedule_for_what_is_not_there_or_not_set_up_is_said(caplog):
-    assert jobs_of(INFOS, {"hots": 60, "amq/Root": 60}) == jobs_of(INFOS, {})
+    assert polls_of(INFOS, {"hots": 60, "amq/Root": 60}) == polls_of(INFOS, {})
     assert "hots. Did you mean 'host'?" in caplog.text
     assert "not set up: amq/Root" in caplog.text
 
@@ -35,7 +35,7 @@ def test_a_schedule_for_what_is_not_there_or_not_set_up_is_said(caplog):
 @pytest.mark.parametrize("seconds", [-1, "often", float("inf")])
 def test_a_schedule_that_is_no_time_is_refused(seconds):
     with pytest.raises(Misconfigured):
-        jobs_of(INFOS, {"host": seconds})
+        polls_of(INFOS, {"host": seconds})
 
 
 def test_a_threshold_for_what_is_not_measured_is_said(caplog):

@@ -6,6 +6,7 @@ from typing import Any
 
 from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.app import CORE_SETS
+from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.limits import Limits
 from pentad.kernel.ports import Embedder
@@ -15,10 +16,11 @@ from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
 from pentad.platform import Platform
 from pentad.rooms.registers.models import Caller, Pair
-from pentad.rooms.registers.room import open_registers
+from pentad.rooms.registers.room import ROOM, open_registers
 from pentad.rooms.registers.service import Registers
 from pentad.search.index import SearchIndex
 from pentad.storage.migration_files import MigrationSet
+from tests.jobs.working import working
 from tests.stores import Stores
 
 SETS = (*CORE_SETS, MigrationSet("registers", "pentad.rooms.registers.schema"))
@@ -65,11 +67,11 @@ async def opened(
     database = await stores.open(SETS)
     fetcher = HttpFetcher(FetchPolicy(allow_networks=networks("127.0.0.0/8"), allow_http=True))
     index = SearchIndex(database, stores.data / "search", embedder)
-    platform = Platform(
-        database, clock or SystemClock(), fetcher, stores.data, Limits(), {}, index, secret_box=secret_box
-    )
+    clock = clock or SystemClock()
+    jobs = JobQueue(database, clock)
+    platform = Platform(database, clock, fetcher, stores.data, Limits(), {}, index, jobs, secret_box=secret_box)
     try:
-        async with open_registers(platform) as registers:
+        async with open_registers(platform) as registers, working(jobs, ROOM.jobs, registers):
             yield registers
     finally:
         await fetcher.close()

@@ -11,6 +11,7 @@ from pentad.rooms.agents.interface.resources import GUARDS, RESOURCES, listing
 from pentad.rooms.agents.interface.tools import TOOLS
 from pentad.rooms.agents.push.store import CONFIG as PUSH_CONFIG
 from pentad.rooms.agents.service import Agents, open_agents
+from pentad.rooms.agents.tasks.engine import jobs_of
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
@@ -69,6 +70,7 @@ ROOM = Room(
     listing=listing,
     guards=GUARDS,
     tasks=CallerTasks,
+    jobs=jobs_of(lambda agents: agents.tasks),
     schema="pentad.rooms.agents.schema",
     sealed=(PUSH_CONFIG,),
     mounts=mounts,

@@ -2,14 +2,17 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from pentad.jobs.job import Job, JobRun, Schedule
 from pentad.platform import Mount, MountContext, Platform, Room
 from pentad.rooms.directory.history_tools import HISTORY_TOOLS
 from pentad.rooms.directory.import_tool import import_many
 from pentad.rooms.directory.keeping_tools import KEEPING_TOOLS
 from pentad.rooms.directory.prompts import PROMPTS
 from pentad.rooms.directory.record_tools import RECORD_TOOLS
+from pentad.rooms.directory.records.publications import JOB as PUBLISH
+from pentad.rooms.directory.records.syncs import JOB as SYNC
 from pentad.rooms.directory.resources import RESOURCES, listing
 from pentad.rooms.directory.schema_tools import SCHEMA_TOOLS
 from pentad.rooms.directory.service import Directory
@@ -17,6 +20,8 @@ from pentad.rooms.directory.translation_tools import TRANSLATION_TOOLS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
+
+TRUST_SECONDS: Final = 300.0
 
 
 @asynccontextmanager
@@ -58,6 +63,25 @@ async def health(directory: Directory) -> Mapping[str, Any]:
     return {"records": await directory.records.count()}
 
 
+async def publish(directory: Directory, run: JobRun) -> None:
+    await directory.publications.run(run)
+
+
+async def sync(directory: Directory, run: JobRun) -> None:
+    await directory.syncs.run(run)
+
+
+async def refresh_trust(directory: Directory, run: JobRun) -> None:
+    """Check signatures that nobody has checked, and ask domains again before their word expires."""
+    await directory.trust.refresh()
+
+
+JOBS = (
+    Job(PUBLISH, publish, timeout=None),
+    Job(SYNC, sync, concurrency=1, timeout=None),
+    Job("directory.trust", refresh_trust, lambda directory: [Schedule(TRUST_SECONDS)]),
+)
+
 ROOM = Room(
     name="directory",
     title="Directory",
@@ -70,6 +94,7 @@ ROOM = Room(
     resources=RESOURCES,
     prompts=PROMPTS,
     listing=listing,
+    jobs=JOBS,
     schema="pentad.rooms.directory.schema",
     mounts=mounts,
     has_port=True,

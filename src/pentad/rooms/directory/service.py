@@ -4,16 +4,12 @@ It only puts the parts together. Nothing is connected and no table is read befor
 at once; gRPC is loaded when another directory is named, or a sync goes to one.
 """
 
-import asyncio
-import logging
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_network
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from pentad.kernel.background import begun
 from pentad.kernel.clock import Clock
-from pentad.kernel.errors import InvalidInput, Misconfigured, PentadError
-from pentad.kernel.incidents import put_off
+from pentad.kernel.errors import InvalidInput, Misconfigured
 from pentad.kernel.ports import Fetcher
 from pentad.platform import Platform
 from pentad.rooms.directory.node import Node, opened_node
@@ -37,11 +33,6 @@ from pentad.rooms.directory.trust.service import Trust
 if TYPE_CHECKING:
     from pentad.rooms.directory.translate.importing import Importer
 
-LOOK_AGAIN_SECONDS: Final = 300.0
-"""How often signatures nobody has checked are checked, and domains asked whose word is about to expire."""
-
-_log = logging.getLogger(__name__)
-
 
 class Directory:
     """Everything the room can do, over one store."""
@@ -60,15 +51,13 @@ class Directory:
         self.signing_keys = record_ring(database, platform.secret_box, clock)
         """What the server itself signs records with."""
         self.trust = Trust(database, clock, platform.fetcher, self.referrers, self.naming, self.events)
-        self.publications = Publications(database, clock, self.events, self._find, platform.owner_now)
+        self.publications = Publications(database, clock, self.events, self._find, platform.jobs, platform.owner_now)
         self.routing = Routing(database, clock, self.events, self.publications)
         self.syncs = Syncs(
-            database, clock, self.events, self.records,
-            open_remote=_open_peer, check=self.check, guard=_guard(platform.settings),
-            owner_now=platform.owner_now,
+            database, clock, self.events, self.records, platform.jobs,
+            open_remote=_open_peer, check=self.check, guard=_guard(platform.settings), owner_now=platform.owner_now,
         )  # fmt: skip
         self.node: Node = opened_node(self)
-        self._upkeep: asyncio.Task[None] | None = None
 
     @property
     def importer(self) -> "Importer":
@@ -78,20 +67,11 @@ class Directory:
         return Importer(self.schemas, self.node)
 
     async def start(self) -> None:
-        """Go on with what an earlier process left undone."""
         await adopt_key_file(self.signing_keys, self.platform.data)
-        await self.publications.start()
-        self.syncs.start()
-        self._upkeep = begun(self._look_after_trust(), "directory-trust")
 
     async def stop(self) -> None:
         """Finish what is under way: pushes and counts first, those who listen last."""
-        if self._upkeep is not None:
-            self._upkeep.cancel()
-            await asyncio.gather(self._upkeep, return_exceptions=True)
         await self.records.stop()
-        await self.publications.stop()
-        await self.syncs.stop()
         await self.popularity.stop()
         await self.events.stop()
         await self.node.close()
@@ -104,16 +84,6 @@ class Directory:
 
     async def _find(self, filters: tuple[Filter, ...]) -> Sequence[str]:
         return [hit.cid for hit in (await self.search.find(Query(filters, limit=0))).hits]
-
-    async def _look_after_trust(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_AGAIN_SECONDS)
-            try:
-                await self.trust.refresh()
-            except PentadError as error:
-                put_off(error, "Checking signatures again")
-            except Exception:  # noqa: BLE001  the last line of defence: nobody would miss what is never checked again
-                _log.exception("Checking signatures failed.")
 
 
 def schemas_of(settings: Mapping[str, Any], fetcher: Fetcher, clock: Clock) -> SchemaSource:

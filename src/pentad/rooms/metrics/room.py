@@ -1,8 +1,9 @@
 """What the metrics room offers. What only a server or the demo needs is imported when they ask for it."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from pentad.jobs.job import Job, JobRun, Schedule
 from pentad.platform import Mount, MountContext, Room
 from pentad.rooms.metrics.collectors.settings import switch
 from pentad.rooms.metrics.prompts import PROMPTS
@@ -12,6 +13,8 @@ from pentad.rooms.metrics.tools import TOOLS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
+
+RETENTION_SECONDS: Final = 3_600.0
 
 
 def pages() -> "Pages[Metrics]":
@@ -44,6 +47,22 @@ def tools_as_methods(metrics: Metrics) -> Sequence[str]:
     return [name for tool in TOOLS for name in (tool.name, *tool.aliases)]
 
 
+async def poll(metrics: Metrics, run: JobRun) -> None:
+    """Collect everything of a collector and keep it."""
+    collector, _, scope = (run.key or "").partition("/")
+    await metrics.poll(collector, scope or None)
+
+
+async def roll_up(metrics: Metrics, run: JobRun) -> None:
+    await metrics.roll_up()
+
+
+JOBS = (
+    Job("metrics.poll", poll, lambda metrics: metrics.polls(), concurrency=64),
+    Job("metrics.retention", roll_up, lambda metrics: [Schedule(RETENTION_SECONDS)] if metrics.polls() else []),
+)
+"""A slow source holds up no other: every poll runs by itself, and ends at its own deadline."""
+
 ROOM = Room(
     name="metrics",
     title="Metrics",
@@ -57,6 +76,7 @@ ROOM = Room(
     resources=RESOURCES,
     prompts=PROMPTS,
     listing=listing,
+    jobs=JOBS,
     schema="pentad.rooms.metrics.schema",
     pages=pages,
     mounts=mounts,

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
+from pentad.jobs.job import Schedule
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.platform import Platform
 from pentad.rooms.metrics.arguments import Scoped
@@ -20,13 +21,12 @@ from pentad.rooms.metrics.engine.keys import resolved
 from pentad.rooms.metrics.engine.planning import Progress
 from pentad.rooms.metrics.engine.remembering import remembered
 from pentad.rooms.metrics.engine.wanted import asked
-from pentad.rooms.metrics.history.polling import Poller
 from pentad.rooms.metrics.history.retention import Retention, tidy
 from pentad.rooms.metrics.loaders.formats import Told, Words, told
 from pentad.rooms.metrics.loaders.sending import Destinations
 from pentad.rooms.metrics.model import Info, Metric, Wanted
 from pentad.rooms.metrics.past import MOST_SERIES, Found, Line, Past
-from pentad.rooms.metrics.schedule import jobs_of, judged
+from pentad.rooms.metrics.schedule import judged, polls_of
 
 SECONDS: Final = 25.0
 """For how long an answer is gathered unless the caller says otherwise: a little less than a tool may take."""
@@ -39,8 +39,11 @@ RETENTION: Final = {"raw_days": 7.0, "hour_days": 90.0, "day_days": 1_825.0}
 class Metrics:
     """Everything that can be asked here."""
 
-    def __init__(self, platform: Platform, engine: Engine, destinations: Destinations, past: Past) -> None:
+    def __init__(
+        self, platform: Platform, engine: Engine, destinations: Destinations, past: Past, retention: Retention
+    ) -> None:
         self.platform = platform
+        self.retention = retention
         self.engine = engine
         self.destinations = destinations
         self.past = past
@@ -136,6 +139,14 @@ class Metrics:
         answer = await self.collect(collector, wanted)
         return await self.past.record(answer.info, answer.snapshot)
 
+    def polls(self) -> list[Schedule]:
+        """How often each collector is polled."""
+        return polls_of(self.infos(), table(self.platform.settings, "poll"))
+
+    async def roll_up(self) -> None:
+        """Roll up old samples, and drop those that are too old."""
+        await tidy(self.platform.database, self.retention, self.now())
+
     async def remembered(
         self, collector: str, keys: Sequence[str], begin: float, end: float, *, step: int | None, most: int
     ) -> Found:
@@ -174,19 +185,10 @@ async def open_metrics(platform: Platform) -> AsyncGenerator[Metrics]:
     engine = Engine(catalogue, platform.fetcher, platform.clock, limit=limit, trusted=source.trusted)
     past = Past(platform.database, platform.clock, catalogue, judged(catalogue, table(settings, "thresholds")))
     destinations = Destinations(table(settings, "loaders"), platform.fetcher)
-    metrics = Metrics(platform, engine, destinations, past)
     retention = Retention(*(number(settings, name, default, least=1) for name, default in RETENTION.items()))
-    poller = Poller(
-        platform.database,
-        platform.clock,
-        jobs_of(metrics.infos(), table(settings, "poll")),
-        lambda job: metrics.poll(job.collector, job.scope or None),
-        lambda: tidy(platform.database, retention, platform.clock.now()),
-    )
-    poller.start()
+    metrics = Metrics(platform, engine, destinations, past, retention)
     try:
         yield metrics
     finally:
-        await poller.stop()
         for close in reversed(source.closing):
             await close()

@@ -1,9 +1,8 @@
-"""The queue of webhook deliveries: rows in the store, so that a delivery survives the process that made it out.
+"""The record of webhook deliveries, which owners see as the webhook's log.
 
 A change becomes one delivery for each webhook that wants it, in the transaction that moves the webhook's position, so
-it is made out exactly once however many processes look. A process sends what it has leased; a lease that runs out
-means the process is gone, and another sends it again under the same message id. Deliveries may overtake one another:
-`seq` in the message says the order.
+it is recorded exactly once. If the process that sends it dies, another sends it again under the same message id.
+Deliveries may overtake one another: `seq` in the message gives the order.
 """
 
 from dataclasses import dataclass
@@ -16,14 +15,14 @@ from pentad.kernel.ports import Row, Rows, Transaction
 State = Literal["waiting", "delivered", "failed"]
 
 KEPT_SECONDS: Final = 30 * 86_400.0
-"""How long the log keeps what is over."""
+"""How long the log keeps finished deliveries."""
 
 _SELECT: Final = "SELECT id, webhook, seq, attempt, state, status, problem, due_at, at FROM webhook_deliveries"
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One change for one webhook. `attempt` counts the tries so far, `at` is when the last thing happened to it."""
+    """One change for one webhook. `attempt` counts the tries so far, `at` is when it last changed."""
 
     id: int
     webhook: str
@@ -37,7 +36,7 @@ class Delivery:
 
     @property
     def message_id(self) -> str:
-        """What receivers know it by; the same for every try."""
+        """The same for every try, so receivers can drop what they have."""
         return f"msg_{self.id}"
 
     def wire(self) -> dict[str, Any]:
@@ -57,40 +56,34 @@ def make_out(transaction: Transaction, webhook: str, seqs: list[int], now: float
     )
 
 
-def lease(transaction: Transaction, now: float, until: float, most: int) -> list[Delivery]:
-    """Take what is due and nobody else is sending."""
-    rows = transaction.all(
-        f"{_SELECT} WHERE state = 'waiting' AND due_at <= ? AND leased_until <= ? ORDER BY due_at, id LIMIT ?",
-        now, now, most,
+def due(rows: Rows, webhook: str, now: float, most: int) -> list[Delivery]:
+    """What is to be sent to a webhook now."""
+    found = rows.all(
+        f"{_SELECT} WHERE webhook = ? AND state = 'waiting' AND due_at <= ? ORDER BY due_at, id LIMIT ?",
+        webhook, now, most,
     )  # fmt: skip
-    transaction.run_many(
-        "UPDATE webhook_deliveries SET leased_until = ? WHERE id = ?", [(until, row[0]) for row in rows]
-    )
-    return [_delivery(row) for row in rows]
+    return [_delivery(row) for row in found]
 
 
-def next_due(rows: Rows) -> float | None:
-    """When somebody should look again: the earliest moment a delivery is due and not leased."""
-    found = rows.value(
-        "SELECT min(CASE WHEN leased_until > due_at THEN leased_until ELSE due_at END) "
-        "FROM webhook_deliveries WHERE state = 'waiting'"
-    )
+def next_due(rows: Rows, webhook: str) -> float | None:
+    """When the next delivery to a webhook is due."""
+    found = rows.value("SELECT min(due_at) FROM webhook_deliveries WHERE webhook = ? AND state = 'waiting'", webhook)
     return None if found is None else float(found)
 
 
 def settle(transaction: Transaction, delivery: Delivery) -> None:
-    """Write down what became of a try, and give the lease back."""
+    """Write down what became of a try."""
     transaction.run(
-        "UPDATE webhook_deliveries SET attempt = ?, state = ?, status = ?, problem = ?, due_at = ?, at = ?, "
-        "leased_until = 0 WHERE id = ?",
+        "UPDATE webhook_deliveries SET attempt = ?, state = ?, status = ?, problem = ?, due_at = ?, at = ? "
+        "WHERE id = ?",
         delivery.attempt, delivery.state, delivery.status, delivery.problem, delivery.due_at, delivery.at, delivery.id,
     )  # fmt: skip
 
 
 def again(transaction: Transaction, webhook: str, delivery_id: int, now: float) -> Delivery:
-    """Have a delivery sent once more, from its first try."""
+    """Send a delivery once more, from its first try."""
     changed = transaction.run(
-        "UPDATE webhook_deliveries SET state = 'waiting', attempt = 0, due_at = ?, leased_until = 0, at = ? "
+        "UPDATE webhook_deliveries SET state = 'waiting', attempt = 0, due_at = ?, at = ? "
         "WHERE id = ? AND webhook = ?",
         now, now, delivery_id, webhook,
     )  # fmt: skip
@@ -101,12 +94,12 @@ def again(transaction: Transaction, webhook: str, delivery_id: int, now: float) 
 
 
 def withdraw(transaction: Transaction, delivery_id: int) -> None:
-    """Forget a delivery whose change is not to be told any more; its log would tell of it, too."""
+    """Delete a delivery whose owner may no longer know of the change; the log must not mention it either."""
     transaction.run("DELETE FROM webhook_deliveries WHERE id = ?", delivery_id)
 
 
 def give_up(transaction: Transaction, webhook: str, problem: str, now: float) -> None:
-    """End everything that still waits for a webhook."""
+    """Fail every delivery that still waits for a webhook."""
     transaction.run(
         "UPDATE webhook_deliveries SET state = 'failed', problem = ?, at = ? WHERE webhook = ? AND state = 'waiting'",
         problem, now, webhook,

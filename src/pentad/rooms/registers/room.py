@@ -4,12 +4,14 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from pentad.jobs.job import Again, Job, JobRun, Retries
 from pentad.platform import Mount, MountContext, Platform, Room
 from pentad.rooms.registers.following import GUARDS, hears
 from pentad.rooms.registers.resources import RESOURCES, listing
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.tools import TOOLS
 from pentad.rooms.registers.webhook_targets import BODY as WEBHOOK_BODY
+from pentad.rooms.registers.webhooks import JOB as WEBHOOKS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
@@ -47,6 +49,12 @@ async def fill(registers: Registers) -> None:
     await fill_demo(registers)
 
 
+async def deliver_webhook(registers: Registers, run: JobRun) -> Again | None:
+    return await registers.webhook_deliveries.run(run)
+
+
+JOBS = (Job(WEBHOOKS, deliver_webhook, retry=Retries(attempts=None, longest=60.0), concurrency=16, timeout=None),)
+
 ROOM = Room(
     name="registers",
     title="Registers",
@@ -60,6 +68,7 @@ ROOM = Room(
     listing=listing,
     guards=GUARDS,
     hears=hears,
+    jobs=JOBS,
     schema="pentad.rooms.registers.schema",
     sealed=(WEBHOOK_BODY,),
     pages=pages,

@@ -13,14 +13,14 @@ from pentad.rooms.registers.objects.objects import Objects
 from pentad.rooms.registers.objects.plans import Plans
 from pentad.rooms.registers.organisations import Organisations
 from pentad.rooms.registers.saved import SavedQueries
-from pentad.rooms.registers.sending import Sender
 from pentad.rooms.registers.transfer.service import Transfer
+from pentad.rooms.registers.webhook_jobs import WebhookDeliveries, WebhookWatcher
 from pentad.rooms.registers.webhook_messages import Messages
 from pentad.rooms.registers.webhooks import Webhooks
 
 
 class Registers:
-    """Everything the room can do, over one store. Between `start` and `stop` it also follows queries and sends."""
+    """Everything the room can do, over one store. Between `start` and `stop` it also follows queries and changes."""
 
     def __init__(self, platform: Platform) -> None:
         database, clock = platform.database, platform.clock
@@ -33,20 +33,20 @@ class Registers:
         self.plans = Plans(database, clock, self.catalogue, self.access, self.objects, self.history)
         self.saved = SavedQueries(database, clock, self.catalogue, self.objects, self.access)
         self.files = Files(database, clock, platform.limits.upload_bytes)
-        self.webhooks = Webhooks(database, clock, self.catalogue, self.access, box=platform.secret_box)
+        self.webhooks = Webhooks(database, clock, self.catalogue, self.access, platform.jobs, box=platform.secret_box)
         self.transfer = Transfer(database, self.objects, self.access)
         self._live = LiveQueries(database, self.saved, platform.owner_now)
-        messages = Messages(self.catalogue, self.access)
-        self._sender = Sender(database, clock, platform.fetcher, messages, platform.owner_now, box=platform.secret_box)
+        self.webhook_deliveries = WebhookDeliveries(platform, Messages(self.catalogue, self.access))
+        self._webhook_watcher = WebhookWatcher(platform)
 
     async def start(self) -> None:
         await self.catalogue.open()
         await self.organisations.load()
         self._live.start()
-        self._sender.start()
+        self._webhook_watcher.start()
 
     async def stop(self) -> None:
-        await self._sender.stop()
+        await self._webhook_watcher.stop()
         await self._live.stop()
         self.catalogue.close()
         await self.organisations.close()

@@ -1,13 +1,8 @@
-"""What a webhook is: an address, what it wants to hear of, and the secret that signs what it is told.
+"""A webhook: an address, the events it wants, and the secret that signs its deliveries.
 
-Signatures follow the Standard Webhooks convention, so receivers can check them with a library they have. A secret and
-the values of headers are shown once, when they are set, and never again; in the store they are sealed.
+The secret and the values of headers are shown once, when they are set, and never again; in the store they are sealed.
 """
 
-import base64
-import binascii
-import hashlib
-import hmac
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +12,7 @@ import msgspec
 
 from pentad.access.sealed_columns import SealedColumn
 from pentad.access.secret_box import SecretBox
+from pentad.jobs.deliveries import signing_key
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.names import did_you_mean
@@ -41,7 +37,6 @@ _MOST_HEADERS: Final = 20
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
 _FIELD: Final = re.compile(r"[\t\x20-\x7e]{0,4000}")
 _OURS: Final = frozenset({"content-type", "content-length", "host", "connection", "transfer-encoding"})
-SECRET_PREFIX: Final = "whsec_"  # noqa: S105  how a secret begins, not one
 BODY: Final = SealedColumn("webhooks", "body", ("id",), is_text=True)
 SELECT: Final = "SELECT id, principal, body, position, created_at, updated_at FROM webhooks"
 
@@ -132,23 +127,6 @@ class Webhook:
         return {**wire, "secret": target.secret} if with_secret else wire
 
 
-def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
-    """The value of `webhook-signature`: a key `whsec_...` is base64, any other is taken as it is."""
-    signed = b"%s.%d.%s" % (message_id.encode(), timestamp, body)
-    return "v1," + base64.b64encode(hmac.digest(signing_key(secret), signed, hashlib.sha256)).decode("ascii")
-
-
-def signing_key(secret: str) -> bytes:
-    if not secret.startswith(SECRET_PREFIX):
-        return secret.encode()
-    try:
-        return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
-    except binascii.Error:
-        raise InvalidInput(
-            "The secret begins with whsec_ but is not base64.", hint="Leave it out to get one."
-        ) from None
-
-
 def webhook_from(row: Row, box: SecretBox) -> Webhook:
     """The webhook in a row of `SELECT`."""
     number, principal, kept, position, created, updated = row
@@ -157,16 +135,21 @@ def webhook_from(row: Row, box: SecretBox) -> Webhook:
 
 
 def enabled_webhooks(rows: Rows, box: SecretBox) -> list[Webhook]:
-    """All that are to be served; there are never many."""
+    """Every webhook that is switched on; there are never many."""
     return [webhook for webhook in webhooks_of(rows, box) if webhook.target.enabled]
+
+
+def find_webhook(rows: Rows, webhook_id: str, box: SecretBox) -> Webhook | None:
+    row = rows.one(f"{SELECT} WHERE id = ?", webhook_id)
+    return None if row is None else webhook_from(row, box)
 
 
 def one_webhook(rows: Rows, webhook_id: str, box: SecretBox, owner: str | None = None) -> Webhook:
     """A webhook: anybody's, or only one that the `owner` has."""
-    row = rows.one(f"{SELECT} WHERE id = ?", webhook_id)
-    if row is None or owner not in (None, row[1]):
+    found = find_webhook(rows, webhook_id, box)
+    if found is None or owner not in (None, found.principal):
         raise NotFound(f"There is no webhook {webhook_id[:60]!r}.", hint="List the webhooks to see their ids.")
-    return webhook_from(row, box)
+    return found
 
 
 def webhooks_of(rows: Rows, box: SecretBox, owner: str | None = None) -> list[Webhook]:

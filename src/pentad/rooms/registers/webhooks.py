@@ -1,8 +1,8 @@
 """Webhooks: addresses that are told of changes.
 
 A webhook on a register or schema takes the right to define that; one on everything is for administrators. It belongs to
-who registered it: nobody else but administrators can tell that it exists, and it is told what its owner may read. Only
-registering, changing and looking happen here; `sending.py` does the sending.
+the user who registered it: only that user and administrators can see it, and it is told what its owner may read. This
+module registers, changes and lists webhooks; `webhook_jobs.py` delivers.
 """
 
 import base64
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pentad.access.secret_box import PLAIN, SecretBox
+from pentad.jobs.deliveries import SECRET_PREFIX
+from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import Clock, Randomness, SystemRandomness
 from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded
 from pentad.kernel.ids import opaque_id
@@ -21,7 +23,6 @@ from pentad.rooms.registers.deliveries import Delivery, again, log_of
 from pentad.rooms.registers.models import Caller
 from pentad.rooms.registers.objects.chronicle import newest
 from pentad.rooms.registers.webhook_targets import (
-    SECRET_PREFIX,
     Target,
     Webhook,
     check_target,
@@ -37,7 +38,10 @@ if TYPE_CHECKING:
     from pentad.rooms.registers.catalogue import Catalogue
 
 CHANNEL: Final = "registers.webhooks"
-"""Signalled when a webhook was registered, changed or told to try again."""
+"""Signalled when a webhook was registered or changed."""
+
+JOB: Final = "registers.webhooks"
+"""Delivers to one webhook, whose id is the key."""
 
 MOST_WEBHOOKS: Final = 100
 """How many there are before an administrator may not make another."""
@@ -61,6 +65,7 @@ class Webhooks:
         clock: Clock,
         catalogue: "Catalogue",
         access: AccessRules,
+        jobs: JobQueue,
         randomness: Randomness = _RANDOMNESS,
         box: SecretBox = PLAIN,
     ) -> None:
@@ -69,6 +74,7 @@ class Webhooks:
         self._clock = clock
         self._catalogue = catalogue
         self._access = access
+        self._jobs = jobs
         self._randomness = randomness
 
     async def create(self, caller: Caller, data: Mapping[str, Any]) -> Webhook:
@@ -114,6 +120,7 @@ class Webhooks:
                 position = newest(transaction, self._database.dialect)
                 transaction.run("UPDATE webhooks SET position = ? WHERE id = ?", position, webhook_id)
             transaction.signal(CHANNEL)
+            self._jobs.enqueue(transaction, JOB, key=webhook_id)
             return one_webhook(transaction, webhook_id, self._box)
 
         return await self._database.write(work)
@@ -126,6 +133,7 @@ class Webhooks:
                 refuse_strangers(caller)
                 one_webhook(transaction, webhook_id, self._box, self._own(caller))
             transaction.run("DELETE FROM webhooks WHERE id = ?", webhook_id)
+            self._jobs.cancel(transaction, JOB, webhook_id)
             transaction.signal(CHANNEL)
 
         await self._database.write(work)
@@ -149,7 +157,7 @@ class Webhooks:
         def work(transaction: Transaction) -> Delivery:
             one_webhook(transaction, webhook_id, self._box, self._own(caller))
             delivery = again(transaction, webhook_id, delivery_id, self._clock.now())
-            transaction.signal(CHANNEL)
+            self._jobs.enqueue(transaction, JOB, key=webhook_id)
             return delivery
 
         return await self._database.write(work)

@@ -18,7 +18,7 @@ from pentad.rooms.agents.context.findings import Level
 from pentad.rooms.agents.context.integrity import items_hash, sealed
 from pentad.rooms.agents.hosting.hosted_agent import hosted
 from pentad.rooms.agents.hosting.turn import Turn
-from pentad.rooms.agents.models import Message, Part, PushConfig, Task
+from pentad.rooms.agents.models import Message, Part, Task
 from pentad.rooms.agents.service import Agents
 from tests.rooms.agents.interface.conftest import Caller
 
@@ -205,7 +205,7 @@ async def test_notifications_are_signed_with_the_key_of_the_cards(agents: Agents
     from joserfc.jwk import KeySet
 
     assert agents.tasks.deliveries is not None
-    headers = agents.tasks.deliveries._headers(PushConfig(url="https://example.org", dialect="1.0"), "t.1", 7, b"{}")
+    headers = agents.tasks.deliveries.countersign(b"t.1.7.{}")
     head, tail = headers["x-a2a-notification-signature"].split("..")
     assert agents.cards.signer is not None
     keys = KeySet.import_key_set(agents.cards.signer.keys())

@@ -14,13 +14,15 @@ import pytest
 from pentad.access.api_keys import ApiKeys
 from pentad.access.owners import Owners
 from pentad.access.secret_box import PLAIN, SecretBox
+from pentad.jobs.deliveries import signature
+from pentad.jobs.queue import CHANNEL
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceeded, NotFound
 from pentad.net.fetch import HttpFetcher
 from pentad.rooms.agents.hosting.hosted_agent import hosted
 from pentad.rooms.agents.models import Event, MessageEvent, PushConfig, StatusEvent, Task
 from pentad.rooms.agents.push.configs import MOST
-from pentad.rooms.agents.push.deliveries import MOST_ATTEMPTS, authorization, signature
+from pentad.rooms.agents.push.deliveries import RETRIES, authorization
 from pentad.rooms.agents.push.store import configs_of, insert_config
 from pentad.rooms.agents.tasks.engine import Tasks
 from tests.receiving import Receiver, receiving
@@ -60,8 +62,7 @@ async def settled(tasks: Tasks, task_id: str) -> Any:
     """How the first configuration fares, once nothing is due for it."""
     async with asyncio.timeout(10):
         while True:
-            due = await tasks._log.database.lookup("SELECT due_at FROM agent_pushes WHERE task = ?", task_id)
-            if due == (None,):
+            if not await _jobs(tasks, task_id, "queued", "running"):
                 found = await tasks._log.database.read(lambda rows: configs_of(rows, PLAIN, task_id))
                 return found[0]
             await asyncio.sleep(0.01)
@@ -122,7 +123,7 @@ async def test_a_receiver_that_fails_is_tried_again_and_nothing_is_skipped(store
             await receiver.until(tries)
             await _failed(tasks, task.id)
             clock.ahead += 3600.0
-            tasks.deliveries._wake.set()
+            await _look(tasks)
         told = await receiver.until(6)
         assert [one.json["seq"] for one in told] == [2, 2, 2, 3, 3, 4]
         assert len({one.headers["webhook-id"] for one in told}) == 3
@@ -130,14 +131,22 @@ async def test_a_receiver_that_fails_is_tried_again_and_nothing_is_skipped(store
         assert (found.told, found.attempt, found.problem) == (task.seq, 0, None)
 
 
-async def _failed(tasks: Tasks, task_id: str) -> None:
-    """Waits until the last try is written down."""
+async def _failed(tasks: Tasks, task_id: str, attempt: int = 1) -> None:
+    """Waits until that many tries in a row are written down."""
     async with asyncio.timeout(10):
-        while not await tasks._log.database.lookup(
-            "SELECT 1 FROM agent_pushes WHERE task = ? AND problem IS NOT NULL AND leased_until = 0 AND due_at > ?",
-            task_id, tasks._log.clock.now(),
-        ):  # fmt: skip
+        while not any(tried >= attempt for (tried,) in await _jobs(tasks, task_id, "queued", "dead")):
             await asyncio.sleep(0.01)
+
+
+async def _jobs(tasks: Tasks, task_id: str, *states: str) -> list[Any]:
+    """The attempts of the task's jobs in these states."""
+    listed = ", ".join(f"'{state}'" for state in states)
+    sql = f"SELECT attempt FROM jobs WHERE name = 'agents.push' AND key LIKE ? AND state IN ({listed})"
+    return await tasks._log.database.read(lambda rows: rows.all(sql, f"{task_id} %"))
+
+
+async def _look(tasks: Tasks) -> None:
+    await tasks._log.database.write(lambda tx: tx.signal(CHANNEL))
 
 
 async def test_an_address_that_never_answers_well_or_is_gone_is_given_up(stores: Stores) -> None:
@@ -150,18 +159,18 @@ async def test_an_address_that_never_answers_well_or_is_gone_is_given_up(stores:
         left = await send(tasks, "hello", push=to(gone))
         assert (await settled(tasks, left.id)).problem == "The address answered 410."
         task = await send(tasks, "hello", push=to(bad))
-        for tries in range(1, MOST_ATTEMPTS):
+        for tries in range(1, RETRIES.attempts or 0):
             await bad.until(tries)
-            await _failed(tasks, task.id)
+            await _failed(tasks, task.id, tries)
             clock.ahead += 3600.0
-            tasks.deliveries._wake.set()
+            await _look(tasks)
         found = await settled(tasks, task.id)
-        assert (len(bad.requests), found.attempt, found.told) == (MOST_ATTEMPTS, MOST_ATTEMPTS, 1)
+        assert (len(bad.requests), found.attempt, found.told) == (RETRIES.attempts, RETRIES.attempts, 1)
 
 
 async def test_what_was_not_told_before_a_restart_is_told_after_it(stores: Stores) -> None:
     async with receiving() as receiver:
-        async with engine(stores) as silent:  # a process that sends nothing, as if it had died in time
+        async with engine(stores, at_work=False) as silent:  # a process that sends nothing, as if it had died in time
             task = await send(silent, "chunks 2", push=to(receiver))
         assert not receiver.requests
         async with pushing(stores) as tasks, pushing(stores):
@@ -266,7 +275,7 @@ async def test_the_first_configuration_set_is_the_first_even_in_the_same_moment(
         for name in wanted:
             config = PushConfig(url="https://a.example/x", dialect="1.0", id=name)
             await tasks._log.database.write(
-                lambda tx, config=config: insert_config(tx, PLAIN, task.id, config, told=0, now=1.0)
+                lambda tx, config=config: insert_config(tx, PLAIN, tasks._log.jobs, task.id, config, told=0, now=1.0)
             )
         assert [config.id for config in await tasks.push.list(ADA, task.id)] == wanted
         assert (await tasks.push.get(ADA, task.id)).id == "c"
@@ -370,7 +379,7 @@ async def test_who_is_gone_or_may_not_read_the_task_is_told_nothing_more(
             while (await tasks.get(caller, asked.id)).state != "completed":
                 await asyncio.sleep(0.01)
         assert reason in (one.problem or "")
-        assert not await tasks.deliveries.send_due(), "no later event makes it due"
+        assert not await _jobs(tasks, asked.id, "queued", "running", "dead"), "no later event makes it due"
         assert len(receiver.requests) == before
         assert len([line for line in caplog.messages if reason in line]) == 1
 

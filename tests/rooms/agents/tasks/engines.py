@@ -5,14 +5,18 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from pentad.app import CORE_SETS
+from pentad.jobs.queue import JobQueue
+from pentad.jobs.workers import Workers
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import Principal, role_scopes
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.models import Event, Message, Part, Task
-from pentad.rooms.agents.tasks.engine import Tasks
+from pentad.rooms.agents.push.store import JOB as PUSH
+from pentad.rooms.agents.tasks.engine import Tasks, jobs_of
 from pentad.rooms.agents.tasks.limits import TaskLimits
+from pentad.rooms.agents.tasks.task_log import TURN
 from pentad.storage.migration_files import MigrationSet
 from tests.stores import Stores
 
@@ -73,17 +77,27 @@ async def engine(
     clock: SystemClock | None = None,
     limits: TaskLimits | None = None,
     database: Database | None = None,
+    at_work: bool = True,
     **more: Any,
 ) -> AsyncIterator[Tasks]:
-    """One more process's engine on the store."""
+    """One more process's engine on the store. Unless it is `at_work`, it takes nothing over and tells nobody."""
     database = database or await stores.open(SETS)
     known = {"puppet": hosted(puppet)} if agents is None else agents
-    tasks = Tasks(database, clock or SystemClock(), known, limits, **more)
+    clock = clock or SystemClock()
+    queue = JobQueue(database, clock)
+    tasks = Tasks(database, clock, known, limits, jobs=queue, **more)
+    wanted = {TURN, PUSH} if tasks.deliveries is not None else {TURN}
+    workers = Workers(queue)
+    workers.add([job for job in jobs_of(lambda tasks: tasks) if job.name in wanted], tasks)
     await tasks.open()
+    if at_work:
+        workers.start()
     try:
         yield tasks
     finally:
+        await workers.stop()
         await tasks.close()
+        await queue.close()
 
 
 async def send(tasks: Tasks, text: str, **more: Any) -> Task:

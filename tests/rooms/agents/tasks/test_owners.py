@@ -15,15 +15,12 @@ from pentad.kernel.ports import Database
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.hosting.hosted_agent import hosted
 from pentad.rooms.agents.hosting.turn import Turn
+from pentad.rooms.agents.models import TERMINAL, Task
 from pentad.rooms.agents.tasks.engine import Tasks
-from pentad.rooms.agents.tasks.limits import TaskLimits
-from tests.rooms.agents.tasks.engines import SETS, TurnedClock, engine, send
+from tests.rooms.agents.tasks.engines import SETS, engine, send
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
-
-HANGS = TaskLimits(lease_seconds=3000.0)
-"""Leases that nobody renews or looks at unless the test does."""
 
 WORD = "not-a-real-password"
 
@@ -45,7 +42,7 @@ class House:
         assert await self.database.write(lambda tx: tx.run("UPDATE users SET role = 'reader', scopes = ''")) == 1
 
     @asynccontextmanager
-    async def process(self, clock: SystemClock | None = None) -> AsyncIterator[Tasks]:
+    async def process(self, *, at_work: bool = True) -> AsyncIterator[Tasks]:
         async def hanging(turn: Turn) -> str:
             self.turns.append(turn)
             if not turn.resumed:
@@ -53,19 +50,21 @@ class House:
             return " ".join(sorted(turn.caller.scopes))
 
         hanging.restartable = True
-        clock = clock or SystemClock()
-        agents = {"hanging": hosted(hanging)}
-        async with engine(self._stores, agents, limits=HANGS, clock=clock, owner_now=Owners(clock).current) as tasks:
+        agents, owner_now = {"hanging": hosted(hanging)}, Owners(SystemClock()).current
+        async with engine(self._stores, agents, owner_now=owner_now, at_work=at_work) as tasks:
             yield tasks
 
-    @asynccontextmanager
-    async def heir_of(self, caller: Principal) -> AsyncIterator[tuple[Tasks, str]]:
-        """A process beside one that began a turn of the caller and is gone, and the id of the task."""
-        clock = TurnedClock()
-        async with self.process(clock) as heir:
-            async with self.process() as lost:
-                task = await send(lost, "go", agent="hanging", wait=False, caller=caller)
-            yield heir, task.id
+    async def left_by(self, caller: Principal) -> str:
+        """A task of the caller whose turn was under way when its process ended."""
+        async with self.process(at_work=False) as lost:
+            return (await send(lost, "go", agent="hanging", wait=False, caller=caller)).id
+
+    async def taken_over(self, caller: Principal, task_id: str) -> Task:
+        """The task once another process has taken it over and it has ended."""
+        async with self.process() as heir, asyncio.timeout(10):
+            while (task := await heir.get(caller, task_id)).state not in TERMINAL:
+                await asyncio.sleep(0.01)
+            return task
 
 
 @pytest.fixture
@@ -80,11 +79,6 @@ async def passwords() -> AsyncIterator[Passwords]:
     made.close()
 
 
-async def taken_over(tasks: Tasks) -> None:
-    assert await tasks._recovery.take_over() == 1
-    await over(tasks)
-
-
 async def over(tasks: Tasks) -> None:
     async with asyncio.timeout(10):
         while tasks._log.runs:
@@ -94,32 +88,29 @@ async def over(tasks: Tasks) -> None:
 @pytest.mark.requirement("agents:turns:rights-now")
 async def test_a_resumed_turn_of_a_demoted_user_has_the_rights_that_are_left(house: House) -> None:
     ada = await house.ada()
-    async with house.heir_of(ada) as (heir, task):
-        await house.demote()
-        await taken_over(heir)
-        done = await heir.get(ada, task)
-        assert (done.state, done.status_message.text) == ("completed", "*:read")
+    task = await house.left_by(ada)
+    await house.demote()
+    done = await house.taken_over(ada, task)
+    assert (done.state, done.status_message.text) == ("completed", "*:read")
 
 
 @pytest.mark.requirement("agents:turns:rights-now")
 async def test_a_resumed_turn_never_has_more_than_it_began_with(house: House) -> None:
     ada = await house.ada("reader")
-    async with house.heir_of(ada) as (heir, task):
-        await house.database.write(lambda tx: tx.run("UPDATE users SET role = 'admin'"))
-        await taken_over(heir)
-        assert (await heir.get(ada, task)).status_message.text == "*:read"
+    task = await house.left_by(ada)
+    await house.database.write(lambda tx: tx.run("UPDATE users SET role = 'admin'"))
+    assert (await house.taken_over(ada, task)).status_message.text == "*:read"
 
 
 @pytest.mark.requirement("agents:turns:rights-now")
 async def test_a_turn_of_a_removed_user_is_not_resumed_and_its_task_says_why(house: House) -> None:
     ada = await house.ada()
-    async with house.heir_of(ada) as (heir, task):
-        await house.database.write(lambda tx: tx.run("DELETE FROM users"))
-        await taken_over(heir)
-        failed = await heir.get(ada, task)
-        assert failed.state == "failed"
-        assert "user:ada is gone" in failed.status_message.text
-        assert not [turn for turn in house.turns if turn.resumed]
+    task = await house.left_by(ada)
+    await house.database.write(lambda tx: tx.run("DELETE FROM users"))
+    failed = await house.taken_over(ada, task)
+    assert failed.state == "failed"
+    assert "user:ada is gone" in failed.status_message.text
+    assert not [turn for turn in house.turns if turn.resumed]
 
 
 @pytest.mark.requirement("agents:turns:rights-now")
@@ -129,12 +120,11 @@ async def test_a_turn_of_a_confined_key_is_not_resumed_once_the_key_is_revoked(h
     verified = await house.keys.verify(made.token)
     assert verified is not None
     caller = verified.principal
-    async with house.heir_of(caller) as (heir, task):
-        await house.keys.revoke(made.key.id)
-        await taken_over(heir)
-        failed = await heir.get(caller, task)
-        assert failed.state == "failed"
-        assert f"{caller.id} is gone" in failed.status_message.text
+    task = await house.left_by(caller)
+    await house.keys.revoke(made.key.id)
+    failed = await house.taken_over(caller, task)
+    assert failed.state == "failed"
+    assert f"{caller.id} is gone" in failed.status_message.text
 
 
 @pytest.mark.requirement("agents:turns:rights-now")
@@ -145,11 +135,11 @@ async def test_a_running_turn_loses_what_its_caller_loses_and_gets_it_back(house
         (turn,) = house.turns
         assert turn.caller.may("registers", "admin")
         await house.demote()
-        await tasks._recovery.renew()
+        await tasks.recovery.refresh_rights()
         assert not turn.caller.may("registers", "write")
         assert turn.caller.may("registers", "read")
         await house.database.write(lambda tx: tx.run("UPDATE users SET role = 'writer'"))
-        await tasks._recovery.renew()
+        await tasks.recovery.refresh_rights()
         assert turn.caller.may("registers", "write")
 
 
@@ -159,7 +149,7 @@ async def test_a_running_turn_of_a_removed_user_is_stopped_and_its_task_says_why
     async with house.process() as tasks:
         task = await send(tasks, "go", agent="hanging", wait=False, caller=ada)
         await house.database.write(lambda tx: tx.run("DELETE FROM users"))
-        await tasks._recovery.renew()
+        await tasks.recovery.refresh_rights()
         await over(tasks)
         failed = await tasks.get(ada, task.id)
         assert failed.state == "failed"

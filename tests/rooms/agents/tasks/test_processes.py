@@ -4,18 +4,17 @@ import asyncio
 
 import pytest
 
+from pentad.jobs.queue import CHANNEL
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted
 from pentad.rooms.agents.hosting.turn import Turn
-from pentad.rooms.agents.models import StatusEvent
-from pentad.rooms.agents.tasks.limits import TaskLimits
+from pentad.rooms.agents.models import TERMINAL, StatusEvent, Task
+from pentad.rooms.agents.tasks.engine import Tasks
+from tests.jobs.working import die, until
 from tests.rooms.agents.tasks.engines import ADA, TurnedClock, engine, log_of, puppet, send
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
-
-HANGS = TaskLimits(lease_seconds=3000.0)
-"""Leases that nobody renews or looks at unless the test does."""
 
 
 class Reviving:
@@ -64,21 +63,37 @@ async def _states(tasks, task_id: str) -> list[str]:
     return [one.body.state async for one in tasks.follow(ADA, task_id, after=0) if isinstance(one.body, StatusEvent)]
 
 
-async def _crash(tasks) -> None:
+async def _crash(tasks: Tasks) -> None:
     """The process is gone: nothing is said any more, nothing renewed, nothing released."""
-    await tasks._recovery.stop()
+    await tasks.recovery.stop()
     tasks._log._end()
     for run in list(tasks._log.runs.values()):
         run.stored = False
         run.stop()
     tasks._log.runs.clear()
+    await die(tasks._log.jobs)
 
 
+async def _over(tasks: Tasks, caller: Principal, *ids: str) -> list[Task]:
+    """The tasks once they are over."""
+    async with asyncio.timeout(15):
+        while not {task.state for task in [await tasks.get(caller, one) for one in ids]} <= TERMINAL:
+            await asyncio.sleep(0.01)
+    return [await tasks.get(caller, one) for one in ids]
+
+
+async def _turns(tasks: Tasks) -> list[tuple[str, str | None]]:
+    """The state and the worker of every turn under way."""
+    sql = "SELECT state, worker FROM jobs WHERE name = 'agents.turn' ORDER BY key"
+    return await tasks._log.database.read(lambda rows: rows.all(sql))
+
+
+@pytest.mark.requirement("jobs:takeover")
 async def test_what_a_lost_process_ran_is_run_again_by_another_if_the_agent_allows_it(stores: Stores) -> None:
-    clock, agent = TurnedClock(), Reviving()
+    agent = Reviving()
     caller = Principal("key:7", "seven", frozenset({"agents:write"}), "key")
     agents = {"reviving": agent.hosted()}
-    async with engine(stores, agents, limits=HANGS) as lost, engine(stores, agents, limits=HANGS, clock=clock) as heir:
+    async with engine(stores, agents) as lost, engine(stores, agents) as heir:
         begun = await send(lost, "go", agent="reviving", wait=False, caller=caller)
         asked = await send(lost, "ask", agent="reviving", caller=caller)
         await send(lost, "red", agent="reviving", task_id=asked.id, wait=False, caller=caller)
@@ -86,48 +101,52 @@ async def test_what_a_lost_process_ran_is_run_again_by_another_if_the_agent_allo
             await agent.begun.wait()
             while (await heir.get(caller, asked.id)).state != "working":
                 await asyncio.sleep(0.01)
+        assert await _turns(heir) == [("running", lost._log.origin)] * 2
         await _crash(lost)
-        assert await heir._recovery.take_over() == 0  # the leases still hold
-        clock.ahead = 4000.0
-        assert await heir._recovery.take_over() == 2
-        async with asyncio.timeout(10):
-            while heir._log.runs:
-                await asyncio.sleep(0.01)
-        assert (await heir.get(caller, begun.id)).status_message.text == "go none key:7"
-        assert (await heir.get(caller, asked.id)).status_message.text == "ask red key:7"
+        first, second = await _over(heir, caller, begun.id, asked.id)
+        assert first.status_message.text == "go none key:7"
+        assert second.status_message.text == "ask red key:7"
         again = [turn for turn in agent.turns if turn.resumed]
         assert len(again) == 2
         assert all(turn.caller == caller for turn in again)
-        assert await heir._recovery.take_over() == 0
+        assert await _turns(heir) == []
 
 
 async def test_what_a_lost_process_ran_fails_with_a_reason_if_the_agent_cannot_be_run_again(stores: Stores) -> None:
-    clock = TurnedClock()
     agents = {"puppet": hosted(puppet)}
-    async with (
-        engine(stores, agents, limits=HANGS) as lost,
-        engine(stores, agents, limits=HANGS, clock=clock) as heir,
-        engine(stores, {}, limits=HANGS, clock=clock) as stranger,
-    ):
+    async with engine(stores, agents, at_work=False) as lost, engine(stores, agents) as heir:
         talking = await send(lost, "talk", wait=False)
         asked = await send(lost, "ask")
         await _crash(lost)
-        clock.ahead = 3100.0
-        assert await stranger._recovery.take_over() == 0  # it does not host the agent: somebody else may
-        clock.ahead = 4000.0
-        assert sum(await asyncio.gather(heir._recovery.take_over(), stranger._recovery.take_over())) == 1
-        failed = await heir.get(ADA, talking.id)
+        (failed,) = await _over(heir, ADA, talking.id)
         assert failed.state == "failed"
         assert "agent" in failed.status_message.text
         assert (await send(heir, "red", task_id=asked.id)).state == "completed"  # it ended its turn: nobody was lost
 
 
-async def test_a_process_that_was_only_slow_is_stopped_when_another_has_taken_its_task(stores: Stores) -> None:
+async def test_a_task_waits_for_a_process_that_hosts_its_agent_before_it_fails(stores: Stores) -> None:
     clock = TurnedClock()
-    async with engine(stores, limits=HANGS) as slow, engine(stores, limits=HANGS, clock=clock) as heir:
+    async with engine(stores, at_work=False) as lost, engine(stores, {}, clock=clock) as stranger:
+        talking = await send(lost, "talk", wait=False)
+        await _crash(lost)
+
+        async def put_off() -> bool:
+            sql = "SELECT payload FROM jobs WHERE state = 'queued'"
+            return (await stranger._log.database.lookup(sql) or ("null",))[0] != "null"
+
+        await until(put_off)
+        assert (await stranger.get(ADA, talking.id)).state == "working"
+        clock.ahead = 601.0
+        await stranger._log.database.write(lambda tx: tx.signal(CHANNEL))
+        (failed,) = await _over(stranger, ADA, talking.id)
+        assert "no longer hosted" in failed.status_message.text
+
+
+async def test_a_process_that_was_only_slow_is_stopped_when_another_has_taken_its_task(stores: Stores) -> None:
+    async with engine(stores, at_work=False) as slow, engine(stores) as heir:
         talking = await send(slow, "talk", wait=False)
-        clock.ahead = 4000.0
-        assert await heir._recovery.take_over() == 1
+        await die(slow._log.jobs)
+        await _over(heir, ADA, talking.id)
         async with asyncio.timeout(10):
             while slow._log.runs:
                 await asyncio.sleep(0.01)
@@ -136,27 +155,39 @@ async def test_a_process_that_was_only_slow_is_stopped_when_another_has_taken_it
         assert events[-1].body.state == "failed"
 
 
-async def test_renewed_leases_are_not_taken(stores: Stores) -> None:
-    clock = TurnedClock()
-    limits = TaskLimits(lease_seconds=3000.0)
-    async with engine(stores, limits=limits, clock=clock) as one, engine(stores, limits=limits, clock=clock) as other:
+async def test_what_a_living_process_runs_is_not_taken(stores: Stores) -> None:
+    async with engine(stores, at_work=False) as one, engine(stores) as other:
         await send(one, "talk", wait=False)
-        clock.ahead = 2000.0
-        await one._recovery.renew()
-        clock.ahead = 4000.0
-        assert await other._recovery.take_over() == 0
+        jobs = other._log.jobs
+        assert not await jobs.database.read(jobs.has_orphans)
+        assert await _turns(other) == [("running", one._log.origin)]
 
 
 async def test_a_process_that_ends_in_order_hands_its_tasks_over_at_once(stores: Stores) -> None:
     agent = Reviving()
     agents = {"reviving": agent.hosted()}
-    async with engine(stores, agents, limits=HANGS) as heir:
-        await heir._recovery.stop()  # its own first look, if it comes late, would find the task before the test does
-        async with engine(stores, agents, limits=HANGS) as leaving:
-            begun = await send(leaving, "go", agent="reviving", wait=False)
-        assert (await heir.get(ADA, begun.id)).state == "working"
-        assert await heir._recovery.take_over() == 1
+    async with engine(stores, agents, at_work=False) as leaving:
+        begun = await send(leaving, "go", agent="reviving", wait=False)
+    async with engine(stores, agents, at_work=False) as looking:
+        assert (await looking.get(ADA, begun.id)).state == "working"
+        assert await _turns(looking) == [("queued", None)]
+    async with engine(stores, agents) as heir:
+        (done,) = await _over(heir, ADA, begun.id)
+        assert done.state == "completed"
+
+
+async def test_what_a_process_holds_but_does_not_run_is_left_to_others(stores: Stores) -> None:
+    agent = Reviving()
+    agents = {"reviving": agent.hosted()}
+    async with engine(stores, agents, at_work=False) as broken, engine(stores, agents) as heir:
+        begun = await send(broken, "go", agent="reviving", wait=False)
+        await broken.recovery.give_back_strays()
+        assert await _turns(heir) == [("running", broken._log.origin)], "it runs"
+        broken._log.runs[begun.id].stop()  # as if its last write had failed
         async with asyncio.timeout(10):
-            while heir._log.runs:
+            while broken._log.runs:
                 await asyncio.sleep(0.01)
-        assert (await heir.get(ADA, begun.id)).state == "completed"
+        await broken.recovery.give_back_strays()
+        await broken.recovery.give_back_strays()
+        (done,) = await _over(heir, ADA, begun.id)
+        assert done.state == "completed"

@@ -9,6 +9,9 @@ from typing import Any
 
 import msgspec
 
+from pentad.jobs.job import Job
+from pentad.jobs.queue import JobQueue
+from pentad.jobs.workers import Workers
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Database, Rows
 from pentad.kernel.principal import LOCAL
@@ -16,15 +19,16 @@ from pentad.rooms.directory.records.events import Event, Events, Listening
 from pentad.rooms.directory.records.facts import facts_of
 from pentad.rooms.directory.records.naming import Naming
 from pentad.rooms.directory.records.popularity import Popularity
-from pentad.rooms.directory.records.publications import Publications
+from pentad.rooms.directory.records.publications import JOB, Publications
 from pentad.rooms.directory.records.records import Records
 from pentad.rooms.directory.records.referrers import Referrers
 from pentad.rooms.directory.records.routing import Routing
 from pentad.rooms.directory.search.query import Filter
-from pentad.storage.migration_files import STORAGE, MigrationSet
+from pentad.storage.migration_files import MigrationSet
+from tests.jobs.working import SETS as JOB_SETS
 from tests.rooms.directory.oasf.samples import sample
 
-SETS = (STORAGE, MigrationSet("directory", "pentad.rooms.directory.schema"))
+SETS = (*JOB_SETS, MigrationSet("directory", "pentad.rooms.directory.schema"))
 WHO = LOCAL
 _NUMBERS = itertools.count(1)
 
@@ -41,10 +45,15 @@ class Parts:
     referrers: Referrers
     publications: Publications
     routing: Routing
+    jobs: JobQueue
+    workers: Workers
+    searches: list[tuple[Filter, ...]]
+    """What publications looked for."""
 
     async def stop(self) -> None:
+        await self.workers.stop()
         await self.records.stop()
-        await self.publications.stop()
+        await self.jobs.close()
         await self.popularity.stop()
         await self.events.stop()
 
@@ -53,15 +62,21 @@ def parts_over(database: Database) -> Parts:
     clock = SystemClock()
     events = Events(database, clock)
     popularity = Popularity(database, events)
+    jobs = JobQueue(database, clock)
+    searches: list[tuple[Filter, ...]] = []
 
     async def find(filters: tuple[Filter, ...]) -> Sequence[str]:
         """The names, exactly: what filters mean is tested where they are understood."""
+        searches.append(filters)
         names = [one.value for one in filters]
         return await database.read(
             lambda rows: [cid for cid, name in rows.all("SELECT cid, name FROM directory_records") if name in names]
         )
 
-    publications = Publications(database, clock, events, find)
+    publications = Publications(database, clock, events, find, jobs)
+    workers = Workers(jobs)
+    workers.add([Job(JOB, lambda made, run: made.run(run))], publications)
+    workers.start()
     return Parts(
         database,
         events,
@@ -71,6 +86,9 @@ def parts_over(database: Database) -> Parts:
         Referrers(database, clock),
         publications,
         Routing(database, clock, events, publications),
+        jobs,
+        workers,
+        searches,
     )
 
 

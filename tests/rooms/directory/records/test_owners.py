@@ -6,15 +6,18 @@ from collections.abc import AsyncIterator
 import pytest
 
 from pentad.access.owners import Owners
+from pentad.jobs.job import Job
+from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Rows
 from pentad.kernel.principal import Principal
-from pentad.rooms.directory.records.publications import Publications, PublicationStatus, PublishRequest
+from pentad.rooms.directory.records.publications import JOB, Publications, PublicationStatus, PublishRequest
 from pentad.rooms.directory.records.sync_targets import PeerGuard
 from pentad.rooms.directory.records.syncs import Syncs, SyncStatus
 from pentad.storage.migration_files import MigrationSet
+from tests.jobs.working import working
 from tests.rooms.directory.records.parts import SETS, Parts, agent, parts_over
-from tests.rooms.directory.records.test_syncs import Elsewhere, Names
+from tests.rooms.directory.records.test_syncs import Elsewhere, Names, at_work
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
@@ -41,13 +44,11 @@ async def elsewhere() -> Elsewhere:
 
 
 @pytest.fixture
-async def syncs(parts: Parts, elsewhere: Elsewhere) -> AsyncIterator[Syncs]:
-    made = Syncs(
-        parts.database, SystemClock(), parts.events, parts.records,
+async def syncs(parts: Parts, elsewhere: Elsewhere) -> Syncs:
+    return Syncs(
+        parts.database, SystemClock(), parts.events, parts.records, JobQueue(parts.database, SystemClock()),
         open_remote=elsewhere.open, guard=PeerGuard(resolver=Names("93.184.216.34")), owner_now=OWNER_NOW,
     )  # fmt: skip
-    yield made
-    await made.stop()
 
 
 async def ended(parts: Parts, syncs: Syncs, key: str) -> str:
@@ -67,8 +68,8 @@ async def test_a_sync_is_not_begun_for_who_may_not_write_any_more(
     elsewhere.add()
     key = await syncs.create(ADA, "https://peer.example.org")
     await parts.database.write(lambda tx: tx.run(lost))
-    syncs.start()
-    assert reason in await ended(parts, syncs, key)
+    async with at_work(syncs):
+        assert reason in await ended(parts, syncs, key)
     assert (elsewhere.dialled, await parts.records.count()) == ([], 0)
 
 
@@ -79,14 +80,14 @@ async def test_a_sync_under_way_ends_when_its_owner_may_not_write_any_more(
 ) -> None:
     elsewhere.add()
     elsewhere.gate.clear()
-    syncs.start()
-    key = await syncs.create(ADA, "https://peer.example.org")
-    async with asyncio.timeout(10):
-        while not elsewhere.dialled:
-            await asyncio.sleep(0.01)
-    await parts.database.write(lambda tx: tx.run(lost))
-    elsewhere.gate.set()
-    assert reason in await ended(parts, syncs, key)
+    async with at_work(syncs):
+        key = await syncs.create(ADA, "https://peer.example.org")
+        async with asyncio.timeout(10):
+            while not elsewhere.dialled:
+                await asyncio.sleep(0.01)
+        await parts.database.write(lambda tx: tx.run(lost))
+        elsewhere.gate.set()
+        assert reason in await ended(parts, syncs, key)
     assert (elsewhere.closed, await parts.records.count()) == (1, 0)
 
 
@@ -99,17 +100,19 @@ async def test_a_publication_left_undone_is_not_done_for_who_may_not_write_any_m
         return []
 
     made = await parts.records.push(ADA, agent())
-    publications = Publications(parts.database, SystemClock(), parts.events, nothing, OWNER_NOW)
-    key = await publications.create(ADA, PublishRequest(record_refs=(made.cid,)))
-    assert (await publications.get(key)).status is PublicationStatus.COMPLETED
-    await parts.database.write(lambda tx: tx.run("UPDATE directory_publications SET status = 1"))
-    await parts.database.write(lambda tx: tx.run("UPDATE directory_records SET published_at = NULL"))
-    await parts.database.write(lambda tx: tx.run(lost))
-    await publications.start()
-    async with asyncio.timeout(10):
-        while (found := await publications.get(key)).status is not PublicationStatus.FAILED:
-            await asyncio.sleep(0.01)
-    await publications.stop()
+    jobs = JobQueue(parts.database, SystemClock())
+    publications = Publications(parts.database, SystemClock(), parts.events, nothing, jobs, OWNER_NOW)
+    await parts.workers.stop()
+    async with working(jobs, [Job(JOB, lambda made, run: made.run(run))], publications):
+        key = await publications.create(ADA, PublishRequest(record_refs=(made.cid,)))
+        assert (await publications.get(key)).status is PublicationStatus.COMPLETED
+        await parts.database.write(lambda tx: tx.run("UPDATE directory_publications SET status = 1"))
+        await parts.database.write(lambda tx: tx.run("UPDATE directory_records SET published_at = NULL"))
+        await parts.database.write(lambda tx: tx.run(lost))
+        await parts.database.write(lambda tx: jobs.enqueue(tx, JOB, key=key))
+        async with asyncio.timeout(10):
+            while (found := await publications.get(key)).status is not PublicationStatus.FAILED:
+                await asyncio.sleep(0.01)
     assert reason in (found.problem or "")
     assert await parts.database.read(_published) == 0
 

@@ -1,17 +1,21 @@
 """Publishing records and listing them by label."""
 
+import asyncio
 import uuid
 from datetime import datetime
 
 import pytest
 
+from pentad.jobs.queue import JobQueue
 from pentad.kernel.cid import cid_of
+from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import InvalidInput, NotFound
 from pentad.kernel.ports import Transaction
 from pentad.rooms.directory.records.facts import labels_of
-from pentad.rooms.directory.records.publications import PublicationStatus, PublishRequest
+from pentad.rooms.directory.records.publications import JOB, PublicationStatus, PublishRequest
 from pentad.rooms.directory.records.routing import RouteQuery, RouteQueryType
 from pentad.rooms.directory.search.query import Filter, FilterKind
+from tests.jobs.working import die
 from tests.rooms.directory.oasf.samples import SAMPLES, sample
 from tests.rooms.directory.records.parts import SETS, WHO, Parts, agent, heard, parts_over
 from tests.stores import Stores
@@ -149,8 +153,10 @@ async def test_a_publication_is_done_at_once_and_says_how_it_went(parts: Parts):
         await parts.publications.get("x\0")
 
 
-async def test_a_publication_that_a_crash_left_open_is_done_at_the_next_start(parts: Parts, stores: Stores):
+async def test_a_publication_that_a_crash_left_open_is_done_by_another_process(parts: Parts, stores: Stores):
     cids = [(await parts.records.push(WHO, agent())).cid for _ in range(3)]
+
+    dead = JobQueue(await stores.open(SETS), SystemClock())
 
     def crash(tx: Transaction) -> None:
         tx.run(
@@ -158,12 +164,27 @@ async def test_a_publication_that_a_crash_left_open_is_done_at_the_next_start(pa
             " VALUES ('left', ?, 2, 'x', 0, 0)",
             PublishRequest(all_records=True).as_text(),
         )
+        dead.hold(tx, JOB, "left")
 
-    await parts.database.write(crash)
     again = parts_over(await stores.open(SETS))
     async with again.events.listen() as listening:
-        await again.publications.start()
+        await dead.database.write(crash)
+        await die(dead)
         told = [event.resource_id for event in await heard(listening, 3)]
     assert sorted(told) == sorted(cids)
     assert sorted(await listed(again)) == sorted(cids)
     await again.stop()
+
+
+@pytest.mark.requirement("directory:publications:one-runner")
+async def test_a_publication_is_run_by_one_process_however_many_there_are(parts: Parts, stores: Stores):
+    record = await parts.records.push(WHO, agent())
+    name = (await parts.records.pull(record.cid)).data["name"]
+    others = [parts, *[parts_over(await stores.open(SETS)) for _ in range(2)]]
+    request = PublishRequest(queries=(Filter(FilterKind.NAME, name, False),))
+    keys = await asyncio.gather(*(others[number % 3].publications.create(WHO, request) for number in range(12)))
+    found = [await parts.publications.get(key) for key in keys]
+    assert {one.status for one in found} == {PublicationStatus.COMPLETED}
+    assert sum(len(one.searches) for one in others) == 12
+    for one in others[1:]:
+        await one.stop()

@@ -3,19 +3,25 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 
 import pytest
 
+from pentad.jobs.job import Job
+from pentad.jobs.queue import JobQueue
+from pentad.jobs.workers import Workers
 from pentad.kernel.cid import canonical_json, cid_of
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, Unavailable
+from pentad.kernel.ports import Transaction
 from pentad.net.addresses import Address, networks
 from pentad.rooms.directory.models import Record
 from pentad.rooms.directory.records.events import EventType
 from pentad.rooms.directory.records.sync_targets import Peer, PeerGuard, read_peer
-from pentad.rooms.directory.records.syncs import Syncs, SyncStatus
+from pentad.rooms.directory.records.syncs import JOB, Syncs, SyncStatus
+from tests.jobs.working import die, working
 from tests.rooms.directory.records.parts import WHO, Parts, agent, heard
 
 pytestmark = pytest.mark.anyio
@@ -68,15 +74,23 @@ def elsewhere() -> Elsewhere:
     return Elsewhere()
 
 
+def syncs_of(parts: Parts, elsewhere: Elsewhere, address: str = "93.184.216.34") -> Syncs:
+    """Syncs that nobody works on yet."""
+    return Syncs(
+        parts.database, SystemClock(), parts.events, parts.records, JobQueue(parts.database, SystemClock()),
+        open_remote=elsewhere.open, guard=PeerGuard(resolver=Names(address)),
+    )  # fmt: skip
+
+
+def at_work(syncs: Syncs) -> AbstractAsyncContextManager[Workers]:
+    return working(syncs._jobs, [Job(JOB, lambda syncs, run: syncs.run(run), concurrency=1)], syncs)
+
+
 @pytest.fixture
 async def syncs(parts: Parts, elsewhere: Elsewhere) -> AsyncIterator[Syncs]:
-    made = Syncs(
-        parts.database, SystemClock(), parts.events, parts.records,
-        open_remote=elsewhere.open, guard=PeerGuard(resolver=Names("93.184.216.34")),
-    )  # fmt: skip
-    made.start()
-    yield made
-    await made.stop()
+    made = syncs_of(parts, elsewhere)
+    async with at_work(made):
+        yield made
 
 
 async def test_a_sync_copies_everything_and_tells_of_it(parts: Parts, syncs: Syncs, elsewhere: Elsewhere):
@@ -141,26 +155,51 @@ async def test_a_sync_can_be_given_up_in_every_state(parts: Parts, syncs: Syncs,
 
 
 async def test_a_sync_whose_process_died_is_taken_over(parts: Parts, syncs: Syncs, elsewhere: Elsewhere):
-    idle = Syncs(parts.database, SystemClock(), parts.events, parts.records)
-    key = await idle.create(WHO, "peer.example.org:8888")
-    assert (await idle.get(key)).status is SyncStatus.PENDING
-    await parts.database.write(lambda tx: tx.run("UPDATE directory_syncs SET status = 2, leased_until = 5"))
+    idle = syncs_of(parts, elsewhere)
     async with parts.events.listen(types=[EventType.SYNC_COMPLETED]) as listening:
+        key = await _left_by_a_dead_process(idle)
         other = await syncs.create(WHO, "peer.example.org:8888")
         done = {event.resource_id for event in await heard(listening, 2)}
     assert done == {key, other}
 
 
-async def test_without_a_way_to_other_directories_syncs_are_only_kept(parts: Parts):
-    idle = Syncs(parts.database, SystemClock(), parts.events, parts.records)
-    idle.start()
+async def _left_by_a_dead_process(syncs: Syncs) -> str:
+    """A sync that a process had begun when it died."""
+    dead, key = JobQueue(syncs._database, SystemClock()), str(uuid.uuid4())
+
+    def work(tx: Transaction) -> None:
+        tx.run(
+            "INSERT INTO directory_syncs (id, directory_url, registry_url, repository, cids, status, created_by,"
+            " created_at, updated_at) VALUES (?, 'peer.example.org:8888', '', 'dir', '[]', 2, 'ada', 1, 1)",
+            key,
+        )
+        dead.hold(tx, JOB, key)
+
+    await dead.database.write(work)
+    await die(dead)
+    return key
+
+
+async def test_without_workers_syncs_are_only_kept(parts: Parts, elsewhere: Elsewhere):
+    idle = syncs_of(parts, elsewhere)
     keys = [await idle.create(WHO, registry_url="registry.example.org:5000", repository="r") for _ in range(3)]
     assert all(uuid.UUID(key) for key in keys)
     assert [one.id for one in await idle.list()] == keys[::-1]
     assert [one.id for one in await idle.list(limit=1, offset=1)] == [keys[1]]
     await idle.delete(WHO, keys[0])
     assert (await idle.get(keys[0])).status is SyncStatus.DELETED
-    await idle.stop()
+
+
+async def test_one_process_copies_however_many_there_are(parts: Parts, elsewhere: Elsewhere):
+    elsewhere.add()
+    processes = [syncs_of(parts, elsewhere) for _ in range(3)]
+    async with (
+        at_work(processes[0]), at_work(processes[1]), at_work(processes[2]),
+        parts.events.listen(types=[EventType.SYNC_COMPLETED]) as listening,
+    ):  # fmt: skip
+        keys = {await processes[number % 3].create(WHO, "peer.example.org:8888") for number in range(9)}
+        assert {event.resource_id for event in await heard(listening, 9)} == keys
+    assert len(elsewhere.dialled) == 9
 
 
 @pytest.mark.parametrize(
@@ -201,15 +240,10 @@ async def test_what_only_this_machine_can_reach_is_refused(address: str):
 
 
 async def test_a_sync_with_a_refused_address_fails_without_dialling(parts: Parts, elsewhere: Elsewhere):
-    syncs = Syncs(
-        parts.database, SystemClock(), parts.events, parts.records,
-        open_remote=elsewhere.open, guard=PeerGuard(resolver=Names("127.0.0.1")),
-    )  # fmt: skip
-    syncs.start()
-    async with parts.events.listen(types=[EventType.SYNC_FAILED]) as listening:
+    syncs = syncs_of(parts, elsewhere, "127.0.0.1")
+    async with at_work(syncs), parts.events.listen(types=[EventType.SYNC_FAILED]) as listening:
         await syncs.create(WHO, "peer.example.org:8888")
         (failed,) = await heard(listening, 1)
-    await syncs.stop()
     assert "is not an address syncs may go to" in failed.metadata["error"]
     assert elsewhere.dialled == []
 

@@ -6,10 +6,11 @@ from typing import Any
 from pentad.kernel.ports import Database, Dialect, Transaction
 from pentad.rooms.directory.records import store
 from pentad.rooms.directory.records.records import drafted
-from pentad.storage.migration_files import STORAGE, MigrationSet
+from pentad.storage.migration_files import MigrationSet
+from tests.jobs.working import SETS as JOB_SETS
 from tests.stores import Stores
 
-SETS = (STORAGE, MigrationSet("directory", "pentad.rooms.directory.schema"))
+SETS = (*JOB_SETS, MigrationSet("directory", "pentad.rooms.directory.schema"))
 FOUND_OUT_LATER = ("verified", "trusted", "scan_severity", "scan_safe", "pulls", "lookups")
 
 

@@ -1,9 +1,10 @@
 """Snapshots for tests of the history."""
 
 from pentad.rooms.metrics.model import Info, Metric, Sample, Snapshot
-from pentad.storage.migration_files import STORAGE, MigrationSet
+from pentad.storage.migration_files import MigrationSet
+from tests.jobs.working import SETS as JOB_SETS
 
-SETS = (STORAGE, MigrationSet("metrics", "pentad.rooms.metrics.schema"))
+SETS = (*JOB_SETS, MigrationSet("metrics", "pentad.rooms.metrics.schema"))
 NOON = 1_700_049_600.0
 """The beginning of an hour, and of the second half of a day."""
 

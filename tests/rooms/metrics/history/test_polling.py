@@ -1,128 +1,115 @@
 """Of several processes one polls, when it is time."""
 
 import asyncio
+from contextlib import asynccontextmanager
 
 import pytest
 
-from pentad.kernel.clock import SystemClock
+from pentad.jobs.job import Schedule
+from pentad.jobs.queue import CHANNEL, JobQueue
 from pentad.kernel.errors import Unavailable
-from pentad.rooms.metrics.history.polling import LEASE_SECONDS, Job, Poller
+from pentad.rooms.metrics.room import JOBS
+from tests.jobs.working import die, rows, until, working
 from tests.rooms.metrics.history.samples import SETS
 from tests.rooms.metrics.sources import TurnedClock
 
-JOB = Job("toy", "", 60.0)
+pytestmark = pytest.mark.anyio
+TOY = Schedule(60.0, "toy", jitter=0.0)
 
 
-def poller(database, clock, polled, **more):
-    async def poll(job):
-        polled.append(job)
+class Polled:
+    """The room as the jobs know it."""
 
-    async def tidy():
-        polled.append("tidy")
+    def __init__(self, *polls, poll=None):
+        self.done = []
+        self._polls = polls
+        self._poll = poll
 
-    return Poller(database, clock, [JOB], more.pop("poll", poll), tidy, **more)
+    def polls(self):
+        return self._polls
+
+    async def poll(self, collector, scope):
+        self.done.append((collector, scope))
+        if self._poll is not None:
+            await self._poll(collector)
+
+    async def roll_up(self):
+        self.done.append("rolled up")
+
+    def count(self, collector):
+        return sum(one[0] == collector for one in self.done)
 
 
-@pytest.mark.anyio
+@asynccontextmanager
+async def polling(stores, clock, room):
+    queue = JobQueue(await stores.open(SETS), clock)
+    async with working(queue, JOBS, room):
+        yield queue
+
+
+async def rested(queue):
+    """The error and the time of each schedule, once none runs."""
+    await until(lambda: rows(queue), lambda found: found and all(row[2] == "queued" for row in found))
+    return await queue.database.read(lambda rows: rows.all("SELECT key, error, run_at FROM jobs ORDER BY name, key"))
+
+
+async def turn(queue, clock, seconds):
+    clock.turn(seconds)
+    await queue.database.write(lambda tx: tx.signal(CHANNEL))
+
+
 @pytest.mark.requirement("metrics:polling")
 async def test_of_two_processes_one_polls_and_again_when_it_is_due(stores):
-    clock, polled = TurnedClock(), []
-    one = poller(await stores.open(SETS), clock, polled)
-    other = poller(await stores.open(SETS), clock, polled)
-    ran = await asyncio.gather(one.run_if_due(JOB), other.run_if_due(JOB))
-    assert sorted(ran) == [False, True]
-    clock.turn(59)
-    assert not await other.run_if_due(JOB)
-    clock.turn(1)
-    assert await other.run_if_due(JOB)
-    assert polled == [JOB, JOB]
+    clock, one, other = TurnedClock(), Polled(TOY), Polled(TOY)
+    async with polling(stores, clock, one) as queue, polling(stores, clock, other):
+        for count in (1, 2, 3):
+            await until(lambda: rested(queue), lambda _, n=count: one.count("toy") + other.count("toy") == n)
+            assert (await rested(queue))[0] == ("toy", None, clock.now() + 60)
+            await turn(queue, clock, 59)
+            await rested(queue)
+            assert one.count("toy") + other.count("toy") == count
+            await turn(queue, clock, 1)
+    assert one.done.count("rolled up") + other.done.count("rolled up") == 1
 
 
-@pytest.mark.anyio
-async def test_while_one_polls_no_other_does_until_its_lease_is_over(stores):
-    clock, polled = TurnedClock(), []
-    began, end = asyncio.Event(), asyncio.Event()
-
-    async def slow(job):
-        began.set()
-        await end.wait()
-
-    busy = poller(await stores.open(SETS), clock, polled, poll=slow)
-    other = poller(await stores.open(SETS), clock, polled)
-    task = asyncio.create_task(busy.run_if_due(JOB))
-    await began.wait()
-    clock.turn(LEASE_SECONDS - 1)
-    assert not await other.run_if_due(JOB)
-    clock.turn(2)
-    assert await other.run_if_due(JOB)
-    end.set()
-    assert await task
-
-
-@pytest.mark.anyio
-async def test_a_poll_that_fails_is_given_back_and_tried_when_it_is_due(past):
-    clock = TurnedClock()
-
-    async def broken(job):
+async def test_a_poll_that_fails_is_tried_when_it_is_due(stores):
+    async def broken(_collector):
         raise Unavailable("The source is away.")
 
-    one = poller(past, clock, [], poll=broken)
-    with pytest.raises(Unavailable):
-        await one.run_if_due(JOB)
-    row = await past.read(lambda rows: rows.one("SELECT holder, outcome, due FROM metric_polls"))
-    assert row == (None, "unavailable", clock.now() + 60)
+    clock = TurnedClock()
+    async with polling(stores, clock, Polled(TOY, poll=broken)) as queue:
+        found = await until(lambda: rested(queue), lambda found: found[0][1])
+        assert found[0] == ("toy", "The source is away.", clock.now() + 60)
 
 
-@pytest.mark.anyio
-async def test_a_started_poller_polls_tidies_and_stops(past):
-    polled = []
-    done = asyncio.Event()
-
-    async def poll(job):
-        polled.append(job)
-        done.set()
-
-    one = poller(past, SystemClock(), polled, poll=poll, first_seconds=0.0, look_seconds=0.01)
-    one.start()
-    async with asyncio.timeout(10):
-        await done.wait()
-        while "tidy" not in polled:
-            await asyncio.sleep(0.01)
-    await one.stop()
-    assert sorted(polled, key=str) == sorted([JOB, "tidy"], key=str)
+async def test_what_a_dead_process_polled_is_polled_by_another_at_once(stores):
+    clock, heir = TurnedClock(), Polled(TOY)
+    dead = JobQueue(await stores.open(SETS), clock)
+    await dead.database.write(lambda tx: dead.hold(tx, "metrics.poll", "toy"))
+    await die(dead)
+    async with polling(stores, clock, heir) as queue:
+        await until(lambda: rested(queue), lambda _: heir.count("toy") == 1)
 
 
-@pytest.mark.anyio
-async def test_a_process_that_ends_at_once_leaves_no_trace(past):
-    one = poller(past, SystemClock(), [])
-    one.start()
-    await asyncio.sleep(0)
-    await one.stop()
-    assert await past.read(lambda rows: rows.value("SELECT count(*) FROM metric_polls")) == 0
+async def test_a_room_that_polls_nothing_keeps_no_schedule(stores):
+    async with polling(stores, TurnedClock(), Polled()) as queue:
+        await queue.database.write(lambda tx: tx.signal(CHANNEL))
+        assert await rows(queue) == []
 
 
-@pytest.mark.anyio
 @pytest.mark.requirement("metrics:polling")
-async def test_a_source_that_takes_long_holds_up_no_other(past):
-    never, often = asyncio.Event(), asyncio.Event()
-    polled = []
+async def test_a_source_that_takes_long_holds_up_no_other(stores):
+    never = asyncio.Event()
 
-    async def poll(job):
-        polled.append(job.collector)
-        if job.collector == "slow":
+    async def poll(collector):
+        if collector == "slow":
             await never.wait()
-        if polled.count("quick") > 2:
-            often.set()
 
-    async def tidy():
-        pass
-
-    jobs = [Job("slow", "", 60.0), Job("quick", "", 0.01)]
-    one = Poller(past, SystemClock(), jobs, poll, tidy, first_seconds=0.0, look_seconds=0.01)
-    one.start()
-    async with asyncio.timeout(10):
-        await often.wait()
-    await one.stop()
-    assert polled.count("slow") == 1
-    held = await past.read(lambda rows: rows.value("SELECT count(*) FROM metric_polls WHERE holder IS NOT NULL"))
-    assert held == 0, "a poll that is given up gives its lease back"
+    room = Polled(Schedule(60.0, "slow"), Schedule(0.01, "quick"), poll=poll)
+    clock = TurnedClock()
+    async with polling(stores, clock, room) as queue:
+        for count in (1, 2, 3):
+            await until(lambda: rows(queue), lambda _, n=count: room.count("quick") >= n)
+            await turn(queue, clock, 1)
+    assert room.count("slow") == 1
+    assert all(row[2] == "queued" for row in await rows(queue)), "a poll that is given up is left to the next process"

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from pentad.jobs.queue import JobQueue
 from pentad.kernel.limits import Limits
 from pentad.kernel.ports import Database, Embedder, Transaction
 from pentad.net.fetch import HttpFetcher
@@ -54,7 +55,9 @@ async def opened_over(shared: Shared, clock: TurnedClock, embedder: Embedder | N
     await shared.database.write(shared.empty)
     fetcher = HttpFetcher()
     index = SearchIndex(shared.database, shared.stores.data / "search", embedder)
-    platform = Platform(shared.database, clock, fetcher, shared.stores.data, Limits(), {}, index)
+    platform = Platform(
+        shared.database, clock, fetcher, shared.stores.data, Limits(), {}, index, JobQueue(shared.database, clock)
+    )
     try:
         async with open_registers(platform) as registers:
             yield registers

@@ -87,11 +87,11 @@ class PushConfigs:
                     details={"reason": "too-many-push-configs"},
                 )
             told = transaction.value("SELECT seq FROM agent_tasks WHERE id = ?", task_id)
-            insert_config(transaction, self._keeping.secret_box, task_id, config, told=int(told), now=now)
+            box, jobs = self._keeping.secret_box, self._keeping.jobs
+            insert_config(transaction, box, jobs, task_id, config, told=int(told), now=now)
             recount(transaction, task_id)
 
         await self._keeping.database.write(work)
-        self._keeping.push_due()
         return config
 
     async def get(
@@ -115,7 +115,8 @@ class PushConfigs:
 
     async def delete(self, caller: Principal, task_id: str, config_id: str, *, agent: str | None = None) -> None:
         await self._keeping.owned(caller, task_id, agent)
-        if not await self._keeping.database.write(lambda transaction: delete_config(transaction, task_id, config_id)):
+        jobs = self._keeping.jobs
+        if not await self._keeping.database.write(lambda tx: delete_config(tx, jobs, task_id, config_id)):
             raise _unknown(config_id)
 
 

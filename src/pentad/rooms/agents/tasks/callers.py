@@ -1,4 +1,4 @@
-"""A caller as bytes next to the lease: a turn that runs again may do no more than the caller could then."""
+"""A caller as bytes next to a task: a turn that runs again may do no more than the caller could then."""
 
 from functools import lru_cache
 from typing import Any, Final

@@ -1,17 +1,19 @@
 """The task engine: operations, tools and push notifications call it. It knows no wire format.
 
-A send creates a task or continues one; the agent runs in the process that received the send, under a lease. What an
+A send creates a task or continues one; the agent runs in the process that received the send. What an
 agent says is in the log before anyone sees it. Only its owner and administrators can see a task. Any process can serve
 any task: waiting, following and canceling go through the log and the hub, wherever the agent runs.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Final, TypeVar
 
 from pentad.access.owners import OwnerNow, owner_as_saved
 from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.access.secrets import secret_keys
+from pentad.jobs.job import Again, Job, JobRun, Retries, Schedule
+from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Forbidden, InvalidInput
 from pentad.kernel.ports import Database, Fetcher
@@ -31,7 +33,8 @@ from pentad.rooms.agents.models import (
     TaskPage,
 )
 from pentad.rooms.agents.push.configs import PushConfigs
-from pentad.rooms.agents.push.deliveries import Deliveries
+from pentad.rooms.agents.push.deliveries import RETRIES, Deliveries
+from pentad.rooms.agents.push.store import JOB as PUSH
 from pentad.rooms.agents.tasks.contexts import Contexts, PlainContexts
 from pentad.rooms.agents.tasks.errors import not_cancelable
 from pentad.rooms.agents.tasks.limits import TaskLimits, is_enabled, task_limits
@@ -39,9 +42,11 @@ from pentad.rooms.agents.tasks.recovery import Recovery
 from pentad.rooms.agents.tasks.retention import Retention
 from pentad.rooms.agents.tasks.store import Listing, list_heads
 from pentad.rooms.agents.tasks.submission import Submission, check_continuable
-from pentad.rooms.agents.tasks.task_log import LOOK_AGAIN_SECONDS, TaskLog
+from pentad.rooms.agents.tasks.task_log import LOOK_AGAIN_SECONDS, TURN, TaskLog
 
+RETENTION_SECONDS: Final = 3_600.0
 _PUSH_KEY: Final = "agents-push"
+S = TypeVar("S")
 
 
 class Tasks:
@@ -54,6 +59,7 @@ class Tasks:
         agents: Mapping[str, HostedAgent],
         limits: TaskLimits | None = None,
         *,
+        jobs: JobQueue,
         contexts: Contexts | None = None,
         fetcher: Fetcher | None = None,
         push_key: bytes = b"",
@@ -64,9 +70,9 @@ class Tasks:
         limits = limits or TaskLimits()
         self.agents = agents
         self.limits = limits
-        self._log = TaskLog(database, clock, limits, contexts or PlainContexts(), secret_box, owner_now)
+        self._log = TaskLog(database, clock, limits, contexts or PlainContexts(), jobs, secret_box, owner_now)
         self._submission = Submission(self._log, agents, limits)
-        self._recovery = Recovery(self._log, self._submission, agents, limits)
+        self.recovery = Recovery(self._log, self._submission, agents, limits)
         self.retention = Retention(self._log, limits.keep_days)
         private = agents.keys() if push_private else {name for name, one in agents.items() if one.push_private}
         self.push = PushConfigs(self._log, fetcher, private)
@@ -74,19 +80,13 @@ class Tasks:
         """Sends push notifications, if there is a way out of this server. Dialects register their codecs with it."""
 
     async def open(self) -> None:
-        """Listen for events of other processes, and take over the tasks of processes that have died."""
+        """Listen for events of other processes, and look after the turns that run here."""
         self._log.listen()
-        self._recovery.start()
-        self.retention.start()
-        if self.deliveries is not None:
-            self.deliveries.start()
+        self.recovery.start()
 
     async def close(self) -> None:
         """Stop every run. Unfinished tasks are released at once, so that another process can take them over."""
-        if self.deliveries is not None:
-            await self.deliveries.stop()
-        await self.retention.stop()
-        await self._recovery.stop()
+        await self.recovery.stop()
         await self._log.stop()
 
     async def send(
@@ -258,7 +258,7 @@ async def open_tasks(
     keys = await secret_keys(platform.database, _PUSH_KEY, box=platform.secret_box, clock=platform.clock)
     tasks = Tasks(
         platform.database, platform.clock, agents, task_limits(platform.settings),
-        contexts=contexts, fetcher=platform.fetcher, push_key=keys[0],
+        jobs=platform.jobs, contexts=contexts, fetcher=platform.fetcher, push_key=keys[0],
         push_private=is_enabled(platform.settings.get("push_private", False)),
         secret_box=platform.secret_box, owner_now=platform.owner_now,
     )  # fmt: skip
@@ -277,3 +277,23 @@ def _require_operator(principal: Principal) -> None:
 def _ends(event: Event, *, rest: bool) -> bool:
     body = event.body
     return isinstance(body, StatusEvent) and (body.state in TERMINAL or (rest and body.state in INTERRUPTED))
+
+
+def jobs_of(tasks: Callable[[S], Tasks]) -> tuple[Job[S], ...]:
+    """The jobs of the engine that a room's service has."""
+
+    async def take_over_turn(service: S, run: JobRun) -> Again | None:
+        return await tasks(service).recovery.run(run)
+
+    async def push(service: S, run: JobRun) -> None:
+        if (deliveries := tasks(service).deliveries) is not None:
+            await deliveries.run(run)
+
+    async def sweep(service: S, _run: JobRun) -> None:
+        await tasks(service).retention.sweep()
+
+    return (
+        Job(TURN, take_over_turn, retry=Retries(attempts=None, longest=60.0), concurrency=1_000, timeout=None),
+        Job(PUSH, push, retry=RETRIES, concurrency=16, timeout=None),
+        Job("agents.retention", sweep, lambda _service: [Schedule(RETENTION_SECONDS)], timeout=None),
+    )

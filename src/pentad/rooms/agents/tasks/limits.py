@@ -20,7 +20,6 @@ class TaskLimits:
     task_messages: int = 1_000
     open_tasks: int = 1_000
     tasks: int = 1_000_000
-    lease_seconds: float = 30.0
     orphan_seconds: float = 600.0
     """After this time a task fails if no process hosts its agent any more."""
     keep_days: float | None = None

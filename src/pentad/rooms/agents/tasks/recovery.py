@@ -1,10 +1,11 @@
-"""Keeps the leases of this process, and takes over what a process that is gone has left.
+"""Takes over the turns of processes that died, and keeps the rights of running turns up to date.
 
-An agent that is `restartable` runs its turn again: with the message that began it, the answers it already got, and
-`turn.resumed`. Any other task is ended with a message that says why: nobody should wait for what will never come.
+A turn under way is a job that its process holds; if the process dies, a worker of another one claims it here. If the
+agent is `restartable`, the turn runs again: with the message that began it, the answers it already got, and
+`turn.resumed`. Any other task fails with a message that says why, so that nobody waits for it.
 
-A turn has the rights its caller had when it began, as far as they are left: asked when it is resumed, and with every
-renewal while it runs. The task of an owner who is gone fails.
+A turn has the rights its caller had when it began, as far as they are left: asked when it is resumed, and every few
+seconds while it runs. If its owner is gone, the task fails.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from pentad.access.owners import owner_is_gone
+from pentad.jobs.job import Again, JobRun
 from pentad.kernel.background import Background
 from pentad.kernel.errors import PentadError
 from pentad.kernel.incidents import put_off
@@ -20,131 +22,152 @@ from pentad.kernel.ports import Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
 from pentad.rooms.agents.models import INTERRUPTED, Event, Message, MessageEvent, Part, StatusEvent, Task, folded
-from pentad.rooms.agents.tasks import leases, store
+from pentad.rooms.agents.tasks import store
 from pentad.rooms.agents.tasks.callers import unpacked
 from pentad.rooms.agents.tasks.limits import TaskLimits
 from pentad.rooms.agents.tasks.store import Head
 from pentad.rooms.agents.tasks.submission import Submission
-from pentad.rooms.agents.tasks.task_log import TaskLog
+from pentad.rooms.agents.tasks.task_log import TURN, TaskLog
 from pentad.rooms.agents.tasks.turn_runner import Run
 
-_AT_ONCE: Final = 50
+_LOOK_SECONDS: Final = 10.0
+_ELSEWHERE_SECONDS: Final = 2.0
+"""How soon another process may try a task whose agent is not hosted here."""
+
 _GONE: Final = "The server process that ran this task ended before it was done, and the agent cannot be run again."
 _UNKNOWN: Final = "The agent of this task is no longer hosted here."
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class Recovery:
-    """One process's share: renew and look, every third of a lease."""
+    """The turns that this process takes over, and a look at those it runs."""
 
     def __init__(
-        self, keeping: TaskLog, sending: Submission, agents: Mapping[str, HostedAgent], limits: TaskLimits
+        self, log: TaskLog, submission: Submission, agents: Mapping[str, HostedAgent], limits: TaskLimits
     ) -> None:
-        self._keeping = keeping
-        self._sending = sending
+        self._log = log
+        self._submission = submission
         self._agents = agents
         self._limits = limits
+        self._strays: set[str] = set()
         self._background = Background()
 
     def start(self) -> None:
-        self._background.start(self._serve(), "agents-recovery")
+        self._background.start(self._serve(), "agents-turns")
 
     async def stop(self) -> None:
         await self._background.stop()
 
     async def _serve(self) -> None:
         while True:
+            await asyncio.sleep(_LOOK_SECONDS)
             try:
-                await self.renew()
-                await self.take_over()
+                await self.refresh_rights()
+                await self.give_back_strays()
             except PentadError as error:
-                put_off(error, "Keeping the leases of tasks")
-            except Exception:  # noqa: BLE001  the last line of defence: without renewals every run would be lost
-                _log.exception("Keeping the leases of tasks failed.")
-            await asyncio.sleep(self._limits.lease_seconds / 3)
+                put_off(error, "Looking after running tasks")
+            except Exception:
+                _logger.exception("Looking after running tasks failed.")
 
-    async def renew(self) -> None:
-        """Keep the leases of what runs here, and let its callers have what rights they have now."""
-        keeping = self._keeping
-        runs = [run for run in keeping.runs.values() if run.stored]
+    async def refresh_rights(self) -> None:
+        """Give running turns the rights their callers have now; the task of an owner who is gone fails."""
+        log = self._log
+        runs = [run for run in log.runs.values() if run.stored]
         if not runs:
             return
 
-        def work(transaction: Transaction) -> dict[Principal, Principal | None]:
-            leases.renew(transaction, keeping.origin, [run.task.id for run in runs], keeping.leased_until())
-            return {saved: keeping.owner_now(transaction, saved) for saved in {run.saved_caller for run in runs}}
+        def work(rows: Rows) -> dict[Principal, Principal | None]:
+            return {saved: log.owner_now(rows, saved) for saved in {run.saved_caller for run in runs}}
 
-        callers = await keeping.database.write(work)
+        callers = await log.database.read(work)
         for run in runs:
             if (caller := callers[run.saved_caller]) is not None:
                 run.caller = caller
             else:
                 await self._fail(run.task, owner_is_gone(run.task.owner))
 
-    async def take_over(self) -> int:
-        """Claim what has run out; how many tasks there were."""
-        keeping = self._keeping
-        taken = 0
-        now = keeping.clock.now()
-        for task_id, agent, until in await keeping.database.read(lambda rows: leases.expired(rows, now, _AT_ONCE)):
-            if agent not in self._agents and now - until < self._limits.orphan_seconds:
-                continue
-            if task_id in keeping.runs:
-                continue  # our own, and the clock ran ahead of us
-            head = await self._claimed(task_id, now)
-            if head is not None:
-                taken += 1
-                await self._settle(head)
-        return taken
+    async def give_back_strays(self) -> None:
+        """Leave to others what this process holds but does not run, seen twice: its run broke, or was never begun."""
+        log = self._log
+        held = await log.database.read(lambda rows: log.jobs.held(rows, TURN))
+        strays = held - log.runs.keys()
+        left, self._strays = strays & self._strays, strays
+        if left:
+            await log.database.write(lambda tx: log.jobs.give_back(tx, TURN, sorted(left)))
 
-    async def _claimed(self, task_id: str, now: float) -> Head | None:
-        origin, until = self._keeping.origin, self._keeping.leased_until()
-        return await self._keeping.database.write(
-            lambda transaction: leases.claim(transaction, task_id, origin, now, until)
-        )
-
-    async def _settle(self, head: Head) -> None:
-        """Run the turn of a task that was claimed once more, or end the task."""
+    async def run(self, run: JobRun) -> Again | None:
+        """The job: go on with the turn of a process that is gone, or end its task."""
+        task_id = run.key or ""
+        head = await self._log.database.read(lambda rows: store.head(rows, task_id))
+        if head is None or head.holder is None:
+            return None
         hosted = self._agents.get(head.agent)
-        why = _UNKNOWN if hosted is None else _GONE
-        if hosted is not None and hosted.restartable:
-            why = await self._again(head, hosted)
-        if why is not None:
-            await self._fail(head.blank(), why)
+        now = self._log.clock.now()
+        since = now if run.payload is None else float(run.payload)
+        if hosted is None and now - since < self._limits.orphan_seconds:
+            return Again(now + _ELSEWHERE_SECONDS, since)
+        head = await self._log.database.write(lambda tx: self._take(tx, run))
+        if head is None:
+            return None
+        outcome = await self._again(head, hosted) if hosted is not None and hosted.restartable else None
+        if isinstance(outcome, Run):
+            await _until_over(outcome)
+        else:
+            await self._fail(head.blank(), outcome or (_UNKNOWN if hosted is None else _GONE))
+        return None
+
+    def _take(self, transaction: Transaction, run: JobRun) -> Head | None:
+        """From here on the log refuses what the process before us says; None if the turn is over after all."""
+        run.check(transaction)
+        taken = transaction.run(
+            "UPDATE agent_tasks SET holder = ? WHERE id = ? AND holder IS NOT NULL", self._log.origin, run.key
+        )
+        return store.head(transaction, run.key or "") if taken else None
 
     async def _fail(self, task: Task, why: str) -> None:
         """End a task that this process holds; its run, if there is one, hears of it."""
-        keeping = self._keeping
+        log = self._log
         message = Message(
             id=f"{task.id}.end", role="agent", parts=(Part(text=why),), task_id=task.id, context_id=task.context_id
         )
-        await keeping.append(task.id, [StatusEvent("failed", message)], claim="release", holder=keeping.origin)
+        await log.append(task.id, [StatusEvent("failed", message)], claim="release", holder=log.origin)
 
-    async def _again(self, head: Head, hosted: HostedAgent) -> str | None:
-        """Run the turn once more; why not, if it cannot be."""
+    async def _again(self, head: Head, hosted: HostedAgent) -> Run | str:
+        """Run the turn once more, or say why that cannot be."""
         saved = unpacked(head.caller)
 
         def work(rows: Rows) -> tuple[Principal | None, list[Event]]:
-            return self._keeping.owner_now(rows, saved), store.events_after(rows, head.id, 0, head.seq)
+            return self._log.owner_now(rows, saved), store.events_after(rows, head.id, 0, head.seq)
 
-        caller, events = await self._keeping.database.read(work)
+        caller, events = await self._log.database.read(work)
         if caller is None:
             return owner_is_gone(head.owner)
         message = _began(events, head.turn)
         if message is None:
             return _GONE
         task: Task = folded(head.blank(), events)
-        message = await self._keeping.contexts.restored(message, caller)
+        message = await self._log.contexts.restored(message, caller)
         run = Run(
-            self._keeping, hosted, task, message, saved,
+            self._log, hosted, task, message, saved,
             most_bytes=self._limits.artifact_bytes, resumed=True, answers=_answers(events, head.turn),
         )  # fmt: skip
         run.caller = caller
-        await self._sending.go_on(run, task.seq)
+        await self._submission.go_on(run, task.seq)
         if not run.done:
             run.look()  # what was said to the task since it was claimed found no run to hear it
-        return None
+        return run
+
+
+async def _until_over(run: Run) -> None:
+    """Wait for a run to end; if the job is taken away, the run stops."""
+    if run.handle is None:
+        return
+    try:
+        await asyncio.wait([run.handle])
+    except asyncio.CancelledError:
+        run.stop()
+        raise
 
 
 def _began(events: list[Event], turn: int) -> Message | None:

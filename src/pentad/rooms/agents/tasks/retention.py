@@ -5,13 +5,9 @@ with the last of its tasks; a content when nobody has brought it for that long a
 What is not over stays, however old. What was kept for a time only goes when that is up, whatever the operator says.
 """
 
-import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from pentad.kernel.background import Background
-from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Transaction
 from pentad.rooms.agents.context.context_store import forget_old_content
 from pentad.rooms.agents.context.merging import forget_contexts
@@ -21,7 +17,6 @@ from pentad.rooms.agents.tasks.remote_tasks import forget_remote_tasks
 from pentad.rooms.agents.tasks.task_log import TaskLog
 
 DAY: Final = 86_400.0
-_EVERY_SECONDS: Final = 3_600.0
 _AT_ONCE: Final = 200
 _OVER: Final = ", ".join(f"'{state}'" for state in sorted(TERMINAL))
 _OLD: Final = f"SELECT id FROM agent_tasks WHERE state IN ({_OVER}) AND updated_at < ? ORDER BY id LIMIT ?"  # noqa: S608  constants
@@ -31,34 +26,13 @@ _GONE: Final = (
     "DELETE FROM agent_tasks WHERE id = ?",
 )
 
-_log = logging.getLogger(__name__)
-
 
 class Retention:
-    """One process's share: every process looks once an hour, and a task goes once."""
+    """Sweeps on a schedule, in one process at a time."""
 
     def __init__(self, keeping: TaskLog, days: float | None) -> None:
         self._keeping = keeping
         self._days = days
-        self._background = Background()
-
-    def start(self) -> None:
-        self._background.start(self._serve(), "agents-retention")
-
-    async def stop(self) -> None:
-        await self._background.stop()
-
-    async def _serve(self) -> None:
-        if self._days is None:
-            await asyncio.sleep(_EVERY_SECONDS)  # little to do: nothing a process has to begin with
-        while True:
-            try:
-                await self.sweep()
-            except PentadError as error:
-                _log.warning("Old tasks stay for now: %s", error.sentence())
-            except Exception:  # noqa: BLE001  the next hour may be better
-                _log.exception("Letting go of old tasks failed.")
-            await asyncio.sleep(_EVERY_SECONDS)
 
     async def sweep(self) -> int:
         """Let go of all that is old enough, a few at a time; how many tasks that were."""

@@ -33,8 +33,8 @@ HEAD_COLUMNS: Final = (
 )
 _INSERT_TASK: Final = (
     "INSERT INTO agent_tasks (id, owner, agent, context, dialect, state, seq, turn, messages, bytes, pushes,"
-    " created_at, updated_at, metadata, caller, holder, leased_until)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " created_at, updated_at, metadata, caller, holder)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _INSERT_EVENT: Final = "INSERT INTO agent_events (task, seq, at, body) VALUES (?, ?, ?, ?)"
 _GROW: Final = "UPDATE agent_tasks SET seq = seq + ?, messages = messages + ?, bytes = bytes + ?"
@@ -110,6 +110,9 @@ class Appended:
 Claim = Literal["none", "take", "release"]
 """What an append does with the lease: nothing, take it if it is free, or release it."""
 
+Lease = tuple[str, bytes]
+"""The process that runs the turn, and the caller to run it for again."""
+
 
 def create(
     transaction: Transaction,
@@ -119,16 +122,16 @@ def create(
     *,
     bounds: Bounds,
     pushes: int = 0,
-    lease: tuple[str, float, bytes] | None = None,
+    lease: Lease | None = None,
 ) -> list[Event]:
-    """Write a new task with its first events. `lease` is the holder, the expiry, and the caller to run it for again."""
+    """Write a new task with its first events."""
     state, messages, size = _sums(bodies)
     _check(bounds, messages, size)
-    holder, until, caller = lease or (None, 0.0, None)
+    holder, caller = lease or (None, None)
     metadata = None if task.metadata is None else _ENCODE(task.metadata)
     transaction.run(
         _INSERT_TASK, task.id, task.owner, task.agent, task.context_id, task.dialect, state or "submitted",
-        len(bodies), messages, size, pushes, task.created_at, at, metadata, caller, holder, until,
+        len(bodies), messages, size, pushes, task.created_at, at, metadata, caller, holder,
     )  # fmt: skip
     return _insert(transaction, task.id, 0, bodies, at)
 
@@ -143,7 +146,7 @@ def append(
     bounds: Bounds,
     holder: str | None = None,
     claim: Claim = "none",
-    lease: tuple[str, float, bytes] | None = None,
+    lease: Lease | None = None,
 ) -> Appended | None:
     """Add events. Returns None if the task has ended, or if another process holds it (`holder`). `lease` goes with
     `take`."""
@@ -154,9 +157,9 @@ def append(
         sql += ", state = ?, updated_at = ?"
         params += [state, at]
     if claim == "release":
-        sql += ", holder = NULL, leased_until = 0"
+        sql += ", holder = NULL"
     elif claim == "take" and lease is not None:
-        sql += ", turn = seq + 1, holder = ?, leased_until = ?, caller = ?"
+        sql += ", turn = seq + 1, holder = ?, caller = ?"
         params += lease
     sql += f" WHERE id = ? AND {_OPEN}"
     params.append(task_id)
@@ -171,8 +174,6 @@ def append(
     seq, now, pushes, all_messages, all_bytes, held_by = row
     _check(bounds, all_messages, all_bytes)
     events = _insert(transaction, task_id, seq - len(bodies), bodies, at)
-    if pushes:
-        transaction.run("UPDATE agent_pushes SET due_at = ? WHERE task = ? AND due_at IS NULL", at, task_id)
     transaction.signal(CHANNEL, f"{origin} {task_id} {seq}")
     resource_updated(transaction, f"agents://tasks/{task_id}")
     return Appended(events, now, pushes, held_by)

@@ -28,7 +28,6 @@ from pentad.rooms.agents.models import (
     Task,
     folded,
 )
-from pentad.rooms.agents.push.store import insert_config
 from pentad.rooms.agents.tasks import store
 from pentad.rooms.agents.tasks.callers import packed
 from pentad.rooms.agents.tasks.errors import (
@@ -113,25 +112,25 @@ class Submission:
         log = self._log
         message = _stamped(message, task)
         first = self._checked(message)
-        now, lease = log.now(), log.lease(packed(caller))
+        now = log.now()
 
         def work(transaction: Transaction) -> tuple[Appended | None, bool]:
-            add = partial(store.append, transaction, log.origin, task.id, [first], now, bounds=log.bounds)
-            if (own := add(claim="take", lease=lease)) is not None:
+            add = partial(log.append_in, transaction, task.id, [first], now, bounds=log.bounds)
+            if (own := add(claim="take", caller=packed(caller))) is not None:
                 return own, True
             return add(), False
 
         appended, is_ours = await log.database.write(work)
         if appended is None:
             raise task_terminal((await log.owned(caller, task.id)).state)
-        log.committed(task.id, appended.events, len(first.json), appended.pushes)
+        log.committed(task.id, appended.events, len(first.json))
         seq = appended.events[-1].seq
         if is_ours:
             await self.go_on(self._run(hosted, task, message, caller), seq)
         return seq
 
     async def go_on(self, run: Run, seen: int) -> None:
-        """Start the run of a task that is already stored and leased to this process."""
+        """Start the run of a task that is already stored and held by this process."""
         run.stored, run.seen = True, seen
         self._log.runs[run.task.id] = run
         await run.first_step()
@@ -159,8 +158,6 @@ class Submission:
             self._log.hub.publish(task.id, events, size)
         if not is_over:
             self._quotas.opened(task.owner)
-        if push is not None:
-            self._log.push_due()
         return made, events
 
     async def _under_way(
@@ -170,7 +167,7 @@ class Submission:
         bodies = [first, *run.stored_soon()]
         log.runs[task.id] = run
         try:
-            events = await self._create(task, bodies, push, log.lease(packed(run.caller)))
+            events = await self._create(task, bodies, push, packed(run.caller))
         except BaseException:
             run.abandon()
             raise
@@ -180,22 +177,16 @@ class Submission:
         log.recent.put(made, size)
         log.hub.publish(task.id, events, size)
         run.created(events)
-        if push is not None:
-            log.push_due()
         return made, events
 
     async def _create(
-        self, task: Task, bodies: Sequence[Encoded], push: PushConfig | None, lease: tuple[str, float, bytes] | None
+        self, task: Task, bodies: Sequence[Encoded], push: PushConfig | None, caller: bytes | None
     ) -> list[Event]:
         log = self._log
         now = log.now()
 
         def work(transaction: Transaction) -> list[Event]:
-            pushes = 0 if push is None else 1
-            events = store.create(transaction, task, bodies, now, bounds=log.bounds, pushes=pushes, lease=lease)
-            if push is not None:
-                insert_config(transaction, log.secret_box, task.id, push, told=0, now=now)
-            return events
+            return log.create_in(transaction, task, bodies, now, push=push, caller=caller)
 
         # sends that come together share a commit
         is_brief = not self._stepping and store.bytes_of(bodies) <= _BRIEF

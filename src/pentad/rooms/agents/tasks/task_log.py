@@ -1,7 +1,8 @@
 """The task log as one process sees it: commits, then publishes, and reads through a cache.
 
 This is the only module that knows both the store and everyone in this process who must learn of an event: followers in
-the hub, the run of the task, and push notifications.
+the hub and the run of the task. A running turn is a job that this process holds. If the process dies, another one
+claims it.
 """
 
 import asyncio
@@ -10,14 +11,15 @@ from typing import Final
 
 from pentad.access.owners import OwnerNow, owner_as_saved
 from pentad.access.secret_box import PLAIN, SecretBox
+from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, PentadError
-from pentad.kernel.ids import opaque_id
 from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.models import RESTING, TERMINAL, Body, Event, StatusEvent, Task, folded
-from pentad.rooms.agents.tasks import leases, store
+from pentad.rooms.agents.models import RESTING, TERMINAL, Body, Event, PushConfig, StatusEvent, Task, folded
+from pentad.rooms.agents.push.store import enqueue_pushes, insert_config
+from pentad.rooms.agents.tasks import store
 from pentad.rooms.agents.tasks.contexts import Contexts
 from pentad.rooms.agents.tasks.errors import task_not_found
 from pentad.rooms.agents.tasks.hub import Follower, Hub
@@ -26,6 +28,8 @@ from pentad.rooms.agents.tasks.store import Appended, Bounds, Claim, Encoded, He
 from pentad.rooms.agents.tasks.task_cache import TaskCache
 from pentad.rooms.agents.tasks.turn_runner import Run
 
+TURN: Final = "agents.turn"
+"""The turn of one task, whose id is the key."""
 LOOK_AGAIN_SECONDS: Final = 15.0
 """How long a follower relies on signals before it asks the store."""
 _PAGE: Final = 500
@@ -43,6 +47,7 @@ class TaskLog:
         clock: Clock,
         limits: TaskLimits,
         contexts: Contexts,
+        jobs: JobQueue,
         secret_box: SecretBox = PLAIN,
         owner_now: OwnerNow = owner_as_saved,
     ) -> None:
@@ -50,13 +55,12 @@ class TaskLog:
         self.owner_now = owner_now
         self.secret_box = secret_box
         self.clock = clock
-        self.origin = opaque_id(size=9)
+        self.jobs = jobs
+        self.origin = jobs.worker
         self.bounds = limits.bounds
         self.hub = Hub()
         self.recent = TaskCache()
         self.runs: dict[str, Run] = {}
-        self.push_due: Callable[[], None] = _do_nothing
-        self._lease_seconds = limits.lease_seconds
         self.contexts = contexts
         self._end: Callable[[], None] = _do_nothing
 
@@ -73,18 +77,12 @@ class TaskLog:
         left = [run.task.id for run in runs if run.stored]
         if left:
             try:
-                await self.database.write(lambda transaction: leases.release(transaction, self.origin, left))
-            except PentadError as error:  # the leases run out by themselves
-                put_off(error, "Giving back the leases of tasks")
+                await self.database.write(lambda transaction: self.jobs.give_back(transaction, TURN, left))
+            except PentadError as error:  # another process claims them when our heartbeat is missing
+                put_off(error, "Giving back the tasks of this process")
 
     def now(self) -> float:
         return round(self.clock.now(), 3)
-
-    def lease(self, caller: bytes) -> tuple[str, float, bytes]:
-        return self.origin, self.clock.now() + self._lease_seconds, caller
-
-    def leased_until(self) -> float:
-        return self.clock.now() + self._lease_seconds
 
     # Reading
 
@@ -194,6 +192,39 @@ class TaskLog:
 
     # Writing
 
+    def create_in(
+        self, transaction: Transaction, task: Task, bodies: Sequence[Encoded], at: float,
+        *, push: PushConfig | None, caller: bytes | None,
+    ) -> list[Event]:  # fmt: skip
+        """Write a new task. With a `caller` to run it for again, its turn goes on in this process."""
+        lease = None if caller is None else (self.origin, caller)
+        pushes = 0 if push is None else 1
+        events = store.create(transaction, task, bodies, at, bounds=self.bounds, pushes=pushes, lease=lease)
+        if lease is not None:
+            self.jobs.hold(transaction, TURN, task.id)
+        if push is not None:
+            insert_config(transaction, self.secret_box, self.jobs, task.id, push, told=0, now=at)
+        return events
+
+    def append_in(
+        self, transaction: Transaction, task_id: str, batch: Sequence[Encoded], at: float,
+        *, bounds: Bounds, claim: Claim = "none", holder: str | None = None, caller: bytes | None = None,
+    ) -> Appended | None:  # fmt: skip
+        """Append events, with what follows for the turn and for the addresses that are told of them."""
+        lease = None if caller is None else (self.origin, caller)
+        appended = store.append(
+            transaction, self.origin, task_id, batch, at, bounds=bounds, claim=claim, holder=holder, lease=lease
+        )
+        if appended is None:
+            return None
+        if claim == "take":
+            self.jobs.hold(transaction, TURN, task_id)
+        elif claim == "release":
+            self.jobs.cancel(transaction, TURN, task_id)
+        if appended.pushes:
+            enqueue_pushes(transaction, self.jobs, task_id)
+        return appended
+
     async def append(
         self, task_id: str, bodies: Sequence[Body], *, claim: Claim = "none", holder: str | None = None
     ) -> Appended | None:
@@ -201,20 +232,18 @@ class TaskLog:
         batch = [encoded(body) for body in bodies]
         now = self.now()
         appended = await self.database.write(
-            lambda transaction: store.append(
-                transaction, self.origin, task_id, batch, now, bounds=_LAST_WORD, claim=claim, holder=holder
+            lambda transaction: self.append_in(
+                transaction, task_id, batch, now, bounds=_LAST_WORD, claim=claim, holder=holder
             )
         )
         if appended is not None:
-            self.committed(task_id, appended.events, store.bytes_of(batch), appended.pushes)
+            self.committed(task_id, appended.events, store.bytes_of(batch))
         return appended
 
-    def committed(self, task_id: str, events: list[Event], size: int, pushes: int, run: Run | None = None) -> None:
+    def committed(self, task_id: str, events: list[Event], size: int, run: Run | None = None) -> None:
         """Publish committed events within this process."""
         self.recent.grow(task_id, events, size)
         self.hub.publish(task_id, events, size)
-        if pushes:
-            self.push_due()
         if run is None and (running := self.runs.get(task_id)) is not None:
             running.hear(events)
 
@@ -236,15 +265,15 @@ class TaskLog:
         bounds = _LAST_WORD if is_over and len(batch) == 1 else self.bounds
 
         def work(transaction: Transaction) -> Appended | None:
-            return store.append(
-                transaction, self.origin, run.task.id, batch, now,
+            return self.append_in(
+                transaction, run.task.id, batch, now,
                 bounds=bounds, holder=self.origin, claim="release" if last else "none",
             )  # fmt: skip
 
         appended = await self.database.write(work)
         if appended is None:
             return None
-        self.committed(run.task.id, appended.events, store.bytes_of(batch), appended.pushes, run)
+        self.committed(run.task.id, appended.events, store.bytes_of(batch), run)
         return appended.events
 
     async def landed(self, run: Run, batch: Sequence[Encoded]) -> list[Event] | None:
@@ -261,7 +290,7 @@ class TaskLog:
 
         events = await self.database.read(work)
         if events is not None:
-            self.committed(run.task.id, events, store.bytes_of(batch), 1, run)
+            self.committed(run.task.id, events, store.bytes_of(batch), run)
         return events
 
     def ended(self, run: Run) -> None:

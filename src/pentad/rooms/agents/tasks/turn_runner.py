@@ -290,7 +290,7 @@ class Run:
                 if not await self._write(batch, last=self.done or self.state in TERMINAL):
                     self.outbox = []
                     self.stop()
-        except Exception:  # noqa: BLE001  the run cannot go on; its lease runs out and the task is taken over
+        except Exception:  # noqa: BLE001  the run cannot go on; recovery leaves its task to another process
             _log.exception("What the agent %s said could not be kept.", self.hosted.name)
             self.outbox = []
             self.stop()

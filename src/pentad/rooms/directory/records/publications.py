@@ -1,12 +1,10 @@
-"""Publishing: from then on a record is listed by this node's routing. A request is kept and worked off at once.
+"""Publishing: afterwards this node's routing lists a record. Each request is a job.
 
-Records are marked portion by portion, each in its own transaction; marking one twice changes nothing, so a request that
-a crash left half done is simply done again at the next start. Each portion takes the right to write that whoever asked
-has by then; without it the request fails.
+Records are marked portion by portion, each in its own transaction. Marking one twice changes nothing, so if a process
+dies another one simply repeats its request. Each portion needs the right to write that the requester has by then;
+without it the request fails.
 """
 
-import asyncio
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -15,10 +13,12 @@ from typing import Any, Final
 import msgspec
 
 from pentad.access.owners import OwnerNow, owner_as_saved, require_owner
+from pentad.jobs.job import JobRun, LeaseLost
+from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
 from pentad.kernel.ids import uuid7
-from pentad.kernel.incidents import put_off
+from pentad.kernel.incidents import put_off, unforeseen
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory.records import store
@@ -28,11 +28,12 @@ from pentad.rooms.directory.search.query import Filter, FilterKind
 Find = Callable[[tuple[Filter, ...]], Awaitable[Sequence[str]]]
 """All CIDs that some filters find: the search of the directory."""
 
+JOB: Final = "directory.publish"
+"""Publishes the records of one request, whose id is the key."""
+
 _PORTION: Final = 1_000
 _WAIT_SECONDS: Final = 5.0
 _COLUMNS: Final = "id, status, records, problem, created_at, updated_at"
-
-_log = logging.getLogger(__name__)
 
 
 class PublicationStatus(IntEnum):
@@ -84,42 +85,34 @@ class Publication:
 
 
 class Publications:
-    """The requests of one store. `start` does what an earlier process left undone."""
+    """The requests of one store."""
 
     def __init__(
-        self, database: Database, clock: Clock, events: Events, find: Find, owner_now: OwnerNow = owner_as_saved
-    ) -> None:
+        self, database: Database, clock: Clock, events: Events, find: Find, jobs: JobQueue,
+        owner_now: OwnerNow = owner_as_saved,
+    ) -> None:  # fmt: skip
         self._owner_now = owner_now
         self._database = database
         self._clock = clock
         self._events = events
         self._find = find
-        self._running: set[asyncio.Task[None]] = set()
-
-    async def start(self) -> None:
-        open_ones = await self._database.read(
-            lambda rows: rows.all("SELECT id FROM directory_publications WHERE status IN (1, 2)")
-        )
-        for (key,) in open_ones:
-            self._begin(key)
-
-    async def stop(self) -> None:
-        for task in self._running:
-            task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
+        self._jobs = jobs
 
     async def create(self, who: Principal, request: PublishRequest) -> str:
         """Publish; the id of the request. Usually it is done by then, a very large one goes on in the background."""
         request.check()
         key, now = str(uuid7(self._clock)), self._clock.now()
-        await self._database.write(
-            lambda tx: tx.run(
+
+        def work(tx: Transaction) -> None:
+            tx.run(
                 "INSERT INTO directory_publications (id, request, status, created_by, created_at, updated_at)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
                 key, request.as_text(), int(PublicationStatus.PENDING), who.id, now, now,
-            )
-        )  # fmt: skip
-        await asyncio.wait({self._begin(key)}, timeout=_WAIT_SECONDS)
+            )  # fmt: skip
+            self._jobs.enqueue(tx, JOB, key=key)
+
+        await self._database.write(work)
+        await self._jobs.wait_until_done(JOB, key, _WAIT_SECONDS)
         return key
 
     async def get(self, key: str) -> Publication:
@@ -137,37 +130,30 @@ class Publications:
         found = await self._database.read(lambda rows: rows.all(sql, limit or 2**62, offset))
         return [_publication(row) for row in found]
 
-    def _begin(self, key: str) -> asyncio.Task[None]:
-        task = asyncio.create_task(self._work_off(key), name="directory-publication")
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-        return task
-
-    async def _work_off(self, key: str) -> None:
+    async def run(self, run: JobRun) -> None:
+        """The job: mark the records, and write down how that ended."""
+        sql = "SELECT request, created_by FROM directory_publications WHERE id = ?"
+        row = await self._database.lookup(sql, run.key)
+        if row is None:
+            return
         done, problem = 0, None
         try:
-            row = await self._database.lookup(
-                "SELECT request, created_by FROM directory_publications WHERE id = ?", key
-            )
-            if row is None:
-                return
             request, owner = _request(row[0]), row[1]
-            await self._note(key, PublicationStatus.IN_PROGRESS, done, None)
+            await self._note(run, PublicationStatus.IN_PROGRESS, done, None)
             async for cids in self._portions(request):
-                found = await self._database.write(lambda tx, cids=cids: self._publish(tx, owner, cids))
+                found = await self._database.write(lambda tx, cids=cids: self._publish(tx, run, owner, cids))
                 done += len(found)
                 absent = [cid for cid in cids if cid not in found]
                 problem = problem or (f"record not found: {absent[0][:128]}" if absent else None)
+        except LeaseLost:
+            raise
         except PentadError as error:
             problem = error.sentence()
             put_off(error, "A publication")
-        except Exception:  # noqa: BLE001  the last line of defence: the request has to say that it failed
-            _log.exception("Publishing failed.")
+        except Exception as error:  # noqa: BLE001  the last line of defence: the request has to say that it failed
+            unforeseen(error, "A publication")
             problem = "Publishing failed."
-        try:
-            await self._note(key, PublicationStatus.FAILED if problem else PublicationStatus.COMPLETED, done, problem)
-        except PentadError as error:
-            _log.warning("A publication waits for the next start: %s", error.sentence())
+        await self._note(run, PublicationStatus.FAILED if problem else PublicationStatus.COMPLETED, done, problem)
 
     async def _portions(self, request: PublishRequest) -> AsyncIterator[Sequence[str]]:
         if request.all_records:
@@ -185,7 +171,8 @@ class Publications:
         for part in store.chunks(list(dict.fromkeys(cids)), _PORTION):
             yield part
 
-    def _publish(self, tx: Transaction, owner: str, cids: Sequence[str]) -> set[str]:
+    def _publish(self, tx: Transaction, run: JobRun, owner: str, cids: Sequence[str]) -> set[str]:
+        run.check(tx)
         require_owner(self._owner_now, tx, owner, "directory", "write")
         known = store.ids_of(tx, [cid for cid in cids if "\0" not in cid])
         now = self._clock.now()
@@ -196,13 +183,18 @@ class Publications:
         self._events.emit(tx, EventType.RECORD_PUBLISHED, [cid for cid in cids if cid in known])
         return set(known)
 
-    async def _note(self, key: str, status: PublicationStatus, records: int, problem: str | None) -> None:
-        await self._database.write(
-            lambda tx: tx.run(
+    async def _note(self, run: JobRun, status: PublicationStatus, records: int, problem: str | None) -> None:
+        def work(tx: Transaction) -> None:
+            tx.run(
                 "UPDATE directory_publications SET status = ?, records = ?, problem = ?, updated_at = ? WHERE id = ?",
-                int(status), records, problem, self._clock.now(), key,
-            )
-        )  # fmt: skip
+                int(status), records, problem, self._clock.now(), run.key,
+            )  # fmt: skip
+            if status is PublicationStatus.IN_PROGRESS:
+                run.check(tx)
+            else:
+                run.finish(tx)
+
+        await self._database.write(work)
 
 
 def _request(text: str) -> PublishRequest:

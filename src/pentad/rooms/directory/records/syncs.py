@@ -1,12 +1,10 @@
-"""Copies records from another directory. A sync is kept with its state, and worked off by one process at a time.
+"""Copies records from another directory. Each sync is a job, so one process works on it at a time.
 
-Whoever works on a sync holds a lease and renews it with every portion; when it dies, another takes over after the lease
-has run out. Records that were fetched are pushed like any other, so doing a portion twice changes nothing. Each portion
-takes the right to write that whoever ordered the sync has by then; without it the sync fails.
+If that process dies, another one starts the sync again. Fetched records are pushed like any other, so fetching some
+twice changes nothing. Each portion needs the right to write that the owner of the sync has by then; without it the sync
+fails.
 """
 
-import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -15,7 +13,8 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from pentad.access.owners import OwnerNow, owner_as_saved, require_owner
-from pentad.kernel.background import Background
+from pentad.jobs.job import JobRun, LeaseLost
+from pentad.jobs.queue import JobQueue
 from pentad.kernel.cid import canonical_json, cid_of, is_cid
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError, Unavailable
@@ -29,16 +28,16 @@ from pentad.rooms.directory.records.records import Records
 from pentad.rooms.directory.records.store import chunks
 from pentad.rooms.directory.records.sync_targets import Peer, PeerGuard, read_peer
 
+JOB: Final = "directory.sync"
+"""Copies the records of one sync, whose id is the key."""
+
 DEFAULT_REPOSITORY: Final = "dir"
 MOST_CIDS: Final = 100_000
 _PORTION: Final = 100
-_LEASE_SECONDS: Final = 120.0
-_LOOK_SECONDS: Final = 60.0
 _COLUMNS: Final = (
     "id, directory_url, registry_url, repository, cids, status, records, problem, created_by, created_at, updated_at"
 )
-
-_log = logging.getLogger(__name__)
+_CHANGE: Final = "UPDATE directory_syncs SET status = ?, updated_at = ? WHERE id = ?"
 
 
 class SyncStatus(IntEnum):
@@ -50,6 +49,9 @@ class SyncStatus(IntEnum):
     DELETE_PENDING = 4
     DELETED = 5
     COMPLETED = 6
+
+
+_OPEN: Final = (SyncStatus.PENDING, SyncStatus.IN_PROGRESS)
 
 
 class Remote(Protocol):
@@ -91,30 +93,22 @@ class Sync:
 
 
 class Syncs:
-    """The syncs of one store. Without a way to open other directories they are only kept."""
+    """The syncs of one store."""
 
     def __init__(
-        self, database: Database, clock: Clock, events: Events, records: Records,
-        *, open_remote: OpenRemote | None = None, check: Check | None = None, guard: PeerGuard | None = None,
+        self, database: Database, clock: Clock, events: Events, records: Records, jobs: JobQueue,
+        *, open_remote: OpenRemote, check: Check | None = None, guard: PeerGuard | None = None,
         owner_now: OwnerNow = owner_as_saved,
     ) -> None:  # fmt: skip
         self._database = database
         self._clock = clock
+        self._jobs = jobs
         self._events = events
         self._records = records
         self._open_remote = open_remote
         self._check = check
         self._owner_now = owner_now
         self._guard = guard or PeerGuard()
-        self._wake = asyncio.Event()
-        self._background = Background()
-
-    def start(self) -> None:
-        if self._open_remote is not None:
-            self._background.start(self._watch(self._open_remote), "directory-syncs")
-
-    async def stop(self) -> None:
-        await self._background.stop()
 
     async def create(
         self, who: Principal, directory_url: str = "", cids: Sequence[str] = (), registry_url: str = "",
@@ -139,9 +133,10 @@ class Syncs:
                 msgspec.json.encode(list(dict.fromkeys(cids))).decode(), int(SyncStatus.PENDING), who.id, now, now,
             )  # fmt: skip
             self._events.emit(tx, EventType.SYNC_CREATED, [key], metadata={"remote_url": directory_url or registry_url})
+            if directory_url:
+                self._jobs.enqueue(tx, JOB, key=key)
 
         await self._database.write(work)
-        self._wake.set()
         return key
 
     async def get(self, key: str) -> Sync:
@@ -163,73 +158,40 @@ class Syncs:
         return [_sync(row) for row in found]
 
     async def delete(self, who: Principal, key: str) -> None:
-        """Give a sync up, whatever its state; one that is being worked on ends with its portion."""
+        """Give a sync up, whatever its state; one that is running ends with the records it is fetching."""
         sync = await self.get(key)
         busy = sync.status is SyncStatus.IN_PROGRESS
-        await self._change(key, SyncStatus.DELETE_PENDING if busy else SyncStatus.DELETED)
-        self._wake.set()
+        status = int(SyncStatus.DELETE_PENDING if busy else SyncStatus.DELETED)
+        await self._database.write(lambda tx: tx.run(_CHANGE, status, self._clock.now(), key))
 
-    async def _watch(self, open_remote: OpenRemote) -> None:
-        while True:
-            self._wake.clear()  # before looking: what is ordered meanwhile wakes us again
-            try:
-                while (key := await self._database.write(self._claim)) is not None:
-                    await self._work_off(await self.get(key), open_remote)
-            except PentadError as error:
-                put_off(error, "Looking for syncs to do")
-            except Exception:  # noqa: BLE001  the last line of defence: syncs nobody works on would be missed by nobody
-                _log.exception("A sync failed.")
-            try:
-                async with asyncio.timeout(_LOOK_SECONDS):
-                    await self._wake.wait()
-            except TimeoutError:
-                continue
-
-    def _claim(self, tx: Transaction) -> str | None:
-        """A sync nobody works on, taken for this process; given up ones are ended on the way."""
-        now = self._clock.now()
-        tx.run(
-            "UPDATE directory_syncs SET status = ?, updated_at = ? WHERE status = ? AND leased_until < ?",
-            int(SyncStatus.DELETED), now, int(SyncStatus.DELETE_PENDING), now,
-        )  # fmt: skip
-        key = tx.value(
-            "SELECT id FROM directory_syncs WHERE status IN (1, 2) AND leased_until < ? AND directory_url <> ''"
-            " ORDER BY id LIMIT 1",
-            now,
-        )
-        if key is not None:
-            tx.run(
-                "UPDATE directory_syncs SET status = ?, leased_until = ?, updated_at = ? WHERE id = ?",
-                int(SyncStatus.IN_PROGRESS), now + _LEASE_SECONDS, now, key,
-            )  # fmt: skip
-        return key
-
-    async def _work_off(self, sync: Sync, open_remote: OpenRemote) -> None:
+    async def run(self, run: JobRun) -> None:
+        """The job: copy the records, and write down how that ended."""
+        sync = await self.get(run.key or "")
         url = sync.remote_directory_url
         try:
-            count = await self._copy(sync, open_remote)
+            count = await self._copy(sync, run)
+        except LeaseLost:
+            raise
         except PentadError as error:
             put_off(error, f"A sync ordered by {sync.created_by}")
             metadata = {"remote_url": url, "error": error.message}
-            await self._end(sync.id, SyncStatus.FAILED, EventType.SYNC_FAILED, metadata, error.sentence())
+            await self._end(run, SyncStatus.FAILED, EventType.SYNC_FAILED, metadata, error.sentence())
         else:
-            if count is None:
-                await self._change(sync.id, SyncStatus.DELETED)
-                return
-            metadata = {"remote_url": url, "record_count": str(count)}
-            await self._end(sync.id, SyncStatus.COMPLETED, EventType.SYNC_COMPLETED, metadata, None)
+            if count is not None:
+                metadata = {"remote_url": url, "record_count": str(count)}
+                await self._end(run, SyncStatus.COMPLETED, EventType.SYNC_COMPLETED, metadata, None)
 
-    async def _copy(self, sync: Sync, open_remote: OpenRemote) -> int | None:
-        """Fetch what is not here; how many records were fetched, None when the sync was given up meanwhile."""
-        if not await self._renew(sync, 0):
+    async def _copy(self, sync: Sync, run: JobRun) -> int | None:
+        """Fetch what is not here; how many records were fetched, or None if the sync was given up meanwhile."""
+        if not await self._proceeds(run, sync, 0):
             return None
-        remote = await open_remote(await self._guard.admit(read_peer(sync.remote_directory_url)))
+        remote = await self._open_remote(await self._guard.admit(read_peer(sync.remote_directory_url)))
         who = Principal(sync.created_by, sync.created_by, frozenset())
         try:
             wanted = sync.cids or [cid for cid in await remote.search_cids() if is_cid(cid)]
             count = 0
             for part in chunks(list(dict.fromkeys(wanted)), _PORTION):
-                if not await self._renew(sync, count):
+                if not await self._proceeds(run, sync, count):
                     return None
                 known = await self._records.known(part)
                 absent = [cid for cid in part if cid not in known]
@@ -248,39 +210,40 @@ class Syncs:
             await self._check(data)
         return data
 
-    async def _renew(self, sync: Sync, records: int) -> bool:
-        """Keep the lease; False when the sync was given up, Forbidden when its owner may not write any more."""
-        now = self._clock.now()
+    async def _proceeds(self, run: JobRun, sync: Sync, records: int) -> bool:
+        """Note how far the sync got; False, and its end, if it was given up. Forbidden if its owner may not write."""
 
         def work(tx: Transaction) -> bool:
-            require_owner(self._owner_now, tx, sync.created_by, "directory", "write")
-            changed = tx.run(
-                "UPDATE directory_syncs SET leased_until = ?, records = ?, updated_at = ? WHERE id = ? AND status = ?",
-                now + _LEASE_SECONDS, records, now, sync.id, int(SyncStatus.IN_PROGRESS),
-            )  # fmt: skip
-            return changed > 0
+            run.check(tx)
+            status = tx.value("SELECT status FROM directory_syncs WHERE id = ?", sync.id)
+            if status in _OPEN:
+                require_owner(self._owner_now, tx, sync.created_by, "directory", "write")
+                tx.run(
+                    "UPDATE directory_syncs SET status = ?, records = ?, updated_at = ? WHERE id = ?",
+                    int(SyncStatus.IN_PROGRESS), records, self._clock.now(), sync.id,
+                )  # fmt: skip
+                return True
+            if status == SyncStatus.DELETE_PENDING:
+                tx.run(_CHANGE, int(SyncStatus.DELETED), self._clock.now(), sync.id)
+            return False
 
         return await self._database.write(work)
 
     async def _end(
-        self, key: str, status: SyncStatus, kind: EventType, metadata: Mapping[str, str], problem: str | None
+        self, run: JobRun, status: SyncStatus, kind: EventType, metadata: Mapping[str, str], problem: str | None
     ) -> None:  # fmt: skip
         def work(tx: Transaction) -> None:
-            if tx.value("SELECT status FROM directory_syncs WHERE id = ?", key) != int(SyncStatus.IN_PROGRESS):
-                tx.run("UPDATE directory_syncs SET status = ? WHERE id = ?", int(SyncStatus.DELETED), key)
+            run.finish(tx)
+            if tx.value("SELECT status FROM directory_syncs WHERE id = ?", run.key) not in _OPEN:
+                tx.run(_CHANGE, int(SyncStatus.DELETED), self._clock.now(), run.key)
                 return
             tx.run(
-                "UPDATE directory_syncs SET status = ?, problem = ?, leased_until = 0, updated_at = ?, records = ?"
-                " WHERE id = ?",
-                int(status), problem, self._clock.now(), int(metadata.get("record_count", 0)), key,
+                "UPDATE directory_syncs SET status = ?, problem = ?, updated_at = ?, records = ? WHERE id = ?",
+                int(status), problem, self._clock.now(), int(metadata.get("record_count", 0)), run.key,
             )  # fmt: skip
-            self._events.emit(tx, kind, [key], metadata=metadata)
+            self._events.emit(tx, kind, [run.key or ""], metadata=metadata)
 
         await self._database.write(work)
-
-    async def _change(self, key: str, status: SyncStatus) -> None:
-        sql = "UPDATE directory_syncs SET status = ?, updated_at = ? WHERE id = ?"
-        await self._database.write(lambda tx: tx.run(sql, int(status), self._clock.now(), key))
 
 
 def _sync(row: Sequence[Any]) -> Sync:

@@ -1,0 +1,299 @@
+"""The job queue in SQL. Rooms enqueue inside their own transactions; workers claim, finish and retry.
+
+A job is queued, running or dead; one that is done is deleted. A running job belongs to a worker, which is a process
+with a heartbeat. Every claim gives the job a new lease number, and everything a worker writes about a job names it: a
+process that was thought dead and comes back late changes nothing.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from pentad.jobs.heartbeat import Heartbeat, forget_dead_workers, is_alive
+from pentad.jobs.job import Again, JobRun, remove
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import NotFound
+from pentad.kernel.ids import opaque_id
+from pentad.kernel.ports import Database, Row, Rows, Transaction
+
+CHANNEL: Final = "jobs"
+"""Signalled with the job's name when there is something to do soon."""
+
+DEAD_DAYS: Final = 30.0
+"""How long dead letters are kept."""
+
+SOON_SECONDS: Final = 2.0
+"""Workers look that often anyway; only a job that is due earlier is signalled."""
+
+_LONGEST_ERROR: Final = 2_000
+_GONE: Final = "The process that ran it is gone."
+_SIGNAL_RETRY: Final = 0.25
+_ENQUEUE: Final = """
+    INSERT INTO jobs (name, key, payload, run_at, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (name, key) DO UPDATE SET
+        payload = excluded.payload,
+        again_at = CASE
+            WHEN jobs.state <> 'running' THEN NULL
+            WHEN jobs.again_at < excluded.run_at THEN jobs.again_at
+            ELSE excluded.run_at END,
+        run_at = CASE
+            WHEN jobs.state = 'dead' THEN excluded.run_at
+            WHEN jobs.state = 'running' OR jobs.attempt > 0 OR jobs.run_at < excluded.run_at THEN jobs.run_at
+            ELSE excluded.run_at END,
+        attempt = CASE WHEN jobs.state = 'dead' THEN 0 ELSE jobs.attempt END,
+        error = CASE WHEN jobs.state = 'dead' THEN NULL ELSE jobs.error END,
+        state = CASE WHEN jobs.state = 'dead' THEN 'queued' ELSE jobs.state END
+"""
+_HOLD: Final = """
+    INSERT INTO jobs (name, key, payload, state, attempt, lease, worker, run_at, created_at, updated_at)
+    VALUES (?, ?, ?, 'running', 1, 1, ?, ?, ?, ?)
+    ON CONFLICT (name, key) DO UPDATE SET state = 'running', payload = excluded.payload, attempt = 1,
+        lease = jobs.lease + 1, worker = excluded.worker, run_at = excluded.run_at, again_at = NULL, error = NULL,
+        updated_at = excluded.updated_at
+"""
+_PUT_BACK: Final = (
+    "UPDATE jobs SET state = 'queued', worker = NULL, lease = lease + 1, again_at = NULL, updated_at = ?, run_at = ?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DeadJob:
+    """A dead letter."""
+
+    id: int
+    name: str
+    key: str | None
+    payload: Any
+    attempt: int
+    error: str
+    created_at: float
+    died_at: float
+
+
+class JobQueue:
+    """The queue as one process sees it. `worker` is the process's own id."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self.database = database
+        self.clock = clock
+        self.worker = opaque_id(size=12)
+        self._heartbeat = Heartbeat(database, self.worker)
+        self._waiting: dict[tuple[str, str | None], asyncio.Event] = {}
+
+    async def close(self) -> None:
+        """Call this last: from here on the process holds nothing."""
+        await asyncio.to_thread(self._heartbeat.stop)
+
+    # For rooms
+
+    def enqueue(
+        self, tx: Transaction, name: str, payload: Any = None, *, key: str | None = None, run_at: float | None = None
+    ) -> None:
+        """Queue a job as part of the transaction; by default it runs as soon as that is committed.
+
+        A key makes it one job: a queued one takes the new payload and the earlier time, unless it is waiting to be
+        retried. A running one runs once more afterwards. A dead one comes back to life.
+        """
+        now = self.clock.now()
+        due = now if run_at is None else run_at
+        tx.run(_ENQUEUE, name, key, _encoded(payload), due, now, now)
+        if due - now < SOON_SECONDS:
+            tx.signal(CHANNEL, name)
+
+    def cancel(self, tx: Transaction, name: str, key: str) -> bool:
+        """Remove a job, whatever its state; a handler that runs it finds its lease gone."""
+        return bool(tx.run("DELETE FROM jobs WHERE name = ? AND key = ?", name, key))
+
+    def hold(self, tx: Transaction, name: str, key: str, payload: Any = None) -> None:
+        """Begin a job in this process, outside the workers. If the process dies, a worker elsewhere takes it over.
+
+        `cancel` ends it, `give_back` leaves it to others.
+        """
+        self._heartbeat.hold(tx)
+        now = self.clock.now()
+        tx.run(_HOLD, name, key, _encoded(payload), self.worker, now, now, now)
+
+    def give_back(self, tx: Transaction, name: str, keys: Iterable[str]) -> None:
+        """Leave held jobs to whoever claims them next."""
+        now = self.clock.now()
+        for key in keys:
+            tx.run(f"{_PUT_BACK} WHERE name = ? AND key = ? AND worker = ?", now, now, name, key, self.worker)
+        tx.signal(CHANNEL, name)
+
+    def held(self, rows: Rows, name: str) -> set[str]:
+        """The keys of the jobs of a name that this process has, held or claimed."""
+        sql = "SELECT key FROM jobs WHERE worker = ? AND state = 'running' AND name = ?"
+        return {key for (key,) in rows.all(sql, self.worker, name) if key is not None}
+
+    async def wait_until_done(self, name: str, key: str, seconds: float) -> bool:
+        """Wait for a job to be done or dead, in whichever process; whether it was in time."""
+        done = self._waiting.setdefault((name, key), asyncio.Event())
+        sql = "SELECT 1 FROM jobs WHERE name = ? AND key = ? AND state <> 'dead'"
+        try:
+            async with asyncio.timeout(seconds):
+                while await self.database.lookup(sql, name, key) is not None:
+                    try:
+                        async with asyncio.timeout(_SIGNAL_RETRY):  # another process's worker tells only the store
+                            await done.wait()
+                    except TimeoutError:
+                        continue
+                    done.clear()
+        except TimeoutError:
+            return False
+        finally:
+            self._waiting.pop((name, key), None)
+        return True
+
+    # Dead letters
+
+    async def dead(self, name: str | None = None, *, limit: int = 100) -> list[DeadJob]:
+        """The dead letters, the newest first."""
+        where, params = ("", ()) if name is None else (" AND name = ?", (name,))
+        found = await self.database.read(
+            lambda rows: rows.all(
+                "SELECT id, name, key, payload, attempt, error, created_at, updated_at FROM jobs"  # noqa: S608  constants
+                f" WHERE state = 'dead'{where} ORDER BY updated_at DESC, id DESC LIMIT ?",
+                *params, limit,
+            )
+        )  # fmt: skip
+        return [_dead(row) for row in found]
+
+    async def retry_dead(self, job_id: int) -> None:
+        """Queue a dead letter again, with all its attempts."""
+        await self._change_dead(job_id, "UPDATE jobs SET state = 'queued', attempt = 0, run_at = ?", self.clock.now())
+
+    async def forget_dead(self, job_id: int) -> None:
+        await self._change_dead(job_id, "DELETE FROM jobs")
+
+    async def _change_dead(self, job_id: int, statement: str, *params: float) -> None:
+        def work(tx: Transaction) -> None:
+            if not tx.run(f"{statement} WHERE id = ? AND state = 'dead'", *params, job_id):
+                raise NotFound(f"There is no dead job {job_id}.", hint="List the dead jobs to see their ids.")
+            tx.signal(CHANNEL)
+
+        await self.database.write(work)
+
+    # For workers
+
+    def due_at(self, rows: Rows, names: Iterable[str]) -> dict[str, float]:
+        """When the next job of each name is due."""
+        sql = "SELECT min(run_at) FROM jobs WHERE name = ? AND state = 'queued'"
+        found = {name: rows.value(sql, name) for name in names}
+        return {name: due for name, due in found.items() if due is not None}
+
+    def has_orphans(self, rows: Rows) -> bool:
+        """Whether a process died while it ran something."""
+        alive = is_alive(self.database.dialect, "j.worker")
+        sql = f"SELECT 1 FROM jobs j WHERE j.state = 'running' AND j.worker <> ? AND NOT {alive} LIMIT 1"  # noqa: S608  constants
+        return rows.value(sql, self.worker) is not None
+
+    def adopt_orphans(self, tx: Transaction) -> None:
+        """Queue again what dead processes ran."""
+        now = self.clock.now()
+        alive = is_alive(self.database.dialect, "jobs.worker")
+        tx.run(
+            f"{_PUT_BACK}, error = ? WHERE state = 'running' AND worker <> ? AND NOT {alive}",
+            now, now, _GONE, self.worker,
+        )  # fmt: skip
+        forget_dead_workers(tx, self.database.dialect)
+
+    def claim(self, tx: Transaction, name: str, most: int) -> list[JobRun]:
+        """Take jobs that are due, the longest due first."""
+        now = self.clock.now()
+        lock = " FOR UPDATE SKIP LOCKED" if self.database.dialect == "postgres" else ""
+        found = tx.all(
+            "UPDATE jobs SET state = 'running', worker = ?, lease = lease + 1, attempt = attempt + 1, updated_at = ?"  # noqa: S608  constants
+            " WHERE id IN (SELECT id FROM jobs WHERE name = ? AND state = 'queued' AND run_at <= ?"
+            f" ORDER BY run_at, id LIMIT ?{lock}) RETURNING id, name, key, payload, attempt, lease",
+            self.worker, now, name, now, most,
+        )  # fmt: skip
+        if found:
+            self._heartbeat.hold(tx)
+        return [
+            JobRun(job_id, name, key, msgspec.json.decode(payload), attempt, lease, self.worker, now)
+            for job_id, name, key, payload, attempt, lease in found
+        ]
+
+    def leases(self, rows: Rows) -> set[tuple[int, int]]:
+        """What this process still holds, as (id, lease)."""
+        sql = "SELECT id, lease FROM jobs WHERE worker = ? AND state = 'running'"
+        return {(job_id, lease) for job_id, lease in rows.all(sql, self.worker)}
+
+    def done(self, tx: Transaction, run: JobRun) -> bool:
+        """Whether the lease was still good; otherwise nothing has changed."""
+        return remove(tx, run.id, run.lease)
+
+    def again(self, tx: Transaction, run: JobRun, again: Again, error: str | None = None) -> bool:
+        """Queue the job for later, with its attempts counted from the start."""
+        payload = run.payload if again.payload is None else again.payload
+        return bool(
+            tx.run(
+                "UPDATE jobs SET state = 'queued', worker = NULL, attempt = 0, payload = CASE WHEN again_at IS NULL"
+                " THEN ? ELSE payload END, error = ?, updated_at = ?,"
+                " run_at = CASE WHEN again_at < ? THEN again_at ELSE ? END, again_at = NULL"
+                " WHERE id = ? AND lease = ? AND state = 'running'",
+                _encoded(payload), _short(error), self.clock.now(), again.at, again.at, run.id, run.lease,
+            )
+        )  # fmt: skip
+
+    def retry(self, tx: Transaction, run: JobRun, error: str, at: float, attempt: int) -> bool:
+        """Queue the job for another attempt."""
+        return bool(
+            tx.run(
+                "UPDATE jobs SET state = 'queued', worker = NULL, attempt = ?, error = ?, run_at = ?, again_at = NULL,"
+                " updated_at = ? WHERE id = ? AND lease = ? AND state = 'running'",
+                attempt, _short(error), at, self.clock.now(), run.id, run.lease,
+            )
+        )  # fmt: skip
+
+    def bury(self, tx: Transaction, run: JobRun, error: str) -> bool:
+        """Put the job with the dead letters, and forget those that are too old."""
+        now = self.clock.now()
+        tx.run("DELETE FROM jobs WHERE state = 'dead' AND updated_at < ?", now - DEAD_DAYS * 86_400)
+        return bool(
+            tx.run(
+                "UPDATE jobs SET state = 'dead', worker = NULL, error = ?, again_at = NULL, updated_at = ?"
+                " WHERE id = ? AND lease = ? AND state = 'running'",
+                _short(error), now, run.id, run.lease,
+            )
+        )  # fmt: skip
+
+    def release(self, tx: Transaction, runs: Sequence[JobRun]) -> None:
+        """Leave unfinished jobs to the next process, as if they had not been tried."""
+        now = self.clock.now()
+        for run in runs:
+            tx.run(
+                f"{_PUT_BACK}, attempt = attempt - 1 WHERE id = ? AND lease = ? AND state = 'running'",
+                now, now, run.id, run.lease,
+            )  # fmt: skip
+        tx.signal(CHANNEL)
+
+    def plant(self, tx: Transaction, name: str, key: str, payload: Any) -> None:
+        """Make the row of a schedule, due now, unless there is one."""
+        now = self.clock.now()
+        tx.run(
+            "INSERT INTO jobs (name, key, payload, run_at, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (name, key) DO NOTHING",
+            name, key, _encoded(payload), now, now, now,
+        )  # fmt: skip
+
+    def settled(self, run: JobRun) -> None:
+        """Tell those in this process who wait for the job."""
+        if (waiting := self._waiting.get((run.name, run.key))) is not None:
+            waiting.set()
+
+
+def _encoded(payload: Any) -> str:
+    return msgspec.json.encode(payload).decode()
+
+
+def _short(error: str | None) -> str | None:
+    return None if error is None else error.replace("\0", "")[:_LONGEST_ERROR]
+
+
+def _dead(row: Row) -> DeadJob:
+    job_id, name, key, payload, attempt, error, created_at, died_at = row
+    return DeadJob(job_id, name, key, msgspec.json.decode(payload), attempt, error or "", created_at, died_at)

@@ -1,0 +1,244 @@
+"""Runs jobs: looks for what is due, claims it, calls its handler and writes down what became of it.
+
+Every process has one. It wakes on a signal of the store, when a job is due, and every two seconds to see whether
+another process has died; looking only reads. A job is run by one process at a time; if that process dies, another one
+claims the job within seconds.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pentad.jobs.job import Again, GiveUp, Job, JobRun, LeaseLost, RetryLater, Schedule, chance
+from pentad.jobs.queue import CHANNEL, SOON_SECONDS, JobQueue
+from pentad.kernel.background import Background
+from pentad.kernel.clock import Randomness, SystemRandomness
+from pentad.kernel.errors import Misconfigured, PentadError, Unavailable
+from pentad.kernel.incidents import put_off, unforeseen
+from pentad.kernel.ports import Rows, Transaction
+
+FIRST_SECONDS: Final = 5.0
+"""Schedules rest for so long after the start: a command that is over by then leaves no trace."""
+
+_PAUSE_SECONDS: Final = 1.0
+_LOST: Final = "The processes that ran it were lost, one after another."
+_RANDOMNESS: Final = SystemRandomness()
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    job: Job[Any]
+    service: Any
+    schedules: Mapping[str, Schedule]
+
+
+@dataclass(frozen=True, slots=True)
+class _Outlook:
+    """What one look at the store found."""
+
+    due: Mapping[str, float]
+    has_orphans: bool
+    leases: set[tuple[int, int]] | None
+
+
+class Workers:
+    """The workers of one process. `add` the jobs of each room, then `start`."""
+
+    def __init__(
+        self, queue: JobQueue, *, first_seconds: float = FIRST_SECONDS, randomness: Randomness = _RANDOMNESS
+    ) -> None:
+        self._queue = queue
+        self._database = queue.database
+        self._clock = queue.clock
+        self._first_seconds = first_seconds
+        self._randomness = randomness
+        self._declared: dict[str, _Declared] = {}
+        self._running: dict[asyncio.Task[None], JobRun] = {}
+        self._unplanted: set[tuple[str, str]] = set()
+        self._wake = asyncio.Event()
+        self._background = Background()
+        self._end: Callable[[], None] | None = None
+        self._begin_schedules_at = 0.0
+
+    def add(self, jobs: Sequence[Job[Any]], service: Any, *, room: str | None = None) -> None:
+        """Run these jobs, giving their handlers the service."""
+        for job in jobs:
+            if job.name in self._declared or (room is not None and not job.name.startswith(f"{room}.")):
+                raise Misconfigured(
+                    f"The job {job.name!r} is declared twice or does not begin with the name of its room.",
+                    hint="Name it like `registers.webhooks`.",
+                )
+            schedules = () if job.schedules is None else job.schedules(service)
+            self._declared[job.name] = _Declared(job, service, {one.key: one for one in schedules})
+            self._unplanted |= {(job.name, one.key) for one in schedules}
+
+    def start(self) -> None:
+        if self._declared:
+            self._begin_schedules_at = self._clock.monotonic() + self._first_seconds
+            self._end = self._database.listen(CHANNEL, self._heard)
+            self._background.start(self._serve(), "jobs")
+
+    async def stop(self) -> None:
+        """Cancel what runs and leave it to the next process, at once."""
+        if self._end is not None:
+            self._end()
+        await self._background.stop()
+        left = dict(self._running)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        if runs := list(left.values()):
+            try:
+                await self._database.write(lambda tx: self._queue.release(tx, runs))
+            except PentadError as error:  # another process finds them when our heartbeat is missing
+                put_off(error, "Releasing the jobs of this process")
+
+    def _heard(self, name: str) -> None:
+        if not name or name in self._declared:
+            self._wake.set()
+
+    async def _serve(self) -> None:
+        pause = 0.0
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._wake.wait()
+            self._wake.clear()
+            try:
+                pause = await self.look()
+            except PentadError as error:
+                put_off(error, "Looking for jobs")
+                pause = _PAUSE_SECONDS
+            except Exception:  # noqa: BLE001  the last line of defence: without workers nothing would ever run
+                _log.exception("Looking for jobs failed.")
+                pause = _PAUSE_SECONDS
+
+    async def look(self) -> float:
+        """Start what is due; how long nothing will need another look."""
+        free = self._free()
+        names, unplanted = self._awake(free)
+        outlook = await self._database.read(lambda rows: self._read(rows, names))
+        self._drop_lost(outlook.leases)
+        now = self._clock.now()
+        wanted = {name: free[name] for name in names if outlook.due.get(name, now + 1) <= now}
+        wanted |= {name: free[name] for name, _ in unplanted}
+        if wanted or outlook.has_orphans:
+            claimed = await self._database.write(lambda tx: self._claim(tx, wanted, unplanted, outlook.has_orphans))
+            self._unplanted -= unplanted
+            for run in claimed:
+                self._begin(run)
+            if claimed or outlook.has_orphans:
+                return 0.0
+        waits = [due - now for name, due in outlook.due.items() if name not in wanted]
+        return max(0.0, min([SOON_SECONDS, *waits]))
+
+    def _free(self) -> dict[str, int]:
+        """How many more jobs of each name may run here."""
+        busy = Counter(run.name for run in self._running.values())
+        free = {name: one.job.concurrency - busy[name] for name, one in self._declared.items()}
+        return {name: count for name, count in free.items() if count > 0}
+
+    def _awake(self, free: Mapping[str, int]) -> tuple[list[str], set[tuple[str, str]]]:
+        """The names to look for now, and the schedules that have no row yet as far as this process knows."""
+        if self._clock.monotonic() >= self._begin_schedules_at:
+            return list(free), {one for one in self._unplanted if one[0] in free}
+        return [name for name in free if not self._declared[name].schedules], set()
+
+    def _read(self, rows: Rows, names: Sequence[str]) -> _Outlook:
+        leases = self._queue.leases(rows) if self._running else None
+        return _Outlook(self._queue.due_at(rows, names), self._queue.has_orphans(rows), leases)
+
+    def _claim(
+        self, tx: Transaction, wanted: Mapping[str, int], unplanted: set[tuple[str, str]], has_orphans: bool
+    ) -> list[JobRun]:  # fmt: skip
+        if has_orphans:
+            self._queue.adopt_orphans(tx)
+        for name, key in sorted(unplanted):
+            self._queue.plant(tx, name, key, self._declared[name].schedules[key].payload)
+        return [run for name, most in wanted.items() for run in self._queue.claim(tx, name, most)]
+
+    def _begin(self, run: JobRun) -> None:
+        task = asyncio.get_running_loop().create_task(self._run(run), name=f"job {run.name}")
+        self._running[task] = run
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        run = self._running.pop(task, None)
+        if run is not None and not task.cancelled():
+            self._queue.settled(run)
+        self._wake.set()
+
+    def _drop_lost(self, leases: set[tuple[int, int]] | None) -> None:
+        """Cancel what another process has taken over: it was thought dead, and is only late."""
+        if leases is None:
+            return
+        for task, run in self._running.items():
+            if (run.id, run.lease) not in leases and not run.finished:
+                task.cancel()
+
+    async def _run(self, run: JobRun) -> None:
+        declared = self._declared[run.name]
+        job, schedule = declared.job, declared.schedules.get(run.key or "")
+        if declared.schedules and schedule is None:  # the settings no longer ask for it
+            await self._write_down(lambda tx: self._queue.done(tx, run))
+            return
+        if schedule is None and job.retry.attempts is not None and run.attempt > job.retry.attempts:
+            await self._write_down(lambda tx: self._queue.bury(tx, run, _LOST))
+            return
+        problem, failure = None, None
+        outcome: Again | None = None
+        try:
+            async with asyncio.timeout(job.timeout):
+                outcome = await job.handler(declared.service, run)
+        except LeaseLost as error:
+            put_off(error, f"The job {run.name}")
+            return
+        except TimeoutError as error:
+            failure = error
+            problem = f"It took longer than {job.timeout} seconds."
+            put_off(Unavailable(problem), f"The job {run.name}")
+        except (RetryLater, GiveUp) as error:
+            failure, problem = error, str(error)
+        except PentadError as error:
+            failure, problem = error, error.sentence()
+            put_off(error, f"The job {run.name}")
+        except Exception as error:  # noqa: BLE001  a handler may fail as it likes; its job says so
+            failure, problem = error, unforeseen(error, f"The job {run.name}").sentence()
+        if schedule is not None:
+            at = run.began + schedule.every * (1 + schedule.jitter * chance(self._randomness))
+            following = Again(max(at, self._clock.now()), schedule.payload)
+            await self._write_down(lambda tx: self._queue.again(tx, run, following, problem))
+        elif failure is not None:
+            await self._failed(job, run, failure, problem or "")
+        elif outcome is not None:
+            await self._write_down(lambda tx: self._queue.again(tx, run, outcome))
+        elif not run.finished:
+            await self._write_down(lambda tx: self._queue.done(tx, run))
+
+    async def _failed(self, job: Job[Any], run: JobRun, failure: Exception, problem: str) -> None:
+        is_later = isinstance(failure, RetryLater)
+        attempt = 1 if is_later and failure.progressed else run.attempt
+        if isinstance(failure, GiveUp) or job.retry.is_spent(attempt):
+            put_off(Unavailable(problem), f"The job {run.name} was given up")
+            await self._write_down(lambda tx: self._queue.bury(tx, run, problem))
+            return
+        pause = job.retry.pause(attempt, self._randomness)
+        at = self._clock.now() + max(pause, failure.after if is_later else 0.0)
+        await self._write_down(lambda tx: self._queue.retry(tx, run, problem, at, attempt))
+
+    async def _write_down(self, work: Callable[[Transaction], bool]) -> None:
+        """Write what became of a job; while the store is away the lease is kept and this goes on trying."""
+        while True:
+            try:
+                await self._database.write(work)
+            except PentadError as error:
+                put_off(error, "Writing down what became of a job")
+                await asyncio.sleep(_PAUSE_SECONDS)
+            else:
+                return
