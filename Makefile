@@ -21,7 +21,7 @@ test: .venv/.dev .venv/.models ## set up and run the tests
 coverage: .venv/.dev .venv/.models ## the tests again, and the share of branches they reach within their own process
 	@mkdir -p .cache/coverage
 	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "not faults and not interop" \
-		--cov --cov-report=json:.cache/coverage/report.json --cov-fail-under=80
+		--cov --cov-report=json:.cache/coverage/report.json --cov-fail-under=60
 
 lint: .venv/.dev ## style and format
 	@$(BIN)/ruff check

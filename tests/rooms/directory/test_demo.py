@@ -25,6 +25,7 @@ RECORDS = list(demo_records())
 @pytest.fixture(scope="module")
 async def directory(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Directory]:
     async with open_app(Settings(data=Path(tmp_path_factory.mktemp("demo")), rooms=("directory",))) as app:
+        await app.users.add("admin", "a long password", role="admin")  # the demo's things belong to its admin
         found: Directory = app.rooms[0].service
         await fill_demo(found)
         yield found

@@ -142,6 +142,31 @@ async def test_a_task_waits_for_a_process_that_hosts_its_agent_before_it_fails(s
         assert "no longer hosted" in failed.status_message.text
 
 
+async def test_a_process_that_has_just_started_may_host_the_agent_later(stores: Stores) -> None:
+    clock = TurnedClock()
+    async with engine(stores, at_work=False) as lost, engine(stores, {}, clock=clock) as stranger:
+        talking = await send(lost, "talk", wait=False)
+        await _crash(lost)
+
+        async def since() -> float:
+            found = await stranger._log.database.lookup("SELECT payload FROM jobs WHERE state = 'queued'")
+            return 0.0 if found is None or found[0] == "null" else float(found[0])
+
+        await until(since)
+        first = await since()
+        await _crash(stranger)
+    late = TurnedClock()
+    late.ahead = 100_000.0
+    async with engine(stores, {}, clock=late) as newcomer:
+
+        async def put_off_again() -> bool:
+            found = await newcomer._log.database.lookup("SELECT payload FROM jobs WHERE state = 'queued'")
+            return found is not None and found[0] != "null" and float(found[0]) > first
+
+        await until(put_off_again)
+        assert (await newcomer.get(ADA, talking.id)).state == "working"
+
+
 async def test_a_process_that_was_only_slow_is_stopped_when_another_has_taken_its_task(stores: Stores) -> None:
     async with engine(stores, at_work=False) as slow, engine(stores) as heir:
         talking = await send(slow, "talk", wait=False)

@@ -50,6 +50,7 @@ class Recovery:
         self._submission = submission
         self._agents = agents
         self._limits = limits
+        self._started = log.clock.now()
         self._strays: set[str] = set()
         self._background = Background()
 
@@ -104,7 +105,8 @@ class Recovery:
             return None
         hosted = self._agents.get(head.agent)
         now = self._log.clock.now()
-        since = now if run.payload is None else float(run.payload)
+        # Counted from our own start at the earliest: agents may be hosted a moment after it.
+        since = max(now if run.payload is None else float(run.payload), self._started)
         if hosted is None and now - since < self._limits.orphan_seconds:
             return Again(now + _ELSEWHERE_SECONDS, since)
         head = await self._log.database.write(lambda tx: self._take(tx, run))
