@@ -61,6 +61,7 @@ class Workers:
         self._declared: dict[str, _Declared] = {}
         self._running: dict[asyncio.Task[None], JobRun] = {}
         self._unplanted: set[tuple[str, str]] = set()
+        self._claiming: asyncio.Future[list[JobRun]] | None = None
         self._wake = asyncio.Event()
         self._background = Background()
         self._end: Callable[[], None] | None = None
@@ -93,7 +94,11 @@ class Workers:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-        if runs := list(left.values()):
+        unbegun: list[JobRun] = []
+        if self._claiming is not None:
+            (claimed,) = await asyncio.gather(self._claiming, return_exceptions=True)
+            unbegun = [] if isinstance(claimed, BaseException) else claimed
+        if runs := [*left.values(), *unbegun]:
             try:
                 await self._database.write(lambda tx: self._queue.release(tx, runs))
             except PentadError as error:  # another process finds them when our heartbeat is missing
@@ -129,7 +134,12 @@ class Workers:
         wanted = {name: free[name] for name in names if outlook.due.get(name, now + 1) <= now}
         wanted |= {name: free[name] for name, _ in unplanted}
         if wanted or outlook.has_orphans:
-            claimed = await self._database.write(lambda tx: self._claim(tx, wanted, unplanted, outlook.has_orphans))
+            # A task of its own: what is claimed while we are told to stop must be released again.
+            self._claiming = asyncio.ensure_future(
+                self._database.write(lambda tx: self._claim(tx, wanted, unplanted, outlook.has_orphans))
+            )
+            claimed = await asyncio.shield(self._claiming)
+            self._claiming = None
             self._unplanted -= unplanted
             for run in claimed:
                 self._begin(run)
