@@ -1,5 +1,6 @@
 """The whole search once more, written for clarity only: dictionaries, loops and double precision."""
 
+import asyncio
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -7,10 +8,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pentad.search.relevance import measure_cosines, never_rising
 from pentad.search.text import query_terms, terms
 from tests.search.hashing import HashingEmbedder
 
 K1, B = 1.2, 0.75
+SCALE = asyncio.run(measure_cosines(HashingEmbedder()))
 
 
 @dataclass
@@ -59,35 +62,55 @@ class Oracle:
         scores = {n: score for n, score in scores.items() if allowed is None or n in allowed}
         matching = sorted((n for n in scores if scores[n] > 0), key=lambda n: (-round(scores[n], 6), n))
         if embedder is None:
-            highest = max(scores.values(), default=0.0)
-            return [(n, scores[n] / highest) for n in matching[:limit]]
-        asked = embedder.vector(query).astype(np.float64)
-        first = self._fused(scores, matching, asked, embedder, limit)
-        leading = [self._best(n, asked, embedder)[1] for n, _ in first[:3] if self.windows[n]]
-        if leading:
+            return self._shown(query, matching[:limit], scores, {})
+        asked = true = embedder.vector(query).astype(np.float64)
+        first = self._fused(query, scores, matching, asked, embedder, limit)
+        leading = [self._best(n, asked, embedder)[1] for n in first[:3] if self.windows[n]]
+        if leading and all(self.windows[n] for n in first[:3]):
             asked = asked + 0.4 * np.mean(leading, axis=0)
             asked = (asked / np.linalg.norm(asked)).astype(np.float32).astype(np.float64)
-        return self._fused(scores, matching, asked, embedder, limit)[:limit]
+        shown = self._fused(query, scores, matching, asked, embedder, limit)[:limit]
+        return self._shown(
+            query, shown, scores, {n: self._best(n, true, embedder)[0] for n in shown if self.windows[n]}
+        )
+
+    def _idf(self, query: str) -> dict[str, float]:
+        held = [{term for text in fields.values() for term in terms(text)} for fields in self.texts.values()]
+        having = {term: sum(term in one for one in held) for term in query_terms(query)}
+        return {term: math.log(1 + (len(held) - count + 0.5) / (count + 0.5)) for term, count in having.items()}
+
+    def _logit(self, query: str, number: int, words: float, cosine: float | None) -> float:
+        """What a document is ranked by: words and cosine, or words alone without a vector."""
+        idf = self._idf(query)
+        total = sum(idf.values())
+        share = words / ((K1 + 1) * total) if total else 0.0
+        held = {term for text in self.texts[number].values() for term in terms(text)}
+        coverage = sum(worth for term, worth in idf.items() if term in held) / total if total else 0.0
+        standard = 0.12 + 0.36 * coverage if cosine is None else SCALE.standard(cosine)
+        return -2.4 + 6.3 * (standard + 0.8 * share)
+
+    def _shown(
+        self, query: str, ranked: list[int], scores: dict[int, float], cosines: dict[int, float]
+    ) -> list[tuple[int, float]]:
+        each = [1 / (1 + math.exp(-self._logit(query, n, scores[n], cosines.get(n)))) for n in ranked]
+        return list(zip(ranked, never_rising(each), strict=True))
 
     def _best(self, number: int, asked: np.ndarray, embedder: HashingEmbedder) -> tuple[float, np.ndarray]:
         rows = [embedder.vector(window).astype(np.float64) for window in self.windows[number]]
         return max(((float(row @ asked), row) for row in rows), key=lambda pair: pair[0])
 
     def _fused(
-        self, scores: dict[int, float], matching: list[int], asked: np.ndarray, embedder: HashingEmbedder, limit: int
-    ) -> list[tuple[int, float]]:
+        self,
+        query: str,
+        scores: dict[int, float],
+        matching: list[int],
+        asked: np.ndarray,
+        embedder: HashingEmbedder,
+        limit: int,
+    ) -> list[int]:
         count = max(200, limit)
         cosines = {n: self._best(n, asked, embedder)[0] for n in scores if self.windows[n]}
         nearest = sorted(cosines, key=lambda n: (-cosines[n], n))[:count]
         union = sorted({*matching[:count], *nearest})
-        dense = _stretched({n: cosines[n] for n in union if n in cosines})
-        words = _stretched({n: scores[n] for n in union})
-        fused = {n: 0.6 * dense.get(n, 0.0) + 0.4 * words[n] for n in union}
-        return sorted(fused.items(), key=lambda pair: (-round(pair[1], 6), pair[0]))
-
-
-def _stretched(values: dict[int, float]) -> dict[int, float]:
-    low, high = min(values.values(), default=0.0), max(values.values(), default=0.0)
-    if high - low < 1e-12:
-        return {n: float(value > 0) for n, value in values.items()}
-    return {n: (value - low) / (high - low) for n, value in values.items()}
+        logits = {n: self._logit(query, n, scores[n], cosines.get(n)) for n in union}
+        return sorted(union, key=lambda n: (-round(logits[n], 6), n))

@@ -105,7 +105,7 @@ async def test_without_a_model_search_is_lexical_and_says_so(database: Database,
     assert [hit.id for hit in ranking.hits] == [2, 1, 5]
     assert ranking.retrieval == "lexical"
     assert "pentad models pull" in (ranking.lexical_because or "")
-    assert ranking.hits[0].score == 1.0
+    assert 0.5 < ranking.hits[0].score < 1.0
 
 
 async def test_a_model_that_fails_leaves_lexical_search(
@@ -121,7 +121,7 @@ async def test_a_question_is_embedded_once(database: Database, index: SearchInde
     await put(database, index, SENTENCES)
     for _ in range(3):
         await found(index, "copper ships")
-    assert embedder.asked == ["copper ships"]
+    assert embedder.asked.count("copper ships") == 1
 
 
 async def test_two_processes_see_each_others_updates(stores: Stores):

@@ -1,10 +1,9 @@
-"""BM25 over the inverted lists, the same arithmetic on both stores.
+"""BM25F (`scoring.py`) over inverted lists, as arrays: the same arithmetic on both stores.
 
 Fields count as BM25F has it: their weighted, length-normalised frequencies are added before saturation, so a document
 of one field scores exactly as plain BM25 does. Documents that are gone take no part in any statistic.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,9 +18,8 @@ from pentad.search.collection import Collection, field_lengths
 from pentad.search.lists import Lists
 from pentad.search.postings import LONGEST, Postings
 from pentad.search.roster import Members
+from pentad.search.scoring import K1, B, inverse_frequency
 
-K1: Final = 1.2
-B: Final = 0.75
 _FREQUENT: Final = 16
 """Before a term that more than one document in so many has, it is looked whether rarer ones have decided already;"""
 _WORTH_SPARING: Final = 8
@@ -139,11 +137,6 @@ class Lexicon:
         totals = field_lengths(rows, collection)
         lists = self._lists.read(rows, collection, asked)
         return [_scored(text, lists[text], collection, members, totals, weights) for text in asked]
-
-
-def inverse_frequency(documents: int, having: int) -> float:
-    """How telling a term is."""
-    return math.log(1 + (documents - having + 0.5) / (having + 0.5))
 
 
 def top(terms: Sequence[Term], members: Members, allowed: Mask | None, count: int) -> Places:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from pentad.kernel.ports import Rows
+from pentad.search.relevance import GOOD_MATCH, MINILM, CosineScale
 
 Retrieval = Literal["hybrid", "lexical"]
 
@@ -42,7 +43,7 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A document that was found, and why: the two scores it has, and what each word of the question gave."""
+    """A document that was found, and why. `score` is calibrated (`relevance.py`); the rest is what it is made of."""
 
     id: int
     score: float
@@ -75,8 +76,8 @@ class Asked:
     text: str
     vector: bytes | None = None
     model: str = ""
-    floor: float = 0.0
-    """The cosine below which a document has nothing to do with the question."""
+    scale: CosineScale = MINILM
+    """Where the model's cosines lie."""
     lexical_because: str | None = None
 
 
@@ -89,3 +90,8 @@ class Ranking:
     features: Features = field(default_factory=Features)
     idf: Mapping[str, float] = field(default_factory=dict[str, float])
     lexical_because: str | None = None
+
+    @property
+    def no_good_match(self) -> bool:
+        """Whether nothing was found that is likely to be what was asked for."""
+        return not self.hits or self.hits[0].score < GOOD_MATCH

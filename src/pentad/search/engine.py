@@ -21,14 +21,15 @@ from pentad.kernel.ports import Rows, Transaction
 from pentad.search import collection as collections
 from pentad.search import postings
 from pentad.search.arrays import Matrix
-from pentad.search.beside import Beside
 from pentad.search.bm25 import Lexicon
 from pentad.search.collection import Collection
 from pentad.search.documents import Asked, Document, Ranking
 from pentad.search.files import VectorFiles
 from pentad.search.hybrid import Scope, Vectors, hybrid, lexical
+from pentad.search.relevance import MINILM, CosineScale
 from pentad.search.roster import Rosters
 from pentad.search.text import query_terms, terms
+from pentad.search.vector_query import VectorQuery
 from pentad.search.vectors import VectorStore, check_model, checked
 
 Allowed = Several[int] | NDArray[Any]
@@ -59,6 +60,7 @@ class Question:
     weights: Mapping[str, float] | None = None
     vector: bytes | None = None
     model: Model | None = None
+    scale: CosineScale = MINILM
     why_no_vector: str | None = None
 
 
@@ -127,17 +129,17 @@ class Engine:
             hits, features = lexical(scope)
             return Ranking(hits, "lexical", features, idf, why_not)
         query = checked(question.vector, collection.dimensions or 0, 1)[0]
-        hits, features = hybrid(scope, Vectors(rows, self.vectors), query)
+        hits, features = hybrid(scope, Vectors(rows, self.vectors), query, question.scale)
         return Ranking(hits, "hybrid", features, idf)
 
-    def beside(self, rows: Rows, name: str, asked: Asked, up_to: int | None = None) -> Beside | None:
+    def vector_query(self, rows: Rows, name: str, asked: Asked, up_to: int | None = None) -> VectorQuery | None:
         """A question put to the vectors of a collection alone; None where it has none that can be compared."""
         collection = collections.found(rows, name)
         if asked.vector is None or collection is None or not collection.vectors or collection.model != asked.model:
             return None
         query = checked(asked.vector, collection.dimensions or 0, 1)[0]
         members = self._rosters.members(rows, collection)
-        return Beside(rows, self.vectors, collection, members, query, asked.floor, up_to)
+        return VectorQuery(rows, self.vectors, collection, members, query, asked.scale, up_to)
 
     def prepare(self, rows: Rows, number: int) -> None:
         """Load what questions to a collection will need."""

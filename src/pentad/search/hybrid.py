@@ -1,12 +1,13 @@
-"""Words and vectors as one ranking.
+"""Words and vectors as one ranking of a collection.
 
-Candidates are the best of each arm; for each, the other arm's true score is computed. Both scores are stretched to 0..1
-over the candidates and added, vectors with the larger share. The three best then pull the question towards themselves
-(pseudo-relevance feedback) and the vectors are asked once more. Without vectors the words alone decide.
+Candidates are the best of each arm; for each, the other arm's true score is computed, and `relevance.py` weighs both. A
+document without a vector is weighed by its words alone. The three best then pull the question towards themselves
+(pseudo-relevance feedback) and the vectors are asked once more, unless one of them has no vector yet. Without vectors
+the words alone decide.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -16,14 +17,15 @@ from numpy.typing import NDArray
 from pentad.kernel.ports import Rows
 from pentad.search import bm25
 from pentad.search.arrays import Mask, Matrix, absent
-from pentad.search.bm25 import K1, Given, Term
+from pentad.search.bm25 import Given, Term
 from pentad.search.collection import Collection
 from pentad.search.documents import Features, Hit
+from pentad.search.relevance import MINILM, CosineScale, logistic, logit, logit_of_words, never_rising
 from pentad.search.roster import Members
+from pentad.search.scoring import K1
 from pentad.search.vectors import Near, VectorStore
 
 CANDIDATES: Final = 200
-DENSE_SHARE: Final = 0.6
 FEEDBACK: Final = 0.4
 FEEDBACK_FROM: Final = 3
 _DIGITS: Final = 6
@@ -50,6 +52,19 @@ class Scope:
     @cached_property
     def given(self) -> Given:
         return Given(self.terms)
+
+    @cached_property
+    def total_idf(self) -> float:
+        return sum(term.idf for term in self.terms)
+
+    def share(self, words: Floats) -> Floats:
+        """Scores of words over the highest one these could reach."""
+        return words / ((K1 + 1) * self.total_idf) if self.total_idf else np.zeros(words.size)
+
+    def coverage(self, documents: Places) -> Floats:
+        """The share of the question's words, by weight, that each document has."""
+        idf = np.array([term.idf for term in self.terms])
+        return (self.given.to(documents) > 0).T @ idf / self.total_idf if self.total_idf else np.zeros(documents.size)
 
     @property
     def candidates(self) -> int:
@@ -82,68 +97,72 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Documents by number with their scores, in the order of rank. A cosine is NaN where there is no vector."""
+    """Documents by number with what they are ranked by, best first. A cosine is NaN where there is no vector."""
 
     documents: Places
     scores: Floats
     lexical: Floats
     cosines: Floats
 
+    def first(self, count: int) -> "Candidates":
+        return Candidates(self.documents[:count], self.scores[:count], self.lexical[:count], self.cosines[:count])
+
 
 def lexical(scope: Scope) -> tuple[list[Hit], Features]:
     """The best documents by their words."""
     documents = bm25.top(scope.terms, scope.members, scope.allowed, scope.limit)
-    scores = scope.given.sums(documents)
-    shown = scores / scores.max() if scores.size and scores.max() > 0 else scores
-    ranked = _ranked(scope, Candidates(documents, shown, scores, np.full(documents.size, np.nan)))
-    return _hits(scope, ranked), _features(scope, ranked, None)
+    words = scope.given.sums(documents)
+    ranked = _ranked(scope, Candidates(documents, words, words, np.full(documents.size, np.nan)))
+    return _hits(scope, ranked, MINILM), _features(scope, ranked, None)
 
 
-def hybrid(scope: Scope, vectors: Vectors, query: Matrix) -> tuple[list[Hit], Features]:
+def hybrid(scope: Scope, vectors: Vectors, query: Matrix, scale: CosineScale) -> tuple[list[Hit], Features]:
     """The best documents by words and vectors."""
     first = vectors.nearest(scope, query)
     known = first, vectors.others(scope, query, scope.by_words, first)
-    fused = _fused(scope, known)
+    fused = _fused(scope, known, scale)
     if not first.documents.size:
-        return _hits(scope, fused), _features(scope, fused, None)
+        return _hits(scope, fused, scale), _features(scope, fused, None)
+    if np.isnan(fused.cosines[:FEEDBACK_FROM]).any():  # feedback would favour those that have vectors
+        return _hits(scope, fused, scale), _features(scope, fused, first)
     pulled = _pulled(query, fused, known)
     second = vectors.nearest(scope, pulled) if first.again is None else first.again(pulled, scope.candidates)
-    ranked = _fused(scope, (second, vectors.others(scope, pulled, scope.by_words, second)))
+    ranked = _fused(scope, (second, vectors.others(scope, pulled, scope.by_words, second)), scale)
     shown = _with_true_cosines(scope, vectors, query, ranked, known)
-    return _hits(scope, shown), _features(scope, ranked, first)
+    return _hits(scope, shown, scale), _features(scope, ranked, first)
 
 
-def _fused(scope: Scope, known: Sequence[Near]) -> Candidates:
+def _fused(scope: Scope, known: Sequence[Near], scale: CosineScale) -> Candidates:
     documents = np.unique(np.concatenate([scope.by_words, *(near.documents for near in known)]))
     cosines = np.full(documents.size, np.nan)
     for near in known:
         cosines[np.searchsorted(documents, near.documents)] = near.cosines
     words = scope.given.sums(documents)
-    by_words, by_meaning = shares(words, cosines)
-    return _ranked(scope, Candidates(documents, by_words + by_meaning, words, cosines))
+    found = Candidates(documents, words, words, cosines)
+    return _ranked(scope, replace(found, scores=_logits(scope, found, scale)))
 
 
-def shares(words: Floats, cosines: Floats) -> tuple[Floats, Floats]:
-    """What words and what vectors give to the score of each candidate; their sum is the score."""
-    return (1 - DENSE_SHARE) * _stretched(words), DENSE_SHARE * _stretched(cosines)
+def _logits(scope: Scope, found: Candidates, scale: CosineScale) -> Floats:
+    """The logit of each document's score."""
+    shares, coverage = scope.share(found.lexical), scope.coverage(found.documents)
+    return logits(shares, coverage, found.cosines, scale)
+
+
+def logits(shares: Floats, coverage: Floats, cosines: Floats, scale: CosineScale) -> Floats:
+    """The logits of documents' scores; one without a vector is weighed by its words alone."""
+    standard = scale.standard(cosines)
+    return np.where(np.isnan(cosines), logit_of_words(shares, coverage), logit(shares, standard))
 
 
 def _pulled(query: Matrix, fused: Candidates, known: Sequence[Near]) -> Matrix:
-    """The question, moved towards the best answers so far."""
-    leading: list[tuple[int, Matrix]] = []
-    for document in fused.documents[:FEEDBACK_FROM]:
+    """The question, moved towards the best answers so far: the mean of their vectors is added in part."""
+    leading: list[Matrix] = []
+    for document in np.sort(fused.documents[:FEEDBACK_FROM]):
         for near in known:
-            leading += [(int(document), near.vectors[place]) for place in np.flatnonzero(near.documents == document)]
+            leading += [near.vectors[place] for place in np.flatnonzero(near.documents == document)]
     if not leading:
         return query
-    documents = np.array([document for document, _ in leading], np.intp)
-    return moved(query, Near(documents, np.zeros(documents.size), np.stack([vector for _, vector in leading])))
-
-
-def moved(query: Matrix, towards: Near) -> Matrix:
-    """A question with the mean of some documents' vectors added in part."""
-    order = np.argsort(towards.documents)
-    sum_ = query.astype(np.float64) + FEEDBACK * towards.vectors[order].astype(np.float64).mean(axis=0)
+    sum_ = query.astype(np.float64) + FEEDBACK * np.stack(leading).astype(np.float64).mean(axis=0)
     return (sum_ / np.linalg.norm(sum_)).astype(np.float32)
 
 
@@ -161,29 +180,21 @@ def _with_true_cosines(
     return Candidates(shown, ranked.scores[: scope.limit], ranked.lexical[: scope.limit], told)
 
 
-def _stretched(values: Floats) -> Floats:
-    """From 0 for the lowest to 1 for the highest; what is missing counts as the lowest."""
-    stretched = np.zeros(values.size)
-    there = ~np.isnan(values)
-    known = values[there]
-    if known.size:
-        low, high = known.min(), known.max()
-        stretched[there] = known > 0 if high - low < 1e-12 else (known - low) / (high - low)
-    return stretched
-
-
 def _ranked(scope: Scope, found: Candidates) -> Candidates:
     order = np.lexsort((scope.members.ids[found.documents], -np.round(found.scores, _DIGITS)))
     return Candidates(found.documents[order], found.scores[order], found.lexical[order], found.cosines[order])
 
 
-def _hits(scope: Scope, ranked: Candidates) -> list[Hit]:
-    documents = ranked.documents[: scope.limit]
+def _hits(scope: Scope, ranked: Candidates, scale: CosineScale) -> list[Hit]:
+    """What a caller sees. Scores are those of the question as it was asked, and never rise down the ranking."""
+    ranked = ranked.first(scope.limit)
+    documents = ranked.documents
+    scores = never_rising([logistic(value) for value in _logits(scope, ranked, scale).tolist()])
     given = dict(zip((term.text for term in scope.terms), scope.given.to(documents), strict=True))
     return [
         Hit(
             id=int(scope.members.ids[document]),
-            score=float(ranked.scores[place]),
+            score=scores[place],
             lexical=float(ranked.lexical[place]),
             cosine=None if np.isnan(ranked.cosines[place]) else float(ranked.cosines[place]),
             terms={text: float(values[place]) for text, values in given.items() if values[place] > 0},
@@ -193,7 +204,7 @@ def _hits(scope: Scope, ranked: Candidates) -> list[Hit]:
 
 
 def _features(scope: Scope, ranked: Candidates, near: Near | None) -> Features:
-    total = sum(term.idf for term in scope.terms)
+    total = scope.total_idf
     if not ranked.documents.size:
         return Features(query_terms=len(scope.terms), missing_idf=max((term.idf for term in scope.terms), default=0.0))
     top = ranked.documents[:1]

@@ -19,12 +19,13 @@ from pentad.kernel.errors import PentadError
 from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Database, Embedder, Rows, Transaction
 from pentad.search.documents import Asked, Document, Ranking, Readiness, Supply
+from pentad.search.relevance import MINILM, CosineScale, measure_cosines
 
 if TYPE_CHECKING:
-    from pentad.search.beside import Beside
     from pentad.search.engine import Allowed, Engine, Model
     from pentad.search.hybrid import Scope
     from pentad.search.upkeep import Upkeep
+    from pentad.search.vector_query import VectorQuery
 
 T = TypeVar("T")
 
@@ -69,7 +70,7 @@ class SearchIndex:
         self._quiet_seconds = quiet_seconds
         self._last_used = 0.0
         self._questions: OrderedDict[str, bytes] = OrderedDict()
-        self._floors: dict[str, float] = {}
+        self._scales: dict[str, CosineScale] = {}
         self._supplies: dict[str, Supply] = {}
         self._has_vectors: bool | None = None
         self._task: asyncio.Task[None] | None = None
@@ -123,7 +124,10 @@ class SearchIndex:
             )
         else:
             vector, why_not = await self._embedded(query)
-        question = Question(query, limit, allowed, field_weights, vector, self._model, why_not)
+        scale = await self._scale() if vector is not None else MINILM
+        if scale is None:
+            vector, why_not, scale = None, _EMBEDDER_FAILED, MINILM
+        question = Question(query, limit, allowed, field_weights, vector, self._model, scale, why_not)
         ranking = await self._database.read(lambda rows: self._engine.search(rows, collection, question, before))
         self._used()
         return ranking
@@ -134,19 +138,14 @@ class SearchIndex:
         vector, why_not = await self._embedded(query)
         if vector is None or self.embedder is None:
             return Asked(query, lexical_because=why_not)
-        if self.embedder.model not in self._floors:
-            from pentad.search.floors import floor_of
+        if (scale := await self._scale()) is None:
+            return Asked(query, lexical_because=_EMBEDDER_FAILED)
+        return Asked(query, vector, self.embedder.model, scale)
 
-            try:
-                self._floors[self.embedder.model] = await floor_of(self.embedder)
-            except PentadError as error:
-                put_off(error, "Measuring the embedding model")
-                return Asked(query, lexical_because=_EMBEDDER_FAILED)
-        return Asked(query, vector, self.embedder.model, self._floors[self.embedder.model])
-
-    def beside(self, rows: Rows, collection: str, asked: Asked, up_to: int | None = None) -> "Beside | None":
-        """The vectors of a collection, for a room that has words of its own; None without any to compare."""
-        return None if asked.vector is None else self._engine.beside(rows, collection, asked, up_to)
+    def vector_query(self, rows: Rows, collection: str, asked: Asked, up_to: int | None = None) -> "VectorQuery | None":
+        """A question put to the vectors of a collection, for a room that looks its words up with SQL; None without any
+        to compare."""
+        return None if asked.vector is None else self._engine.vector_query(rows, collection, asked, up_to)
 
     def readiness(self, rows: Rows, collection: str) -> Readiness:
         """How far the vectors of a collection have come."""
@@ -250,6 +249,17 @@ class SearchIndex:
                 self._questions.popitem(last=False)
         self._questions.move_to_end(key)
         return known, None
+
+    async def _scale(self) -> CosineScale | None:
+        """Where the cosines of the embedding model lie; None if it does not answer."""
+        if self.embedder is None:
+            return MINILM
+        if (known := self._scales.get(self.embedder.model)) is None:
+            try:
+                known = self._scales[self.embedder.model] = await measure_cosines(self.embedder)
+            except PentadError as error:
+                put_off(error, "Measuring the embedding model")
+        return known
 
     async def _vectors_work(self) -> bool:
         """Whether the store can compare vectors; on PostgreSQL that is pgvector's work, switched on if need be."""

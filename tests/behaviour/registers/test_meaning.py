@@ -80,8 +80,9 @@ async def test_a_question_in_other_words_is_answered_and_the_answer_explained(cl
     assert hit["@relevance"] == hit["@why"]["meaning"]
     assert answer["facets"]["ward"]["buckets"] == [{"key": ward, "count": answer["total"]}]
     both = await ask(client, action="list", search="leaking coffee", **here)
-    assert set(both["results"][0]["@why"]) == {"words", "meaning", "cosine"}
+    assert set(both["results"][0]["@why"]) == {"words", "fields", "meaning", "cosine"}
     assert set(both["results"][0]["@why"]["words"]) == {"coffee"}
+    assert both["results"][0]["@why"]["fields"] == {"text": ["coffee"]}
     assert await found(client, "espresso maker drips water", filter={"ward": "nowhere"}) == []
     assert (await found(client, "computer battery stays empty", **here))[0] == TEXTS[1]
     await ask(client, action="patch", id=made[1]["id"], data={"text": "The lamp flickers"})

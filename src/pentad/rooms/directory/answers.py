@@ -77,6 +77,7 @@ class FoundRecords(BaseModel):
     cursor: str | None = None
     retrieval: Literal["hybrid", "lexical"] | None = None
     waiting: int | None = None
+    no_good_match: bool | None = None
     hits: list[dict[str, Any]] | None = None
     records: list[dict[str, Any]] | None = None
 

@@ -209,6 +209,8 @@ async def search_local(arguments: SearchArguments, call: Call[Directory]) -> Too
             fields["retrieval"] = found.retrieval
         if found.waiting:
             fields["waiting"] = found.waiting
+        if found.no_good_match:
+            fields["no_good_match"] = True
         if arguments.return_ == "hits" or query.words:
             fields["hits"] = [hit.as_json() for hit in found.hits]
         if arguments.return_ == "records":

@@ -24,7 +24,7 @@ from pentad.rooms.directory.records.referrers import Referrers
 from pentad.rooms.directory.records.routing import Routing
 from pentad.rooms.directory.records.sync_targets import Peer, PeerGuard
 from pentad.rooms.directory.records.syncs import Remote, Syncs
-from pentad.rooms.directory.search.closeness import supply
+from pentad.rooms.directory.search.embedding import supply
 from pentad.rooms.directory.search.query import Filter, Query
 from pentad.rooms.directory.search.service import RecordSearch
 from pentad.rooms.directory.trust.server_key import adopt_key_file, record_ring

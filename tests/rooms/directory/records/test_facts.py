@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pentad.kernel.words import words
 from pentad.rooms.directory.records.facts import Kind, Term, facts_of, labels_of
-from pentad.rooms.directory.records.wording import tsvector_text, words
+from pentad.search.word_table import WordTable
 from tests.rooms.directory.oasf.samples import SAMPLES, sample
 
 
@@ -113,4 +114,5 @@ def test_words_are_folded_and_cutting_them_again_changes_nothing(text: str):
 def test_words_have_no_accents_no_case_and_no_marks():
     assert words("Über-Agent_7 don't naïve ÉCOLE") == ["uber", "agent", "7", "don", "t", "naive", "ecole"]
     assert words("\N{MATHEMATICAL ITALIC CAPITAL A}I \N{LATIN SMALL LIGATURE FI}ne") == ["ai", "fine"]
-    assert tsvector_text([("a b", "A"), ("b", "D")]) == "'a':1A 'b':2A,3D"
+    table = WordTable("t", "id", ("one", "two"), 100, {"one": ("A", ("one",)), "two": ("D", ("two",))})
+    assert table.tsvector(("a b", "b")) == "'a':1A 'b':2A,3D"

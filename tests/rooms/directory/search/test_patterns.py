@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pentad.kernel.errors import LimitExceeded
 from pentad.kernel.ports import Database, Dialect, Rows
-from pentad.rooms.directory.records.wording import words
+from pentad.kernel.words import words
 from pentad.rooms.directory.search.patterns import LONGEST, pattern
 from tests.rooms.directory.search.oracle import matches
 

@@ -8,11 +8,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database, Transaction
-from pentad.rooms.directory.records.facts import facts_of
-from pentad.rooms.directory.records.wording import words
+from pentad.rooms.directory.records.facts import WORDS, facts_of
 from pentad.rooms.directory.search import ranking
 from pentad.rooms.directory.search.query import Found, Query, asked
-from pentad.rooms.directory.search.scoring import rarity, score
+from pentad.rooms.directory.search.ranking import COMMON, Matched, Ranking, Statistics
 from pentad.rooms.directory.search.service import RecordSearch, found
 from pentad.rooms.directory.search.words import asked_words
 from tests.rooms.directory.search import oracle
@@ -69,11 +68,11 @@ def expected(listed: list[dict[str, Any]], cids: list[str], query: Query) -> lis
     """Every record that has a word, by its score and then the newest; records are few, so no word is common."""
     wanted = asked_words(query.words or "")
     texts = [facts_of(record).texts for record in listed]
-    cut = [{word for text in fields for word in words(text)} for fields in texts]
+    cut = [{word for text in fields for word in WORDS.words(text)} for fields in texts]
     having = [sum(not one.isdisjoint(word.forms) for one in cut) for word in wanted]
-    worth = [(word, rarity(len(listed), had)) for word, had in zip(wanted, having, strict=True)]
+    ranked = Ranking("sqlite", wanted, Statistics(0, len(listed), tuple(having)), COMMON)
     hits = [
-        (-score(texts[place], worth)[0], -place, cids[place])
+        (-(Matched("", ranked.match(texts[place])).hit().score or 0.0), -place, cids[place])
         for place, record in enumerate(listed)
         if oracle.holds(record, query) and any(not cut[place].isdisjoint(word.forms) for word in wanted)
     ]
@@ -113,6 +112,7 @@ async def test_a_name_says_more_than_a_description_and_that_more_than_a_note(sea
     assert await names(search, asked({}, words="image")) == ["image-reader", "gallery", "clerk"]
 
 
+@pytest.mark.requirement("search:explained")
 async def test_a_hit_says_which_fields_had_which_words_and_what_they_were_worth(search: RecordSearch) -> None:
     hits = (await search.find(asked({}, words="an image for the museum"))).hits
     gallery = hits[0]

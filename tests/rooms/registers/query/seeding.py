@@ -8,7 +8,7 @@ import msgspec
 from pentad.kernel.ports import Database, Dialect, Transaction
 from pentad.rooms.registers.query.expressions import index_columns
 from pentad.rooms.registers.query.tree import Kind, Path
-from pentad.rooms.registers.query.words import indexed_text
+from pentad.rooms.registers.query.words import WORDS
 from tests.rooms.registers.opening import SETS
 from tests.rooms.registers.query.oracle import Thing
 from tests.stores import Stores
@@ -45,11 +45,7 @@ def put(tx: Transaction, things: Iterable[Thing]) -> None:
 
 
 def put_words(tx: Transaction, dialect: Dialect, texts: Iterable[tuple[int, str]]) -> None:
-    sql = {
-        "sqlite": "INSERT INTO object_text (rowid, text) VALUES (?, ?)",
-        "postgres": "INSERT INTO object_text (id, words) VALUES (?, CAST(? AS tsvector))",
-    }[dialect]
-    tx.run_many(sql, [(number, indexed_text(dialect, text)) for number, text in texts])
+    WORDS.insert(tx, dialect, [(number, (text,)) for number, text in texts])
 
 
 def put_indexes(tx: Transaction, dialect: Dialect, schema: int, paths: Sequence[tuple[Path, Kind]]) -> None:

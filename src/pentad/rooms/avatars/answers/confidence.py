@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from pentad.rooms.avatars.calibration.model import logistic
+from pentad.search.relevance import logistic
 
 Level = Literal["high", "medium", "low", "none"]
 

@@ -6,15 +6,15 @@ collection; after an ingest it is fitted to the avatar's own passages (`fit.py`)
 """
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, cast
 
 from pentad.rooms.avatars.verification.topic_overlap import Thresholds
 from pentad.search.documents import Features, Hit, Ranking
+from pentad.search.relevance import logistic, never_rising
+from pentad.search.scoring import K1
 
-K1_PLUS_1: Final = 2.2
 HYBRID: Final = ("top_cosine", "cosine_gap", "bm25_share", "coverage", "missing_idf", "agreement", "query_terms")
 LEXICAL: Final = ("bm25_share", "coverage", "missing_idf", "query_terms")
 _VERSION: Final = 1
@@ -87,7 +87,7 @@ class Calibration:
             return []
         chosen = self.of(ranking)
         alone = [chosen.probability(_features_of(hit, ranking)) for hit in ranking.hits]
-        level = _never_rising(alone)
+        level = never_rising(alone)
         return [round(probability * (value / level[0] if level[0] > 0 else 0.0), 4) for value in level]
 
 
@@ -115,12 +115,6 @@ def is_current(text: str | None, model: str | None) -> bool:
     return text is not None and json.loads(text).get("model") == model
 
 
-def logistic(value: float) -> float:
-    if value < -40:
-        return 0.0
-    return 1.0 if value > 40 else 1.0 / (1.0 + math.exp(-value))
-
-
 def _map(stored: Mapping[str, Any]) -> LogisticMap:
     return LogisticMap(
         tuple(stored["features"]),
@@ -139,21 +133,9 @@ def _features_of(hit: Hit, ranking: Ranking) -> Features:
     return Features(
         top_cosine=hit.cosine or 0.0,
         cosine_gap=asked.cosine_gap,
-        bm25_share=hit.lexical / (K1_PLUS_1 * total) if total else 0.0,
+        bm25_share=hit.lexical / ((K1 + 1) * total) if total else 0.0,
         coverage=1 - sum(missing) / total if total else 0.0,
         missing_idf=max(missing, default=0.0),
         agreement=asked.agreement,
         query_terms=asked.query_terms,
     )
-
-
-def _never_rising(values: Sequence[float]) -> list[float]:
-    """The nearest non-increasing sequence (isotonic regression): neighbours in the wrong order take their mean."""
-    blocks: list[tuple[float, int]] = []
-    for value in values:
-        total, size = value, 1
-        while blocks and blocks[-1][0] / blocks[-1][1] < total / size:
-            before, length = blocks.pop()
-            total, size = total + before, size + length
-        blocks.append((total, size))
-    return [total / size for total, size in blocks for _ in range(size)]

@@ -9,9 +9,9 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from pentad.rooms.avatars.calibration.model import logistic
 from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
+from pentad.search.relevance import logistic
 
 FROM_PASSAGES: Final = 3
 _MOST_SENTENCES: Final = 32

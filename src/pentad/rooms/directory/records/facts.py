@@ -14,6 +14,8 @@ from typing import Any, Final, NamedTuple, cast
 from pentad.kernel.cid import canonical_json
 from pentad.rooms.directory.oasf.versions import Family, serving
 from pentad.rooms.directory.search.versions import created_key, version_key
+from pentad.search.scoring import SearchField, SearchFields
+from pentad.search.word_table import WordTable
 
 NO_NUMBER: Final = -1
 _version_key: Final = lru_cache(maxsize=4_096)(version_key)
@@ -56,6 +58,31 @@ class FieldTexts(NamedTuple):
     modules: str
     authors: str
     annotations: str
+
+
+SEARCHABLE: Final[SearchFields] = {
+    "name": SearchField(4.0, 3, 0.5),
+    "description": SearchField(1.0, 30, 0.5),
+    "skills": SearchField(2.0, 12, 0.5),
+    "domains": SearchField(1.6, 8, 0.5),
+    "modules": SearchField(1.2, 4, 0.5),
+    "authors": SearchField(1.0, 3, 0.5),
+    "annotations": SearchField(0.6, 6, 0.5),
+}
+"""What free-text search looks into, with weights and usual lengths in words."""
+
+WORDS: Final = WordTable(
+    "directory_words",
+    "record",
+    FieldTexts._fields,
+    longest=30_000,
+    parts={
+        "name": ("A", ("name",)),
+        "classes": ("B", ("skills", "domains", "modules")),
+        "description": ("C", ("description",)),
+        "others": ("D", ("authors", "annotations")),
+    },
+)
 
 
 class ClassTerm(NamedTuple):

@@ -15,12 +15,12 @@ from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
+from pentad.kernel.sql import Sql, among, composed, joined
 from pentad.rooms.directory.records import store
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.facts import Kind, clean, labels_of
 from pentad.rooms.directory.records.publications import Publications, PublishRequest
 from pentad.rooms.directory.records.records import missing
-from pentad.rooms.directory.search.sql import Sql, among, composed, joined
 
 _HEAD: Final = 200
 _NO_LIMIT: Final = 2**62

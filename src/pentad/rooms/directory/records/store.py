@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from pentad.kernel.ports import Dialect, Rows, Transaction, Value
-from pentad.rooms.directory.records.facts import Facts, FieldTexts, Term
-from pentad.rooms.directory.records.wording import fts_text, tsvector_text
+from pentad.rooms.directory.records.facts import WORDS, Facts, Term
 
 T = TypeVar("T")
 
@@ -28,19 +27,6 @@ _INSERT_RECORD: Final = (
 _INSERT_TERM: Final = (
     "INSERT INTO directory_terms (id, digest, kind, number, records, text, detail) VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
-_INSERT_WORDS: Final[dict[Dialect, str]] = {
-    "sqlite": (
-        "INSERT INTO directory_words (rowid, name, description, skills, domains, modules, authors, annotations)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-    ),
-    "postgres": "INSERT INTO directory_words (record, words) VALUES (?, CAST(? AS tsvector))",
-}
-_DELETE_WORDS: Final[dict[Dialect, str]] = {
-    "sqlite": "DELETE FROM directory_words WHERE rowid = ?",
-    "postgres": "DELETE FROM directory_words WHERE record = ?",
-}
-_WEIGHTS: Final = "ACBBBDD"
-"""Of the fields of `FieldTexts`, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +64,7 @@ def insert(tx: Transaction, dialect: Dialect, drafts: Sequence[Draft], who: str,
         [(key, draft.text) for key, draft in zip(ids, new, strict=True)],
     )
     _insert_postings(tx, dialect, ids, new)
-    tx.run_many(
-        _INSERT_WORDS[dialect],
-        [(key, *_words(dialect, draft.facts.texts)) for key, draft in zip(ids, new, strict=True)],
-    )
+    WORDS.insert(tx, dialect, [(key, draft.facts.texts) for key, draft in zip(ids, new, strict=True)])
     return {draft.cid for draft in new}
 
 
@@ -92,7 +75,7 @@ def remove(tx: Transaction, dialect: Dialect, record: int) -> None:
     _add(tx, dialect, Counter(dict.fromkeys(terms, -1)))
     for part in chunks(terms):
         tx.run(f"DELETE FROM directory_terms WHERE records = 0 AND id IN ({marks(len(part))})", *part)  # noqa: S608  only marks
-    tx.run(_DELETE_WORDS[dialect], record)
+    WORDS.delete(tx, dialect, [record])
     tx.run("DELETE FROM directory_texts WHERE record = ?", record)
     tx.run("DELETE FROM directory_records WHERE id = ?", record)  # referrers and verifications go with it
 
@@ -202,12 +185,6 @@ def _allot(tx: Transaction, dialect: Dialect, table: str, count: int) -> list[in
         used = tx.value("SELECT seq FROM sqlite_sequence WHERE name = ?", table)
         last = max(last, used or 0)
     return list(range(last + 1, last + 1 + count))
-
-
-def _words(dialect: Dialect, texts: FieldTexts) -> tuple[str, ...]:
-    if dialect == "sqlite":
-        return tuple(map(fts_text, texts))
-    return (tsvector_text(list(zip(texts, _WEIGHTS, strict=True))),)
 
 
 def _array(numbers: Any) -> str:

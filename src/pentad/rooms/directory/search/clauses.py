@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from pentad.kernel.ports import Dialect, Rows
+from pentad.kernel.sql import Sql, among, composed, joined
 from pentad.rooms.directory.search.groups import Group, RowGroup, TermGroup
 from pentad.rooms.directory.search.meaning import TermTest
 from pentad.rooms.directory.search.narrowing import terms_of_grams, terms_of_words
-from pentad.rooms.directory.search.sql import Sql, among, composed, joined
 
 MOST_TERMS: Final = 2_000
 _FEW_TERMS: Final = 8

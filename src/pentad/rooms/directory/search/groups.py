@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pentad.kernel.ports import Dialect
+from pentad.kernel.sql import Sql, joined
 from pentad.rooms.directory.records.facts import Kind
 from pentad.rooms.directory.search.meaning import (
     COMPARED,
@@ -27,7 +28,6 @@ from pentad.rooms.directory.search.meaning import (
 )
 from pentad.rooms.directory.search.patterns import pattern
 from pentad.rooms.directory.search.query import Filter, FilterKind, Query
-from pentad.rooms.directory.search.sql import Sql, joined
 
 _TEXT_KINDS: Final = {
     FilterKind.NAME: Kind.NAME,

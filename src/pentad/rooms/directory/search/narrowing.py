@@ -9,8 +9,9 @@ small sample of the dictionary tells which are rare.
 from typing import Final
 
 from pentad.kernel.ports import Dialect, Rows
-from pentad.rooms.directory.search.sql import Sql, among, composed
-from pentad.rooms.directory.search.words import having, named
+from pentad.kernel.sql import Sql, among, composed
+from pentad.rooms.directory.records.facts import WORDS
+from pentad.search.word_table import Word
 
 FEW_RECORDS: Final = 200
 _MOST_FRAGMENTS: Final = 4
@@ -22,7 +23,8 @@ def terms_of_words(rows: Rows, dialect: Dialect, fragments: tuple[tuple[str, boo
     """The dictionary `t`, read only where it belongs to the few records whose name has one of the words; None when
     they are not few."""
     for text, whole in fragments[:_MOST_FRAGMENTS]:
-        table = having(dialect, named(dialect, text, whole=whole))
+        named = WORDS.expression(dialect, (Word.plain(text),), "or", "name", prefixes=not whole)
+        table = WORDS.having(dialect, named)
         counted = composed("SELECT COUNT(*) FROM (SELECT 1 FROM ", table, Sql(" LIMIT ?) AS c", (FEW_RECORDS + 1,)))
         if rows.value(counted.text, *counted.params) <= FEW_RECORDS:
             return composed(

@@ -12,7 +12,7 @@ from typing import Final
 
 from pentad.kernel.errors import LimitExceeded
 from pentad.kernel.ports import Dialect
-from pentad.rooms.directory.search.sql import FALSE, Sql
+from pentad.kernel.sql import FALSE, Sql
 
 LONGEST: Final = 2_000
 """Characters of a filter's value; no value of a record that could match is longer."""
@@ -21,7 +21,7 @@ _GRAM: Final = 3
 _SHORTEST_WORD: Final = 3
 _LONGEST_WORD: Final = 100
 _WORD: Final = re.compile(r"(?<=[\x00-\x2f\x3a-\x60\x7b-\x7f])[a-z0-9]+")
-"""A word in lower case with a plain separator before it, as `records/wording.py` cuts them."""
+"""A word in lower case with a plain separator before it, as `kernel/words.py` cuts them."""
 
 _UNSAFE_IN_CLASS: Final = "]^-"
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from pentad.kernel.ports import Dialect, Row, Rows
+from pentad.kernel.sql import TRUE, Sql, among, composed, joined, negated
 from pentad.rooms.directory.records import store
 from pentad.rooms.directory.search.clauses import (
     BroadClause,
@@ -19,7 +20,6 @@ from pentad.rooms.directory.search.clauses import (
 )
 from pentad.rooms.directory.search.groups import excluded, required
 from pentad.rooms.directory.search.query import Query
-from pentad.rooms.directory.search.sql import TRUE, Sql, among, composed, joined, negated
 
 ALL: Final = 2**62
 GATHERED: Final = 20_000

@@ -118,8 +118,8 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A record that was found; `score` is the sum of its reasons and only there when words were asked for. `meaning` is
-    the cosine of question and record, where both have a vector."""
+    """A record that was found. `score`, where words were asked for, is the sum of its reasons and means the same in
+    every search (`search/relevance.py`). `meaning` is the cosine of question and record, where both have a vector."""
 
     cid: str
     score: float | None = None
@@ -138,7 +138,7 @@ class Found:
     """One page. `total` counts all pages; a remote directory may not tell it. `cursor` goes on behind this page.
 
     `retrieval` says by what a ranking was made; `waiting` how many records have no vector yet and so are only found by
-    their words.
+    their words; `no_good_match` that nothing on the first page is likely to be what was asked for.
     """
 
     hits: list[Hit] = field(default_factory=list[Hit])
@@ -147,6 +147,7 @@ class Found:
     cursor: str | None = None
     retrieval: Retrieval | None = None
     waiting: int | None = None
+    no_good_match: bool = False
 
 
 def filters_of(arrays: Mapping[str, Sequence[str]], *, negate: bool = False) -> list[Filter]:

@@ -2,19 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pentad.kernel.ports import Database, Dialect, Rows
 from pentad.rooms.directory.models import Record
 from pentad.rooms.directory.records import store
 from pentad.rooms.directory.records.records import COLLECTION
-from pentad.rooms.directory.search.closeness import Closeness, Head, scaled
 from pentad.rooms.directory.search.cursors import read_cursor, write_cursor
 from pentad.rooms.directory.search.plan import ALL, GATHERED, Order, Plan, Source, count, page, planned
 from pentad.rooms.directory.search.query import Found, Hit, Query
-from pentad.rooms.directory.search.ranking import COMMON, WINDOW, Ranking, Statistics, statistics
-from pentad.rooms.directory.search.words import Word, asked_words
+from pentad.rooms.directory.search.ranking import COMMON, WINDOW, Head, Ranking, Statistics, statistics
+from pentad.rooms.directory.search.words import asked_words
 from pentad.search.documents import Asked, Readiness
 from pentad.search.index import SearchIndex
+from pentad.search.relevance import GOOD_MATCH
+from pentad.search.word_table import Word
+
+if TYPE_CHECKING:
+    from pentad.search.vector_query import VectorQuery
 
 
 class RecordSearch:
@@ -45,10 +50,9 @@ class _Question:
     index: SearchIndex
     asked: Asked
 
-    def closeness(self, rows: Rows, up_to: int) -> Closeness | None:
-        """The vectors to compare it with, of the records up to one; None where words alone decide."""
-        beside = self.index.beside(rows, COLLECTION, self.asked, up_to) if up_to else None
-        return None if beside is None else Closeness(rows, beside)
+    def vector_query(self, rows: Rows, up_to: int) -> "VectorQuery | None":
+        """The question, put to the vectors of the records up to one; None where words alone decide."""
+        return self.index.vector_query(rows, COLLECTION, self.asked, up_to) if up_to else None
 
     def waiting(self, rows: Rows) -> int | None:
         """How many records lack a vector; None where none is ever made."""
@@ -108,8 +112,8 @@ class _Search:
             cursor = write_cursor(query, (often, last) if popular else (last,))
         hits = [Hit(cid) for _, cid, _ in found]
         if ranking is not None:
-            scored = ranking.scored(self.rows, [record for record, _, _ in found])
-            hits = [scored[record] for record, _, _ in found]
+            matched = ranking.matched(self.rows, [record for record, _, _ in found])
+            hits = [matched[record].hit() for record, _, _ in found]
         if not has_more and after is None and (found or not query.offset):
             return Found(hits, query.offset + len(hits))
         if counted is None and ranking is None:
@@ -129,8 +133,8 @@ class _Search:
             start, known = position[0], Statistics(position[1], position[2], position[4:])
             up_to = position[3]
         ranking = Ranking(self.dialect, asked, known, self.common)
-        closeness = None if self.question is None else self.question.closeness(self.rows, up_to)
-        head = None if closeness is None else Head.of(self.rows, plan, undriven, ranking, closeness)
+        nearby = None if self.question is None else self.question.vector_query(self.rows, up_to)
+        head = None if nearby is None else Head.of(self.rows, plan, undriven, ranking, nearby)
         wanted = query.limit or ALL
         shown, total = _Pages(self.rows, undriven, ranking, head).page(start, wanted)
         has_more = start + len(shown) < total and len(shown) == wanted
@@ -139,7 +143,9 @@ class _Search:
             going_on = (start + len(shown), known.newest, known.records, 0 if head is None else up_to, *known.having)
             cursor = write_cursor(query, going_on)
         waiting = None if self.question is None else self.question.waiting(self.rows)
-        return Found(shown, total, has_more, cursor, "lexical" if head is None else "hybrid", waiting)
+        no_good_match = not start and (not shown or (shown[0].score or 0.0) < GOOD_MATCH)
+        way = "lexical" if head is None else "hybrid"
+        return Found(shown, total, has_more, cursor, way, waiting, no_good_match)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +168,7 @@ class _Pages:
         skipped = max(0, start - len(head.hits))
         left = wanted - len(shown)
         more, total = self._of_words(WINDOW + skipped, left, head.only_near)
-        return [*shown, *(scaled(hit, head.strongest) for hit in more)], total + len(head.only_near)
+        return [*shown, *map(head.behind, more)], total + len(head.only_near)
 
     def _of_words(self, start: int, wanted: int, without: Sequence[int]) -> tuple[list[Hit], int]:
         hits: list[Hit] = []

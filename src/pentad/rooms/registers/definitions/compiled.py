@@ -178,6 +178,13 @@ class CompiledSchema:
             values = [value for name, value in data.items() if name not in self.unsearched]
         return "\n".join(_texts(values))[:LONGEST_SEARCH_TEXT]
 
+    def texts_by_property(self, data: Mapping[str, Any]) -> dict[str, str]:
+        """The same texts, each with the property it stands in."""
+        if not self.searchable:
+            return {}
+        found = ((name, "\n".join(_texts([value]))) for name, value in data.items() if name not in self.unsearched)
+        return {name: text for name, text in found if text}
+
     def targets(self, data: Mapping[str, Any]) -> list[tuple[Reference, str]]:
         """Every other object this one points at, with the relation by which it does."""
         return [

@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Dialect, Row, Rows, Transaction
+from pentad.kernel.sql import Sql
 from pentad.rooms.registers.models import StoredObject
 from pentad.rooms.registers.objects.drafts import digest
 from pentad.rooms.registers.objects.reports import Change
-from pentad.rooms.registers.query.sql import Sql
 
 ERASED: Final = '{"$erased":"'
 """How the text of an erased state begins; the digest of what it was follows, so that the chain still holds."""

@@ -1,4 +1,4 @@
-"""New objects, the first line of their history and their words, in SQLite: many of them in one statement.
+"""New objects and the first line of their history, in SQLite: many of them in one statement.
 
 Running a statement costs more than adding a row, and the thread that writes has to ask for the interpreter back after
 each, while others prepare what is written next: so there are few, and they take long. What the objects of one write
@@ -11,8 +11,6 @@ from functools import cache
 from itertools import groupby
 from operator import attrgetter
 from typing import Final
-
-import msgspec
 
 from pentad.kernel.ports import Transaction, Value
 from pentad.rooms.registers.models import StoredObject
@@ -30,8 +28,6 @@ _INSERT_CHANGES: Final = (
     " plan, hash) SELECT uuid, register, schema, version, 'create', updated_at, ?, ?, ?, ?, ?, ?, hash"
     " FROM objects WHERE id BETWEEN ? AND ? ORDER BY id"
 )
-_INSERT_WORDS: Final = "INSERT INTO object_text (rowid, text) SELECT CAST(key AS INTEGER), value FROM json_each(?)"
-_ENCODE: Final = msgspec.json.Encoder().encode
 
 
 def insert(tx: Transaction, new: Sequence[StoredObject], hashes: Sequence[bytes], who: Provenance) -> None:
@@ -49,12 +45,6 @@ def insert(tx: Transaction, new: Sequence[StoredObject], hashes: Sequence[bytes]
     tx.run(
         _INSERT_CHANGES, who.principal, who.agent, who.session, who.call, who.reason, who.plan, new[0].id, new[-1].id
     )
-
-
-def insert_words(tx: Transaction, words: Sequence[tuple[int, str]]) -> None:
-    """Have the words of objects found, by the objects' ids."""
-    for start in range(0, len(words), _AT_ONCE):
-        tx.run(_INSERT_WORDS, _ENCODE(dict(words[start : start + _AT_ONCE])).decode())
 
 
 @cache

@@ -3,7 +3,7 @@
 One read is one hop. A single object without properties that others fill or that are computed on reading is one look-up.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -22,10 +22,9 @@ from pentad.rooms.registers.objects.past_rights import PastRights
 from pentad.rooms.registers.objects.targets import named_object
 from pentad.rooms.registers.objects.visibility import visibility
 from pentad.rooms.registers.query import run
-from pentad.rooms.registers.query.hybrid import Meaning
 from pentad.rooms.registers.query.metadata import SELF
-from pentad.rooms.registers.query.scoring import Scorer, counted, telling_words
 from pentad.rooms.registers.query.tallies import Tallies
+from pentad.rooms.registers.query.text_search import Searched
 from pentad.rooms.registers.query.tree import (
     Aggregated,
     AggregateQuery,
@@ -40,8 +39,10 @@ from pentad.rooms.registers.query.tree import (
     Scope,
     filter_paths,
 )
+from pentad.rooms.registers.query.words import searchable_fields
 from pentad.search.documents import Asked
 from pentad.search.index import SearchIndex
+from pentad.search.scoring import SearchField
 
 _NO_VECTORS: Final = "No object here has a vector yet."
 
@@ -139,9 +140,9 @@ class ObjectReader:
         def read(rows: Rows) -> Found:
             asked = query if query.as_of is None else replace(query, as_of=self._pinned(rows, caller, query.as_of))
             scope = self.scope_of(caller, pair)
-            meaning = None if question is None else question.put(rows, [pair])
-            found = run.find(rows, self._database.dialect, scope, asked, self._tallies, meaning)
-            found = self._rescored(caller, found, query.search, lambda _stored: pair)
+            found = run.find(
+                rows, self._database.dialect, scope, asked, self._tallies, _searched(rows, [pair], question)
+            )
             moment = None if asked.as_of is None else asked.as_of.at
             if not self._fills(pair) and moment is None:
                 return found
@@ -166,11 +167,10 @@ class ObjectReader:
             asked = query if query.as_of is None else replace(query, as_of=self._pinned(rows, caller, query.as_of))
             moment = None if asked.as_of is None else asked.as_of.at
             places = self._places(rows, caller, pairs, paths)
-            meaning = None if question is None else question.put(rows, [pair for pair, _ in places])
+            searched = _searched(rows, [pair for pair, _ in places], question)
             scope = Scope(rule=Or(tuple(place for _, place in places)))
-            found = run.find(rows, self._database.dialect, scope, asked, None, meaning)
+            found = run.find(rows, self._database.dialect, scope, asked, None, searched)
             known = {(pair.register.id, pair.schema.id): pair for pair, _ in places}
-            found = self._rescored(caller, found, query.search, lambda stored: known[stored.register, stored.schema])
             shown = [
                 self._filled_then(rows, caller, known[row[2], row[3]], [StoredObject(*row)], moment)[0].row
                 for row in found.rows
@@ -182,24 +182,6 @@ class ObjectReader:
         if by_meaning and await self._database.read(hybrid):
             question = await self._question(query.search)
         return await self._database.read(read)
-
-    def _rescored(
-        self, caller: Caller, found: Found, search: str | None, pair_of: Callable[[StoredObject], Pair]
-    ) -> Found:
-        """A page of a search by words, weighed by what is on it.
-
-        SQLite weighs words by how many of all objects have them: its figures would tell of words in hidden ones.
-        """
-        if not found.relevance or found.why or search is None or self._database.dialect != "sqlite":
-            return found
-        if self._access.is_free(caller):
-            return found
-        objects = [StoredObject(*row) for row in found.rows]
-        texts = [counted(pair_of(stored).definition.texts(stored.data)) for stored in objects]
-        scorer = Scorer(telling_words(search), texts, len(texts))
-        scores = [sum(scorer.of(text, has_all=True).values()) for text in texts]
-        order = sorted(range(len(scores)), key=lambda place: -scores[place])
-        return replace(found, rows=[found.rows[place] for place in order], relevance=[scores[place] for place in order])
 
     async def _question(self, search: str | None) -> "_Question | None":
         return None if search is None else _Question(self._index, await self._index.asked(search))
@@ -213,8 +195,8 @@ class ObjectReader:
 
         def read(rows: Rows) -> Aggregated:
             asked = replace(query, as_of=self._pinned(rows, caller, query.as_of))
-            meaning = None if question is None else question.put(rows, [pair])
-            return run.aggregate(rows, self._database.dialect, self.scope_of(caller, pair), asked, meaning)
+            searched = _searched(rows, [pair], question)
+            return run.aggregate(rows, self._database.dialect, self.scope_of(caller, pair), asked, searched)
 
         question = await self._question(query.search) if pair.definition.hybrid and query.as_of is None else None
         return await self._database.read(read)
@@ -321,14 +303,21 @@ class _Question:
     index: SearchIndex
     asked: Asked
 
-    def put(self, rows: Rows, pairs: Sequence[Pair]) -> Meaning:
-        """What takes part in the search of some pairs besides words."""
-        schemas = dict.fromkeys(pair.schema.id for pair in pairs if pair.definition.hybrid)
-        named = (self.index.beside(rows, collection_of(schema), self.asked) for schema in schemas)
-        besides = [beside for beside in named if beside is not None]
-        texts = {pair.schema.id: pair.definition.texts for pair in pairs}
-        because = None if besides else self.asked.lexical_because or _NO_VECTORS
-        return Meaning(besides, lambda stored: texts[stored.schema](stored.data), because)
+
+def _searched(rows: Rows, pairs: Sequence[Pair], question: _Question | None) -> Searched:
+    """What of the objects of some pairs a search looks into; by meaning where there is a question with its vector."""
+    texts = {pair.schema.id: pair.definition.texts_by_property for pair in pairs}
+    fields: dict[str, SearchField] = {}
+    for pair in pairs:
+        fields |= searchable_fields(pair.definition.headings.get("name"))
+    searched = Searched(lambda stored: texts[stored.schema](stored.data), fields)
+    if question is None:
+        return searched
+    schemas = dict.fromkeys(pair.schema.id for pair in pairs if pair.definition.hybrid)
+    named = (question.index.vector_query(rows, collection_of(schema), question.asked) for schema in schemas)
+    queries = [query for query in named if query is not None]
+    because = None if queries else question.asked.lexical_because or _NO_VECTORS
+    return replace(searched, hybrid=True, queries=queries, because=because)
 
 
 def _with_data(stored: StoredObject, data: dict[str, Any]) -> StoredObject:

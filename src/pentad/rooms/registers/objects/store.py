@@ -20,7 +20,7 @@ from pentad.rooms.registers.objects.drafts import (
     link,
     shared_facts,
 )
-from pentad.rooms.registers.query.words import indexed_text
+from pentad.rooms.registers.query.words import WORDS
 
 T = TypeVar("T")
 
@@ -38,11 +38,6 @@ _INSERT_CHANGE: Final = (
     "INSERT INTO object_changes (uuid, register, schema, version, action, at, since, before, before_deleted, principal,"
     " agent, session, call, reason, plan, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_INSERT_WORDS: Final = "INSERT INTO object_text (id, words) VALUES (?, CAST(? AS tsvector))"
-_DELETE_WORDS: Final[dict[Dialect, str]] = {
-    "sqlite": "DELETE FROM object_text WHERE rowid = ?",
-    "postgres": "DELETE FROM object_text WHERE id = ?",
-}
 SELECT_BY_UUID: Final = f"SELECT {OBJECT_COLUMNS} FROM objects WHERE uuid = ?"  # noqa: S608  own columns
 _SELECT_HELD: Final = f"SELECT {OBJECT_COLUMNS}, hash FROM objects"  # noqa: S608  own columns
 _STATE_NEUTRAL: Final = frozenset({"lock", "unlock"})
@@ -230,14 +225,12 @@ def _write_references(tx: Transaction, drafts: Sequence[Draft]) -> None:
 
 
 def _write_words(tx: Transaction, dialect: Dialect, drafts: Sequence[Draft]) -> None:
-    gone = [(draft.after.id,) for draft in drafts if draft.before is not None and draft.words is not None]
+    gone = [draft.after.id for draft in drafts if draft.before is not None and draft.words is not None]
     if gone:
-        tx.run_many(_DELETE_WORDS[dialect], gone)
-    made = [(draft.after.id, indexed_text(dialect, draft.words)) for draft in drafts if draft.words]
-    if made and dialect == "sqlite":
-        loading.insert_words(tx, made)
-    elif made:
-        tx.run_many(_INSERT_WORDS, made)
+        WORDS.delete(tx, dialect, gone)
+    made = [(draft.after.id, (draft.words,)) for draft in drafts if draft.words]
+    if made:
+        WORDS.insert(tx, dialect, made)
 
 
 def references_to(rows: Rows, targets: Sequence[str]) -> list[tuple[str, Reference, int]]:
@@ -274,5 +267,5 @@ def taken(rows: Rows, uuids: Sequence[str]) -> set[str]:
 def remove(tx: Transaction, dialect: Dialect, stored: StoredObject) -> None:
     """Erase an object; its history is the caller's business."""
     tx.run("DELETE FROM object_references WHERE source = ?", stored.uuid)
-    tx.run(_DELETE_WORDS[dialect], stored.id)
+    WORDS.delete(tx, dialect, [stored.id])
     tx.run("DELETE FROM objects WHERE id = ?", stored.id)

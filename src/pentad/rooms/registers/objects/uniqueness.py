@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 
 from pentad.kernel.errors import Conflict
 from pentad.kernel.ports import Dialect, Rows, Value
+from pentad.kernel.sql import Sql
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.objects.drafts import Draft
@@ -17,7 +18,6 @@ from pentad.rooms.registers.objects.integrity import Seen
 from pentad.rooms.registers.query.conditions import condition
 from pentad.rooms.registers.query.dialects import parts_of
 from pentad.rooms.registers.query.instants import key_of, text_of_key
-from pentad.rooms.registers.query.sql import Sql
 from pentad.rooms.registers.query.tree import Kind, Path
 
 Claim = tuple[Any, ...]

@@ -4,11 +4,11 @@ import math
 from typing import Any
 
 from pentad.kernel.ports import Row, Rows
+from pentad.kernel.sql import TRUE, Sql, joined, nested, select
 from pentad.rooms.registers.query.conditions import SIGNS, parameter, value_of
 from pentad.rooms.registers.query.dialects import Parts
 from pentad.rooms.registers.query.facets import day_value, plain_key, plain_number
 from pentad.rooms.registers.query.source import Source
-from pentad.rooms.registers.query.sql import TRUE, Sql, joined, nested, select
 from pentad.rooms.registers.query.tree import Aggregated, AggregateQuery, GroupKey, Metric
 
 

@@ -9,11 +9,11 @@ import math
 from typing import assert_never
 
 from pentad.kernel.ports import Value
+from pentad.kernel.sql import FALSE, TRUE, Sql, joined, select
 from pentad.rooms.registers.query.dialects import Parts
 from pentad.rooms.registers.query.expressions import bool_value, exists, json_type, typed_value
 from pentad.rooms.registers.query.metadata import Column, column_of
 from pentad.rooms.registers.query.patterns import like_parameter, small
-from pentad.rooms.registers.query.sql import FALSE, TRUE, Sql, joined, select
 from pentad.rooms.registers.query.tree import (
     And,
     Compare,

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from pentad.kernel.ports import Dialect, Value
+from pentad.kernel.sql import Sql
 from pentad.rooms.registers.query.postgres import PostgresParts
-from pentad.rooms.registers.query.sql import Sql
 from pentad.rooms.registers.query.sqlite import SqliteParts
 from pentad.rooms.registers.query.tree import Bucket, Kind, Path, Scalar
 
@@ -56,14 +56,6 @@ class Parts(Protocol):
 
     def has_element(self, path: Path, value: Scalar) -> Sql:
         """An array with such an element; the caller has made sure that it is one."""
-        ...
-
-    def search(self, expression: str) -> tuple[Sql, Sql, str]:
-        """Tables, condition and relevance of a full-text search."""
-        ...
-
-    def search_beside(self, expression: str, ids: Sequence[int]) -> Sql:
-        """The tables of a full-text search that finds some further objects by their ids."""
         ...
 
     def past_columns(self, text: str) -> str:

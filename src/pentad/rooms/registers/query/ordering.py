@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pentad.kernel.ports import Value
+from pentad.kernel.sql import FALSE, Sql, joined
 from pentad.rooms.registers.query.conditions import parameter, value_of
 from pentad.rooms.registers.query.dialects import Parts
 from pentad.rooms.registers.query.metadata import column_of
-from pentad.rooms.registers.query.sql import FALSE, Sql, joined
 from pentad.rooms.registers.query.tree import Sort
 
 Position = tuple[str | int | float | None, ...]

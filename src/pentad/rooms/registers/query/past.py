@@ -4,11 +4,11 @@ Whatever else is asked of the past, the scope's rule also has to hold for the ob
 be read then cannot be read any more once the object cannot.
 """
 
+from pentad.kernel.sql import Sql, joined, nested, select
 from pentad.rooms.registers.models import OBJECT_COLUMNS
 from pentad.rooms.registers.query.conditions import condition
 from pentad.rooms.registers.query.dialects import Parts
 from pentad.rooms.registers.query.metadata import SELF
-from pentad.rooms.registers.query.sql import Sql, joined, nested, select
 from pentad.rooms.registers.query.tree import AsOf, Scope, filter_paths
 
 COLUMNS = ", ".join(f"objects.{name}" for name in OBJECT_COLUMNS.split(", "))

@@ -1,4 +1,4 @@
-"""The parts of a query in PostgreSQL's words: jsonb operators over `objects.doc`, tsvector in `object_text`.
+"""The parts of a query in PostgreSQL's words: jsonb operators over `objects.doc`.
 
 Every text says COLLATE "C" where it does not come from a column that does. A cast that can fail stands behind a test
 that it will not.
@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from pentad.kernel.ports import Dialect, Value
+from pentad.kernel.sql import Sql, select
 from pentad.rooms.registers.query.expressions import json_type, postgres_value
 from pentad.rooms.registers.query.instants import key_sql
-from pentad.rooms.registers.query.sql import Sql, select
 from pentad.rooms.registers.query.tree import Bucket, Instant, Kind, Path, Scalar
 
 _DAY_SHAPE: Final = "'^[0-9]{4}-[0-9]{2}-[0-9]{2}'"
@@ -58,20 +58,6 @@ class PostgresParts:
             found = select("1", Sql(elements), Sql(f"{moment} = ?", (value.key,)))
             return Sql(f"EXISTS ({found.text})", found.params)
         return Sql(f"({postgres_value(path)}) @> CAST(? AS jsonb)", (json.dumps(value, ensure_ascii=False),))
-
-    def search(self, expression: str) -> tuple[Sql, Sql, str]:
-        tables = Sql(
-            "object_text JOIN objects ON objects.id = object_text.id CROSS JOIN CAST(? AS tsquery) AS wanted",
-            (expression,),
-        )
-        return tables, Sql("object_text.words @@ wanted"), "ts_rank_cd(object_text.words, wanted)"
-
-    def search_beside(self, expression: str, ids: Sequence[int]) -> Sql:
-        found = (
-            "SELECT id FROM object_text WHERE words @@ CAST(? AS tsquery)"
-            " UNION SELECT CAST(value AS bigint) FROM jsonb_array_elements_text(CAST(? AS jsonb))"
-        )
-        return Sql(f"({found}) AS hits JOIN objects ON objects.id = hits.id", (expression, json.dumps(list(ids))))
 
     def past_columns(self, text: str) -> str:
         return f", CAST({text} AS jsonb) AS doc"

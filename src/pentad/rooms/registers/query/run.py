@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pentad.kernel.ports import Dialect, Row, Rows
+from pentad.kernel.sql import Sql, joined
 from pentad.rooms.registers.query.aggregation import aggregated
 from pentad.rooms.registers.query.cursors import read_cursor, write_cursor
 from pentad.rooms.registers.query.dialects import Parts, parts_of
 from pentad.rooms.registers.query.facets import facets
-from pentad.rooms.registers.query.hybrid import Asked, HybridSearch, Meaning
 from pentad.rooms.registers.query.lookups import may_find_few, value_looked_up
-from pentad.rooms.registers.query.ordering import Key, Phase, Position, keys_of, phases, position
+from pentad.rooms.registers.query.ordering import Key, Phase, keys_of, phases, position
 from pentad.rooms.registers.query.past import COLUMNS
 from pentad.rooms.registers.query.source import Source, source
-from pentad.rooms.registers.query.sql import Sql, joined
 from pentad.rooms.registers.query.tallies import Tallies, may_be_kept
+from pentad.rooms.registers.query.text_search import Asked, Searched, TextSearch
 from pentad.rooms.registers.query.tree import Aggregated, AggregateQuery, Filter, Found, Query, Scope
 
 _WIDTH = COLUMNS.count(",") + 1
@@ -26,26 +26,22 @@ def find(
     scope: Scope,
     query: Query,
     tallies: Tallies | None = None,
-    meaning: Meaning | None = None,
+    searched: Searched | None = None,
 ) -> Found:
     """One page of the objects a query asks for, with their number and facets as far as it asks for them.
 
-    What was counted before is in `tallies`; give them only with rows of a reading transaction. `meaning` is what takes
-    part in a search besides words, where a schema of the scope is hybrid.
+    What was counted before is in `tallies`; give them only with rows of a reading transaction. `searched` says what of
+    the objects a search looks into; all their texts if it is not given.
     """
     parts = parts_of(dialect)
     if tallies is None or not may_be_kept(parts, scope, query):
         tallies = None
-    hybrid = None
-    if meaning is not None and query.search is not None and query.as_of is None:
-        hybrid = HybridSearch.of(rows, parts, scope, query, meaning)
-    found = _source(parts, scope, query) if hybrid is None else hybrid.source()
-    if hybrid is not None and not query.sort:
-        page = hybrid.page(query)
-    elif found.relevance is not None and not query.sort:
-        page = _ranked(rows, scope, query, found, found.relevance)
-    else:
-        page = _sorted(rows, parts, scope, query, found)
+    search = None
+    if query.search is not None and query.as_of is None:
+        search = TextSearch.of(rows, parts, scope, query, searched or Searched())
+    found = _source(parts, scope, query) if search is None else search.source()
+    ranked = None if query.sort else search
+    page = _sorted(rows, parts, scope, query, found) if ranked is None else ranked.page(query)
     counted = facets(rows, parts, scope, query, found, tallies) if query.facets else {}  # which may tell the total
     total = None
     if query.count:
@@ -53,7 +49,7 @@ def find(
         if total is None:
             total = _count(rows, found) if tallies is None else tallies.count(rows, parts, scope, query.filter)
     answer = replace(page, total=total, facets=counted, ignored=query.ignored)
-    return answer if hybrid is None else hybrid.described(answer)
+    return answer if search is None else search.described(answer)
 
 
 def count(rows: Rows, dialect: Dialect, scope: Scope, wanted: Filter | None = None) -> int:
@@ -62,16 +58,16 @@ def count(rows: Rows, dialect: Dialect, scope: Scope, wanted: Filter | None = No
 
 
 def aggregate(
-    rows: Rows, dialect: Dialect, scope: Scope, query: AggregateQuery, meaning: Meaning | None = None
+    rows: Rows, dialect: Dialect, scope: Scope, query: AggregateQuery, searched: Searched | None = None
 ) -> Aggregated:
     """Figures over groups of the objects a query asks for."""
     parts = parts_of(dialect)
-    if meaning is None or query.search is None or query.as_of is not None:
+    if searched is None or query.search is None or query.as_of is not None:
         return aggregated(
             rows, parts, query, source(parts, scope, query.filter, search=query.search, as_of=query.as_of)
         )
-    hybrid = HybridSearch(rows, parts, Asked(scope, query.filter, query.search), meaning)
-    return replace(aggregated(rows, parts, query, hybrid.source()), retrieval=hybrid.retrieval)
+    search = TextSearch(rows, parts, Asked(scope, query.filter, query.search), searched)
+    return replace(aggregated(rows, parts, query, search.source()), retrieval=search.retrieval)
 
 
 def matching_ids(
@@ -141,25 +137,6 @@ def _page(rows: Rows, found: Source, keys: Sequence[Key], walk: Sequence[Phase],
             break
         offset = 0 if read or not offset else max(0, offset - _count(rows, found, phase.where))
     return listed
-
-
-def _ranked(rows: Rows, scope: Scope, query: Query, found: Source, relevance: str) -> Found:
-    """A page by relevance. Relevance moves with every new object, so such a cursor counts rows."""
-    if query.limit == 0:
-        return Found([], None, None)
-    after: Position | None = read_cursor(scope, query, ["number"])
-    offset = int(after[0] or 0) if after else query.offset
-    tail = f" ORDER BY relevance DESC, objects.id LIMIT {query.limit + 1} OFFSET {max(0, offset)}"
-    statement = found.select(f"{COLUMNS}, {relevance} AS relevance", None, tail)
-    listed = rows.all(statement.text, *statement.params)
-
-    def behind(shown: int) -> str:
-        return write_cursor(scope, query, (offset + shown,))
-
-    cursor = behind(query.limit) if len(listed) > query.limit else None
-    hits = listed[: query.limit]
-    relevances = [float(row[_WIDTH]) for row in hits]
-    return Found([row[:_WIDTH] for row in hits], None, cursor, relevance=relevances, behind=behind)
 
 
 def _shown_to_the_end(query: Query, page: Found) -> int | None:

@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.sql import FALSE, TRUE, Sql, composed, joined, select
 from pentad.rooms.registers.query.conditions import condition, kind_of, parameter, value_of
 from pentad.rooms.registers.query.dialects import Parts
 from pentad.rooms.registers.query.lookups import listed_look_up, looks_up
 from pentad.rooms.registers.query.past import past, place
-from pentad.rooms.registers.query.sql import FALSE, TRUE, Sql, joined, select
 from pentad.rooms.registers.query.tree import And, AsOf, Compare, Filter, In, Instant, Path, Scope
-from pentad.rooms.registers.query.words import search_expression
+from pentad.rooms.registers.query.words import WORDS, asked_words
 
 _ORGANISATION: Path = ("@self", "organisation")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A FROM and a WHERE. `relevance` is there when the source is a search."""
+    """A FROM and a WHERE. `relevance` is what a search has its candidates ordered by."""
 
     tables: Sql
     where: Sql
@@ -54,14 +54,16 @@ def source(
             raise InvalidInput("The past cannot be searched by words.", hint="Use a filter with like or contains.")
         tables = past(parts, scope, as_of)
     elif search is not None:
-        expression = search_expression(parts.dialect, search)
-        if expression is None:
+        expression = WORDS.expression(parts.dialect, asked_words(search), "and")
+        if not expression:
             pieces.append(FALSE)
-        elif near:
-            tables = parts.search_beside(expression, near)
         else:
-            tables, match, relevance = parts.search(expression)
-            pieces.insert(0, match)
+            found = WORDS.best_first(parts.dialect, expression)
+            if near:
+                found = WORDS.having_or(parts.dialect, expression, near)
+            # CROSS JOIN: in SQLite the words decide which objects to look at, never the other way round
+            tables, relevance = composed(found, " CROSS JOIN objects"), None if near else "d.points"
+            pieces.insert(0, Sql("objects.id = d.record"))
     elif (found := listed_look_up(scope, wanted)) is not None:
         tables, match, wanted = _each(parts, *found)
         pieces.append(match)

@@ -1,13 +1,13 @@
-"""The parts of a query in SQLite's words: JSON functions over `objects.data`, FTS5 over `object_text`."""
+"""The parts of a query in SQLite's words: JSON functions over `objects.data`."""
 
 import json
 from collections.abc import Sequence
 from typing import Final, Literal
 
 from pentad.kernel.ports import Dialect, Value
+from pentad.kernel.sql import Sql, nested, select
 from pentad.rooms.registers.query.expressions import json_type, sqlite_place
 from pentad.rooms.registers.query.instants import key_sql
-from pentad.rooms.registers.query.sql import Sql, nested, select
 from pentad.rooms.registers.query.tree import Bucket, Instant, Kind, Path, Scalar
 
 _DAY_SHAPE: Final = "'[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'"
@@ -66,15 +66,6 @@ class SqliteParts:
             wanted = Sql(f"element.type IN ({types}) AND element.value = ?", (value,))
         elements = select("1", Sql(f"json_each({sqlite_place(path)}) AS element"), wanted)
         return Sql(f"EXISTS ({elements.text})", elements.params)
-
-    def search(self, expression: str) -> tuple[Sql, Sql, str]:
-        # CROSS JOIN: the words decide which objects to look at, never the other way round
-        tables = Sql("object_text CROSS JOIN objects ON objects.id = object_text.rowid")
-        return tables, Sql("object_text MATCH ?", (expression,)), "-bm25(object_text)"
-
-    def search_beside(self, expression: str, ids: Sequence[int]) -> Sql:
-        found = "SELECT rowid AS id FROM object_text WHERE object_text MATCH ? UNION SELECT value FROM json_each(?)"
-        return Sql(f"({found}) AS hits CROSS JOIN objects ON objects.id = hits.id", (expression, json.dumps(list(ids))))
 
     def past_columns(self, text: str) -> str:
         return ""

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pentad.kernel.ports import Row, Rows
+from pentad.kernel.sql import Sql, joined, nested
 from pentad.rooms.registers.query.dialects import Parts
 from pentad.rooms.registers.query.past import replaced
 from pentad.rooms.registers.query.source import Source, source
-from pentad.rooms.registers.query.sql import Sql, joined, nested
 from pentad.rooms.registers.query.tree import And, AsOf, Filter, Not, Or, Query, Scope
 
 MOST_VALUES: Final = 1_000

@@ -201,19 +201,22 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """What a hit of a hybrid search owes to which word and to its meaning; their sum is its score. `cosine` is how near
-    the question it is, None for an object without a vector."""
+    """What a hit of a search owes to which word and to its meaning; their sum is its score. `cosine` is how near the
+    question it is, None for an object without a vector; `fields` says which properties have which words."""
 
     words: Mapping[str, float] = field(default_factory=dict[str, float])
     meaning: float = 0.0
     cosine: float | None = None
+    fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     @property
     def score(self) -> float:
         return round(sum(self.words.values()) + self.meaning, 4)
 
     def wire(self) -> dict[str, Any]:
-        by_words: dict[str, Any] = {"words": dict(self.words)} if self.words else {}
+        by_words: dict[str, Any] = {}
+        if self.words:
+            by_words = {"words": dict(self.words), "fields": {name: list(found) for name, found in self.fields.items()}}
         return by_words if self.cosine is None else {**by_words, "meaning": self.meaning, "cosine": self.cosine}
 
 
@@ -221,7 +224,8 @@ class Why:
 class Found:
     """The rows have the columns of a StoredObject. `total` is None where it was not asked for.
 
-    `retrieval` is said where a hybrid schema was searched, `lexical_because` where vectors took no part nevertheless.
+    `retrieval` is said where a hybrid schema was searched, `lexical_because` where vectors took no part nevertheless,
+    `no_good_match` where nothing on the first page is likely to be what was asked for.
     """
 
     rows: list[tuple[Any, ...]]
@@ -233,12 +237,17 @@ class Found:
     why: list[Why] = field(default_factory=list[Why])
     retrieval: Retrieval | None = None
     lexical_because: str | None = None
+    no_good_match: bool = False
     behind: Callable[[int], str] | None = field(default=None, compare=False, repr=False)
     """The cursor that goes on behind so many of the rows, for who shows fewer; None where there are none."""
 
-    def told(self) -> dict[str, str]:
+    def told(self) -> dict[str, str | bool]:
         """How a hybrid schema was searched, for an answer; nothing where only words were ever asked for."""
-        said = {"retrieval": self.retrieval, "lexical_because": self.lexical_because}
+        said = {
+            "retrieval": self.retrieval,
+            "lexical_because": self.lexical_because,
+            "no_good_match": self.no_good_match or None,
+        }
         return {name: value for name, value in said.items() if value is not None}
 
 

@@ -1,38 +1,55 @@
-"""Words of full-text search, the same in both dialects.
+"""Words of full-text search. Every word of a search must begin some word of the object."""
 
-Every word of a search must begin some word of the object.
-"""
+from typing import Final, NamedTuple
 
-from typing import Final
+from pentad.kernel.words import words as cut_words
+from pentad.search.scoring import SearchField, SearchFields
+from pentad.search.text import STOP_WORDS
+from pentad.search.word_table import Word, WordTable
 
-from pentad.kernel import words as kernel_words
-from pentad.kernel.ports import Dialect
+WORDS: Final = WordTable("object_text", "id", ("text",), longest=200_000, parts={}, prefixes=True)
+NAME: Final = SearchField(3.0)
+"""What the property that objects are named by weighs; others weigh 1."""
 
-_LONGEST_TEXT: Final = 200_000
 _MOST_SEARCHED: Final = 32
+_COUNTED: Final = 20_000
+"""Characters of a text in which words are counted; what stands behind is found all the same."""
+_SEPARATORS: Final = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 
 def words(text: str) -> list[str]:
     """The words of a text, in order. What is past the bound is left out, not refused."""
-    return kernel_words.words(text[:_LONGEST_TEXT])
+    return WORDS.words(text)
 
 
-def indexed_text(dialect: Dialect, text: str) -> str:
-    """What `object_text` holds for a text: `text` in SQLite, `CAST(? AS tsvector)` for `words` in PostgreSQL."""
-    if dialect == "sqlite":  # FTS5 cuts plain ASCII exactly as `words` does, and faster
-        cut = text[:_LONGEST_TEXT]
-        return cut if cut.isascii() else " ".join(words(cut))
-    places: dict[str, list[int]] = {}
-    for place, word in enumerate(words(text), 1):
-        places.setdefault(word, []).append(min(place, 16_383))
-    return " ".join(f"'{word}':{','.join(map(str, found[:255]))}" for word, found in places.items())
+def asked_words(search: str) -> list[Word]:
+    """The words of a search, each once."""
+    return [Word.plain(word) for word in dict.fromkeys(words(search))][:_MOST_SEARCHED]
 
 
-def search_expression(dialect: Dialect, text: str) -> str | None:
-    """The search as FTS5 or tsquery reads it; None when the text has no word."""
-    wanted = list(dict.fromkeys(words(text)))[:_MOST_SEARCHED]
-    if not wanted:
-        return None
-    if dialect == "sqlite":
-        return " AND ".join(f'"{word}"*' for word in wanted)
-    return " & ".join(f"'{word}':*" for word in wanted)
+def telling_words(search: str) -> tuple[str, ...]:
+    """The words of a search that can tell one object from another, each once; all of them when there is no such."""
+    found = list(dict.fromkeys(words(search)))
+    return tuple([word for word in found if word not in STOP_WORDS] or found)[:_MOST_SEARCHED]
+
+
+def searchable_fields(name: str | None) -> SearchFields:
+    """What weighs more than other properties: the one objects are named by."""
+    return {} if name is None else {name: NAME}
+
+
+class PrefixText(NamedTuple):
+    """A text in which words are found at the beginning of a word: words behind spaces, and its length in characters."""
+
+    text: str
+    length: int
+
+    def times(self, word: str) -> int:
+        return self.text.count(f" {word}")
+
+
+def prefix_text(text: str) -> PrefixText:
+    """A text made ready for counting."""
+    cut = text[:_COUNTED]
+    plain = cut.lower().translate(_SEPARATORS) if cut.isascii() else " ".join(cut_words(cut))
+    return PrefixText(f" {plain}", len(plain))

@@ -100,6 +100,9 @@ class ObjectsAnswer(PageAnswer):
         description="How the words of a hybrid schema were searched; each hit's @self.why says what it owes to what.",
     )
     lexical_because: str | None = Field(None, description="Why only words were compared, where that is so.")
+    no_good_match: bool | None = Field(
+        None, description="True where nothing that a hybrid search found is likely to be what was asked for."
+    )
 
 
 class LockData(BaseModel):

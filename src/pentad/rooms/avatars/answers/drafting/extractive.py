@@ -13,6 +13,7 @@ from typing import Final
 from pentad.rooms.avatars.gate import Scored
 from pentad.rooms.avatars.verification.evidence import Sentence, numbered
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
+from pentad.search.scoring import SearchField, WordScorer, word_lists
 from pentad.search.text import query_terms, terms
 
 FROM_PASSAGES: Final = 3
@@ -31,8 +32,6 @@ _WORTH_READING: Final = 3
 _HEADING_WORDS: Final = 12
 _HEADING_LESS: Final = 1.5
 """The penalty of a heading: it repeats the words of a question and says nothing."""
-_K1: Final = 1.2
-_B: Final = 0.75
 _WORTH_ADDING: Final = 0.4
 """How close to the best score a further sentence must be; 0 is the mean of all."""
 
@@ -71,7 +70,7 @@ async def ranked_sentences(
     leading = passages[:FROM_PASSAGES]
     sentences = numbered(scored.passage for scored in leading)
     sentences = [each for each in sentences if len(each.words) >= _FEWEST_WORDS] or sentences
-    lexical = _bm25(query_terms(question), sentences, idf)
+    lexical = _word_scores(query_terms(question), sentences, idf)
     raw = {scored.passage.id: scored.raw_score for scored in leading}
     cosines = await _cosines(question, sentences, lexical, similarity)
     ranked = [
@@ -104,16 +103,13 @@ async def _cosines(
     return [lowest if cosine is None else cosine for cosine in found]
 
 
-def _bm25(asked: Sequence[str], sentences: Sequence[Sentence], idf: Mapping[str, float]) -> list[float]:
-    """BM25 of sentences, with word weights (IDF) of the whole collection."""
-    split = [terms(sentence.text) for sentence in sentences]
-    average = sum(map(len, split)) / len(split) if split else 1.0
-    scores: list[float] = []
-    for words in split:
-        norm = _K1 * (1 - _B + _B * len(words) / max(average, 1.0))
-        counts = {term: words.count(term) for term in asked}
-        scores.append(sum(idf.get(term, 1.0) * n * (_K1 + 1) / (n + norm) for term, n in counts.items() if n))
-    return scores
+def _word_scores(asked: Sequence[str], sentences: Sequence[Sentence], idf: Mapping[str, float]) -> list[float]:
+    """BM25 of sentences, with what the whole collection knows of each word's weight."""
+    texts = [word_lists({"": terms(sentence.text)}) for sentence in sentences]
+    lengths = [text.length for each in texts for text in each.values()]
+    usual = SearchField(usual_length=max(1.0, sum(lengths) / max(1, len(lengths))))
+    scorer = WordScorer({"": usual}, {term: idf.get(term, 1.0) for term in asked})
+    return [scorer.match(each).score for each in texts]
 
 
 def _standard(values: Sequence[float]) -> list[float]:

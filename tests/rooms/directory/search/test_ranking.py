@@ -10,8 +10,8 @@ from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.records.events import Events
 from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.records.records import COLLECTION, Records
-from pentad.rooms.directory.search import closeness
-from pentad.rooms.directory.search.closeness import supply
+from pentad.rooms.directory.search import ranking
+from pentad.rooms.directory.search.embedding import supply
 from pentad.rooms.directory.search.query import Found, asked
 from pentad.rooms.directory.search.service import RecordSearch
 from pentad.search.index import SearchIndex
@@ -91,10 +91,37 @@ async def test_with_vectors_both_arms_rank_and_each_hit_says_what_it_owes_to_whi
     check_sums(found)
 
 
+@pytest.mark.requirement("search:rank:pending", "search:scores")
+async def test_an_exact_name_ranks_first_before_its_vector_is_made(room: Room) -> None:
+    """Most records have vectors, the one that is asked for has none; others have some of the words, or are near."""
+    fleet = [agent(f"example.org/desk-{n}", description=f"answers letters for harbour {n}") for n in range(40)]
+    await room.records.push_many(LOCAL, fleet)
+    await room.index.embed_pending()
+    await room.records.push_many(LOCAL, [agent("example.org/tide-table", description="high water for every port")])
+    for words in ("tide-table", "example.org/tide-table", "tide table for the harbour"):
+        found = await room.find(words)
+        assert (found.retrieval, found.waiting, found.no_good_match) == ("hybrid", 1, False)
+        assert (await room.names(found))[0] == "tide-table", words
+        assert found.hits[0].meaning is None
+        assert all(0 <= (hit.score or 0.0) <= 1 for hit in found.hits)
+        check_sums(found)
+
+
+@pytest.mark.requirement("search:verdict")
+async def test_an_answer_says_that_nothing_is_a_good_match(room: Room) -> None:
+    await room.index.embed_pending()
+    assert not (await room.find("steers boats through fog")).no_good_match
+    assert (await room.find("zebra")).no_good_match
+    weak = await room.find("boats racing regatta rules committee")
+    assert weak.hits
+    assert weak.no_good_match
+    assert not (await room.search.find(asked({"names": ["*pilot"]}))).no_good_match
+
+
 async def test_filters_hold_for_what_is_near_too(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     await room.index.embed_pending()
     for many in (20_000, 0):
-        monkeypatch.setattr(closeness, "MANY", many)
+        monkeypatch.setattr(ranking, "MANY", many)
         found = await room.find("turn speech into written notes", authors=["Harbour"])
         assert await room.names(found) == [], many
         found = await room.find("steers boats through fog", authors=["Harbour"])
@@ -143,9 +170,9 @@ async def _walked(room: Room, words: str, limit: int) -> tuple[list[str], list[i
 
 
 async def test_pages_follow_each_other_without_gap_or_repetition(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pentad.rooms.directory.search import ranking, service
+    from pentad.rooms.directory.search import service
 
-    for module in (ranking, service, closeness):
+    for module in (ranking, service):
         monkeypatch.setattr(module, "WINDOW", 5)
     fleet = [agent(f"example.org/b{n}", description=f"boats {'fog ' * (n % 3)} number{n}") for n in range(24)]
     fleet += [agent(f"example.org/n{n}", description=f"steers through fog lamp{n}") for n in range(3)]

@@ -1,8 +1,8 @@
-"""Search by words and by meaning together, for schemas that ask for it.
+"""Search in words; by meaning, too, for schemas that ask for it.
 
-An object is found when it has all the words, as everywhere, or when it is one of those nearest to the question; the
-scope and the filter have chosen before anything is compared or ranked, and all figures a hit shows are made of what the
-caller may see. The best by words and the nearest are ranked together; behind them come the others that have the words.
+An object is found when it has all the words, or when it is one of those nearest to the question; the scope and the
+filter have chosen before anything is compared or ranked, and all figures a hit shows are made of what the caller may
+see. The best by words and the nearest are ranked together; behind them come the others that have the words.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Row, Rows
+from pentad.kernel.sql import Sql
 from pentad.rooms.registers.models import StoredObject
 from pentad.rooms.registers.query.cursors import read_cursor, write_cursor
 from pentad.rooms.registers.query.dialects import Parts
 from pentad.rooms.registers.query.past import COLUMNS
-from pentad.rooms.registers.query.scoring import Counted, Scorer, counted, telling_words
 from pentad.rooms.registers.query.source import Source, source
-from pentad.rooms.registers.query.sql import Sql
 from pentad.rooms.registers.query.tree import Filter, Found, Query, Scope, Why
+from pentad.rooms.registers.query.words import PrefixText, prefix_text, telling_words
 from pentad.search.documents import Retrieval
+from pentad.search.relevance import GOOD_MATCH, logistic, logit_of_words
+from pentad.search.scoring import SearchFields, WordMatch, WordScorer
 
 if TYPE_CHECKING:
-    from pentad.search.beside import Beside
+    from pentad.search.vector_query import VectorQuery
 
 WINDOW: Final = 300
 """So many of the best by words are ranked together with what is near."""
@@ -36,13 +38,19 @@ _DIGITS: Final = 4
 _BY_WORDS, _BY_BOTH = 0, 1
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """A question to the vectors of the hybrid schemas in a scope, in one reading; none where words alone decide, which
-    `because` explains. `texts` gives what is searched of an object."""
+def _all_texts(stored: StoredObject) -> dict[str, str]:
+    return {name: value for name, value in stored.data.items() if isinstance(value, str)}
 
-    besides: Sequence["Beside"]
-    texts: Callable[[StoredObject], str]
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What of the objects in a scope is searched: their texts by property, what properties weigh, and, where schemas
+    are hybrid, the question put to their vectors. Without any of these words decide, which `because` explains."""
+
+    texts: Callable[[StoredObject], Mapping[str, str]] = _all_texts
+    fields: SearchFields = field(default_factory=dict[str, Any])
+    hybrid: bool = False
+    queries: Sequence["VectorQuery"] = ()
     because: str | None = None
 
 
@@ -59,44 +67,56 @@ class Asked:
 @dataclass(slots=True)
 class _Hit:
     row: Row
-    text: Counted
-    terms: Mapping[str, float] = field(default_factory=dict[str, float])
+    texts: Mapping[str, PrefixText]
+    words: WordMatch | None = None
+    score: float = 0.0
     why: Why = field(default_factory=Why)
 
+    def explain(self, match: WordMatch, score: float, by_words: float, cosine: float | None = None) -> None:
+        """Note a score, and what of it the words gave."""
+        scale = by_words / match.score if match.score else 0.0
+        given = {word: round(value, _DIGITS) for word, value in match.by_word(scale).items()}
+        fields = {name: found for name, (found, _) in match.by_field().items()}
+        meaning = 0.0 if cosine is None else round(score - by_words, _DIGITS)
+        self.score, self.why = score, Why(given, meaning, None if cosine is None else round(cosine, _DIGITS), fields)
+
     @property
-    def by_words(self) -> float:
-        return sum(self.terms.values())
+    def rank(self) -> tuple[float, float]:
+        return -self.why.score, -self.score
 
 
-class HybridSearch:
+class TextSearch:
     """One search in one reading."""
 
-    def __init__(self, rows: Rows, parts: Parts, asked: Asked, meaning: Meaning) -> None:
+    def __init__(self, rows: Rows, parts: Parts, asked: Asked, searched: Searched) -> None:
         self._rows = rows
         self._parts = parts
         self._asked = asked
-        self._meaning = meaning
+        self._searched = searched
 
     @classmethod
-    def of(cls, rows: Rows, parts: Parts, scope: Scope, query: Query, meaning: Meaning) -> "HybridSearch":
+    def of(cls, rows: Rows, parts: Parts, scope: Scope, query: Query, searched: Searched) -> "TextSearch":
         """The search of a query; the pages of one listing are all ranked in the way the first one was."""
         after = None if query.sort else read_cursor(scope, query, ["number", "number"])
         if after is not None and after[0] == _BY_WORDS:
-            meaning = replace(meaning, besides=())
-        elif after is not None and not meaning.besides:
+            searched = replace(searched, queries=())
+        elif after is not None and not searched.queries:
             raise InvalidInput(
-                f"The listing cannot go on by meaning. {meaning.because or ''}".strip(),
+                f"The listing cannot go on by meaning. {searched.because or ''}".strip(),
                 hint="Leave the cursor out to start again.",
             )
-        return cls(rows, parts, Asked(scope, query.filter, query.search or "", query.include_deleted), meaning)
+        return cls(rows, parts, Asked(scope, query.filter, query.search or "", query.include_deleted), searched)
 
     @property
-    def retrieval(self) -> Retrieval:
-        return "hybrid" if self._meaning.besides else "lexical"
+    def retrieval(self) -> Retrieval | None:
+        """How a hybrid schema was searched; None for others."""
+        if not self._searched.hybrid:
+            return None
+        return "hybrid" if self._searched.queries else "lexical"
 
     def described(self, found: Found) -> Found:
         """What was found, with how it was looked for."""
-        return replace(found, retrieval=self.retrieval, lexical_because=self._meaning.because)
+        return replace(found, retrieval=self.retrieval, lexical_because=self._searched.because)
 
     def source(self) -> Source:
         """Everything that is found: by words, or for being near."""
@@ -114,7 +134,7 @@ class HybridSearch:
             start = max(0, offset - len(self._head))
             hits = [*hits, *self._behind(start, wanted - len(hits))]
         shown = hits[: query.limit]
-        way = _BY_BOTH if self._meaning.besides else _BY_WORDS
+        way = _BY_BOTH if self._searched.queries else _BY_WORDS
 
         def behind(count: int) -> str:
             return write_cursor(self._asked.scope, query, (way, offset + count))
@@ -125,6 +145,7 @@ class HybridSearch:
             behind(query.limit) if len(hits) > query.limit else None,
             relevance=[hit.why.score for hit in shown],
             why=[hit.why for hit in shown],
+            no_good_match=self._searched.hybrid and not offset and (not shown or shown[0].score < GOOD_MATCH),
             behind=behind,
         )
 
@@ -134,8 +155,8 @@ class HybridSearch:
     def _near(self) -> dict[int, float]:
         """The nearest objects of all that the scope and the filter leave, by id, with their cosines."""
         near: dict[int, float] = {}
-        for beside in self._meaning.besides:
-            near |= beside.nearest_left(NEAR, MANY, self._matching, self._among)
+        for query in self._searched.queries:
+            near |= query.nearest_left(NEAR, MANY, self._matching, self._among)
         best = sorted(near.items(), key=lambda one: (-one[1], -one[0]))
         return dict(best[:NEAR])
 
@@ -181,57 +202,46 @@ class HybridSearch:
         return len(self._first_by_words) == WINDOW
 
     @cached_property
-    def _scorer(self) -> Scorer:
+    def _scorer(self) -> WordScorer:
         """Counts how telling each word is by what was found, so that no other object has a say in it."""
         by_words, near = self._first_by_words, self._only_near
-        scorer = Scorer(telling_words(self._asked.search), [hit.text for hit in (*by_words, *near)], len(by_words))
-        for hits, has_all in ((by_words, True), (near, False)):
-            for hit in hits:
-                hit.terms = scorer.of(hit.text, has_all=has_all)
-        return scorer
+        texts = [hit.texts for hit in (*by_words, *near)]
+        return WordScorer.over(telling_words(self._asked.search), texts, self._searched.fields, len(by_words))
 
     @cached_property
     def _head(self) -> list[_Hit]:
         """The best by words and all that is near, as one ranking."""
-        from pentad.search.beside import fused
-
         hits = {hit.row[0]: hit for hit in (*self._first_by_words, *self._only_near)}
-        if not hits:
-            return []
-        strongest = self._strongest
-        if not self._meaning.besides:
-            for hit in hits.values():
-                hit.why = _why(hit, 1.0 / strongest if strongest else 0.0)
-            return sorted(hits.values(), key=lambda hit: (-hit.why.score, hit.row[0]))
-        near = {key: cosine for key, cosine in self._near.items() if key in hits}
-        ranked = fused(self._meaning.besides, {key: hit.by_words for key, hit in hits.items()}, near)
-        for key, one in ranked.items():
-            hit = hits[key]
-            hit.why = _why(hit, one.words / hit.by_words if hit.by_words else 0.0)
-            if one.cosine is not None:
-                hit.why = replace(hit.why, meaning=round(one.meaning, _DIGITS), cosine=round(one.cosine, _DIGITS))
-        return [hits[key] for key in ranked]
+        complete = {hit.row[0] for hit in self._first_by_words}
+        matches = {key: self._scorer.match(hit.texts, has_all=key in complete) for key, hit in hits.items()}
+        if not self._searched.queries:
+            return self._by_their_words(list(hits.values()), matches)
+        from pentad.search.vector_query import fused
 
-    @cached_property
-    def _strongest(self) -> float:
-        _ = self._scorer
-        return max((hit.by_words for hit in (*self._first_by_words, *self._only_near)), default=0.0)
+        ranked = fused(self._searched.queries, matches)
+        for key, one in ranked.items():
+            hits[key].explain(matches[key], one.score, one.words, one.cosine)
+        return sorted((hits[key] for key in ranked), key=lambda hit: hit.rank)
+
+    def _by_their_words(self, hits: list[_Hit], matches: Mapping[int, WordMatch], most: float = 1.0) -> list[_Hit]:
+        """Hits ranked by words alone, with no score above `most`."""
+        for hit in hits:
+            match = matches[hit.row[0]]
+            score = min(most, logistic(logit_of_words(match.share, match.coverage)))
+            hit.explain(match, score, score)
+        return sorted(hits, key=lambda hit: (*hit.rank, hit.row[0]))
 
     def _behind(self, start: int, wanted: int) -> list[_Hit]:
-        """Hits behind the head, which have the words and are not near; on the head's scale, window by window."""
-        from pentad.search.hybrid import DENSE_SHARE
-
+        """Hits behind the head, which have the words and are not near; window by window, none above the head's last."""
         without = [hit.row[0] for hit in self._only_near]
         first = WINDOW + start // WINDOW * WINDOW
         skipped = WINDOW + start - first
         listed = self._by_words(first, ((skipped + wanted) // WINDOW + 1) * WINDOW, without)
-        share = (1 - DENSE_SHARE) if self._meaning.besides else 1.0
-        for hit in listed:
-            hit.terms = self._scorer.of(hit.text, has_all=True)
-            hit.why = _why(hit, share / self._strongest if self._strongest else 0.0)
+        matches = {hit.row[0]: self._scorer.match(hit.texts, has_all=True) for hit in listed}
+        last = self._head[-1].score if self._head else 1.0
         ordered: list[_Hit] = []
         for place in range(0, len(listed), WINDOW):
-            ordered += sorted(listed[place : place + WINDOW], key=lambda hit: (-hit.why.score, hit.row[0]))
+            ordered += self._by_their_words(listed[place : place + WINDOW], matches, last)
         return ordered[skipped : skipped + wanted]
 
     def _by_words(self, first: int, size: int, without: Sequence[int]) -> list[_Hit]:
@@ -245,13 +255,10 @@ class HybridSearch:
         return [self._hit(row[:_WIDTH]) for row in self._rows.all(statement.text, *statement.params)]
 
     def _hit(self, row: tuple[Any, ...]) -> _Hit:
-        return _Hit(row, counted(self._meaning.texts(StoredObject(*row))))
+        texts = self._searched.texts(StoredObject(*row))
+        return _Hit(row, {name: prefix_text(text) for name, text in texts.items()})
 
 
 def _among(ids: Sequence[int], *, negated: bool = False) -> Sql:
     listed = ", ".join(str(int(key)) for key in ids)
     return Sql(f"objects.id {'NOT IN' if negated else 'IN'} ({listed})")
-
-
-def _why(hit: _Hit, scale: float) -> Why:
-    return Why({word: round(given * scale, _DIGITS) for word, given in hit.terms.items()})

@@ -1,4 +1,4 @@
-"""A piece of SQL with its parameters, and the few words in which the two dialects differ."""
+"""A piece of SQL with its parameters, and how pieces are put together."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -47,3 +47,16 @@ def among(dialect: Dialect, column: str, ids: Sequence[int]) -> Sql:
     if dialect == "sqlite":
         return composed(column, Sql(" IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)))
     return Sql(f"{column} = ANY(CAST(? AS bigint[]))", ("{" + ",".join(map(str, ids)) + "}",))
+
+
+def select(columns: str, tables: Sql, where: Sql | None = None, tail: str = "") -> Sql:
+    """A statement over tables; the columns and the tail have no parameters."""
+    text = f"SELECT {columns} FROM {tables.text}"  # noqa: S608  the one place; names are quoted, values are parameters
+    if where is not None:
+        text += f" WHERE {where.text}"
+    return Sql(text + tail, (*tables.params, *(where.params if where else ())))
+
+
+def nested(statement: Sql, name: str) -> Sql:
+    """A statement as a table of another one."""
+    return Sql(f"({statement.text}) AS {name}", statement.params)

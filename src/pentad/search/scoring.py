@@ -1,0 +1,155 @@
+"""BM25F, the one way words are scored: in every room, on both stores.
+
+A word counts for more the fewer documents have it, in fields with a higher weight and in short fields, and for less
+each further time. A room declares its fields. `WordScorer` scores texts at hand; `bm25.py` does the same over arrays.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+K1: Final = 1.2
+B: Final = 0.75
+
+
+class SearchField(NamedTuple):
+    """A searchable field: what it weighs, its usual length (None: measured on the documents at hand), and how much its
+    length matters (0 to 1)."""
+
+    weight: float = 1.0
+    usual_length: float | None = None
+    length_matters: float = B
+
+
+SearchFields = Mapping[str, SearchField]
+"""What a room declares as searchable, by the field's name."""
+
+_PLAIN: Final = SearchField()
+
+
+class Countable(Protocol):
+    """A field's text, ready for counting. Lengths may be in any unit, the same one for all documents."""
+
+    @property
+    def length(self) -> int: ...
+
+    def times(self, word: str) -> int: ...
+
+
+Texts = Mapping[str, Countable]
+"""The texts of one document by field."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordMatch:
+    """What the words of a question give to one document, by field and word."""
+
+    given: Mapping[tuple[str, str], float]
+    worth: Mapping[str, float]
+
+    @property
+    def score(self) -> float:
+        return sum(self.given.values())
+
+    @property
+    def share(self) -> float:
+        """The score over the highest one these words could reach, 0 to 1."""
+        highest = (K1 + 1) * sum(self.worth.values())
+        return self.score / highest if highest else 0.0
+
+    @property
+    def coverage(self) -> float:
+        """The share of the question's words, by weight, that the document has."""
+        total = sum(self.worth.values())
+        found = {word for _, word in self.given}
+        return sum(self.worth[word] for word in found) / total if total else 0.0
+
+    def by_word(self, scale: float = 1.0) -> dict[str, float]:
+        """What each word gave."""
+        words: dict[str, float] = {}
+        for (_, word), value in self.given.items():
+            words[word] = words.get(word, 0.0) + value * scale
+        return words
+
+    def by_field(self) -> dict[str, tuple[tuple[str, ...], float]]:
+        """The words each field has, and what it gave for them."""
+        fields: dict[str, tuple[tuple[str, ...], float]] = {}
+        for (name, word), value in self.given.items():
+            words, given = fields.get(name, ((), 0.0))
+            fields[name] = (*words, word), given + value
+        return fields
+
+
+class WordScorer:
+    """Scores documents for the words of one question. `worth` is the inverse document frequency of each word."""
+
+    def __init__(self, fields: SearchFields, worth: Mapping[str, float]) -> None:
+        self._fields = fields
+        self._worth = worth
+
+    @classmethod
+    def over(
+        cls, words: Sequence[str], documents: Sequence[Texts], fields: SearchFields, complete: int = 0
+    ) -> "WordScorer":
+        """A scorer whose statistics come from these documents alone; the first `complete` have all of the words."""
+        lengths: dict[str, list[int]] = {}
+        for texts in documents:
+            for name, text in texts.items():
+                lengths.setdefault(name, []).append(text.length)
+        usual = {
+            name: fields.get(name, _PLAIN)._replace(usual_length=max(1.0, sum(found) / len(found)))
+            for name, found in lengths.items()
+        }
+        worth: dict[str, float] = {}
+        for word in words:
+            having = complete + sum(any(text.times(word) for text in texts.values()) for texts in documents[complete:])
+            worth[word] = inverse_frequency(len(documents), having)
+        return cls(usual, worth)
+
+    def match(self, texts: Texts, *, has_all: bool = False) -> WordMatch:
+        """What each word gives to a document. One that `has_all` has a word once even if it was not counted."""
+        given: dict[tuple[str, str], float] = {}
+        for word, worth in self._worth.items():
+            strengths = {name: self._strength(name, text, times)
+                         for name, text in texts.items() if (times := text.times(word))}  # fmt: skip
+            if not strengths and has_all and texts:
+                longest = max(texts, key=lambda name: texts[name].length)
+                strengths = {longest: self._strength(longest, texts[longest], 1)}
+            whole = sum(strengths.values())
+            for name, strength in strengths.items():
+                given[name, word] = worth * saturated(whole) * strength / whole
+        return WordMatch(given, self._worth)
+
+    def _strength(self, name: str, text: Countable, times: int) -> float:
+        field = self._fields.get(name, _PLAIN)
+        usual = field.usual_length or max(1, text.length)
+        return field.weight * times / (1 - field.length_matters + field.length_matters * text.length / usual)
+
+
+def inverse_frequency(documents: int, having: int) -> float:
+    """How much a word tells that so many of the documents have."""
+    return math.log(1 + (documents - having + 0.5) / (having + 0.5))
+
+
+def saturated(frequency: float) -> float:
+    """What a weighted frequency counts for; never more than K1 + 1."""
+    return (K1 + 1) * frequency / (K1 + frequency)
+
+
+class WordList(tuple[str, ...]):
+    """A text as a list of words that have to match whole."""
+
+    __slots__ = ()
+
+    @property
+    def length(self) -> int:
+        return len(self)
+
+    def times(self, word: str) -> int:
+        return self.count(word)
+
+
+def word_lists(texts: Mapping[str, Iterable[str]]) -> dict[str, WordList]:
+    """Fields as lists of words; empty ones are left out."""
+    return {name: found for name, words in texts.items() if (found := WordList(words))}

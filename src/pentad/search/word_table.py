@@ -1,0 +1,179 @@
+"""The word index of rooms whose filters are SQL: a full-text table in the store, written in the room's transaction.
+
+SQLite has an FTS5 table, PostgreSQL a column of tsvectors; the room's migrations make them. Both only say which
+documents have which words, so filters, rights and words are one statement. `scoring.py` makes the scores of both.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import msgspec
+
+from pentad.kernel.ports import Dialect, Transaction
+from pentad.kernel.sql import Sql, composed
+from pentad.kernel.words import words
+
+_LAST_PLACE: Final = 16_383
+_MOST_PLACES: Final = 255
+_AT_ONCE: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word that is asked for, in every form that counts as it."""
+
+    text: str
+    forms: tuple[str, ...]
+
+    @classmethod
+    def plain(cls, text: str) -> "Word":
+        return cls(text, (text,))
+
+
+@dataclass(frozen=True, slots=True)
+class WordTable:
+    """One such table. `parts` names groups of columns that both stores can tell apart, with their tsvector weight.
+
+    With `prefixes` a word of a question is found at the beginning of a document's word.
+    """
+
+    name: str
+    key: str
+    """PostgreSQL's column of ids; SQLite's is the rowid."""
+    columns: tuple[str, ...]
+    longest: int
+    """Characters of a text that are indexed."""
+    parts: Mapping[str, tuple[str, tuple[str, ...]]]
+    prefixes: bool = False
+
+    def insert(self, tx: Transaction, dialect: Dialect, documents: Sequence[tuple[int, Sequence[str]]]) -> None:
+        """Index documents by id, with a text for each column."""
+        if dialect == "postgres":
+            tx.run_many(
+                f"INSERT INTO {self.name} ({self.key}, words) VALUES (?, CAST(? AS tsvector))",  # noqa: S608  own names
+                [(key, self.tsvector(texts)) for key, texts in documents],
+            )
+            return
+        columns = ", ".join(self.columns)
+        if len(self.columns) > 1:
+            marks = ", ".join("?" * len(self.columns))
+            tx.run_many(
+                f"INSERT INTO {self.name} (rowid, {columns}) VALUES (?, {marks})",  # noqa: S608  own names
+                [(key, *map(self._fts_text, texts)) for key, texts in documents],
+            )
+            return
+        listed = [(key, self._fts_text(text)) for key, (text,) in documents]
+        # One statement for many rows: running a statement costs more than adding a row.
+        statement = (
+            f"INSERT INTO {self.name} (rowid, {columns})"  # noqa: S608  own names
+            " SELECT CAST(key AS INTEGER), value FROM json_each(?)"
+        )
+        for start in range(0, len(listed), _AT_ONCE):
+            tx.run(statement, msgspec.json.encode(dict(listed[start : start + _AT_ONCE])).decode())
+
+    def delete(self, tx: Transaction, dialect: Dialect, ids: Sequence[int]) -> None:
+        """Take documents out; they need not be there."""
+        key = "rowid" if dialect == "sqlite" else self.key
+        tx.run_many(f"DELETE FROM {self.name} WHERE {key} = ?", [(one,) for one in ids])  # noqa: S608  own names
+
+    def expression(
+        self,
+        dialect: Dialect,
+        asked: Iterable[Word],
+        joint: Literal["and", "or"],
+        part: str = "",
+        *,
+        prefixes: bool | None = None,
+    ) -> str:
+        """What FTS5 or tsquery reads: all of the words or any, anywhere or in one part of the document."""
+        mark = "*" if (self.prefixes if prefixes is None else prefixes) else ""
+        letter, columns = self.parts[part] if part else ("", ())
+        if dialect == "sqlite":
+            each = ["(" + " OR ".join(f'"{form}"{mark}' for form in word.forms) + ")" for word in asked]
+            text = f" {joint.upper()} ".join(each)
+            return f"{{{' '.join(columns)}}} : ({text})" if part else text
+        ending = f":{mark}{letter}" if mark or letter else ""
+        each = ["(" + " | ".join(f"'{form}'{ending}" for form in word.forms) + ")" for word in asked]
+        return (" & " if joint == "and" else " | ").join(each)
+
+    def having(self, dialect: Dialect, expression: str) -> Sql:
+        """A table `d` of the ids an expression finds, as `record`."""
+        if dialect == "sqlite":
+            return Sql(f"(SELECT rowid AS record FROM {self.name} WHERE {self.name} MATCH ?) AS d", (expression,))  # noqa: S608
+        found = f"(SELECT {self.key} AS record FROM {self.name} WHERE words @@ CAST(? AS tsquery)) AS d"  # noqa: S608
+        return Sql(found, (expression,))
+
+    def having_or(self, dialect: Dialect, expression: str, ids: Sequence[int]) -> Sql:
+        """The same table `d`, with some further ids in it."""
+        if dialect == "sqlite":
+            found = f"SELECT rowid AS record FROM {self.name} WHERE {self.name} MATCH ?"  # noqa: S608  own names
+            listed, given = "SELECT value FROM json_each(?)", msgspec.json.encode(list(ids)).decode()
+        else:
+            found = f"SELECT {self.key} AS record FROM {self.name} WHERE words @@ CAST(? AS tsquery)"  # noqa: S608
+            listed, given = "SELECT unnest(CAST(? AS bigint[]))", "{" + ",".join(map(str, ids)) + "}"
+        return Sql(f"({found} UNION {listed}) AS d", (expression, given))
+
+    def best_first(self, dialect: Dialect, expression: str) -> Sql:
+        """The same table `d`, with the store's own guess of how well a document fits as `points`."""
+        if dialect == "sqlite":
+            found = f"SELECT rowid AS record, -rank AS points FROM {self.name} WHERE {self.name} MATCH ?"  # noqa: S608
+        else:
+            found = (
+                f"SELECT {self.key} AS record, ts_rank_cd(words, wanted) AS points"  # noqa: S608  own names
+                f" FROM {self.name}, CAST(? AS tsquery) AS wanted WHERE words @@ wanted"
+            )
+        return Sql(f"({found}) AS d", (expression,))
+
+    def pointed(self, dialect: Dialect, asked: Iterable[tuple[Word, Mapping[str, int]]]) -> Sql:
+        """A table `d` of the ids that have any of the words, with the points of the parts that have them."""
+        pieces: list[Sql] = []
+        for word, points in asked:
+            by_part = [(self.expression(dialect, (word,), "or", part), points[part]) for part in self.parts]
+            if dialect == "sqlite":
+                pieces += [
+                    Sql(
+                        f"SELECT rowid AS record, CAST(? AS INTEGER) AS points FROM {self.name}"  # noqa: S608
+                        f" WHERE {self.name} MATCH ?",
+                        (given, found),
+                    )
+                    for found, given in by_part
+                ]
+            else:
+                cases = " + ".join(
+                    "CASE WHEN words @@ CAST(? AS tsquery) THEN CAST(? AS bigint) ELSE 0 END" for _ in by_part
+                )
+                anywhere = self.expression(dialect, (word,), "or")
+                params = (*(value for pair in by_part for value in pair), anywhere)
+                pieces.append(
+                    Sql(
+                        f"SELECT {self.key} AS record, {cases} AS points FROM {self.name}"  # noqa: S608
+                        " WHERE words @@ CAST(? AS tsquery)",
+                        params,
+                    )
+                )
+        every = Sql(" UNION ALL ".join(piece.text for piece in pieces), tuple(p for one in pieces for p in one.params))
+        return composed("(SELECT record, SUM(points) AS points FROM (", every, ") AS e GROUP BY record) AS d")
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text, as they are indexed; what is past the bound is left out."""
+        return words(text[: self.longest])
+
+    def tsvector(self, texts: Sequence[str]) -> str:
+        """The literal of a tsvector made of the texts of all columns."""
+        letters = {column: letter for letter, columns in self.parts.values() for column in columns}
+        places: dict[str, list[str]] = {}
+        place = 0
+        for column, text in zip(self.columns, texts, strict=True):
+            for word in self.words(text):
+                place = min(place + 1, _LAST_PLACE)
+                found = places.setdefault(word, [])
+                if len(found) < _MOST_PLACES:
+                    found.append(f"{place}{letters.get(column, '')}")
+        return " ".join(f"'{word}':{','.join(found)}" for word, found in places.items())
+
+    def _fts_text(self, text: str) -> str:
+        cut = text[: self.longest]
+        if self.prefixes and cut.isascii():  # FTS5 cuts plain ASCII as `words` does, and faster; but for endless words
+            return cut
+        return " ".join(words(cut))
