@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pentad.cli.metrics_watch import Gauge
-from pentad.rooms.metrics.model import Metric, Sample
+from pentad.rooms.metrics.models import Metric, Sample
 from tests.cli.processes import run
 
 

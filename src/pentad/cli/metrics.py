@@ -17,9 +17,9 @@ from pentad.cli.options import json_option, store_options
 from pentad.cli.output import ExitCode, print_json, print_table, print_text, say, warn
 
 if TYPE_CHECKING:
-    from pentad.rooms.metrics.engine.answering import Answer
-    from pentad.rooms.metrics.model import Wanted
-    from pentad.rooms.metrics.past import Found
+    from pentad.rooms.metrics.engine.query_engine import Answer
+    from pentad.rooms.metrics.history.metric_history import HistoryLines
+    from pentad.rooms.metrics.models import Query
     from pentad.rooms.metrics.service import Metrics
     from pentad.settings.model import Settings
 
@@ -52,11 +52,11 @@ def collectors(as_json: bool, settings: "Settings") -> None:
     """List the collectors and whether they are set up."""
 
     async def work(room: "Metrics") -> None:
-        from pentad.rooms.metrics.shown import collector_shown
+        from pentad.rooms.metrics.interface.presentation import collector_view
 
         infos = room.infos()
         if as_json:
-            print_json([collector_shown(info) for info in infos])
+            print_json([collector_view(info) for info in infos])
         else:
             print_table(("id", "title", "metrics", "state"), collector_rows(infos), empty="There are no collectors.")
             for line in missing_lines(infos):
@@ -79,18 +79,18 @@ def show(collector: str, keys: tuple[str, ...], dry_run: bool, as_json: bool, se
     """Show the figures of a COLLECTOR as they are now, or only those of some KEYS."""
 
     async def work(room: "Metrics") -> int:
-        wanted = _wanted(room, collector, keys, how)
+        query = _query(room, collector, keys, how)
         if dry_run:
-            from pentad.rooms.metrics.shown import plan_shown
+            from pentad.rooms.metrics.interface.presentation import plan_view
 
-            plan = await room.plan(collector, wanted)
+            plan = await room.plan(collector, query)
             if as_json:
-                print_json(plan_shown(plan))
+                print_json(plan_view(plan))
             for line in () if as_json else plan_lines(plan):
                 print_text(line)
             return ExitCode.OK
-        answer = await room.collect(collector, wanted)
-        _show(answer, keys, wanted, as_json or how["raw"] or how["legacy"])
+        answer = await room.collect(collector, query)
+        _show(answer, keys, query, as_json or how["raw"] or how["legacy"])
         return _outcome(answer)
 
     return within(settings, work, everything=_is_of_rooms(collector))
@@ -119,25 +119,25 @@ def history(
 ) -> None:
     """Draw what was recorded of some KEYS of a COLLECTOR."""
 
-    async def work(room: "Metrics") -> "Found":
-        from pentad.rooms.metrics.moments import moment, span
+    async def work(room: "Metrics") -> "HistoryLines":
+        from pentad.rooms.metrics.interface.time_expressions import parse_duration, parse_time
 
         now = room.now()
-        return await room.past.lines(
+        return await room.history.lines(
             collector,
             keys,
-            moment(begin, now),
-            moment(end, now),
+            parse_time(begin, now),
+            parse_time(end, now),
             scope=bg,
-            step=None if step is None else span(step),
-            foresee=forecast,
+            step=None if step is None else parse_duration(step),
+            with_forecast=forecast,
         )
 
     found = within(settings, work)
     if as_json:
-        from pentad.rooms.metrics.past_tools import line_shown
+        from pentad.rooms.metrics.interface.presentation import line_view
 
-        print_json([line_shown(line) for line in found.lines])
+        print_json([line_view(line) for line in found.lines])
         return
     for line in found.lines:
         for text in line_texts(line, plain=not _draws_blocks()):
@@ -181,8 +181,8 @@ def watch(
     async def work(room: "Metrics") -> None:
         wanted_keys = keys or tuple(_worth_watching(room, collector))
         await watched(
-            lambda: room.collect(collector, _wanted(room, collector, wanted_keys, how)),
-            room.wanted(collector, _scoped(how), keys=wanted_keys).keys or (),
+            lambda: room.collect(collector, _query(room, collector, wanted_keys, how)),
+            _query(room, collector, wanted_keys, how).keys or (),
             every=every,
             count=count,
             as_json=as_json,
@@ -203,11 +203,11 @@ def export(
     collector: str, keys: tuple[str, ...], form: str, output: Path | None, settings: "Settings", **how: Any
 ) -> int:
     """Write the figures of a COLLECTOR in another system's words."""
-    from pentad.rooms.metrics.shown import said
+    from pentad.rooms.metrics.interface.presentation import answer_notes
 
     told, answer = within(
         settings,
-        lambda room: room.export(collector, _wanted(room, collector, keys, how), form),
+        lambda room: room.export(collector, _query(room, collector, keys, how), form),
         everything=_is_of_rooms(collector),
     )
     if output is None:
@@ -215,7 +215,7 @@ def export(
     else:
         output.write_text(told.body, encoding="utf-8")
         say(f"{told.records} records were written to {output}.")
-    for note in said(answer):
+    for note in answer_notes(answer):
         warn(note)
     return _outcome(answer)
 
@@ -242,20 +242,17 @@ def _is_of_rooms(collector: str) -> bool:
     return collector.strip().casefold() in (Pentad.id, *Pentad.aliases)
 
 
-def _scoped(how: dict[str, Any]) -> Any:
-    from pentad.rooms.metrics.arguments import Scoped
-
-    return Scoped(
+def _query(room: "Metrics", collector: str, keys: tuple[str, ...], how: dict[str, Any]) -> "Query":
+    return room.query(
+        collector,
+        keys=keys,
         bg=how["bg"],
-        environment=list(how["environments"]) or None,
-        region=list(how["regions"]) or None,
+        environments=how["environments"],
+        regions=how["regions"],
         compat="legacy" if how.get("legacy") else None,
-        timeout_seconds=how.get("timeout"),
+        seconds=how.get("timeout"),
+        raw=bool(how.get("raw")),
     )
-
-
-def _wanted(room: "Metrics", collector: str, keys: tuple[str, ...], how: dict[str, Any]) -> "Wanted":
-    return room.wanted(collector, _scoped(how), keys=keys, raw=bool(how.get("raw")))
 
 
 def _worth_watching(room: "Metrics", collector: str) -> list[str]:
@@ -265,17 +262,17 @@ def _worth_watching(room: "Metrics", collector: str) -> list[str]:
     return (judged or [one.key for one in plain])[:4]
 
 
-def _show(answer: "Answer", keys: tuple[str, ...], wanted: "Wanted", as_json: bool) -> None:
-    from pentad.rooms.metrics.engine.keys import select
-    from pentad.rooms.metrics.shown import about, said
+def _show(answer: "Answer", keys: tuple[str, ...], query: "Query", as_json: bool) -> None:
+    from pentad.rooms.metrics.interface.presentation import answer_metadata, answer_notes
+    from pentad.rooms.metrics.metric_keys import select
 
-    for note in said(answer):
+    for note in answer_notes(answer):
         warn(note)
     if as_json:
         tree = select(answer.snapshot.tree, answer.info, keys)[0] if keys else answer.snapshot.tree
-        print_json(about(answer) | {"metrics": tree})
+        print_json(answer_metadata(answer) | {"metrics": tree})
         return
-    print_table(_COLUMNS, sample_rows(answer, wanted.keys), empty="There are no figures.")
+    print_table(_COLUMNS, sample_rows(answer, query.keys), empty="There are no figures.")
 
 
 def _outcome(answer: "Answer") -> ExitCode:

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from pentad.rooms.metrics.engine.answering import Answer, DryRun
-    from pentad.rooms.metrics.model import Info, Sample
-    from pentad.rooms.metrics.past import Line
+    from pentad.rooms.metrics.engine.query_engine import Answer, DryRun
+    from pentad.rooms.metrics.history.metric_history import HistoryLine
+    from pentad.rooms.metrics.models import Info, Sample
 
 MOST_ROWS: Final = 2_000
 _WIDEST: Final = 100
@@ -50,27 +50,27 @@ def plan_lines(plan: "DryRun") -> Iterator[str]:
         yield f"What these name comes on top: {', '.join(plan.later)}."
 
 
-def line_texts(line: "Line", *, plain: bool) -> Iterator[str]:
+def line_texts(line: "HistoryLine", *, plain: bool) -> Iterator[str]:
     """A chart of a line, or its words; then where it leads."""
+    from pentad.kernel.charts import format_number, text_chart
     from pentad.kernel.clock import iso
-    from pentad.rooms.metrics.charts import ascii_chart, readable
-    from pentad.rooms.metrics.past_tools import named, plotted
+    from pentad.rooms.metrics.interface.presentation import plot_points, series_label
 
-    name = named(line.series)
-    if line.words:
+    name = series_label(line.series)
+    if line.texts:
         yield name
-        for at, value in line.words:
+        for at, value in line.texts:
             yield f"  {iso(at)}  {value}"
         return
     unit = line.series.unit
     per_second = line.series.kind == "counter"
-    yield ascii_chart(
-        f"{name}, each second" if per_second else name, plotted(line), unit=unit, width=chart_width(), plain=plain
+    yield text_chart(
+        f"{name}, each second" if per_second else name, plot_points(line), unit=unit, width=chart_width(), plain=plain
     )
     said = line.forecast
     if said is not None:
-        yield f"  {readable(said.per_day, unit)} a day" + (
-            f"; {readable(said.limit, unit)} is reached on {iso(said.reached_at)[:10]}"
+        yield f"  {format_number(said.per_day, unit)} a day" + (
+            f"; {format_number(said.limit, unit)} is reached on {iso(said.reached_at)[:10]}"
             if said.limit is not None and said.reached_at is not None
             else ""
         )
@@ -82,14 +82,14 @@ def chart_width() -> int:
 
 
 def _value(sample: "Sample") -> str:
-    from pentad.rooms.metrics.charts import readable
+    from pentad.kernel.charts import format_number
 
     value = sample.value
     if value is None:
         return "-"
     if isinstance(value, list):
         return " ".join(value)
-    return value if isinstance(value, str) else readable(value, sample.unit)
+    return value if isinstance(value, str) else format_number(value, sample.unit)
 
 
 def _labels(labels: Sequence[tuple[str, str]]) -> str:

@@ -13,8 +13,8 @@ from pentad.cli.metrics_shown import chart_width
 from pentad.cli.output import visible
 
 if TYPE_CHECKING:
-    from pentad.rooms.metrics.engine.answering import Answer
-    from pentad.rooms.metrics.model import Labels, Metric, Sample
+    from pentad.rooms.metrics.engine.query_engine import Answer
+    from pentad.rooms.metrics.models import Labels, Metric, Sample
 
 HEIGHT: Final = 6
 _KEPT: Final = 500
@@ -91,7 +91,7 @@ def _take(gauges: dict[Name, Gauge], answer: "Answer", keys: Sequence[str]) -> N
 
 
 def _line(answer: "Answer", keys: Sequence[str]) -> str:
-    from pentad.rooms.metrics.shown import about, as_text
+    from pentad.rooms.metrics.interface.presentation import answer_metadata, to_json
 
     wanted = set(keys)
     rows = [
@@ -99,19 +99,19 @@ def _line(answer: "Answer", keys: Sequence[str]) -> str:
         for sample in answer.snapshot.samples
         if sample.key in wanted
     ]
-    return as_text({"asOf": about(answer)["asOf"], "samples": rows})
+    return to_json({"asOf": answer_metadata(answer)["asOf"], "samples": rows})
 
 
 def _draw(gauges: Mapping[Name, Gauge], answer: "Answer", *, plain: bool) -> None:
+    from pentad.kernel.charts import text_chart
     from pentad.kernel.clock import iso
-    from pentad.rooms.metrics.charts import ascii_chart
 
     parts = [f"{answer.info.title}  {iso(answer.snapshot.as_of)}"]
     for (key, labels), gauge in list(gauges.items())[:_MOST_CHARTS]:
         told = ", ".join(text for _, text in labels)
         title = visible(f"{key} ({told})" if told else key) + (", each second" if gauge.counts else "")
         parts.append(
-            ascii_chart(title, list(gauge.points), width=chart_width(), height=HEIGHT, unit=gauge.unit, plain=plain)
+            text_chart(title, list(gauge.points), width=chart_width(), height=HEIGHT, unit=gauge.unit, plain=plain)
         )
     if len(gauges) > _MOST_CHARTS:
         parts.append(f"{len(gauges) - _MOST_CHARTS} more figures are not drawn; name fewer keys.")

@@ -1,4 +1,4 @@
-"""What the metrics room offers. What only a server or the demo needs is imported when they ask for it."""
+"""The metrics room. Pages and the demo are imported only when they are needed."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pentad.jobs.job import Job, JobRun, Schedule
 from pentad.platform import Mount, MountContext, Room
 from pentad.rooms.metrics.collectors.settings import switch
-from pentad.rooms.metrics.prompts import PROMPTS
-from pentad.rooms.metrics.resources import RESOURCES, listing
+from pentad.rooms.metrics.interface.prompts import PROMPTS
+from pentad.rooms.metrics.interface.resources import RESOURCES, listing
+from pentad.rooms.metrics.interface.tools import TOOLS
 from pentad.rooms.metrics.service import Metrics, open_metrics
-from pentad.rooms.metrics.tools import TOOLS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
@@ -18,19 +18,19 @@ RETENTION_SECONDS: Final = 3_600.0
 
 
 def pages() -> "Pages[Metrics]":
-    from pentad.rooms.metrics.pages import PAGES
+    from pentad.rooms.metrics.interface.pages import PAGES
 
     return PAGES
 
 
 async def fill(metrics: Metrics) -> None:
-    from pentad.rooms.metrics.demo import fill_demo
+    from pentad.rooms.metrics.interface.demo import fill_demo
 
     await fill_demo(metrics)
 
 
 async def health(metrics: Metrics) -> Mapping[str, Any]:
-    """How many collectors there are, and how many of them are set up."""
+    """The number of collectors, and how many of them are set up."""
     infos = metrics.infos()
     return {"collectors": len(infos), "ready": sum(info.ready for info in infos)}
 
@@ -69,7 +69,7 @@ ROOM = Room(
     instructions=(
         "Metrics of platforms, of this machine and of Pentad itself, by collector and by key, with their history."
         " getAvailableCollectors names the collectors, listMetricKeys what they measure, getPlatformMetricByKey reads"
-        " one figure. Values that could not be had say why; they are never zeros."
+        " one figure. Missing values include a reason; they are never zeros."
     ),
     open=open_metrics,
     tools=TOOLS,

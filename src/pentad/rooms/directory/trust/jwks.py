@@ -7,7 +7,6 @@ without a way out, or a test, can answer for its domains itself.
 import base64
 import binascii
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 
@@ -16,6 +15,7 @@ import msgspec
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import PentadError, Unavailable
 from pentad.kernel.json import check_bounds
+from pentad.kernel.lru import LruCache
 from pentad.kernel.ports import Fetcher
 
 if TYPE_CHECKING:
@@ -66,19 +66,16 @@ class WellKnownKeySets:
     def __init__(self, fetcher: Fetcher, clock: Clock) -> None:
         self._fetcher = fetcher
         self._clock = clock
-        self._answers: OrderedDict[Domain, tuple[float, Mapping[str, Any] | PentadError]] = OrderedDict()
+        self._answers = LruCache[Domain, tuple[float, Mapping[str, Any] | PentadError]](_MOST_DOMAINS)
 
     async def key_set(self, domain: Domain) -> Mapping[str, Any]:
-        until, answer = self._answers.get(domain, (0.0, None))
+        until, answer = self._answers.peek(domain) or (0.0, None)
         if answer is None or self._clock.monotonic() >= until:
             try:
                 answer = await self._asked(domain)
             except PentadError as error:
                 answer = error
-            self._answers[domain] = (self._clock.monotonic() + REMEMBERED, answer)
-            self._answers.move_to_end(domain)
-            if len(self._answers) > _MOST_DOMAINS:
-                self._answers.popitem(last=False)
+            self._answers.put(domain, (self._clock.monotonic() + REMEMBERED, answer))
         if isinstance(answer, PentadError):
             raise Unavailable(answer.message, hint=answer.hint)
         return answer

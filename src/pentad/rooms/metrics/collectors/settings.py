@@ -1,4 +1,4 @@
-"""The operator's settings of collectors, read: a table of the file, or the same as JSON text of a variable."""
+"""Reads the room's settings: tables from the file, or as JSON text from environment variables."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -9,7 +9,7 @@ from pentad.kernel.errors import Misconfigured
 
 
 def table(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The table of that name; empty when it is not set."""
+    """A table; empty if it is not set."""
     given: Any = settings.get(name)
     if isinstance(given, str):
         try:
@@ -24,7 +24,7 @@ def table(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def text(settings: Mapping[str, Any], name: str) -> str | None:
-    """A text; None when it is not set or empty."""
+    """A text; None if it is not set or empty."""
     given = settings.get(name)
     if given is not None and not isinstance(given, str):
         raise Misconfigured(f"rooms.metrics.{name} is not a text.", hint="Put it between quotes.")
@@ -32,7 +32,7 @@ def text(settings: Mapping[str, Any], name: str) -> str | None:
 
 
 def switch(settings: Mapping[str, Any], name: str) -> bool:
-    """Whether it is turned on; by default it is not."""
+    """A boolean; false by default."""
     given = settings.get(name, False)
     known = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
     if (read := known.get(str(given).strip().casefold())) is None:
@@ -41,7 +41,7 @@ def switch(settings: Mapping[str, Any], name: str) -> bool:
 
 
 def number(settings: Mapping[str, Any], name: str, default: float, *, least: float = 0.0) -> float:
-    """A number, at least so large."""
+    """A number of at least `least`."""
     given = settings.get(name, default)
     try:
         read = float(given)
