@@ -69,9 +69,9 @@ class Finding(msgspec.Struct, frozen=True):
         return f"{text} Constraint: {msgspec.json.encode(self.constraint).decode()}"
 
     def as_json(self) -> dict[str, Any]:
-        """The finding for programs, without empty fields."""
+        """The finding for programs, without nulls, empty texts and false."""
         fields = msgspec.to_builtins(self)
-        return {key: value for key, value in fields.items() if value not in (None, "", [], False)}
+        return {key: value for key, value in fields.items() if value not in (None, "", False)}
 
 
 def finding(code: str, message: str, place: Place, **fields: Any) -> Finding:
