@@ -88,14 +88,6 @@ class Imported:
         """The skills and domains without a counterpart in the requested version."""
         return [one for one in self.mappings if one.family != "module" and one.after is None]
 
-    @property
-    def new(self) -> bool:
-        return self.status == "imported"
-
-    @property
-    def already_there(self) -> bool:
-        return self.status == "already there"
-
     def as_json(self) -> dict[str, Any]:
         told: dict[str, Any] = {"status": self.status, "format": self.format, "cid": self.cid}
         told["losses"] = losses_json(self.losses)
