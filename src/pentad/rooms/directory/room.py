@@ -70,7 +70,7 @@ async def sync(directory: Directory, run: JobRun) -> None:
 
 
 async def refresh_trust(directory: Directory, run: JobRun) -> None:
-    """Check signatures that nobody has checked, and ask domains again before their word expires."""
+    """Check unchecked signatures, and ask domains again before their answers expire."""
     await directory.trust.refresh()
 
 

@@ -29,7 +29,7 @@ def parse_record(text: str | bytes) -> dict[str, Any]:
     if len(body) > MOST_BYTES:
         raise LimitExceeded(
             f"the record has {len(body)} bytes; the most allowed are {MOST_BYTES} bytes",
-            hint="Put large data elsewhere and name it by a locator.",
+            hint="Store large data in another place and refer to it by a locator.",
         )
     if not body.strip():
         raise InvalidInput("the text is empty", hint="Send the record as one JSON object.")

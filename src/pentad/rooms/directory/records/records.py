@@ -178,7 +178,7 @@ def drafted(data: Mapping[str, Any]) -> Draft:
     if len(text) > LARGEST_RECORD:
         raise LimitExceeded(
             f"The record has {len(text)} bytes; the limit is {LARGEST_RECORD}.",
-            hint="Keep large content elsewhere and refer to it by a locator or an artifact.",
+            hint="Store large content in another place and refer to it by a locator or an artifact.",
         )
     if b"\xef\xbf\xbd" in text:  # lone surrogates may have been replaced: index the text that is stored
         data = msgspec.json.decode(text, type=dict[str, Any])

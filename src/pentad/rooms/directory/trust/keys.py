@@ -61,7 +61,7 @@ def read_public_key(text: str) -> PublicKey:
 def read_private_key(text: str, password: str | bytes | None = None, *, may_be_encrypted: bool = True) -> PrivateKey:
     """The key in a PEM text, decrypted with the password if it is encrypted.
 
-    Whoever encrypted a key chose how expensive decryption is, so encrypted keys of strangers are refused.
+    The owner of a key chooses how expensive its decryption is, so encrypted keys of strangers are refused.
     """
     pem = _pem(text, "private key")
     if any(kind in text for kind in _COSIGN):

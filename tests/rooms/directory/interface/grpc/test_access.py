@@ -247,7 +247,7 @@ async def test_port_zero_opens_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["EventService/Listen", "StoreService/Push"])
 @pytest.mark.requirement("directory:wire:rights-now")
 async def test_a_stream_ends_when_its_caller_is_gone(guarded: Site, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "ASKED_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(calls, "RECHECK_SECONDS", 0.0)
     made = await guarded.app.api_keys.create("brief", scopes=["directory:read", "directory:write"])
     brief = Wire(guarded.wire.channel, [("authorization", f"Bearer {made.token}")])
     more, waiting = asyncio.Event(), asyncio.Event()

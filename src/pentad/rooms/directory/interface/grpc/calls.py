@@ -1,9 +1,9 @@
-"""Every call passes the same way: who is it, may they, is it too often; then the method; then the audit trail.
+"""How every gRPC call is handled: authentication, authorization, rate limit, the method, then the audit trail.
 
-A stream can outlive its caller's rights, so it asks again who the caller is while it goes on.
+A stream can outlive its caller's rights, so they are checked again while it runs.
 
 A service is a table of methods. A method is a plain function of the call and the request (or the stream of requests)
-that returns the answer or yields the answers; it raises the errors of the kernel and knows nothing of gRPC.
+that returns the answer or yields the answers. It raises kernel errors and knows nothing of gRPC.
 """
 
 import asyncio
@@ -28,25 +28,25 @@ from pentad.platform import MountContext
 from pentad.rooms.directory.wire.statuses import retry_of, status_of
 
 ROOM: Final = "directory"
-ASKED_AGAIN_SECONDS: float = 5.0
+RECHECK_SECONDS: float = 5.0
 Shape = Literal["one-one", "one-many", "many-one", "many-many"]
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """What a method knows of the call beside the request."""
+    """The call as a method sees it, besides the request."""
 
     who: Principal
     stopping: asyncio.Event
     still_may: Callable[[], Awaitable[None]]
-    """Refuses a caller who has lost the right to the call since it began; asks every few seconds at most."""
+    """Raises an error if the caller has lost its rights since the call began; checks every few seconds at most."""
     begin: Callable[[], Awaitable[None]]
-    """Tells the caller that its call has begun, for methods that may have nothing to say for long."""
+    """Tells the caller that its call was accepted, for methods that may be silent for long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One RPC. Without a message type requests or answers travel as their bytes."""
+    """One RPC. Without a message type, requests or answers are passed as bytes."""
 
     shape: Shape
     action: Literal["read", "write"]
@@ -58,8 +58,8 @@ class Method:
 Service = Mapping[str, Method]
 
 
-class Entrance:
-    """Lets calls in and notes how they ended."""
+class CallGuard:
+    """Admits calls and records how they ended."""
 
     def __init__(
         self, mount: MountContext, *, everybody: bool, by_certificate: Callable[[Any], Principal | None]
@@ -71,7 +71,7 @@ class Entrance:
 
     @asynccontextmanager
     async def admitted(self, name: str, method: Method, context: "ServicerContext[Any, Any]") -> AsyncGenerator[Caller]:
-        """Who is calling; errors of the block become the status of the call."""
+        """The caller. Errors inside the block become the status of the call."""
         headers = dict[str, Any]((key, value) for key, value in context.invocation_metadata() or ())
         started, outcome, who = time.perf_counter(), "cancelled", ANONYMOUS
         refusal: tuple[Any, ...] | None = None
@@ -86,21 +86,21 @@ class Entrance:
                 _require(await self._principal(headers, context), name, method)
 
             begin = partial(context.send_initial_metadata, ())
-            yield Caller(principal, self._mount.stopping, _SometimesAsked(check), begin)
+            yield Caller(principal, self._mount.stopping, _PeriodicCheck(check), begin)
             outcome = "ok"
         except PentadError as error:
             code, text = status_of(error, name)
             outcome, refusal = code.name.lower(), (code, text, retry_of(error))
         except (AbortError, asyncio.CancelledError, GeneratorExit):
             raise
-        except Exception as error:  # noqa: BLE001  the outermost wall: a caller hears a number, the log the rest
+        except Exception as error:  # noqa: BLE001  the caller gets an incident number, the log has the details
             outcome, refusal = "internal", status_of(unforeseen(error, name))
         finally:
-            if who is not ANONYMOUS:  # failed logins are in the trail in their own way; a flood must not fill it
+            if who is not ANONYMOUS:  # failed logins are audited separately, so that a flood cannot fill the trail
                 elapsed = int((time.perf_counter() - started) * 1_000_000)
                 marks = str(headers.get("x-request-id", "")), "", "grpc", str(headers.get("traceparent", ""))
                 self._record((time.time(), who.id, ROOM, name, outcome, elapsed, *marks, who.credential))
-        if refusal is not None:  # after the trail has its entry: whoever hears of a refusal can read it there
+        if refusal is not None:  # after the audit entry, so that a caller who sees the status can find the entry
             await context.abort(*refusal)
 
     async def _principal(self, headers: Mapping[str, Any], context: "ServicerContext[Any, Any]") -> Principal:
@@ -117,45 +117,45 @@ def _require(principal: Principal, name: str, method: Method) -> None:
         raise Forbidden(f"not allowed to access {name}")
 
 
-class _SometimesAsked:
-    """Asks a question again when the last answer is old."""
+class _PeriodicCheck:
+    """Repeats a check if the last one is old."""
 
     def __init__(self, ask: Callable[[], Awaitable[None]]) -> None:
         self._ask = ask
         self._asked_at = time.monotonic()
 
     async def __call__(self) -> None:
-        if time.monotonic() - self._asked_at >= ASKED_AGAIN_SECONDS:
+        if time.monotonic() - self._asked_at >= RECHECK_SECONDS:
             await self._ask()
             self._asked_at = time.monotonic()
 
 
 def address_of(peer: str) -> str | None:
-    """The address in what gRPC calls a peer: `ipv4:192.0.2.7:50000`, `ipv6:[2001:db8::7]:50000`, `unix:/path`."""
+    """The address of a gRPC peer: `ipv4:192.0.2.7:50000`, `ipv6:[2001:db8::7]:50000`, `unix:/path`."""
     kind, _, rest = unquote(peer).partition(":")
     return rest.rpartition(":")[0].strip("[]") if kind in ("ipv4", "ipv6") else None
 
 
-def handlers(entrance: Entrance, service: str, methods: Service) -> grpc.GenericRpcHandler:
-    """What a gRPC server dispatches a service's calls to."""
+def handlers(guard: CallGuard, service: str, methods: Service) -> grpc.GenericRpcHandler:
+    """The gRPC handler of a service."""
     return grpc.method_handlers_generic_handler(
-        service, {name: _handler(entrance, f"/{service}/{name}", method) for name, method in methods.items()}
+        service, {name: _handler(guard, f"/{service}/{name}", method) for name, method in methods.items()}
     )
 
 
-def _handler(entrance: Entrance, name: str, method: Method) -> "grpc.RpcMethodHandler[Any, Any]":
+def _handler(guard: CallGuard, name: str, method: Method) -> "grpc.RpcMethodHandler[Any, Any]":
     async def one(requests: Any, context: "ServicerContext[Any, Any]") -> Any:
-        async with entrance.admitted(name, method, context) as call:
+        async with guard.admitted(name, method, context) as call:
             return await method.run(call, await _read(method, requests, context, call))
 
     async def many(requests: Any, context: "ServicerContext[Any, Any]") -> AsyncIterator[Any]:
-        async with entrance.admitted(name, method, context) as call:
+        async with guard.admitted(name, method, context) as call:
             async for answer in method.run(call, await _read(method, requests, context, call)):
                 await call.still_may()
                 yield answer
 
-    # On the wire one request is a stream of one. gRPC would wait for it before it calls us, and whoever never sends it
-    # would hold one of the places for calls without ever having been asked who he is.
+    # On the wire one request is a stream of one. For a unary handler gRPC would wait for the request before it calls us,
+    # so a client that never sends it could hold a call slot without being authenticated.
     write = None if method.answers_bytes else _serialized
     if method.shape.endswith("many"):
         return grpc.stream_stream_rpc_method_handler(many, None, write)
@@ -163,7 +163,7 @@ def _handler(entrance: Entrance, name: str, method: Method) -> "grpc.RpcMethodHa
 
 
 async def _read(method: Method, requests: Any, context: "ServicerContext[Any, Any]", call: Caller) -> Any:
-    """The request as a message, or the stream of them. Read here and not by gRPC: first comes who is asking."""
+    """The request as a message, or the stream of them. Read here, because authentication comes first."""
     if method.shape.startswith("many"):
         return _messages(method.request, requests, call)
     raw: Any = await context.read()

@@ -1,7 +1,4 @@
-"""The directory's gRPC server: one service after another, over the parts of the directory.
-
-It is opened by the core beside HTTP and ends with it. Nothing here decides anything about records.
-"""
+"""The directory's gRPC server: all services over one port, opened and closed together with HTTP."""
 
 import asyncio
 import contextlib
@@ -14,7 +11,7 @@ from grpc import aio
 
 from pentad.kernel.errors import Misconfigured
 from pentad.platform import MountContext
-from pentad.rooms.directory.interface.grpc.calls import Entrance, Service, handlers
+from pentad.rooms.directory.interface.grpc.calls import CallGuard, Service, handlers
 from pentad.rooms.directory.interface.grpc.event_service import event_service
 from pentad.rooms.directory.interface.grpc.routing_service import publication_service, routing_service
 from pentad.rooms.directory.interface.grpc.search_service import search_service
@@ -27,21 +24,21 @@ MESSAGE_BYTES: Final = 4 * 1024 * 1024
 STREAMS_MOST: Final = 1000
 GRACE_SECONDS: Final = 5.0
 _ANSWER_BYTES: Final = 16 * 1024 * 1024
-"""A record of the largest size is somewhat larger as a Struct than as text."""
+"""A record of the largest size is larger as a Struct than as text."""
 
 
 @asynccontextmanager
 async def open_grpc(directory: Directory, context: MountContext) -> AsyncGenerator[None]:
-    """Serve the directory's API for as long as the block lasts."""
+    """Serve the API while the block runs."""
     settings = directory.platform.settings
     credentials = server_credentials(settings)
-    entrance = Entrance(
+    guard = CallGuard(
         context,
         everybody=is_login_waived(settings, context.host),
         by_certificate=CertificateAuth(settings).principal,
     )
     server = aio.server(
-        handlers=[handlers(entrance, name, methods) for name, methods in services(directory).items()],
+        handlers=[handlers(guard, name, methods) for name, methods in services(directory).items()],
         options=_options(shared=context.is_shared),
         maximum_concurrent_rpcs=STREAMS_MOST,
     )
