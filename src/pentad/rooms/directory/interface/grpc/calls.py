@@ -154,7 +154,7 @@ def _handler(guard: CallGuard, name: str, method: Method) -> "grpc.RpcMethodHand
                 await call.still_may()
                 yield answer
 
-    # On the wire one request is a stream of one. For a unary handler gRPC would wait for the request before it calls us,
+    # On the wire one request is a stream of one. A unary handler would be called after the request arrived,
     # so a client that never sends it could hold a call slot without being authenticated.
     write = None if method.answers_bytes else _serialized
     if method.shape.endswith("many"):
