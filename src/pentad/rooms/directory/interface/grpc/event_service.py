@@ -19,7 +19,7 @@ def event_service(directory: Directory) -> Service:
 
     async def listen(call: Caller, request: events_pb2.ListenRequest) -> AsyncIterator[events_pb2.ListenResponse]:
         if listeners[call.who.id] >= most:
-            raise Overloaded(f"You already have {most} listeners.", hint="End one of those calls first.")
+            raise Overloaded(f"You listen {most} times already.", hint="End one of those calls first.")
         listeners[call.who.id] += 1
         try:
             async for event in told(call, request):
