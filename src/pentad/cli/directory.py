@@ -110,9 +110,9 @@ async def _found(room: "Directory", query: "Query") -> dict[str, Any]:
 @store_options
 def pull(record: str, canonical: bool, out: Path | None, settings: "Settings") -> None:
     """Print RECORD (a CID, or name[:version][@cid]) after checking its hash."""
-    from pentad.rooms.directory.referring import record_meant
+    from pentad.rooms.directory.record_references import find_record
 
-    found = within(settings, lambda room: record_meant(room, record))
+    found = within(settings, lambda room: find_record(room, record))
     write(found.text if canonical else indented(found.data), out)
 
 
@@ -122,9 +122,9 @@ def pull(record: str, canonical: bool, out: Path | None, settings: "Settings") -
 @store_options
 def resolve(reference: str, as_json: bool, settings: "Settings") -> None:
     """Say which record REFERENCE (name[:version][@cid]) means."""
-    from pentad.rooms.directory.referring import ref_meant
+    from pentad.rooms.directory.record_references import resolve_reference
 
-    found = within(settings, lambda room: ref_meant(room, reference))
+    found = within(settings, lambda room: resolve_reference(room, reference))
     tell({"name": found.name, "version": found.version, "cid": found.cid}, as_json, lambda: [found.cid])
 
 
@@ -175,12 +175,12 @@ def diff(before: str, after: str, as_json: bool, settings: "Settings") -> None:
 def sign(reference: str, key: str | None, ask: bool, as_json: bool, settings: "Settings") -> None:
     """Sign a record and attach the signature and the public key to it."""
     from pentad.kernel.principal import LOCAL
-    from pentad.rooms.directory.referring import ref_meant
+    from pentad.rooms.directory.record_references import resolve_reference
 
     password: str | None = click.prompt("Password", hide_input=True, err=True) if ask else None
 
     async def work(room: "Directory") -> dict[str, Any]:
-        found = await ref_meant(room, reference)
+        found = await resolve_reference(room, reference)
         given = key or await room.signing_keys.private_key()
         made = await room.trust.sign(LOCAL, found.cid, given, password, local=True)
         return {"cid": found.cid, **made.to_json()}
@@ -198,10 +198,10 @@ def sign(reference: str, key: str | None, ask: bool, as_json: bool, settings: "S
 @store_options
 def verify(reference: str, key: str | None, by_name: bool, as_json: bool, settings: "Settings") -> int:
     """Check the signatures of a record. The exit code is 1 when it is not trusted."""
-    from pentad.rooms.directory.referring import ref_meant
+    from pentad.rooms.directory.record_references import resolve_reference
 
     async def work(room: "Directory") -> dict[str, Any]:
-        found = await ref_meant(room, reference)
+        found = await resolve_reference(room, reference)
         verdict = await room.trust.verify(found.cid, key, local=True)
         signers = [{"identity": one.identity, "issuer": one.issuer} for one in verdict.signers]
         told: dict[str, Any] = {"cid": found.cid, "success": verdict.success, "message": verdict.message}
@@ -223,10 +223,10 @@ def verify(reference: str, key: str | None, by_name: bool, as_json: bool, settin
 def delete(reference: str, as_json: bool, settings: "Settings") -> None:
     """Delete one record with its signatures, for good."""
     from pentad.kernel.principal import LOCAL
-    from pentad.rooms.directory.referring import ref_meant
+    from pentad.rooms.directory.record_references import resolve_reference
 
     async def work(room: "Directory") -> str:
-        found = await ref_meant(room, reference)
+        found = await resolve_reference(room, reference)
         await room.records.delete(LOCAL, found.cid)
         return found.cid
 

@@ -14,10 +14,10 @@ from pentad.kernel.errors import InvalidInput, PentadError
 
 if TYPE_CHECKING:
     from pentad.rooms.directory.oasf.findings import Report
-    from pentad.rooms.directory.oasf.source import SchemaSource
+    from pentad.rooms.directory.oasf.schema_source import SchemaSource
     from pentad.rooms.directory.service import Directory
     from pentad.rooms.directory.translate.envelope import Doubt
-    from pentad.rooms.directory.translate.importing import Outcome
+    from pentad.rooms.directory.translate.import_pipeline import Outcome
     from pentad.settings.model import Settings
 
 
@@ -51,7 +51,6 @@ def validate(files: tuple[str, ...], fix: bool, strict: bool, as_json: bool, set
 async def _validated(schemas: "SchemaSource", file: str) -> dict[str, Any]:
     from pentad.rooms.directory.oasf.parsing import parse_record
     from pentad.rooms.directory.oasf.repair import repaired
-    from pentad.rooms.directory.oasf.telling import told as finding_told
 
     told: dict[str, Any] = {"file": file, "valid": False, "errors": [], "warnings": []}
     try:
@@ -64,7 +63,7 @@ async def _validated(schemas: "SchemaSource", file: str) -> dict[str, Any]:
     told["valid"] = report.valid
     told["errors"] = [line for line in lines if line.startswith("ERROR")]
     told["warnings"] = [line for line in lines if line.startswith("WARNING")]
-    told["findings"] = [finding_told(finding) for finding in (*report.errors, *report.warnings)]
+    told["findings"] = [finding.as_json() for finding in (*report.errors, *report.warnings)]
     return {**told, "fixed": repaired(data, report)[0]}
 
 
@@ -142,7 +141,7 @@ def import_sources(
     Each source is translated, given skills and domains, validated and stored. A valid OASF record is stored unchanged.
     Secrets in a source do not get into its record: they are withheld and told. A bad source does not stop the rest.
     """
-    from pentad.rooms.directory.translate.importing import ImportOptions
+    from pentad.rooms.directory.translate.import_pipeline import ImportOptions
 
     for path in paths:
         if path != "-" and not Path(path).exists():
@@ -196,13 +195,13 @@ async def _sources(paths: tuple[str, ...], form: str | None) -> AsyncGenerator[A
     """The sources one after the other, each read when its turn comes."""
     from dataclasses import replace
 
-    from pentad.rooms.directory.translate.gathering import Source, gathered
+    from pentad.rooms.directory.translate.file_discovery import Source, discover_sources
 
     for path in paths:
         if path == "-":
             yield Source("-", read("-"), format=form)
             continue
-        for source in gathered([Path(path)]):
+        for source in discover_sources([Path(path)]):
             yield source if form is None or source.format is not None else replace(source, format=form)
 
 

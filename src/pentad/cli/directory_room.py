@@ -17,7 +17,7 @@ from pentad.cli.output import print_json, print_text
 from pentad.kernel.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from pentad.rooms.directory.oasf.source import SchemaSource
+    from pentad.rooms.directory.oasf.schema_source import SchemaSource
     from pentad.rooms.directory.service import Directory
     from pentad.settings.model import Settings
 
@@ -44,12 +44,12 @@ def with_schemas(settings: "Settings", work: "Callable[[SchemaSource], Coroutine
 
     from pentad.kernel.clock import SystemClock
     from pentad.net.fetch import HttpFetcher
-    from pentad.rooms.directory.service import schemas_of
+    from pentad.rooms.directory.service import configured_schemas
 
     async def run() -> T:
         fetcher = HttpFetcher(settings.fetch)
         try:
-            return await work(schemas_of(settings.room("directory"), fetcher, SystemClock()))
+            return await work(configured_schemas(settings.room("directory"), fetcher, SystemClock()))
         finally:
             await fetcher.close()
 
@@ -85,11 +85,11 @@ def read(source: str) -> bytes:
 async def record_given(directory: "Directory", given: str) -> dict[str, Any]:
     """The record somebody points at."""
     from pentad.rooms.directory.oasf.parsing import parse_record
-    from pentad.rooms.directory.referring import record_meant
+    from pentad.rooms.directory.record_references import find_record
 
     if _is_file(given):
         return parse_record(read(given))
-    return (await record_meant(directory, given)).data
+    return (await find_record(directory, given)).data
 
 
 def _is_file(given: str) -> bool:

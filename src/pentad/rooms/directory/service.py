@@ -1,7 +1,7 @@
-"""The directory as one object: what its tools, prompts, resources, commands and the gRPC server speak to.
+"""The directory as one object, used by its tools, prompts, resources, commands and gRPC server.
 
-It only puts the parts together. Nothing is connected and no table is read before somebody asks, so that the room opens
-at once; gRPC is loaded when another directory is named, or a sync goes to one.
+It only assembles the parts. Opening the room connects to nothing and reads no OASF table, so it is instant. gRPC is
+loaded when the settings name another directory, or when a sync reads from one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,8 @@ from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, Misconfigured
 from pentad.kernel.ports import Fetcher
 from pentad.platform import Platform
-from pentad.rooms.directory.node import Node, opened_node
-from pentad.rooms.directory.oasf.source import EmbeddedSchemas, SchemaSource
+from pentad.rooms.directory.node import Node, open_node
+from pentad.rooms.directory.oasf.schema_source import EmbeddedSchemas, SchemaSource
 from pentad.rooms.directory.oasf.versions import EMBEDDED, NEWEST
 from pentad.rooms.directory.records.events import Events
 from pentad.rooms.directory.records.naming import Naming
@@ -31,7 +31,7 @@ from pentad.rooms.directory.trust.server_key import adopt_key_file, record_ring
 from pentad.rooms.directory.trust.service import Trust
 
 if TYPE_CHECKING:
-    from pentad.rooms.directory.translate.importing import Importer
+    from pentad.rooms.directory.translate.import_pipeline import Importer
 
 
 class Directory:
@@ -40,7 +40,7 @@ class Directory:
     def __init__(self, platform: Platform) -> None:
         database, clock = platform.database, platform.clock
         self.platform = platform
-        self.schemas = schemas_of(platform.settings, platform.fetcher, platform.clock)
+        self.schemas = configured_schemas(platform.settings, platform.fetcher, platform.clock)
         self.events = Events(database, clock)
         self.popularity = Popularity(database, self.events)
         self.records = Records(database, clock, self.events, self.popularity, platform.search)
@@ -49,7 +49,7 @@ class Directory:
         self.referrers = Referrers(database, clock)
         self.naming = Naming(database)
         self.signing_keys = record_ring(database, platform.secret_box, clock)
-        """What the server itself signs records with."""
+        """The server's own keys for signing records."""
         self.trust = Trust(database, clock, platform.fetcher, self.referrers, self.naming, self.events)
         self.publications = Publications(database, clock, self.events, self._find, platform.jobs, platform.owner_now)
         self.routing = Routing(database, clock, self.events, self.publications)
@@ -57,12 +57,12 @@ class Directory:
             database, clock, self.events, self.records, platform.jobs,
             open_remote=_open_peer, check=self.check, guard=_guard(platform.settings), owner_now=platform.owner_now,
         )  # fmt: skip
-        self.node: Node = opened_node(self)
+        self.node: Node = open_node(self)
 
     @property
     def importer(self) -> "Importer":
-        """Imports go to the node in use, like every push."""
-        from pentad.rooms.directory.translate.importing import Importer
+        """Imports into the node in use, like every push."""
+        from pentad.rooms.directory.translate.import_pipeline import Importer
 
         return Importer(self.schemas, self.node)
 
@@ -77,7 +77,7 @@ class Directory:
         await self.node.close()
 
     async def check(self, data: Mapping[str, Any]) -> None:
-        """InvalidInput for a record that is not valid."""
+        """Raise InvalidInput if a record is not valid."""
         report = await self.schemas.validate(dict(data))
         if not report.valid:
             raise InvalidInput(f"record validation failed: [{'; '.join(one.line() for one in report.errors[:20])}]")
@@ -86,10 +86,10 @@ class Directory:
         return [hit.cid for hit in (await self.search.find(Query(filters, limit=0))).hits]
 
 
-def schemas_of(settings: Mapping[str, Any], fetcher: Fetcher, clock: Clock) -> SchemaSource:
-    """The embedded schemas, or those of the OASF server the operator named."""
+def configured_schemas(settings: Mapping[str, Any], fetcher: Fetcher, clock: Clock) -> SchemaSource:
+    """The embedded schemas, or those of the OASF server in the settings."""
     if url := str(settings.get("schema_url") or "").strip():
-        from pentad.rooms.directory.oasf.remote import RemoteSchemas
+        from pentad.rooms.directory.oasf.remote_schemas import RemoteSchemas
 
         return RemoteSchemas(url, fetcher, clock)
     default = str(settings.get("default_version") or NEWEST)
@@ -101,7 +101,7 @@ def schemas_of(settings: Mapping[str, Any], fetcher: Fetcher, clock: Clock) -> S
 
 
 async def _open_peer(peer: Peer) -> Remote:
-    from pentad.rooms.directory.wire.peers import open_peer
+    from pentad.rooms.directory.remote.node import open_peer
 
     return await open_peer(peer)
 
@@ -115,7 +115,7 @@ def _guard(settings: Mapping[str, Any]) -> PeerGuard:
 
 
 def _texts(settings: Mapping[str, Any], key: str) -> list[str]:
-    """A list of the file, or texts with commas between them of the environment."""
+    """A setting that is a list in the file, or comma-separated text in the environment."""
     given = settings.get(key) or ()
     parts = given.split(",") if isinstance(given, str) else given
     return [text for part in parts if (text := str(part).strip())]
