@@ -114,7 +114,7 @@ class LocalNode:
 
 def opened_node(directory: "Parts") -> Node:
     """The node the settings name; Misconfigured when they name one that cannot be."""
-    if not directory.platform.settings.get("client_server_address"):
+    if not directory.platform.settings.client_server_address:
         return LocalNode(directory)
     from pentad.rooms.directory.wire.client_settings import client_settings
     from pentad.rooms.directory.wire.oidc import OidcTokens

@@ -16,7 +16,9 @@ from pentad.rooms.directory.records.syncs import JOB as SYNC
 from pentad.rooms.directory.resources import RESOURCES, listing
 from pentad.rooms.directory.schema_tools import SCHEMA_TOOLS
 from pentad.rooms.directory.service import Directory
+from pentad.rooms.directory.settings import DirectorySettings
 from pentad.rooms.directory.translation_tools import TRANSLATION_TOOLS
+from pentad.rooms.directory.verbs import VERBS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
@@ -102,4 +104,6 @@ ROOM = Room(
     identity=("dir-mcp-server", "v0.1.0"),
     health=health,
     demo=fill,
+    settings=DirectorySettings,
+    cli=VERBS,
 )

@@ -15,17 +15,17 @@ from pentad.rooms.metrics.collectors.contract import Collector, Source, Upstream
 from pentad.rooms.metrics.demo_organisation import DAY, ORG, Moment, answer
 from pentad.rooms.metrics.model import Fact, Facts, Info, Plan, Snapshot, Wanted
 from pentad.rooms.metrics.service import Metrics
+from pentad.rooms.metrics.settings import MetricsSettings
 
 FORTNIGHT: Final = 14
 EVERY: Final = DAY // 2
-_SETTINGS: Final = {
-    "anypoint_url": "https://anypoint.example.invalid",
-    "anypoint_org": ORG,
-    "anypoint_client_id": "demo",
-    "anypoint_client_secret": "demo",
-}
+_SETTINGS: Final = MetricsSettings(
+    anypoint_url="https://anypoint.example.invalid",
+    anypoint_org=ORG,
+    anypoint_client_id="demo",
+    anypoint_client_secret="demo",  # noqa: S106  the demo asks nobody
+)
 _FIRST_KEY: Final = "applications.production.vcoresTotal"
-_CREDENTIALS: Final = ("anypoint_client_id", "anypoint_username")
 
 
 class Replayed:
@@ -82,7 +82,8 @@ def told(fact: Fact, moment: Moment) -> Any:
 
 async def fill_demo(metrics: Metrics) -> None:
     """Put the organisation in its place, record what is missing of its fortnight, and take a first look around here."""
-    if not any(metrics.platform.settings.get(name) for name in _CREDENTIALS):
+    settings: MetricsSettings = metrics.platform.settings
+    if not settings.anypoint_client_id and not settings.anypoint_username:
         began = await _began(metrics)
         replayed = [Replayed(one, began) for one in collectors(Source(metrics.platform, _SETTINGS))]
         for one in replayed:

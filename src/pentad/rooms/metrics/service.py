@@ -14,8 +14,7 @@ from pentad.platform import Platform
 from pentad.rooms.metrics.arguments import Scoped
 from pentad.rooms.metrics.collectors.contract import Source
 from pentad.rooms.metrics.collectors.finding import find_collectors
-from pentad.rooms.metrics.collectors.settings import number, table
-from pentad.rooms.metrics.engine.answering import LIMIT, Answer, DryRun, Engine
+from pentad.rooms.metrics.engine.answering import Answer, DryRun, Engine
 from pentad.rooms.metrics.engine.catalogue import Catalogue
 from pentad.rooms.metrics.engine.keys import resolved
 from pentad.rooms.metrics.engine.planning import Progress
@@ -27,13 +26,13 @@ from pentad.rooms.metrics.loaders.sending import Destinations
 from pentad.rooms.metrics.model import Info, Metric, Wanted
 from pentad.rooms.metrics.past import MOST_SERIES, Found, Line, Past
 from pentad.rooms.metrics.schedule import judged, polls_of
+from pentad.rooms.metrics.settings import MetricsSettings
 
 SECONDS: Final = 25.0
 """For how long an answer is gathered unless the caller says otherwise: a little less than a tool may take."""
 
 ALL: Final = "all"
 POLL_SECONDS: Final = 300.0
-RETENTION: Final = {"raw_days": 7.0, "hour_days": 90.0, "day_days": 1_825.0}
 
 
 class Metrics:
@@ -141,7 +140,7 @@ class Metrics:
 
     def polls(self) -> list[Schedule]:
         """How often each collector is polled."""
-        return polls_of(self.infos(), table(self.platform.settings, "poll"))
+        return polls_of(self.infos(), self.platform.settings.poll)
 
     async def roll_up(self) -> None:
         """Roll up old samples, and drop those that are too old."""
@@ -178,14 +177,13 @@ class Metrics:
 @asynccontextmanager
 async def open_metrics(platform: Platform) -> AsyncGenerator[Metrics]:
     """The room with every collector the settings allow."""
-    settings = platform.settings
+    settings: MetricsSettings = platform.settings
     source = Source(platform, settings)
     catalogue = Catalogue(find_collectors(source))
-    limit = int(number(settings, "concurrency", LIMIT, least=1))
-    engine = Engine(catalogue, platform.fetcher, platform.clock, limit=limit, trusted=source.trusted)
-    past = Past(platform.database, platform.clock, catalogue, judged(catalogue, table(settings, "thresholds")))
-    destinations = Destinations(table(settings, "loaders"), platform.fetcher)
-    retention = Retention(*(number(settings, name, default, least=1) for name, default in RETENTION.items()))
+    engine = Engine(catalogue, platform.fetcher, platform.clock, limit=settings.concurrency, trusted=source.trusted)
+    past = Past(platform.database, platform.clock, catalogue, judged(catalogue, settings.thresholds))
+    destinations = Destinations(settings.loaders, platform.fetcher)
+    retention = Retention(settings.raw_days, settings.hour_days, settings.day_days)
     metrics = Metrics(platform, engine, destinations, past, retention)
     try:
         yield metrics

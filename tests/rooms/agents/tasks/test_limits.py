@@ -3,7 +3,7 @@
 import pytest
 
 from pentad.kernel.errors import Misconfigured
-from pentad.rooms.agents.tasks.limits import TaskLimits, task_limits
+from pentad.rooms.agents.settings import TaskLimits, task_limits
 
 
 def test_settings_are_read_on_top_of_the_defaults() -> None:

@@ -1,12 +1,12 @@
 """Collectors from entry points, beside Pentad's own."""
 
-from importlib.metadata import EntryPoint, EntryPoints
-
 import pytest
 
 from pentad.rooms.metrics.collectors import finding
 from pentad.rooms.metrics.collectors.contract import Source
 from pentad.rooms.metrics.engine.catalogue import FIRST, Catalogue
+from pentad.rooms.metrics.room import ROOM
+from pentad.rooms.metrics.settings import MetricsSettings
 from tests.rooms.metrics.collectors.opening import opened
 from tests.rooms.metrics.toys import Toy
 
@@ -28,14 +28,12 @@ def broken(source):
 @pytest.mark.anyio
 @pytest.mark.requirement("metrics:collectors:own")
 async def test_own_and_foreign_collectors_are_found_and_a_broken_one_is_left_out(tmp_path, monkeypatch, caplog):
-    points = EntryPoints(
-        EntryPoint(name, f"{__name__}:{attribute}", "pentad.collectors")
-        for name, attribute in (("toys", "toys"), ("bad", "broken"), ("gone", "missing"), ("thief", "impostor"))
-    )
-    monkeypatch.setattr(finding, "entry_points", lambda group: points.select(group=group))
-    monkeypatch.setattr(EntryPoint, "load", lambda self: globals()[self.attr])
+    points = {"toys": "toys", "bad": "broken", "gone": "missing", "thief": "impostor"}
+    own = finding.load
+    monkeypatch.setattr(finding, "entry_points", lambda group: points)
+    monkeypatch.setattr(finding, "load", lambda name: own(name) if ":" in name else globals()[name])
     async with opened(tmp_path) as room:
-        found = finding.find_collectors(Source(room.app.platform("metrics"), {}))
+        found = finding.find_collectors(Source(room.app.platform(ROOM), MetricsSettings()))
     ids = [collector.id for collector in found]
     assert {"host", "pentad", "prometheus", "postgres", "http_json", "toy"} <= set(ids)
     assert len(ids) == len(set(ids))

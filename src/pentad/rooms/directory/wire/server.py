@@ -14,6 +14,7 @@ from grpc import aio
 
 from pentad.kernel.errors import Misconfigured
 from pentad.platform import MountContext
+from pentad.rooms.directory.settings import DirectorySettings
 from pentad.rooms.directory.wire.calls import Entrance, Service, handlers
 from pentad.rooms.directory.wire.event_service import event_service
 from pentad.rooms.directory.wire.naming_service import naming_service
@@ -36,7 +37,7 @@ _ANSWER_BYTES: Final = 16 * 1024 * 1024
 @asynccontextmanager
 async def open_grpc(directory: Parts, context: MountContext) -> AsyncGenerator[None]:
     """Serve the directory's API for as long as the block lasts."""
-    settings = directory.platform.settings
+    settings: DirectorySettings = directory.platform.settings
     credentials = server_credentials(settings)
     entrance = Entrance(
         context,

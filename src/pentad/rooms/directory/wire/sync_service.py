@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from pentad.rooms.directory.records.syncs import DEFAULT_REPOSITORY, Sync
+from pentad.rooms.directory.settings import DirectorySettings
 from pentad.rooms.directory.wire.calls import Caller, Method, Service
 from pentad.rooms.directory.wire.parts import Parts
 from pentad.rooms.directory.wire.protos import store_pb2
@@ -52,19 +53,19 @@ class _Syncs:
         self, call: Caller, request: store_pb2.RequestRegistryCredentialsRequest
     ) -> store_pb2.RequestRegistryCredentialsResponse:
         """What the operator set as `registry_*`; this directory itself keeps nothing in a registry."""
-        settings = self._directory.platform.settings
-        address = str(settings.get("registry_address") or "")
+        settings: DirectorySettings = self._directory.platform.settings
+        address = settings.registry_address or ""
         if not address:
             return store_pb2.RequestRegistryCredentialsResponse(success=False, error_message="no registry configured")
         answer = store_pb2.RequestRegistryCredentialsResponse(
             success=True,
             registry_address=address,
-            repository_name=str(settings.get("registry_repository") or DEFAULT_REPOSITORY),
-            insecure=str(settings.get("registry_insecure", "")).lower() in ("true", "1", "yes"),
+            repository_name=settings.registry_repository or DEFAULT_REPOSITORY,
+            insecure=settings.registry_insecure,
         )
-        if user := settings.get("registry_username"):
-            answer.basic_auth.username = str(user)
-            answer.basic_auth.password = str(settings.get("registry_password") or "")
+        if settings.registry_username:
+            answer.basic_auth.username = settings.registry_username
+            answer.basic_auth.password = settings.registry_password or ""
         return answer
 
 

@@ -6,14 +6,13 @@ returns the collectors it makes of the settings: often one, for a platform with 
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from pentad.kernel.clock import Clock
 from pentad.platform import Platform
 from pentad.rooms.metrics.model import Fact, Facts, Info, Plan, Snapshot, Wanted
-
-GROUP: Final = "pentad.collectors"
+from pentad.rooms.metrics.settings import MetricsSettings
 
 
 class Login(Protocol):
@@ -146,8 +145,8 @@ class Source:
     """What the factory of a collector is given."""
 
     platform: Platform
-    settings: Mapping[str, Any]
-    """The room's settings; a collector's own begin with its name, as in `prometheus_url`."""
+    settings: MetricsSettings
+    """The room's settings; `get` has those of collectors of other packages, which begin with the collector's name."""
     trusted: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list[Callable[[], Awaitable[None]]])
     """What is to be called when the room closes."""

@@ -12,7 +12,6 @@ from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
 from pentad.kernel.ports import Database, Rows
 from pentad.platform import Platform
 from pentad.rooms.metrics.collectors.contract import Collector, Source, Upstream
-from pentad.rooms.metrics.collectors.settings import text
 from pentad.rooms.metrics.engine.keys import flat
 from pentad.rooms.metrics.model import (
     Fact,
@@ -207,6 +206,6 @@ class Postgres:
 
 
 def collectors(source: Source) -> Sequence[Collector]:
-    collector = Postgres(source.platform, text(source.settings, "postgres_url"))
+    collector = Postgres(source.platform, source.settings.postgres_url)
     source.closing.append(collector.close)
     return (collector,)

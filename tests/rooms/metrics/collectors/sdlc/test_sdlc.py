@@ -18,6 +18,7 @@ from pentad.rooms.metrics.collectors.sdlc.collector import collectors
 from pentad.rooms.metrics.engine.answering import Answer, Engine
 from pentad.rooms.metrics.engine.catalogue import Catalogue
 from pentad.rooms.metrics.engine.wanted import asked
+from tests.room_settings import room_settings
 
 pytestmark = pytest.mark.anyio
 TOKEN = "token-MUST-NOT-LEAK"
@@ -103,7 +104,12 @@ async def engine(systems: dict[str, dict[str, str]] | None = None) -> AsyncGener
     address: Any = runner.addresses[0]
     base = f"http://127.0.0.1:{address[1]}"
     set_up = {name: {"url": base + path, "user": "u", "token": TOKEN} for name, path in PLACES.items()}
-    source = Source(NONE, {"sdlc": set_up if systems is None else {n: {**set_up[n], **s} for n, s in systems.items()}})
+    source = Source(
+        NONE,
+        room_settings(
+            "metrics", sdlc=set_up if systems is None else {n: {**set_up[n], **s} for n, s in systems.items()}
+        ),
+    )
     fetcher = HttpFetcher()
     try:
         yield Engine(Catalogue(collectors(source)), fetcher, SystemClock(), trusted=source.trusted)
@@ -182,11 +188,11 @@ async def test_a_feed_that_declares_entities_is_refused(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("settings", [{"gira": {"url": "http://x"}}, {"jira": {}}, {"jira": {"url": "file:///x"}}])
 def test_settings_that_mean_nothing_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(Misconfigured):
-        collectors(Source(NONE, {"sdlc": settings}))
+        collectors(Source(NONE, room_settings("metrics", sdlc=settings)))
 
 
 @pytest.mark.requirement("metrics:sdlc")
 def test_without_settings_it_says_what_to_set() -> None:
-    (sdlc,) = collectors(Source(NONE, {}))
+    (sdlc,) = collectors(Source(NONE, room_settings("metrics")))
     assert not sdlc.info().ready
     assert "jira" in sdlc.info().missing

@@ -196,13 +196,6 @@ def _regions(groups: Sequence[Known]) -> list[str]:
     return [str(region) for region in found if region]
 
 
-def _ids(settings: Mapping[str, Any], name: str) -> frozenset[str]:
-    given: Any = settings.get(name) or ()
-    return frozenset(
-        entry.strip() for entry in (given.split(",") if isinstance(given, str) else given) if entry.strip()
-    )
-
-
 def collectors(source: Source) -> Sequence[Collector]:
     """All of them; without credentials in the settings they answer those who bring their own."""
     places = hosts.places(source.settings)
@@ -210,9 +203,9 @@ def collectors(source: Source) -> Sequence[Collector]:
     source.trust(places.store)
     logins = Logins(places.base, from_settings(source.settings))
     scope = Scope(
-        _ids(source.settings, "anypoint_ignore_organizations"),
-        _ids(source.settings, "anypoint_ignore_environments"),
+        frozenset(source.settings.anypoint_ignore_organizations),
+        frozenset(source.settings.anypoint_ignore_environments),
         frozenset(name for name in FETCHERS if name.partition(".")[0] in places.lacking),
-        security=_ids(source.settings, "anypoint_security_policies") or SECURITY,
+        security=frozenset(source.settings.anypoint_security_policies) or SECURITY,
     )
     return [Anypoint(part, logins, places, scope) for part in PARTS.values()]

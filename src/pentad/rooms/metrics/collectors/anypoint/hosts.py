@@ -3,12 +3,12 @@
 The vendor's object-store statistics are on a host of their own; behind an operator's address everything is at that one.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from pentad.kernel.errors import Misconfigured
+from pentad.rooms.metrics.settings import MetricsSettings
 
 PLANES: Final = {
     "us": "anypoint.mulesoft.com",
@@ -35,13 +35,13 @@ class Places:
     """The collectors that have nothing to ask there."""
 
 
-def places(settings: Mapping[str, Any]) -> Places:
+def places(settings: MetricsSettings) -> Places:
     """What `anypoint_url`, `anypoint_plane` and `anypoint_object_store_url` say; by default us.
 
     A plane beside an address only says what is behind the address: a private one, or the vendor's behind a proxy.
     """
-    url = str(settings.get("anypoint_url") or "").strip().rstrip("/")
-    plane = str(settings.get("anypoint_plane") or "us").strip().casefold()
+    url = (settings.anypoint_url or "").strip().rstrip("/")
+    plane = (settings.anypoint_plane or "us").strip().casefold()
     if plane not in PLANES and plane != PRIVATE:
         known = ", ".join((*PLANES, PRIVATE))
         raise Misconfigured(f"There is no control plane {plane[:40]!r}.", hint=f"One of: {known}.")
@@ -53,7 +53,7 @@ def places(settings: Mapping[str, Any]) -> Places:
         raise Misconfigured(
             "PENTAD_ANYPOINT_URL is not an http or https address.", hint="As in https://anypoint.mulesoft.com."
         )
-    store = str(settings.get("anypoint_object_store_url") or "").strip().rstrip("/")
+    store = (settings.anypoint_object_store_url or "").strip().rstrip("/")
     if not store:
         store = f"https://object-store-stats.{host}" if host in PLANES.values() else base
     return Places(base, store, NOT_THERE.get("gov" if host == PLANES["gov"] else plane, frozenset()))
