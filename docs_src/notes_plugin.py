@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import click
 import notes_pages
 
+from pentad.jobs.job import Job, JobRun
 from pentad.kernel.ports import Database
 from pentad.platform import Platform
 from pentad.settings.model import RoomSettings, setting
@@ -23,9 +24,13 @@ class NotesSettings(RoomSettings):
 async def open_notes(platform: Platform) -> AsyncGenerator[Database]:
     settings: NotesSettings = platform.settings
     if settings.welcome is not None:
-        upsert = "INSERT INTO notes (name, text) VALUES ('welcome', ?) ON CONFLICT (name) DO UPDATE SET text = ?"
-        await platform.database.write(lambda tx: tx.run(upsert, settings.welcome, settings.welcome))
+        await platform.database.write(lambda tx: platform.jobs.enqueue(tx, "notes.greet", {"text": settings.welcome}))
     yield platform.database
+
+
+async def greet(notes: Database, run: JobRun) -> None:
+    upsert = "INSERT INTO notes (name, text) VALUES ('welcome', ?) ON CONFLICT (name) DO UPDATE SET text = ?"
+    await notes.write(lambda tx: tx.run(upsert, run.payload["text"], run.payload["text"]))
 
 
 @click.group()
@@ -49,5 +54,6 @@ ROOM = replace(
     notes_pages.ROOM,
     open=open_notes,
     settings=NotesSettings,
+    jobs=[Job("notes.greet", greet)],
     cli={"notes": Verb("notes_plugin:notes", "List notes.")},
 )

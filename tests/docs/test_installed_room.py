@@ -1,5 +1,6 @@
 """The room of the page, built as a package and installed, has everything a room of Pentad's own has."""
 
+import asyncio
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from pentad.settings.catalogue import shown_settings
 from pentad.settings.model import Settings
 from pentad.settings.sources import load_settings
 from tests.behaviour.connecting import front_of
-from tests.cli.processes import child, run
+from tests.cli.processes import PATIENCE, child, run
 from tests.console.conftest import Browser
 from tests.docs.conftest import SOURCE
 
@@ -96,13 +97,26 @@ def test_its_verb_works_on_a_server_too(installed: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("rooms:installed")
+@pytest.mark.anyio
+@pytest.mark.usefixtures("installed")
+async def test_its_job_runs_and_its_setting_reaches_it(tmp_path: Path) -> None:
+    settings = Settings(
+        data=tmp_path, rooms=("notes",), auth="none", room_tables={"notes": {"welcome": "Good morning"}}
+    )
+    async with open_app(settings) as app, app.client() as client, asyncio.timeout(PATIENCE):
+        while (await client.call_tool("list_notes"))["structuredContent"] != {"names": ["welcome"]}:
+            await asyncio.sleep(0.01)
+        read = await client.request("resources/read", {"uri": "notes://welcome"})
+        assert read["contents"][0]["text"] == "Good morning"
+
+
+@pytest.mark.requirement("rooms:installed")
 @pytest.mark.usefixtures("installed")
 def test_it_has_its_setting(tmp_path: Path) -> None:
     (tmp_path / "pentad.toml").write_text("[rooms.notes]\nwelcome = 'Good morning'\n", encoding="utf-8")
     settings = load_settings({"data": tmp_path / "d"}, environ={}, folder=tmp_path)
     line = next(line for line in shown_settings(settings) if line.path == "rooms.notes.welcome")
     assert (line.value, line.about) == ("Good morning", "The text of a note that everybody finds.")
-    assert run("notes", "list", "--data", "d", home=tmp_path).stdout.split() == ["name", "welcome"]
     (tmp_path / "pentad.toml").write_text("[rooms.notes]\nwelcom = 'x'\n", encoding="utf-8")
     with pytest.raises(Misconfigured, match=r"unknown setting 'rooms\.notes\.welcom'") as caught:
         load_settings({"data": tmp_path / "d"}, environ={}, folder=tmp_path)
