@@ -13,6 +13,7 @@ from pentad.rooms.metrics.engine.query import build_query
 from pentad.rooms.metrics.engine.query_engine import Answer, QueryEngine
 from tests.anypoint.logins import APPS, USERS
 from tests.anypoint.server import Platform, serving
+from tests.room_settings import room_settings
 
 APP: Final = dict(zip(("anypoint_client_id", "anypoint_client_secret"), next(iter(APPS.items())), strict=True))
 USER: Final = dict(zip(("anypoint_username", "anypoint_password"), next(iter(USERS.items())), strict=True))
@@ -51,7 +52,7 @@ async def asking(
 def engine_for(settings: dict[str, Any], fetcher: HttpFetcher, limit: int = 64) -> QueryEngine:
     """An engine with the collectors of the platform and no others."""
     none: Any = None
-    source = CollectorContext(none, settings)
+    source = CollectorContext(none, room_settings("metrics", **settings))
     return QueryEngine(Catalogue(collectors(source)), fetcher, SystemClock(), limit=limit, trusted=source.trusted)
 
 

@@ -114,7 +114,7 @@ class LocalNode:
 
 def open_node(directory: "Directory") -> Node:
     """The node that the settings name. Misconfigured if they are wrong."""
-    if not directory.platform.settings.get("client_server_address"):
+    if not directory.platform.settings.client_server_address:
         return LocalNode(directory)
     from pentad.rooms.directory.remote.client_settings import client_settings
     from pentad.rooms.directory.remote.node import RemoteNode

@@ -15,6 +15,8 @@ from pentad.rooms.directory.interface.translation_tools import TRANSLATION_TOOLS
 from pentad.rooms.directory.records.publications import JOB as PUBLISH
 from pentad.rooms.directory.records.syncs import JOB as SYNC
 from pentad.rooms.directory.service import Directory
+from pentad.rooms.directory.settings import DirectorySettings
+from pentad.rooms.directory.verbs import VERBS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
@@ -100,4 +102,6 @@ ROOM = Room(
     identity=("dir-mcp-server", "v0.1.0"),
     health=health,
     demo=fill,
+    settings=DirectorySettings,
+    cli=VERBS,
 )

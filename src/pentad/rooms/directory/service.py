@@ -5,7 +5,6 @@ loaded when the settings name another directory, or when a sync reads from one.
 """
 
 from collections.abc import Mapping, Sequence
-from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 
 from pentad.kernel.clock import Clock
@@ -27,6 +26,7 @@ from pentad.rooms.directory.records.syncs import Remote, Syncs
 from pentad.rooms.directory.search.embedding import supply
 from pentad.rooms.directory.search.query import Filter, Query
 from pentad.rooms.directory.search.service import RecordSearch
+from pentad.rooms.directory.settings import DirectorySettings
 from pentad.rooms.directory.trust.server_key import adopt_key_file, record_ring
 from pentad.rooms.directory.trust.service import Trust
 
@@ -40,7 +40,8 @@ class Directory:
     def __init__(self, platform: Platform) -> None:
         database, clock = platform.database, platform.clock
         self.platform = platform
-        self.schemas = configured_schemas(platform.settings, platform.fetcher, platform.clock)
+        settings: DirectorySettings = platform.settings
+        self.schemas = configured_schemas(settings, platform.fetcher, platform.clock)
         self.events = Events(database, clock)
         self.popularity = Popularity(database, self.events)
         self.records = Records(database, clock, self.events, self.popularity, platform.search)
@@ -55,7 +56,8 @@ class Directory:
         self.routing = Routing(database, clock, self.events, self.publications)
         self.syncs = Syncs(
             database, clock, self.events, self.records, platform.jobs,
-            open_remote=_open_peer, check=self.check, guard=_guard(platform.settings), owner_now=platform.owner_now,
+            open_remote=_open_peer, check=self.check, guard=PeerGuard(settings.sync_hosts, settings.sync_networks),
+            owner_now=platform.owner_now,
         )  # fmt: skip
         self.node: Node = open_node(self)
 
@@ -86,13 +88,13 @@ class Directory:
         return [hit.cid for hit in (await self.search.find(Query(filters, limit=0))).hits]
 
 
-def configured_schemas(settings: Mapping[str, Any], fetcher: Fetcher, clock: Clock) -> SchemaSource:
+def configured_schemas(settings: DirectorySettings, fetcher: Fetcher, clock: Clock) -> SchemaSource:
     """The embedded schemas, or those of the OASF server in the settings."""
-    if url := str(settings.get("schema_url") or "").strip():
+    if url := (settings.schema_url or "").strip():
         from pentad.rooms.directory.oasf.remote_schemas import RemoteSchemas
 
         return RemoteSchemas(url, fetcher, clock)
-    default = str(settings.get("default_version") or NEWEST)
+    default = settings.default_version or NEWEST
     if default not in EMBEDDED:
         raise Misconfigured(
             f"rooms.directory.default_version is {default!r}.", hint=f"It is one of {', '.join(EMBEDDED)}."
@@ -104,18 +106,3 @@ async def _open_peer(peer: Peer) -> Remote:
     from pentad.rooms.directory.remote.node import open_peer
 
     return await open_peer(peer)
-
-
-def _guard(settings: Mapping[str, Any]) -> PeerGuard:
-    try:
-        networks = [ip_network(text) for text in _texts(settings, "sync_networks")]
-    except ValueError as error:
-        raise Misconfigured(f"rooms.directory.sync_networks: {error}.", hint="Write networks as 10.0.0.0/8.") from None
-    return PeerGuard(_texts(settings, "sync_hosts"), networks)
-
-
-def _texts(settings: Mapping[str, Any], key: str) -> list[str]:
-    """A setting that is a list in the file, or comma-separated text in the environment."""
-    given = settings.get(key) or ()
-    parts = given.split(",") if isinstance(given, str) else given
-    return [text for part in parts if (text := str(part).strip())]

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pentad.jobs.job import Job, JobRun, Schedule
 from pentad.platform import Mount, MountContext, Room
-from pentad.rooms.metrics.collectors.settings import switch
 from pentad.rooms.metrics.interface.prompts import PROMPTS
 from pentad.rooms.metrics.interface.resources import RESOURCES, listing
 from pentad.rooms.metrics.interface.tools import TOOLS
 from pentad.rooms.metrics.service import Metrics, open_metrics
+from pentad.rooms.metrics.settings import MetricsSettings
+from pentad.rooms.metrics.verbs import VERBS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
@@ -37,12 +38,12 @@ async def health(metrics: Metrics) -> Mapping[str, Any]:
 
 def mounts(metrics: Metrics, context: MountContext) -> Sequence[Mount]:
     """The transport the toolkit's document names, if the operator turns it on."""
-    return context.http_sse() if switch(metrics.platform.settings, "sse") else ()
+    return context.http_sse() if metrics.platform.settings.sse else ()
 
 
 def tools_as_methods(metrics: Metrics) -> Sequence[str]:
     """The toolkit's code also answers tools as methods; so do we, if the operator turns it on."""
-    if not switch(metrics.platform.settings, "plain_methods"):
+    if not metrics.platform.settings.plain_methods:
         return ()
     return [name for tool in TOOLS for name in (tool.name, *tool.aliases)]
 
@@ -83,4 +84,6 @@ ROOM = Room(
     tools_as_methods=tools_as_methods,
     health=health,
     demo=fill,
+    settings=MetricsSettings,
+    cli=VERBS,
 )

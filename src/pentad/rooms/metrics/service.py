@@ -13,10 +13,9 @@ from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.platform import Platform
 from pentad.rooms.metrics.collectors.contract import CollectorContext
 from pentad.rooms.metrics.collectors.discovery import find_collectors
-from pentad.rooms.metrics.collectors.settings import number, table
 from pentad.rooms.metrics.engine.catalogue import Catalogue
 from pentad.rooms.metrics.engine.query import QueryOptions, build_query
-from pentad.rooms.metrics.engine.query_engine import LIMIT, Answer, DryRun, QueryEngine
+from pentad.rooms.metrics.engine.query_engine import Answer, DryRun, QueryEngine
 from pentad.rooms.metrics.engine.query_execution import Progress
 from pentad.rooms.metrics.history.metric_history import MOST_SERIES, HistoryLine, HistoryLines, MetricHistory
 from pentad.rooms.metrics.history.retention import Retention, tidy
@@ -25,13 +24,13 @@ from pentad.rooms.metrics.loaders.formats import Export, ExportOptions, export_s
 from pentad.rooms.metrics.metric_keys import resolve_keys
 from pentad.rooms.metrics.models import Info, Metric, Query
 from pentad.rooms.metrics.schedule import judged, polls_of
+from pentad.rooms.metrics.settings import MetricsSettings
 
 SECONDS: Final = 25.0
 """How long a query may take unless the caller says otherwise: a little less than a tool call may."""
 
 ALL: Final = "all"
 POLL_SECONDS: Final = 300.0
-RETENTION: Final = {"raw_days": 7.0, "hour_days": 90.0, "day_days": 1_825.0}
 
 
 class Metrics:
@@ -124,7 +123,7 @@ class Metrics:
 
     def polls(self) -> list[Schedule]:
         """How often each collector is polled."""
-        return polls_of(self.infos(), table(self.platform.settings, "poll"))
+        return polls_of(self.infos(), self.platform.settings.poll)
 
     async def roll_up(self) -> None:
         """Roll up old samples, and drop those that are too old."""
@@ -163,15 +162,15 @@ class Metrics:
 @asynccontextmanager
 async def open_metrics(platform: Platform) -> AsyncGenerator[Metrics]:
     """The room with every collector the settings allow."""
-    settings = platform.settings
+    settings: MetricsSettings = platform.settings
     context = CollectorContext(platform, settings)
     catalogue = Catalogue(find_collectors(context))
-    limit = int(number(settings, "concurrency", LIMIT, least=1))
-    engine = QueryEngine(catalogue, platform.fetcher, platform.clock, limit=limit, trusted=context.trusted)
-    thresholds = judged(catalogue, table(settings, "thresholds"))
-    history = MetricHistory(platform.database, platform.clock, catalogue, thresholds)
-    destinations = Destinations(table(settings, "loaders"), platform.fetcher)
-    retention = Retention(*(number(settings, name, default, least=1) for name, default in RETENTION.items()))
+    engine = QueryEngine(
+        catalogue, platform.fetcher, platform.clock, limit=settings.concurrency, trusted=context.trusted
+    )
+    history = MetricHistory(platform.database, platform.clock, catalogue, judged(catalogue, settings.thresholds))
+    destinations = Destinations(settings.loaders, platform.fetcher)
+    retention = Retention(settings.raw_days, settings.hour_days, settings.day_days)
     metrics = Metrics(platform, engine, destinations, history, retention)
     try:
         yield metrics

@@ -7,17 +7,19 @@ import pytest
 
 from pentad.kernel.errors import Misconfigured
 from pentad.rooms.directory.remote.client_settings import MODES, client_settings
-from pentad.settings.originals import ORIGINALS
+from pentad.rooms.directory.settings import DirectorySettings
+from pentad.settings.rooms import fields_of, variables_of
+from tests.room_settings import room_settings
 
 ISSUER = {"oidc_issuer": "https://login.example.org/", "oidc_client_id": "pentad"}
 
 
 def read(**settings: str) -> Any:
-    return client_settings({f"client_{key}": value for key, value in settings.items()})
+    return client_settings(room_settings("directory", **{f"client_{key}": value for key, value in settings.items()}))
 
 
 def test_without_an_address_there_is_no_other_directory() -> None:
-    assert client_settings({}) is None
+    assert client_settings(DirectorySettings()) is None
     assert read(auth_mode="tls") is None
 
 
@@ -75,7 +77,7 @@ def test_an_address_needs_host_and_port(address: str) -> None:
         ({"oidc_issuer": "http://login.example.org", "oidc_client_id": "pentad"}, "as plain text"),
         ({**ISSUER, "oidc_redirect_uri": "callback"}, "OIDC_REDIRECT_URI is not a URL"),
         ({**ISSUER, "oidc_callback_port": "70000"}, "OIDC_CALLBACK_PORT"),
-        ({**ISSUER, "oidc_auth_timeout": "long"}, "OIDC_AUTH_TIMEOUT"),
+        ({**ISSUER, "oidc_auth_timeout": "long"}, "client_oidc_auth_timeout"),
         ({"auth_mode": "tls", "tls_ca_file": "/no/such/file"}, "TLS_CA_FILE cannot be read"),
         ({"auth_mode": "token", "spiffe_token": "/no/such/file"}, "SPIFFE_TOKEN cannot be read"),
         ({"auth_mode": "tls", "tls_cert_file": "/x"}, "belong together"),
@@ -92,7 +94,8 @@ def test_what_is_missing_is_told(settings: dict[str, str], missing: str) -> None
 @pytest.mark.requirement("dir:env:names")
 def test_the_other_clients_variables_are_these_settings(tmp_path: Path) -> None:
     for name in ("SERVER_ADDRESS", "AUTH_MODE", "SPIFFE_TOKEN", "TLS_SKIP_VERIFY", "AUTH_TOKEN"):
-        assert ORIGINALS[f"DIRECTORY_CLIENT_{name}"] == f"PENTAD_DIRECTORY_CLIENT_{name}"
+        field = fields_of(DirectorySettings)[f"client_{name.lower()}"]
+        assert variables_of("directory", field) == (f"PENTAD_DIRECTORY_CLIENT_{name}", f"DIRECTORY_CLIENT_{name}")
     file = tmp_path / "ca.pem"
     file.write_text("x", encoding="utf-8")
     made = read(server_address="http://127.0.0.1:8888/", auth_mode="tls", tls_ca_file=str(file), tls_skip_verify="True")

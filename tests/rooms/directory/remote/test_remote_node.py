@@ -20,6 +20,7 @@ from pentad.rooms.directory.remote.client_settings import client_settings
 from pentad.rooms.directory.remote.node import RemoteNode
 from pentad.rooms.directory.search.query import Filter, FilterKind, Query
 from pentad.rooms.directory.wire.structs import encoded_record
+from tests.room_settings import room_settings
 from tests.rooms.directory.interface.grpc.certificates import Authority
 from tests.rooms.directory.interface.grpc.site import Site, free_port, open_site
 from tests.rooms.directory.interface.grpc.test_naming_methods import pem_of
@@ -32,7 +33,9 @@ UNKNOWN = "baeareifx2kwsn23pstno64xnd23rgxxs2oc7eam7klockwijurxisnvgmu"
 
 @contextlib.asynccontextmanager
 async def node_at(address: str, **settings: str) -> AsyncIterator[RemoteNode]:
-    made = client_settings({"client_server_address": address, **{f"client_{k}": v for k, v in settings.items()}})
+    made = client_settings(
+        room_settings("directory", client_server_address=address, **{f"client_{k}": v for k, v in settings.items()})
+    )
     assert made is not None
     node = RemoteNode(made)
     try:

@@ -10,7 +10,9 @@ from pentad.rooms.metrics.collectors.contract import CollectorContext, Factory
 from pentad.rooms.metrics.engine.catalogue import Catalogue
 from pentad.rooms.metrics.engine.query import build_query
 from pentad.rooms.metrics.engine.query_engine import Answer, QueryEngine
+from pentad.rooms.metrics.room import ROOM
 from pentad.settings.model import Settings
+from tests.room_settings import room_settings
 
 
 class Opened:
@@ -29,7 +31,7 @@ async def opened(
 ) -> AsyncIterator[Opened]:
     """Pentad without rooms of its own but the directory, and these collectors."""
     async with open_app(Settings(data=folder, database=database, rooms=("directory",))) as app:
-        source = CollectorContext(app.platform("metrics"), settings or {})
+        source = CollectorContext(app.platform(ROOM), room_settings("metrics", **(settings or {})))
         made = [collector for factory in factories for collector in factory(source)]
         engine = QueryEngine(Catalogue(made), app.fetcher, app.clock, trusted=source.trusted)
         try:

@@ -1,12 +1,12 @@
 """Collectors from entry points, beside Pentad's own."""
 
-from importlib.metadata import EntryPoint, EntryPoints
-
 import pytest
 
 from pentad.rooms.metrics.collectors import discovery
 from pentad.rooms.metrics.collectors.contract import CollectorContext
 from pentad.rooms.metrics.engine.catalogue import FIRST, Catalogue
+from pentad.rooms.metrics.room import ROOM
+from pentad.rooms.metrics.settings import MetricsSettings
 from tests.rooms.metrics.collectors.opening import opened
 from tests.rooms.metrics.toys import Toy
 
@@ -28,14 +28,12 @@ def broken(source):
 @pytest.mark.anyio
 @pytest.mark.requirement("metrics:collectors:own")
 async def test_own_and_foreign_collectors_are_found_and_a_broken_one_is_left_out(tmp_path, monkeypatch, caplog):
-    points = EntryPoints(
-        EntryPoint(name, f"{__name__}:{attribute}", "pentad.collectors")
-        for name, attribute in (("toys", "toys"), ("bad", "broken"), ("gone", "missing"), ("thief", "impostor"))
-    )
-    monkeypatch.setattr(discovery, "entry_points", lambda group: points.select(group=group))
-    monkeypatch.setattr(EntryPoint, "load", lambda self: globals()[self.attr])
+    points = {"toys": "toys", "bad": "broken", "gone": "missing", "thief": "impostor"}
+    own = discovery.load
+    monkeypatch.setattr(discovery, "entry_points", lambda group: points)
+    monkeypatch.setattr(discovery, "load", lambda name: own(name) if ":" in name else globals()[name])
     async with opened(tmp_path) as room:
-        found = discovery.find_collectors(CollectorContext(room.app.platform("metrics"), {}))
+        found = discovery.find_collectors(CollectorContext(room.app.platform(ROOM), MetricsSettings()))
     ids = [collector.id for collector in found]
     assert {"host", "pentad", "prometheus", "postgres", "http_json", "toy"} <= set(ids)
     assert len(ids) == len(set(ids))

@@ -1,1 +1,1 @@
-"""What callers reach of the directory: tools, resources, prompts, pages, HTTP routes, the demo and gRPC."""
+"""What callers reach of the directory: tools, resources, prompts, pages, routes, verbs, the demo and gRPC."""

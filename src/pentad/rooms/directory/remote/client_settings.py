@@ -7,10 +7,11 @@ environment works for Pentad too. A wrong mode or a missing file is reported whe
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from pentad.kernel.errors import Misconfigured
+from pentad.rooms.directory.settings import DirectorySettings
 from pentad.settings.model import is_loopback
 
 MODES: Final = ("none", "insecure", "tls", "x509", "jwt", "jwt-tls", "token", "oidc")
@@ -58,9 +59,9 @@ class ClientSettings:
         return host.strip("[]"), int(port)
 
 
-def client_settings(settings: Mapping[str, Any]) -> ClientSettings | None:
+def client_settings(settings: DirectorySettings) -> ClientSettings | None:
     """The remote directory in the settings, or None for the local one."""
-    given = {key: str(settings.get(f"client_{key}") or "").strip() for key in _KEYS}
+    given = {key: (getattr(settings, f"client_{key}") or "").strip() for key in _TEXTS}
     if not given["server_address"]:
         return None
     made = ClientSettings(
@@ -74,9 +75,9 @@ def client_settings(settings: Mapping[str, Any]) -> ClientSettings | None:
         cert_file=given["tls_cert_file"],
         key_file=given["tls_key_file"],
         server_name=given["tls_server_name"],
-        skip_verify=given["tls_skip_verify"].lower() in ("true", "1", "yes", "t"),
-        deadline=_seconds(given["timeout"], "client_timeout", DEADLINE_SECONDS, 600),
-        oidc=_oidc(given),
+        skip_verify=settings.client_tls_skip_verify,
+        deadline=_seconds(settings.client_timeout, "client_timeout", DEADLINE_SECONDS, 600),
+        oidc=_oidc(given, settings),
     )
     _check(made)
     return made
@@ -90,11 +91,10 @@ def file_bytes(path: str, variable: str) -> bytes:
         raise Misconfigured(f"{_VARIABLE}{variable} cannot be read: {error.strerror}.", hint="Check it.") from None
 
 
-_KEYS: Final = (
+_TEXTS: Final = (
     "server_address", "auth_mode", "auth_token", "jwt_audience", "spiffe_socket_path", "spiffe_token",
-    "tls_ca_file", "tls_cert_file", "tls_key_file", "tls_server_name", "tls_skip_verify", "timeout",
+    "tls_ca_file", "tls_cert_file", "tls_key_file", "tls_server_name",
     "oidc_issuer", "oidc_client_id", "oidc_client_secret", "oidc_scopes", "oidc_audience", "oidc_redirect_uri",
-    "oidc_callback_port", "oidc_auth_timeout",
 )  # fmt: skip
 
 
@@ -118,29 +118,26 @@ def _mode(given: Mapping[str, str]) -> str:
     return mode
 
 
-def _seconds(text: str, name: str, usual: float, most: int) -> float:
-    try:
-        seconds = float(text or usual)
-    except ValueError:
-        seconds = 0.0
+def _seconds(given: float | None, name: str, usual: float, most: int) -> float:
+    seconds = usual if given is None else given
     if not 0 < seconds <= most:
-        raise Misconfigured(f"{name} is {text!r}.", hint=f"It is a number of seconds, up to {most}.")
+        raise Misconfigured(f"{name} is {seconds:g}.", hint=f"It is a number of seconds, up to {most}.")
     return seconds
 
 
-def _oidc(given: Mapping[str, str]) -> OidcSettings:
-    port = given["oidc_callback_port"] or str(CALLBACK_PORT)
-    if not port.isdecimal() or not 0 < int(port) <= 65_535:
-        raise Misconfigured(f"{_VARIABLE}OIDC_CALLBACK_PORT is {port!r}.", hint="It is a number up to 65535.")
+def _oidc(given: Mapping[str, str], settings: DirectorySettings) -> OidcSettings:
+    port = CALLBACK_PORT if settings.client_oidc_callback_port is None else settings.client_oidc_callback_port
+    if not 0 < port <= 65_535:
+        raise Misconfigured(f"{_VARIABLE}OIDC_CALLBACK_PORT is {port}.", hint="It is a number up to 65535.")
     return OidcSettings(
         issuer=given["oidc_issuer"].rstrip("/"),
         client_id=given["oidc_client_id"],
         client_secret=given["oidc_client_secret"],
         scopes=" ".join(given["oidc_scopes"].replace(",", " ").split()),
         audience=given["oidc_audience"],
-        redirect_uri=given["oidc_redirect_uri"] or f"http://localhost:{int(port)}/callback",
-        callback_port=int(port),
-        auth_timeout=_seconds(given["oidc_auth_timeout"], f"{_VARIABLE}OIDC_AUTH_TIMEOUT", AUTH_SECONDS, 3_600),
+        redirect_uri=given["oidc_redirect_uri"] or f"http://localhost:{port}/callback",
+        callback_port=port,
+        auth_timeout=_seconds(settings.client_oidc_auth_timeout, f"{_VARIABLE}OIDC_AUTH_TIMEOUT", AUTH_SECONDS, 3_600),
     )
 
 

@@ -7,14 +7,13 @@ collectors: it gets a `CollectorContext` and returns one collector or several.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypedDict, Unpack, runtime_checkable
+from typing import Any, Protocol, TypedDict, Unpack, runtime_checkable
 from urllib.parse import urlsplit
 
 from pentad.kernel.clock import Clock
 from pentad.platform import Platform
 from pentad.rooms.metrics.models import Fact, Facts, Info, Plan, Query, Snapshot
-
-GROUP: Final = "pentad.collectors"
+from pentad.rooms.metrics.settings import MetricsSettings
 
 
 class Login(Protocol):
@@ -137,8 +136,8 @@ class CollectorContext:
     """What the factory of a collector gets."""
 
     platform: Platform
-    settings: Mapping[str, Any]
-    """The room's settings; those of a collector begin with its name, as in `prometheus_url`."""
+    settings: MetricsSettings
+    """The room's settings. `get` has those of other packages' collectors, which begin with the collector's name."""
     trusted: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list[Callable[[], Awaitable[None]]])
     """Functions to call when the room closes."""

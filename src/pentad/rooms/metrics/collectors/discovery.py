@@ -5,11 +5,11 @@ A plug-in that cannot be loaded is logged and left out; the others still answer.
 
 import logging
 from collections.abc import Iterator, Sequence
-from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Final, cast
 
-from pentad.rooms.metrics.collectors.contract import GROUP, Collector, CollectorContext, Factory
+from pentad.entry_points import entry_points, load
+from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Factory
+from pentad.rooms.metrics.settings import COLLECTORS
 
 BUILT_IN: Final = (
     "pentad.rooms.metrics.collectors.host:collectors",
@@ -38,13 +38,12 @@ def find_collectors(source: CollectorContext) -> list[Collector]:
 
 def _factories() -> Iterator[tuple[str, Factory]]:
     for name in BUILT_IN:
-        module, _, attribute = name.partition(":")
-        yield name, cast("Factory", getattr(import_module(module), attribute))
-    for point in entry_points(group=GROUP):
+        yield name, cast("Factory", load(name))
+    for name, reference in entry_points(COLLECTORS).items():
         try:
-            yield point.name, cast("Factory", point.load())
+            yield name, cast("Factory", load(reference))
         except Exception as error:  # noqa: BLE001  foreign code; the room opens without it
-            _log.warning("The collector %s cannot be loaded: %s.", point.name, type(error).__name__)
+            _log.warning("The collector %s cannot be loaded: %s.", name, type(error).__name__)
 
 
 def _made(name: str, factory: Factory, source: CollectorContext) -> Sequence[Collector]:

@@ -14,7 +14,6 @@ from typing import Any, Final, cast
 
 from pentad.kernel.errors import Misconfigured
 from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
-from pentad.rooms.metrics.collectors.settings import table
 from pentad.rooms.metrics.collectors.unscoped_facts import plan_facts
 from pentad.rooms.metrics.models import (
     Fact,
@@ -164,7 +163,7 @@ class HttpJson:
 
 def collectors(source: CollectorContext) -> Sequence[Collector]:
     sources: dict[str, dict[str, Any]] = {}
-    for name, given in table(source.settings, "http_json").items():
+    for name, given in source.settings.http_json.items():
         one = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
         if not isinstance(one.get("url"), str) or not isinstance(one.get("values"), dict):
             raise Misconfigured(f"rooms.metrics.http_json.{name} has no url or no values.", hint="Set both.")

@@ -12,7 +12,6 @@ from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
 from pentad.kernel.ports import Database, Rows
 from pentad.platform import Platform
 from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
-from pentad.rooms.metrics.collectors.settings import text
 from pentad.rooms.metrics.collectors.unscoped_facts import plan_facts, tree_snapshot
 from pentad.rooms.metrics.models import (
     Fact,
@@ -196,6 +195,6 @@ class Postgres:
 
 
 def collectors(source: CollectorContext) -> Sequence[Collector]:
-    collector = Postgres(source.platform, text(source.settings, "postgres_url"))
+    collector = Postgres(source.platform, source.settings.postgres_url)
     source.closing.append(collector.close)
     return (collector,)

@@ -10,7 +10,6 @@ from typing import Any, Final, cast
 
 from pentad.kernel.errors import Misconfigured
 from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
-from pentad.rooms.metrics.collectors.settings import table, text
 from pentad.rooms.metrics.collectors.unscoped_facts import plan_facts
 from pentad.rooms.metrics.models import (
     Fact,
@@ -161,8 +160,8 @@ def _place(tree: dict[str, Any], name: str, value: Any) -> None:
 
 
 def collectors(source: CollectorContext) -> Sequence[Collector]:
-    url = text(source.settings, "prometheus_url")
-    queries = table(source.settings, "prometheus_queries") or USUAL
+    url = source.settings.prometheus_url
+    queries = source.settings.prometheus_queries or USUAL
     if not all(isinstance(query, str) for query in queries.values()):
         raise Misconfigured("rooms.metrics.prometheus_queries has a query that is not text.", hint="Write PromQL.")
-    return (Prometheus(source.trust(url) if url else None, queries, text(source.settings, "prometheus_token")),)
+    return (Prometheus(source.trust(url) if url else None, queries, source.settings.prometheus_token),)

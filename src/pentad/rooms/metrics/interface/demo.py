@@ -22,6 +22,7 @@ from pentad.rooms.metrics.collectors.anypoint.response_projection import FIELDS,
 from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
 from pentad.rooms.metrics.models import Fact, Facts, Info, Plan, Query, Snapshot
 from pentad.rooms.metrics.service import Metrics
+from pentad.rooms.metrics.settings import MetricsSettings
 
 ORG: Final = "a0000000-0000-4000-8000-00000000d001"
 DAY: Final = 86_400
@@ -29,14 +30,13 @@ HISTORY_DAYS: Final = 14
 EVERY: Final = DAY // 2
 _GROWTH_DAYS: Final = 60
 _SATURDAY: Final = 5
-_SETTINGS: Final = {
-    "anypoint_url": "https://anypoint.example.invalid",
-    "anypoint_org": ORG,
-    "anypoint_client_id": "demo",
-    "anypoint_client_secret": "demo",
-}
+_SETTINGS: Final = MetricsSettings(
+    anypoint_url="https://anypoint.example.invalid",
+    anypoint_org=ORG,
+    anypoint_client_id="demo",
+    anypoint_client_secret="demo",  # noqa: S106  the demo asks nobody
+)
 _FIRST_KEY: Final = "applications.production.vcoresTotal"
-_CREDENTIALS: Final = ("anypoint_client_id", "anypoint_username")
 
 
 class Moment(NamedTuple):
@@ -136,7 +136,8 @@ class ReplayedCollector:
 
 async def fill_demo(metrics: Metrics) -> None:
     """Install the organisation, record what is missing of its history, and poll the local collectors once."""
-    if not any(metrics.platform.settings.get(name) for name in _CREDENTIALS):
+    settings: MetricsSettings = metrics.platform.settings
+    if not settings.anypoint_client_id and not settings.anypoint_username:
         began = await _history_begin(metrics)
         replayed = [ReplayedCollector(one, began) for one in collectors(CollectorContext(metrics.platform, _SETTINGS))]
         for one in replayed:

@@ -22,6 +22,7 @@ from pentad.rooms.directory.interface.grpc.security import is_login_waived, serv
 from pentad.rooms.directory.remote.client import LOST_STATUS
 from pentad.rooms.directory.wire.protos import events_pb2, search_pb2
 from pentad.settings.model import Settings
+from tests.room_settings import room_settings
 from tests.rooms.directory.interface.grpc.certificates import Authority
 from tests.rooms.directory.interface.grpc.site import METHODS, ROOM, Site, Wire, free_port, open_site, record_of
 from tests.rooms.directory.records.parts import agent
@@ -154,12 +155,13 @@ async def test_grpc_alone_can_be_opened_on_this_machine(tmp_path: Path) -> None:
 
 
 def test_grpc_is_not_opened_to_others() -> None:
-    assert is_login_waived({"grpc_auth": "none"}, "127.0.0.1")
-    assert not is_login_waived({}, "127.0.0.1")
+    open_to_all = room_settings("directory", grpc_auth="none")
+    assert is_login_waived(open_to_all, "127.0.0.1")
+    assert not is_login_waived(room_settings("directory"), "127.0.0.1")
     with pytest.raises(Misconfigured, match=r"refused on '0\.0\.0\.0'"):
-        is_login_waived({"grpc_auth": "none"}, "0.0.0.0")
-    with pytest.raises(Misconfigured, match="grpc_auth is 'maybe'"):
-        is_login_waived({"grpc_auth": "maybe"}, "127.0.0.1")
+        is_login_waived(open_to_all, "0.0.0.0")
+    with pytest.raises(Misconfigured, match=r"rooms\.directory\.grpc_auth"):
+        room_settings("directory", grpc_auth="maybe")
 
 
 async def test_a_caller_with_a_certificate_needs_no_login(tmp_path: Path) -> None:
@@ -206,7 +208,7 @@ async def test_over_tls_without_certificates_for_callers_a_login_is_needed(tmp_p
 )
 def test_certificates_that_cannot_be_used_are_told(settings: dict[str, str], problem: str) -> None:
     with pytest.raises(Misconfigured, match=problem):
-        server_credentials(settings)
+        server_credentials(room_settings("directory", **settings))
 
 
 async def test_a_taken_port_is_one_clear_error(tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ import grpc
 import pytest
 
 from pentad.cli.demo import _demo_settings
+from pentad.rooms.directory.settings import DirectorySettings
 from pentad.rooms.directory.wire.protos import core_pb2, search_pb2
+from pentad.settings.rooms import resolve_room
 from tests.cli.processes import child, run
 from tests.rooms.directory.interface.grpc.site import ROOM, free_port, record_of
 from tests.rooms.directory.records.parts import agent
@@ -78,5 +80,5 @@ def test_a_taken_port_is_one_sentence(tmp_path: Path, workers: str) -> None:
 
 def test_the_demo_lets_anybody_on_this_machine_in_by_grpc(tmp_path: Path) -> None:
     settings = _demo_settings(0, 8888, tmp_path)
-    assert settings.room("directory")["grpc_auth"] == "none"
+    assert resolve_room(settings, "directory", DirectorySettings).values.grpc_auth == "none"
     assert (settings.host, settings.auth) == ("127.0.0.1", "required")

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import InvalidInput, Misconfigured
-from pentad.rooms.metrics.collectors.anypoint.platform_api import platform_urls
+from pentad.rooms.metrics.collectors.anypoint.platform_api import PlatformUrls, platform_urls
 from pentad.rooms.metrics.collectors.anypoint.response_projection import redact
 from tests.anypoint.asking import asking
 from tests.anypoint.logins import APPS, USERS
 from tests.anypoint.recorded import ANSWERS, Recorded
 from tests.anypoint.server import Platform
 from tests.anypoint.world import Size, World
+from tests.room_settings import room_settings
 
 pytestmark = pytest.mark.anyio
 
@@ -186,18 +187,21 @@ async def test_half_a_login_does_not_become_the_operators() -> None:
 
 @pytest.mark.requirement("metrics:anypoint:asking")
 def test_the_vendors_planes_and_an_address_of_ones_own() -> None:
-    assert platform_urls({}).base == "https://anypoint.mulesoft.com"
-    eu = platform_urls({"anypoint_plane": "EU"})
+    def at(**settings: str) -> PlatformUrls:
+        return platform_urls(room_settings("metrics", **settings))
+
+    assert at().base == "https://anypoint.mulesoft.com"
+    eu = at(anypoint_plane="EU")
     assert eu.store == "https://object-store-stats.eu1.anypoint.mulesoft.com"
     for gov in ({"anypoint_url": "https://gov.anypoint.mulesoft.com/"}, {"anypoint_plane": "gov"}):
-        assert platform_urls(gov).lacking == {"rtf", "apma", "arm"}
-    own = platform_urls({"anypoint_url": "http://127.0.0.1:9/"})
+        assert at(**gov).lacking == {"rtf", "apma", "arm"}
+    own = at(anypoint_url="http://127.0.0.1:9/")
     assert (own.base, own.store, own.lacking) == ("http://127.0.0.1:9", "http://127.0.0.1:9", frozenset())
-    private = platform_urls({"anypoint_url": "https://anypoint.mine", "anypoint_plane": "private"})
+    private = at(anypoint_url="https://anypoint.mine", anypoint_plane="private")
     assert (private.base, private.lacking) == ("https://anypoint.mine", {"ch", "rtf", "apma", "amq", "osv2"})
     for wrong in ({"anypoint_url": "anypoint"}, {"anypoint_plane": "private"}, {"anypoint_plane": "mars"}):
         with pytest.raises(Misconfigured):
-            platform_urls(wrong)
+            at(**wrong)
 
 
 @pytest.mark.requirement("metrics:anypoint:asking")
@@ -208,7 +212,9 @@ async def test_what_the_government_plane_does_not_have_is_unsupported() -> None:
 
     none: Any = None
     settings = {"anypoint_plane": "gov", "anypoint_client_id": "a", "anypoint_client_secret": "b", "anypoint_org": "o"}
-    (apma,) = [one for one in collectors(CollectorContext(none, settings)) if one.id == "apma"]
+    (apma,) = [
+        one for one in collectors(CollectorContext(none, room_settings("metrics", **settings))) if one.id == "apma"
+    ]
     environment = {"id": "e", "name": "Live", "isProduction": True, "type": "production"}
     facts = Facts({Fact("hierarchy", ("o",)): {"id": "o", "name": "O"}, Fact("environments", ("o",)): [environment]})
     assert not apma.plan(Query(), facts).facts

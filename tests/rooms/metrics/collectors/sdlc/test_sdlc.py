@@ -18,6 +18,7 @@ from pentad.rooms.metrics.collectors.sdlc.collector import collectors
 from pentad.rooms.metrics.engine.catalogue import Catalogue
 from pentad.rooms.metrics.engine.query import build_query
 from pentad.rooms.metrics.engine.query_engine import Answer, QueryEngine
+from tests.room_settings import room_settings
 
 pytestmark = pytest.mark.anyio
 TOKEN = "token-MUST-NOT-LEAK"
@@ -104,7 +105,10 @@ async def engine(systems: dict[str, dict[str, str]] | None = None) -> AsyncGener
     base = f"http://127.0.0.1:{address[1]}"
     set_up = {name: {"url": base + path, "user": "u", "token": TOKEN} for name, path in PLACES.items()}
     source = CollectorContext(
-        NONE, {"sdlc": set_up if systems is None else {n: {**set_up[n], **s} for n, s in systems.items()}}
+        NONE,
+        room_settings(
+            "metrics", sdlc=set_up if systems is None else {n: {**set_up[n], **s} for n, s in systems.items()}
+        ),
     )
     fetcher = HttpFetcher()
     try:
@@ -184,11 +188,11 @@ async def test_a_feed_that_declares_entities_is_refused(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("settings", [{"gira": {"url": "http://x"}}, {"jira": {}}, {"jira": {"url": "file:///x"}}])
 def test_settings_that_mean_nothing_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(Misconfigured):
-        collectors(CollectorContext(NONE, {"sdlc": settings}))
+        collectors(CollectorContext(NONE, room_settings("metrics", sdlc=settings)))
 
 
 @pytest.mark.requirement("metrics:sdlc")
 def test_without_settings_it_says_what_to_set() -> None:
-    (sdlc,) = collectors(CollectorContext(NONE, {}))
+    (sdlc,) = collectors(CollectorContext(NONE, room_settings("metrics")))
     assert not sdlc.info().ready
     assert "jira" in sdlc.info().missing

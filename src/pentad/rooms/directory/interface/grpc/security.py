@@ -7,22 +7,23 @@ the configured authority needs no login; `grpc_client_role` sets its rights.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Final
 
 import grpc
 
 from pentad.kernel.errors import Misconfigured
-from pentad.kernel.principal import Principal, Role, role_scopes
+from pentad.kernel.principal import Principal, role_scopes
+from pentad.rooms.directory.settings import DirectorySettings
 from pentad.settings.model import is_loopback
 
 _NAMES: Final = ("x509_subject_alternative_name", "x509_common_name")
 _LONGEST_NAME: Final = 200
 
 
-def server_credentials(settings: Mapping[str, Any]) -> grpc.ServerCredentials | None:
+def server_credentials(settings: DirectorySettings) -> grpc.ServerCredentials | None:
     """The server's TLS credentials, or None for plain text."""
-    cert, key = settings.get("grpc_cert_file"), settings.get("grpc_key_file")
-    authority = settings.get("grpc_client_ca_file")
+    cert, key = settings.grpc_cert_file, settings.grpc_key_file
+    authority = settings.grpc_client_ca_file
     if not cert and not key:
         if authority:
             raise Misconfigured("grpc_client_ca_file needs grpc_cert_file and grpc_key_file.", hint="Set all three.")
@@ -34,28 +35,22 @@ def server_credentials(settings: Mapping[str, Any]) -> grpc.ServerCredentials | 
     return grpc.ssl_server_credentials([pair], root_certificates=roots, require_client_auth=roots is not None)
 
 
-def is_login_waived(settings: Mapping[str, Any], host: str) -> bool:
+def is_login_waived(settings: DirectorySettings, host: str) -> bool:
     """Whether gRPC needs no login. Only allowed on a loopback address."""
-    wanted = settings.get("grpc_auth", "required")
-    if wanted not in ("required", "none"):
-        raise Misconfigured(f"grpc_auth is {wanted!r}.", hint="It is required or none.")
-    if wanted == "none" and not is_loopback(host):
+    if settings.grpc_auth == "none" and not is_loopback(host):
         raise Misconfigured(
             f'grpc_auth = "none" is refused on {host!r}: anybody who reaches that address could do anything.',
             hint="Bind 127.0.0.1, or leave grpc_auth at required.",
         )
-    return wanted == "none"
+    return settings.grpc_auth == "none"
 
 
 class CertificateAuth:
     """Authenticates callers by the certificate that TLS checked when they connected."""
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        role = settings.get("grpc_client_role", "writer")
-        if role not in get_args(Role):
-            raise Misconfigured(f"grpc_client_role is {role!r}.", hint="It is reader, writer or admin.")
-        self._scopes = role_scopes(role)
-        self._asked_for = bool(settings.get("grpc_client_ca_file"))
+    def __init__(self, settings: DirectorySettings) -> None:
+        self._scopes = role_scopes(settings.grpc_client_role)
+        self._asked_for = bool(settings.grpc_client_ca_file)
 
     def principal(self, connection: Mapping[str, Sequence[bytes]]) -> Principal | None:
         """The caller that a connection's certificate names, or None without a certificate."""
@@ -68,8 +63,8 @@ class CertificateAuth:
         return None
 
 
-def _read(path: Any, setting: str) -> bytes:
+def _read(path: str, setting: str) -> bytes:
     try:
-        return Path(str(path)).expanduser().read_bytes()
+        return Path(path).expanduser().read_bytes()
     except OSError as error:
         raise Misconfigured(f"{setting} cannot be read: {error.strerror}.", hint="Check the path.") from None

@@ -19,6 +19,7 @@ from pentad.rooms.directory.interface.grpc.security import CertificateAuth, is_l
 from pentad.rooms.directory.interface.grpc.store_service import referrer_methods, store_methods, sync_service
 from pentad.rooms.directory.interface.grpc.trust_service import naming_service, sign_service
 from pentad.rooms.directory.service import Directory
+from pentad.rooms.directory.settings import DirectorySettings
 
 MESSAGE_BYTES: Final = 4 * 1024 * 1024
 STREAMS_MOST: Final = 1000
@@ -30,7 +31,7 @@ _ANSWER_BYTES: Final = 16 * 1024 * 1024
 @asynccontextmanager
 async def open_grpc(directory: Directory, context: MountContext) -> AsyncGenerator[None]:
     """Serve the API while the block runs."""
-    settings = directory.platform.settings
+    settings: DirectorySettings = directory.platform.settings
     credentials = server_credentials(settings)
     guard = CallGuard(
         context,

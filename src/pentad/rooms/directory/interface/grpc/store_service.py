@@ -22,6 +22,7 @@ from pentad.rooms.directory.records.records import drafted
 from pentad.rooms.directory.records.referrers import TYPES, Referrer
 from pentad.rooms.directory.records.syncs import DEFAULT_REPOSITORY, Sync
 from pentad.rooms.directory.service import Directory
+from pentad.rooms.directory.settings import DirectorySettings
 from pentad.rooms.directory.store import Draft
 from pentad.rooms.directory.wire.protos import core_pb2, store_pb2
 from pentad.rooms.directory.wire.structs import (
@@ -254,19 +255,19 @@ class _Syncs:
         self, call: Caller, request: store_pb2.RequestRegistryCredentialsRequest
     ) -> store_pb2.RequestRegistryCredentialsResponse:
         """The operator's `registry_*` settings. This directory itself stores nothing in a registry."""
-        settings = self._directory.platform.settings
-        address = str(settings.get("registry_address") or "")
+        settings: DirectorySettings = self._directory.platform.settings
+        address = settings.registry_address or ""
         if not address:
             return store_pb2.RequestRegistryCredentialsResponse(success=False, error_message="no registry configured")
         answer = store_pb2.RequestRegistryCredentialsResponse(
             success=True,
             registry_address=address,
-            repository_name=str(settings.get("registry_repository") or DEFAULT_REPOSITORY),
-            insecure=str(settings.get("registry_insecure", "")).lower() in ("true", "1", "yes"),
+            repository_name=settings.registry_repository or DEFAULT_REPOSITORY,
+            insecure=settings.registry_insecure,
         )
-        if user := settings.get("registry_username"):
-            answer.basic_auth.username = str(user)
-            answer.basic_auth.password = str(settings.get("registry_password") or "")
+        if settings.registry_username:
+            answer.basic_auth.username = settings.registry_username
+            answer.basic_auth.password = settings.registry_password or ""
         return answer
 
 

@@ -196,13 +196,6 @@ def _regions(groups: Sequence[GroupFacts]) -> list[str]:
     return [str(region) for region in found if region]
 
 
-def _ids(settings: Mapping[str, Any], name: str) -> frozenset[str]:
-    given: Any = settings.get(name) or ()
-    return frozenset(
-        entry.strip() for entry in (given.split(",") if isinstance(given, str) else given) if entry.strip()
-    )
-
-
 def collectors(source: CollectorContext) -> Sequence[Collector]:
     """All of them. Without credentials in the settings they answer only callers who bring their own."""
     urls = platform_urls(source.settings)
@@ -210,9 +203,9 @@ def collectors(source: CollectorContext) -> Sequence[Collector]:
     source.trust(urls.store)
     logins = Logins(urls.base, from_settings(source.settings))
     scope = Scope(
-        _ids(source.settings, "anypoint_ignore_organizations"),
-        _ids(source.settings, "anypoint_ignore_environments"),
+        frozenset(source.settings.anypoint_ignore_organizations),
+        frozenset(source.settings.anypoint_ignore_environments),
         frozenset(name for name in FETCHERS if name.partition(".")[0] in urls.lacking),
-        security=_ids(source.settings, "anypoint_security_policies") or SECURITY,
+        security=frozenset(source.settings.anypoint_security_policies) or SECURITY,
     )
     return [Anypoint(name, spec, logins, urls, scope) for name, spec in collector_specs().items()]

@@ -15,6 +15,7 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.lru import LruCache
 from pentad.rooms.metrics.collectors.contract import Upstream
 from pentad.rooms.metrics.models import FetchError, Problem
+from pentad.rooms.metrics.settings import MetricsSettings
 
 USER_TOKEN_SECONDS: Final = 3300.0
 """How long to use a user's token; the platform does not say when it expires."""
@@ -57,9 +58,9 @@ class Credentials:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def from_settings(settings: Mapping[str, Any]) -> Credentials:
+def from_settings(settings: MetricsSettings) -> Credentials:
     names = ("client_id", "client_secret", "username", "password", "org")
-    return Credentials(**{name: str(settings.get(f"anypoint_{name}") or "").strip() for name in names})
+    return Credentials(**{name: (getattr(settings, f"anypoint_{name}") or "").strip() for name in names})
 
 
 def from_headers(headers: Mapping[str, str]) -> Credentials:

@@ -17,6 +17,7 @@ from pentad.rooms.metrics.collectors.anypoint.pagination import Item, Page, fetc
 from pentad.rooms.metrics.collectors.anypoint.response_projection import FIELDS, project, project_group, redact
 from pentad.rooms.metrics.collectors.contract import Upstream
 from pentad.rooms.metrics.models import Fact, FetchError
+from pentad.rooms.metrics.settings import MetricsSettings
 
 RAW: Final = (("raw", "true"),)
 PAGE: Final = {"members": 1000, "clients": 250, "assets": 250, "apis": 100, "destinations": 100}
@@ -70,13 +71,13 @@ class PlatformUrls:
     """The collectors that have no data there."""
 
 
-def platform_urls(settings: Mapping[str, Any]) -> PlatformUrls:
+def platform_urls(settings: MetricsSettings) -> PlatformUrls:
     """The URLs of the settings; by default those of the control plane `us`.
 
     If both a URL and a plane are set, the plane only says what is behind the URL.
     """
-    url = str(settings.get("anypoint_url") or "").strip().rstrip("/")
-    plane = str(settings.get("anypoint_plane") or "us").strip().casefold()
+    url = (settings.anypoint_url or "").strip().rstrip("/")
+    plane = (settings.anypoint_plane or "us").strip().casefold()
     if plane not in PLANES and plane != PRIVATE:
         known = ", ".join((*PLANES, PRIVATE))
         raise Misconfigured(f"There is no control plane {plane[:40]!r}.", hint=f"One of: {known}.")
@@ -88,7 +89,7 @@ def platform_urls(settings: Mapping[str, Any]) -> PlatformUrls:
         raise Misconfigured(
             "PENTAD_ANYPOINT_URL is not an http or https address.", hint="As in https://anypoint.mulesoft.com."
         )
-    store = str(settings.get("anypoint_object_store_url") or "").strip().rstrip("/")
+    store = (settings.anypoint_object_store_url or "").strip().rstrip("/")
     if not store:
         store = f"https://object-store-stats.{host}" if host in PLANES.values() else base
     return PlatformUrls(base, store, NOT_THERE.get("gov" if host == PLANES["gov"] else plane, frozenset()))

@@ -235,7 +235,7 @@ def _samples(key: str, value: Any, state: State) -> list[Sample]:
 def collectors(source: CollectorContext) -> Sequence[Collector]:
     """One collector for all systems of the table `sdlc`."""
     systems: dict[str, System] = {}
-    given = table(source.settings, "sdlc")
+    given = source.settings.sdlc
     for name in given:
         if name not in PARTS:
             raise Misconfigured(
