@@ -1,8 +1,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pentad.rooms.metrics.collectors.contract import Collector, Source, Upstream
-from pentad.rooms.metrics.model import Fact, Facts, Info, Metric, Plan, Sample, Snapshot, Wanted, without_value
+from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
+from pentad.rooms.metrics.models import Fact, Facts, Info, Metric, Plan, Query, Sample, Snapshot, missing_samples
 
 STOCK = Fact("shelves.stock")
 CATALOGUE = (
@@ -26,21 +26,21 @@ class Shelves:
             poll_seconds=300.0, ready=bool(self._url), missing="Set rooms.metrics.shelves_url.",
         )  # fmt: skip
 
-    def plan(self, wanted: Wanted, known: Facts) -> Plan:
+    def plan(self, query: Query, known: Facts) -> Plan:
         return Plan(() if STOCK in known else (STOCK,), calls=1)
 
     async def fetch(self, fact: Fact, upstream: Upstream) -> Any:
         return await upstream.get(f"{self._url}/stock")
 
-    def reduce(self, wanted: Wanted, facts: Facts) -> Snapshot:
-        samples, stock = without_value(CATALOGUE, wanted, facts), facts.value(STOCK)
+    def reduce(self, query: Query, facts: Facts) -> Snapshot:
+        samples, stock = missing_samples(CATALOGUE, query, facts), facts.value(STOCK)
         tree: dict[str, Any] = {}
         if stock is not None:
             tree = {"items": stock["items"], "full": round(100 * stock["items"] / stock["places"], 1)}
             samples += [Sample(key=m.key, value=tree[m.key], unit=m.unit) for m in CATALOGUE]
-        return Snapshot(collector=self.id, scope="", as_of=wanted.now, tree=tree, samples=samples)
+        return Snapshot(collector=self.id, scope="", as_of=query.now, tree=tree, samples=samples)
 
 
-def collectors(source: Source) -> Sequence[Collector]:
-    url = source.settings.get("shelves_url")
-    return [Shelves(source.trust(url) if url else "")]
+def collectors(context: CollectorContext) -> Sequence[Collector]:
+    url = context.settings.get("shelves_url")
+    return [Shelves(context.trust(url) if url else "")]

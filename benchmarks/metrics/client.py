@@ -40,7 +40,7 @@ class Recording(HttpFetcher):
 
 
 async def main(url: str, org: str, limit: int, record: Path | None) -> None:
-    from pentad.rooms.metrics.engine.wanted import asked
+    from pentad.rooms.metrics.engine.query import build_query
 
     fetcher = HttpFetcher() if record is None else Recording()
     engine = engine_for({"anypoint_url": url, "anypoint_org": org, **APP}, fetcher, limit)
@@ -49,13 +49,13 @@ async def main(url: str, org: str, limit: int, record: Path | None) -> None:
     start, cpu = time.perf_counter(), time.process_time()
     answers = await asyncio.gather(
         *(
-            engine.answer(name, asked(engine.catalogue.find(name).info(), engine.clock))
+            engine.answer(name, build_query(engine.catalogue.find(name).info(), engine.clock))
             for name in engine.catalogue.ids()
         )
     )
     wall, spent = time.perf_counter() - start, time.process_time() - cpu
     failed = sum(answer.snapshot.coverage.failed for answer in answers)
-    print(json.dumps({"wall": wall, "cpu": spent, "calls": engine.wires.calls, "failed": failed}))
+    print(json.dumps({"wall": wall, "cpu": spent, "calls": engine.pool.calls, "failed": failed}))
     if isinstance(fetcher, Recording) and record is not None:
         record.write_text(json.dumps(fetcher.sent), encoding="utf-8")
     await fetcher.close()

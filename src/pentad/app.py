@@ -41,6 +41,7 @@ from pentad.platform import OpenRoom, Platform, Room
 from pentad.rooms.finder import find_rooms
 from pentad.search.index import SearchIndex
 from pentad.settings.model import Settings
+from pentad.settings.rooms import resolve_room
 from pentad.storage.migration_files import STORAGE, MigrationSet
 from pentad.storage.migrations import apply
 from pentad.storage.open import open_database
@@ -118,16 +119,16 @@ class App:
         self.owners = Owners(clock)
         self.neighbours = Within(lambda: self.all_rooms.dispatcher, self.principal_now)
 
-    def platform(self, room: str) -> Platform:
+    def platform(self, room: Room[Any]) -> Platform:
         """What one room gets."""
         settings = self.settings
         return Platform(
             self.database,
             self.clock,
-            self.fetcher.asked_by(room),
+            self.fetcher.asked_by(room.name),
             settings.data,
             settings.limits,
-            settings.room(room),
+            resolve_room(settings, room.name, room.settings).values,
             self.search,
             self.jobs,
             self.neighbours,
@@ -306,7 +307,7 @@ async def open_app(settings: Settings, *, clock: Clock | None = None) -> AsyncGe
         stack.push_async_callback(app.close)
         workers = Workers(app.jobs)
         for room in rooms:
-            service = await stack.enter_async_context(room.open(app.platform(room.name)))
+            service = await stack.enter_async_context(room.open(app.platform(room)))
             app.rooms.append(OpenRoom(room, service))
             workers.add(room.jobs, service, room=room.name)
         app.store_watch.start()

@@ -1,6 +1,6 @@
 """The plug-in API: what a room declares (`Room`) and what it gets (`Platform`). Pentad's own rooms use nothing else.
 
-A room is one object: `pentad.rooms.<name>.room:ROOM`, or any `my.module:ROOM` named on the command line.
+A room is one object, declared in the entry-point group `pentad.rooms` or named as `my.module:ROOM` in `--rooms`.
 """
 
 import asyncio
@@ -23,6 +23,7 @@ from pentad.kernel.principal import Principal
 from pentad.mcp.content import Contents
 from pentad.mcp.declare import Prompt, Resource, ResourceListing, Tool
 from pentad.search.index import SearchIndex
+from pentad.settings.model import RoomSettings
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from pentad.mcp.sse import Receive, Send
     from pentad.mcp.tasks import TaskBook
     from pentad.mcp.within import Progress
+    from pentad.terminal.verbs import Verb, Verbs
 
 Scope = MutableMapping[str, Any]
 AsgiApp = Callable[[Scope, "Receive", "Send"], Awaitable[None]]
@@ -95,8 +97,8 @@ class Platform:
     fetcher: Fetcher
     data: Path
     limits: Limits
-    settings: Mapping[str, Any]
-    """The table `[rooms.<name>]` of the configuration file, and `PENTAD_<NAME>_*` of the environment."""
+    settings: Any
+    """The room's own settings, an instance of its `Room.settings`."""
     search: SearchIndex
     jobs: JobQueue
     """Queues work inside a transaction; the room's `jobs` say who does it."""
@@ -244,6 +246,12 @@ class Room(Generic[S]):
     health: Callable[[S], Awaitable[Mapping[str, Any]]] | None = None
     demo: Callable[[S], Awaitable[None]] | None = None
     """Fills the room with demo data; run at every start of the demo, so it must be safe to run twice."""
+    settings: type[RoomSettings] = RoomSettings
+    """The room's own settings: a dataclass whose fields are made with `setting(default, about)`. An installed room also
+    declares it in the entry-point group `pentad.settings`, so that settings can be read without importing the room."""
+    cli: "Verbs" = field(default_factory=dict[str, "Verb"])
+    """Verbs of the command line. An installed room also declares them in the entry-point group `pentad.cli`, so that
+    `pentad --help` can list them without importing the room."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,13 @@ from typing import Any, Final
 from pentad.kernel.clock import SystemClock
 from pentad.net.fetch import HttpFetcher
 from pentad.rooms.metrics.collectors.anypoint.collector import collectors
-from pentad.rooms.metrics.collectors.contract import Source
-from pentad.rooms.metrics.engine.answering import Answer, Engine
+from pentad.rooms.metrics.collectors.contract import CollectorContext
 from pentad.rooms.metrics.engine.catalogue import Catalogue
-from pentad.rooms.metrics.engine.wanted import asked
+from pentad.rooms.metrics.engine.query import build_query
+from pentad.rooms.metrics.engine.query_engine import Answer, QueryEngine
 from tests.anypoint.logins import APPS, USERS
 from tests.anypoint.server import Platform, serving
+from tests.room_settings import room_settings
 
 APP: Final = dict(zip(("anypoint_client_id", "anypoint_client_secret"), next(iter(APPS.items())), strict=True))
 USER: Final = dict(zip(("anypoint_username", "anypoint_password"), next(iter(USERS.items())), strict=True))
@@ -21,13 +22,13 @@ USER: Final = dict(zip(("anypoint_username", "anypoint_password"), next(iter(USE
 class Asking:
     """One engine in front of one platform."""
 
-    def __init__(self, engine: Engine, platform: Platform) -> None:
+    def __init__(self, engine: QueryEngine, platform: Platform) -> None:
         self.engine = engine
         self.platform = platform
 
     async def ask(self, collector: str, keys: str | None = None, **more: Any) -> Answer:
         info = self.engine.catalogue.find(collector).info()
-        return await self.engine.answer(collector, asked(info, self.engine.clock, keys=keys, **more))
+        return await self.engine.answer(collector, build_query(info, self.engine.clock, keys=keys, **more))
 
 
 @asynccontextmanager
@@ -48,11 +49,11 @@ async def asking(
             await fetcher.close()
 
 
-def engine_for(settings: dict[str, Any], fetcher: HttpFetcher, limit: int = 64) -> Engine:
+def engine_for(settings: dict[str, Any], fetcher: HttpFetcher, limit: int = 64) -> QueryEngine:
     """An engine with the collectors of the platform and no others."""
     none: Any = None
-    source = Source(none, settings)
-    return Engine(Catalogue(collectors(source)), fetcher, SystemClock(), limit=limit, trusted=source.trusted)
+    source = CollectorContext(none, room_settings("metrics", **settings))
+    return QueryEngine(Catalogue(collectors(source)), fetcher, SystemClock(), limit=limit, trusted=source.trusted)
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from grpc import StatusCode, aio
 
-from pentad.rooms.directory.wire.server import services
+from pentad.rooms.directory.interface.grpc.server import services
 from tests.authorization.house import Caller, House
 from tests.behaviour.clients import META, MODERN
 from tests.behaviour.http_wire import HttpAnswer, send

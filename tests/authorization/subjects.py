@@ -11,7 +11,7 @@ from pentad.http.ports import mount_context
 from pentad.mcp.declare import Tool
 from pentad.platform import Mount, OpenRoom
 from pentad.rooms.agents.interface.a2a import METHODS, AgentEndpoint
-from pentad.rooms.directory.wire.server import services
+from pentad.rooms.directory.interface.grpc.server import services
 from tests.behaviour.connecting import front_of
 
 TWIN: Final = "/index.php/apps/openregister"

@@ -15,7 +15,7 @@ from tests.authorization.probes import Probe
 from tests.behaviour.clients import LEGACY, MODERN
 from tests.behaviour.http_wire import send
 from tests.rooms.agents.registry.cards import agentvault_card
-from tests.rooms.directory.wire.site import Wire, ref
+from tests.rooms.directory.interface.grpc.site import Wire, ref
 
 pytestmark = pytest.mark.anyio
 

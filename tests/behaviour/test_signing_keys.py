@@ -31,7 +31,7 @@ from pentad.storage.open import locate
 from tests.behaviour.clients import HTTP_MODERN, SESSION
 from tests.behaviour.connecting import connect_http, front_of
 from tests.behaviour.http_wire import send
-from tests.rooms.directory.wire.site import Wire, free_port, ref
+from tests.rooms.directory.interface.grpc.site import Wire, free_port, ref
 from tests.stores import PostgresServer, Stores
 
 pytestmark = pytest.mark.anyio

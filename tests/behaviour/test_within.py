@@ -10,6 +10,7 @@ from pentad.kernel.trace import RequestMark, request_mark
 from pentad.mcp.declare import tool
 from pentad.platform import ALONE
 from tests.behaviour.connecting import AppMaker
+from tests.behaviour.room import ROOM
 
 READER = Principal("jwt:rea", "rea", frozenset({"lab:read"}))
 STRANGER = Principal("jwt:sam", "sam", frozenset({"directory:read"}))
@@ -20,7 +21,7 @@ STRANGER = Principal("jwt:sam", "sam", frozenset({"directory:read"}))
 async def test_a_tool_answers_a_neighbour_as_it_answers_a_client(make_app: AppMaker) -> None:
     app = await make_app()
 
-    result = await app.platform("elsewhere").neighbours.call_tool(READER, "add", {"a": 2, "b": 3})
+    result = await app.platform(ROOM).neighbours.call_tool(READER, "add", {"a": 2, "b": 3})
 
     assert result["structuredContent"] == {"total": 5}
     assert result["isError"] is False

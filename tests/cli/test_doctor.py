@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pentad.cli.checks import check_clients, check_folder
 from pentad.cli.clients.client import Machine
 from pentad.cli.clients.known import CLIENTS
-from pentad.cli.findings import about_clients, about_folder
 from tests.access.issuing import EC, ISSUER, RSA, claims, key_set, signed
 from tests.cli.processes import run
 from tests.refusing import damage
@@ -103,7 +103,7 @@ def test_clients_are_found_with_and_without_pentad_and_with_a_command_that_is_go
     write("gemini", "{")
     write("codex", '[mcp_servers.pentad]\ncommand = "/gone/pentad"\n')
     write("vscode", '{"servers": {"pentad": {"url": "http://127.0.0.1:8700/mcp"}}}')
-    found = {finding.check: finding for finding in about_clients(CLIENTS.values(), Machine("linux", tmp_path, {}))}
+    found = {finding.check: finding for finding in check_clients(CLIENTS.values(), Machine("linux", tmp_path, {}))}
     assert {check.removeprefix("client "): finding.state for check, finding in found.items()} == {
         "cursor": "ok",
         "gemini": "warn",
@@ -114,7 +114,7 @@ def test_clients_are_found_with_and_without_pentad_and_with_a_command_that_is_go
 
 
 def test_looking_at_a_folder_leaves_nothing_in_it(tmp_path: Path) -> None:
-    assert all(finding.state in ("ok", "warn") for finding in about_folder(tmp_path))
+    assert all(finding.state in ("ok", "warn") for finding in check_folder(tmp_path))
     assert list(tmp_path.iterdir()) == []
 
 

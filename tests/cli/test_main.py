@@ -8,9 +8,9 @@ import click
 import pytest
 
 from pentad import __version__
-from pentad.cli.main import VERBS, cli
-from pentad.cli.output import EXIT_CODES, ExitCode, exit_code
+from pentad.cli.main import VERBS, cli, room_verbs
 from pentad.kernel import errors
+from pentad.terminal.output import EXIT_CODES, ExitCode, exit_code
 from tests.cli.processes import COMMAND, PATIENCE, child_environment, run
 
 HEAVY = ("uvicorn", "starlette", "psycopg", "pydantic", "apsw", "rich", "aiohttp", "msgspec", "tomlkit")
@@ -53,7 +53,9 @@ def test_help_version_and_completion_import_nothing_heavy(
     output, modules = imported_by(tmp_path, *args, **environ)
     assert shown in output
     assert modules.isdisjoint(HEAVY)
-    assert not [name for name in modules if name.startswith(("pentad.rooms.", "pentad.app", "pentad.storage"))]
+    assert not [name for name in modules if name.startswith(("pentad.app", "pentad.storage"))]
+    rooms = {name.removeprefix("pentad.rooms.") for name in modules if name.startswith("pentad.rooms.")}
+    assert all(name.count(".") == 0 or name.endswith(".verbs") for name in rooms), "a room is more than its verbs"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -66,9 +68,10 @@ def test_every_shell_gets_its_completion_script(tmp_path: Path, shell: str) -> N
     assert "_PENTAD_COMPLETE" in output
 
 
+@pytest.mark.requirement("cli:room-verbs")
 def test_every_verb_exists_and_its_help_line_is_its_own() -> None:
     context = click.Context(cli)
-    for name, verb in VERBS.items():
+    for name, verb in {**VERBS, **room_verbs()}.items():
         command = cli.get_command(context, name)
         assert command is not None
         assert (command.help or "").strip().partition("\n")[0] == verb.help, name

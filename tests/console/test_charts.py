@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.console.charts import HEIGHT, WIDTH, chart, even_ticks, figure
+from pentad.console.charts import HEIGHT, WIDTH, chart
+from pentad.kernel.charts import compact_number, even_ticks
 from pentad.kernel.pages import Chart, Series
 from tests.console.reading import read
 
@@ -77,12 +78,12 @@ def test_ticks_are_few_even_and_around_the_figures(one: float, other: float) -> 
      (1e99, "1e+99")],
 )  # fmt: skip
 def test_figures_are_written_for_people(value: float, shown: str) -> None:
-    assert figure(value) == shown
+    assert compact_number(value) == shown
 
 
 def test_a_figure_has_its_unit() -> None:
-    assert [figure(value, "B") for value in (512, 5.39e9, 1e99)] == ["512 B", "5.39 GB", "1e+99 B"]
-    assert [figure(value, "ms") for value in (1234, 12_500)] == ["1,234 ms", "12.5 k ms"]
+    assert [compact_number(value, "B") for value in (512, 5.39e9, 1e99)] == ["512 B", "5.39 GB", "1e+99 B"]
+    assert [compact_number(value, "ms") for value in (1234, 12_500)] == ["1,234 ms", "12.5 k ms"]
 
 
 def test_times_are_told_as_finely_as_the_span_needs() -> None:

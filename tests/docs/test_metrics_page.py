@@ -9,7 +9,7 @@ import pytest
 
 from pentad.app import open_app
 from pentad.rooms.metrics.collectors.anypoint.collector import SETTINGS
-from pentad.rooms.metrics.tools import TOOLS
+from pentad.rooms.metrics.interface.tools import TOOLS
 from pentad.settings.model import Settings
 from tests.docs.conftest import SOURCE
 from tests.docs.touring import MARK, ROOT, StillClock, pretty, tour_named

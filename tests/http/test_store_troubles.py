@@ -27,9 +27,9 @@ from tests.behaviour.clients import HTTP_MODERN
 from tests.behaviour.connecting import AppMaker, front_of
 from tests.behaviour.http_wire import HttpAnswer, send
 from tests.refusing import damage, full, read_only
+from tests.rooms.directory.interface.grpc.site import Wire as GrpcWire
+from tests.rooms.directory.interface.grpc.site import record_of
 from tests.rooms.directory.oasf.samples import sample
-from tests.rooms.directory.wire.site import Wire as GrpcWire
-from tests.rooms.directory.wire.site import record_of
 from tests.stores import PostgresServer
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ import pytest
 
 from pentad.app import open_app
 from pentad.kernel.errors import Misconfigured
-from pentad.rooms.finder import built_in, find_room, find_rooms
+from pentad.rooms.finder import find_room, find_rooms, installed_rooms
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import ROOM as LAB
 from tests.behaviour.room import ROOM
@@ -32,7 +32,7 @@ def test_a_room_is_found_by_its_import_path() -> None:
 
 @pytest.mark.requirement("rooms:built-in")
 def test_without_a_wish_every_room_of_pentads_own_is_found() -> None:
-    assert [room.name for room in find_rooms([])] == built_in()
+    assert [room.name for room in find_rooms([])] == installed_rooms()
 
 
 @pytest.mark.requirement("rooms:import-path")

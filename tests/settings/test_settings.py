@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.limits import Limits
 from pentad.net.policy import FetchPolicy
+from pentad.rooms.finder import find_rooms
+from pentad.rooms.metrics.settings import MetricsSettings
 from pentad.settings.catalogue import catalogue, shown_settings, value_of
 from pentad.settings.model import Settings, user_data_folder
+from pentad.settings.rooms import declared_settings, fields_of, installed_rooms, resolve_room
 from pentad.settings.sources import load_settings
 from pentad.settings.values import WrongKindError, convert
 
@@ -99,14 +102,17 @@ def test_a_nested_setting_is_read_from_every_layer(home: Path) -> None:
 def test_a_rooms_table_and_its_variables_reach_the_room(home: Path) -> None:
     found = load(
         home,
-        toml="[rooms]\nopen = ['metrics', 'my.module:ROOM']\n[rooms.metrics]\npoll = 5\nname = 'a'",
-        PENTAD_METRICS_NAME="b",
-        PENTAD_METRICS_API_TOKEN=SECRET,
+        toml="[rooms]\nopen = ['metrics', 'my.module:ROOM']\n[rooms.metrics]\nraw_days = 5\nprometheus_url = 'a'",
+        PENTAD_METRICS_PROMETHEUS_URL="b",
+        PENTAD_METRICS_PROMETHEUS_TOKEN=SECRET,
     )
     assert found.rooms == ("metrics", "my.module:ROOM")
-    assert found.room("metrics") == {"poll": 5, "name": "b", "api_token": SECRET}
-    assert found.room("registers") == {}
-    assert str(found.origin("rooms.metrics.name")) == "environment PENTAD_METRICS_NAME"
+    own = resolve_room(found, "metrics", MetricsSettings)
+    assert own.values == MetricsSettings(raw_days=5.0, prometheus_url="b", prometheus_token=SECRET)
+    assert str(own.origin("prometheus_url")) == "environment PENTAD_METRICS_PROMETHEUS_URL"
+    assert str(own.origin("raw_days")) == f"file {found.file}"
+    assert str(own.origin("sse")) == "default"
+    assert SECRET not in repr(own.values)
 
 
 def test_variables_named_after_a_platform_reach_the_metrics_room(home: Path) -> None:
@@ -116,15 +122,80 @@ def test_variables_named_after_a_platform_reach_the_metrics_room(home: Path) -> 
         PENTAD_ANYPOINT_URL="https://platform.test",
         PENTAD_ANYPOINT_CLIENT_SECRET=SECRET,
     )
-    assert found.room("metrics") == {
-        "anypoint_url": "https://platform.test",
-        "anypoint_org": "o",
-        "anypoint_client_secret": SECRET,
-    }
-    assert "anypoint_url" not in found.room("directory")
+    own = resolve_room(found, "metrics", MetricsSettings)
+    assert own.values == MetricsSettings(
+        anypoint_url="https://platform.test", anypoint_org="o", anypoint_client_secret=SECRET
+    )
     assert found.warnings == ()
-    assert str(found.origin("rooms.metrics.anypoint_url")) == "environment PENTAD_ANYPOINT_URL"
+    assert str(own.origin("anypoint_url")) == "environment PENTAD_ANYPOINT_URL"
     assert SECRET not in repr(found) + repr(shown_settings(found))
+
+
+@pytest.mark.requirement("settings:rooms:checked")
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ("[rooms.metrics]\nprometheus_ulr = 'x'", "'rooms.metrics.prometheus_url'"),
+        ("[rooms.metrics]\nraw_days = 'many'", "It must be a number"),
+        ("[rooms.metrics]\npoll = 3", "It must be a table"),
+        ("[rooms.metrics]\nraw_days = 0", "Use 1 or more"),
+        ("[rooms.directory]\ngrpc_auth = 'maybe'", "required, none"),
+        ("[rooms.directory]\nsync_networks = ['10.0.0.1/8']", "a network"),
+        ("[rooms.agents]\nkeep_days = 0", "more than 0"),
+        ("[rooms.registers]\nanything = 1", "Remove it"),
+    ],
+)
+def test_a_slip_in_a_rooms_table_is_refused_with_what_would_do(home: Path, toml: str, said: str) -> None:
+    with pytest.raises(Misconfigured) as caught:
+        load(home, toml=toml)
+    assert said in caught.value.sentence()
+
+
+@pytest.mark.requirement("settings:rooms:checked")
+def test_a_value_of_a_room_that_does_not_fit_is_reported_with_its_file_or_variable(home: Path) -> None:
+    with pytest.raises(Misconfigured, match=r"rooms\.metrics\.sse \(file .*pentad\.toml\)"):
+        load(home, toml="[rooms.metrics]\nsse = 'perhaps'")
+    (home / "here" / "pentad.toml").unlink()
+    with pytest.raises(Misconfigured, match=r"^PENTAD_METRICS_SSE has a value"):
+        load(home, PENTAD_METRICS_SSE=SECRET)
+    with pytest.raises(Misconfigured, match=r"^DIRECTORY_CLIENT_OIDC_CALLBACK_PORT has a value") as caught:
+        resolve_room(
+            load(home, DIRECTORY_CLIENT_OIDC_CALLBACK_PORT=SECRET), "directory", declared_settings("directory")
+        )
+    assert SECRET not in caught.value.sentence()
+
+
+@pytest.mark.requirement("settings:rooms:checked")
+def test_an_unknown_variable_of_a_room_is_warned_about_with_the_nearest_one(home: Path) -> None:
+    assert load(home, PENTAD_AVATARS_MODEL_ULR="x").warnings == (
+        "The variable PENTAD_AVATARS_MODEL_ULR means nothing to Pentad. Did you mean 'PENTAD_AVATARS_MODEL_URL'?",
+    )
+
+
+@pytest.mark.requirement("settings:rooms:listed")
+def test_every_setting_of_every_room_is_listed_with_its_description(home: Path) -> None:
+    lines = {line.path: line for line in shown_settings(load(home, PENTAD_AVATARS_MODEL_KEY=SECRET))}
+    for room in installed_rooms():
+        for name, field in fields_of(declared_settings(room)).items():
+            assert lines[f"rooms.{room}.{name}"].about == field.metadata["about"]
+    key = lines["rooms.avatars.model_key"]
+    assert (key.value, str(key.origin)) == ("***", "environment PENTAD_AVATARS_MODEL_KEY")
+    assert lines["rooms.directory.grpc_auth"].value == "required"
+
+
+@pytest.mark.requirement("settings:rooms:checked")
+def test_the_room_declares_the_settings_that_its_package_names() -> None:
+    for room in find_rooms(()):
+        assert room.settings is declared_settings(room.name)
+
+
+@pytest.mark.requirement("settings:rooms:lazy")
+def test_rooms_are_not_looked_for_unless_something_is_set_for_one(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def looked() -> list[str]:
+        raise AssertionError("rooms were looked for")
+
+    monkeypatch.setattr("pentad.settings.sources.installed_rooms", looked)
+    load(home, {"port": 1}, "[limits]\nbody_bytes = 10", PENTAD_AUTH="none", SCHEMA_URL="http://x")
 
 
 def test_rooms_may_be_a_plain_list(home: Path) -> None:
@@ -209,7 +280,7 @@ def test_secrets_are_shown_nowhere(home: Path) -> None:
     found = load(
         home,
         PENTAD_DATABASE=f"postgresql://ada:{SECRET}@db/x",
-        PENTAD_METRICS_CLIENT_SECRET=SECRET,
+        PENTAD_ANYPOINT_CLIENT_SECRET=SECRET,
         PENTAD_FETCH_PROXY=f"http://me:{SECRET}@proxy",
         PENTAD_JWT_SECRET=SECRET,
     )

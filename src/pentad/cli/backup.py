@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pentad.cli.options import settings_options, store_options
-from pentad.cli.output import say
+from pentad.terminal.options import settings_options, store_options
+from pentad.terminal.output import say
 
 if TYPE_CHECKING:
     from pentad.settings.model import Settings

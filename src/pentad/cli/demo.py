@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pentad.cli.options import read_settings
-from pentad.cli.output import print_text, warn
+from pentad.terminal.options import read_settings
+from pentad.terminal.output import print_text, warn
 
 if TYPE_CHECKING:
     from pentad.app import App
@@ -61,8 +61,7 @@ def _demo_settings(port: int, grpc_port: int, data: Path | None) -> "Settings":
 
     folder = data or user_data_folder() / "demo"
     settings = read_settings(host=_HOST, port=port, grpc_port=grpc_port, data=folder, auth="required", workers=1)
-    rooms = {**settings.room_tables, "directory": {**settings.room_tables.get("directory", {}), "grpc_auth": "none"}}
-    return dataclasses.replace(settings, database=None, public_url=None, room_tables=rooms)
+    return dataclasses.replace(settings, database=None, public_url=None, demo=True)
 
 
 async def _prepare(app: "App") -> None:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
-from pentad.cli.options import json_option
-from pentad.cli.output import print_json, visible, wants_colour
+from pentad.terminal.options import json_option
+from pentad.terminal.output import print_json, visible, wants_colour
 
 if TYPE_CHECKING:
-    from pentad.cli.findings import Finding
+    from pentad.cli.checks import Finding
     from pentad.settings.model import Settings
 
 _COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -56,10 +56,10 @@ def doctor(
         token = None if token_file is None else token_file.read(_LONGEST_TOKEN).strip()
         found = examine(settings, token, check_seconds)
     except PentadError as error:
-        from pentad.cli.findings import Finding, about_python, about_sqlite
+        from pentad.cli.checks import Finding, check_python, check_sqlite
 
         broken = Finding("configuration", "fail", error.message, error.hint or "Correct it.")
-        found = [about_python(), about_sqlite(), broken]
+        found = [check_python(), check_sqlite(), broken]
     if as_json:
         print_json([finding.as_json() for finding in found])
     else:
@@ -69,25 +69,22 @@ def doctor(
 
 def examine(settings: "Settings", token: str | None = None, check_seconds: float = 60.0) -> "list[Finding]":
     """Every finding, in the order of the report."""
-    from pentad.cli import findings
+    from pentad.cli import checks
     from pentad.cli.clients.known import CLIENTS
     from pentad.cli.install import this_machine
-    from pentad.cli.issuer_findings import about_issuers
-    from pentad.cli.search_findings import about_search
-    from pentad.cli.store_findings import about_store
 
-    folder = findings.about_folder(settings.data)
+    folder = checks.check_folder(settings.data)
     is_sound = settings.database is not None or all(finding.state != "fail" for finding in folder)
     return [
-        findings.about_python(),
-        findings.about_sqlite(),
-        *findings.about_configuration(settings),
+        checks.check_python(),
+        checks.check_sqlite(),
+        *checks.check_configuration(settings),
         *folder,
-        *(asyncio.run(about_store(settings, check_seconds, _progress)) if is_sound else []),
-        *asyncio.run(about_issuers(settings, token)),
-        about_search(settings),
-        *findings.about_ports(settings),
-        *findings.about_clients(CLIENTS.values(), this_machine()),
+        *(asyncio.run(checks.check_store(settings, check_seconds, _progress)) if is_sound else []),
+        *asyncio.run(checks.check_issuers(settings, token)),
+        checks.check_search(settings),
+        *checks.check_ports(settings),
+        *checks.check_clients(CLIENTS.values(), this_machine()),
     ]
 
 

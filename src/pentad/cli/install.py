@@ -14,10 +14,10 @@ import click
 
 from pentad.cli.clients.client import TOKEN_VARIABLE, Client, HttpServer, Machine, Server, StdioServer
 from pentad.cli.clients.json_form import JsonForm
-from pentad.cli.options import settings_options
-from pentad.cli.output import print_text, say, warn
 from pentad.kernel.errors import Misconfigured
 from pentad.settings.model import Settings
+from pentad.terminal.options import settings_options
+from pentad.terminal.output import print_text, say, warn
 
 CLIENT_NAMES: Final = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini")
 

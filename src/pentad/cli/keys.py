@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pentad.cli.options import json_option, store_options
-from pentad.cli.output import print_json, print_table, print_text, say
 from pentad.kernel.clock import iso
+from pentad.terminal.options import json_option, store_options
+from pentad.terminal.output import print_json, print_table, print_text, say
 
 if TYPE_CHECKING:
     from pentad.access.api_keys import ApiKey, NewKey

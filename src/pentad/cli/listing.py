@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pentad.cli.options import json_option, settings_options
-from pentad.cli.output import print_json, print_table
 from pentad.kernel.errors import NotFound
 from pentad.kernel.names import did_you_mean
+from pentad.terminal.options import json_option, settings_options
+from pentad.terminal.output import print_json, print_table
 
 if TYPE_CHECKING:
     from pentad.app import App
@@ -44,11 +44,11 @@ def listing(what: str, room: str | None, as_json: bool, settings: "Settings") ->
 
 def _room_of(settings: "Settings", wanted: str) -> str:
     """Where the room of that name is found, among those that are open."""
-    from pentad.rooms.finder import built_in, find_room
+    from pentad.rooms.finder import find_room, installed_rooms
 
     if ":" in wanted:
         return wanted
-    places = {find_room(place).name: place for place in settings.rooms or built_in()}
+    places = {find_room(place).name: place for place in settings.rooms or installed_rooms()}
     if wanted not in places:
         meant = did_you_mean(wanted, places) or f"The rooms are {', '.join(places) or 'none'}."
         raise NotFound(f"There is no room {wanted!r}.", hint=meant)

@@ -1,6 +1,6 @@
-"""The command `pentad`: the table of verbs, and the one place where an error becomes text and an exit code.
+"""The command `pentad`: the core's verbs, and the one place where an error becomes text and an exit code.
 
-A room adds its verbs with one line in VERBS and a module of its own; nothing here imports them before they run.
+Rooms declare their verbs themselves (`Room.cli`). No verb is imported before it runs.
 """
 
 import sys
@@ -10,11 +10,14 @@ from typing import Final, NoReturn
 import click
 
 from pentad import __version__
-from pentad.cli.lazy import LazyGroup, Verb
-from pentad.cli.output import EXIT_CODES, ExitCode, exit_code, print_error
+from pentad.cli.launch import LAUNCHER
+from pentad.cli.lazy import LazyGroup
+from pentad.entry_points import entry_points, load
 from pentad.kernel.errors import PentadError
+from pentad.terminal.output import EXIT_CODES, ExitCode, exit_code, print_error, warn
+from pentad.terminal.verbs import Verb, Verbs
 
-VERBS: Final = {
+VERBS: Final[Verbs] = {
     "demo": Verb("pentad.cli.demo:demo", "Start everything with demo data on this machine."),
     "serve": Verb("pentad.cli.serve:serve", "Serve all rooms over HTTP."),
     "mcp": Verb("pentad.cli.mcp:mcp", "Serve MCP over stdio."),
@@ -28,20 +31,6 @@ VERBS: Final = {
     "restore": Verb("pentad.cli.backup:restore", "Replace the store by the backup FILE, once it is checked."),
     "migrate": Verb("pentad.cli.migrate:migrate", "Bring the store's tables up to date, or show what that would do."),
     "models": Verb("pentad.cli.models:models", "Fetch the embedding model; list what is here."),
-    "directory": Verb("pentad.cli.directory:directory", "Validate, push, find, translate and sign agent records."),
-    "avatars": Verb(
-        "pentad.cli.avatars:avatars", "Ingest documents, ask avatars, examine them, publish them, serve one."
-    ),
-    "agents": Verb("pentad.cli.agents:agents", "Find agents, hand them tasks, follow and cancel tasks."),
-    "registers": Verb("pentad.cli.registers:registers", "List registers; import and export objects."),
-    "metrics": Verb(
-        "pentad.cli.metrics:metrics", "Figures by collector and by key, their history, charts and exports."
-    ),
-    "@avatar-sdk/mcp-server": Verb(
-        "pentad.cli.avatars:serve",
-        "Serve one avatar over stdin and stdout, under the name and version its config.json gives it.",
-        listed=False,
-    ),
 }
 
 EPILOG: Final = "\n".join(
@@ -59,7 +48,31 @@ EPILOG: Final = "\n".join(
 )
 
 
-@click.group(cls=LazyGroup, verbs=VERBS, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+def room_verbs() -> dict[str, Verb]:
+    """The verbs of every installed room; a room that declares none for the help is asked itself."""
+    declared = entry_points("pentad.cli")
+    found: dict[str, Verb] = {}
+    for room in dict.fromkeys((*declared, *entry_points("pentad.rooms"))):
+        try:
+            found |= load(declared[room]) if room in declared else _verbs_of(room)
+        except Exception as error:  # noqa: BLE001  one broken package must not take the others' verbs away
+            warn(f"The verbs of the room {room!r} cannot be loaded: {error}")
+    return found
+
+
+def _verbs_of(room: str) -> Verbs:
+    from pentad.rooms.finder import find_room
+
+    return find_room(room).cli
+
+
+@click.group(
+    cls=LazyGroup,
+    verbs=VERBS,
+    room_verbs=room_verbs,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="pentad", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an unexpected error.")
 def cli() -> None:
@@ -69,7 +82,7 @@ def cli() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; the exit code. Every error ends here, as a sentence on stderr."""
     try:
-        result = cli.main(list(arguments), prog_name="pentad", standalone_mode=False)
+        result = cli.main(list(arguments), prog_name="pentad", standalone_mode=False, obj=LAUNCHER)
         return result if isinstance(result, int) else ExitCode.OK
     except PentadError as error:
         print_error(error.message, error.hint)

@@ -5,15 +5,19 @@ stdout belongs to the protocol; everything else goes to stderr. This verb must i
 
 import asyncio
 import contextlib
+import dataclasses
 import signal
 from typing import TYPE_CHECKING
 
 import click
 
-from pentad.cli.options import settings_options
+from pentad.terminal.options import settings_options
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from pentad.app import App, Era
+    from pentad.platform import OpenRoom
     from pentad.settings.model import Settings
 
 
@@ -37,10 +41,18 @@ async def _serve(settings: "Settings") -> None:
     from pentad.app import open_app
 
     async with open_app(settings) as app:
-        await serve_until_stopped(app)
+        await _serve_until_stopped(app)
 
 
-async def serve_until_stopped(app: "App", era: "Era | None" = None) -> None:
+async def serve_part(settings: "Settings", room: str, part_of: "Callable[[OpenRoom], Awaitable[OpenRoom]]") -> None:
+    """Serve one part of a room, as it is served alone over HTTP too."""
+    from pentad.app import open_app
+
+    async with open_app(dataclasses.replace(settings, rooms=(room,))) as app:
+        await _serve_until_stopped(app, app.one_part(await part_of(app.rooms[0])))
+
+
+async def _serve_until_stopped(app: "App", era: "Era | None" = None) -> None:
     """Serve all rooms, or what `era` serves, until the input ends or the process is asked to stop."""
     from pentad.mcp.stdio import serve_stdio
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pentad.cli.options import json_option, settings_options
-from pentad.cli.output import print_json, print_table
+from pentad.terminal.options import json_option, settings_options
+from pentad.terminal.output import print_json, print_table
 
 if TYPE_CHECKING:
     from pentad.settings.model import Settings

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pentad.cli.options import settings_options
-from pentad.cli.output import print_text, say
+from pentad.terminal.options import settings_options
+from pentad.terminal.output import print_text, say
 
 if TYPE_CHECKING:
     from pentad.access.users import Users

@@ -6,12 +6,12 @@ import shlex
 from pentad.cli.clients.client import Client, HttpServer
 from pentad.cli.clients.cursor import CURSOR
 from pentad.cli.clients.vscode import VSCODE
-from pentad.cli.remote import authorization_header
+from pentad.terminal.client import basic_authorization
 
 
 def snippets(url: str, user: str, password: str) -> list[tuple[str, str]]:
     """Title and text of each."""
-    header = f"Authorization: {authorization_header(None, user, password)}"
+    header = f"Authorization: {basic_authorization(user, password)}"
     claude = ["claude", "mcp", "add", "--transport", "http", "pentad", url, "--header", header]
     return [
         ("Claude Code:", shlex.join(claude)),

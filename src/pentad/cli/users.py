@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pentad.cli.options import json_option, store_options
-from pentad.cli.output import print_json, print_table, say
 from pentad.kernel.clock import iso
+from pentad.terminal.options import json_option, store_options
+from pentad.terminal.output import print_json, print_table, say
 
 if TYPE_CHECKING:
     from pentad.access.users import User

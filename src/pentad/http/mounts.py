@@ -4,7 +4,6 @@
 """
 
 import re
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
@@ -16,6 +15,7 @@ from pentad.http.ports import mount_context
 from pentad.http.protected_resources import ProtectedResources
 from pentad.http.routes import all_routes
 from pentad.kernel.errors import Misconfigured, PentadError
+from pentad.kernel.lru import LruCache
 from pentad.mcp.exchange import Endpoint, HttpExchange
 from pentad.mcp.http import McpEndpoint
 from pentad.mcp.rights import check_right
@@ -103,7 +103,7 @@ class PartMount:
         before, _, after = path.partition("{")
         after = after.partition("}")[2]
         self._pattern = re.compile(f"{re.escape(before)}([^/]{{1,200}}){re.escape(after)}/?")
-        self._endpoints: OrderedDict[str, tuple[OpenRoom, Endpoint]] = OrderedDict()
+        self._endpoints = LruCache[str, tuple[OpenRoom, Endpoint]](_PARTS_KEPT)
 
     def match(self, path: str) -> "PartEndpoint | None":
         """The endpoint for a path of this form, whether or not there is such a part."""
@@ -117,10 +117,8 @@ class PartMount:
         known = self._endpoints.get(name)
         if known is None or known[0] is not part:
             path = re.sub(r"\{.*\}", lambda _: name, self.path)
-            known = self._endpoints[name] = (part, mcp_endpoint(self._app, path, self._app.one_part(part)))
-            while len(self._endpoints) > _PARTS_KEPT:
-                self._endpoints.popitem(last=False)
-        self._endpoints.move_to_end(name)
+            known = (part, mcp_endpoint(self._app, path, self._app.one_part(part)))
+            self._endpoints.put(name, known)
         return known[1]
 
 

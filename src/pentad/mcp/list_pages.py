@@ -8,7 +8,6 @@ entries, and a cursor of somebody else leads nowhere.
 import base64
 import binascii
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -16,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import msgspec.structs
 
+from pentad.kernel.lru import LruCache
 from pentad.kernel.principal import Action, Principal
 from pentad.mcp.content import Annotations
 from pentad.mcp.messages import encode
@@ -84,17 +84,14 @@ class ListPages:
             method: tuple(dict.fromkeys([*(one.right for one in entries), *(also or {}).get(method, ())]))
             for method, entries in lists.items()
         }
-        self._kept: OrderedDict[tuple[str, str, tuple[Right, ...]], Pages] = OrderedDict()
+        self._kept = LruCache[tuple[str, str, tuple[Right, ...]], Pages](MOST_KEPT)
 
     def of(self, method: str, revision: Revision, principal: Principal) -> Pages:
         held = tuple(right for right in self._rights[method] if principal.may(right.room, right.action))
         key = (method, revision.name, held)
-        if (pages := self._kept.get(key)) is not None:
-            self._kept.move_to_end(key)
-            return pages
-        pages = self._kept[key] = self._encoded(method, revision, held)
-        while len(self._kept) > MOST_KEPT:
-            self._kept.popitem(last=False)
+        if (pages := self._kept.get(key)) is None:
+            pages = self._encoded(method, revision, held)
+            self._kept.put(key, pages)
         return pages
 
     def _encoded(self, method: str, revision: Revision, held: tuple[Right, ...]) -> Pages:

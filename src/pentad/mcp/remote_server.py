@@ -9,8 +9,9 @@ from contextlib import suppress
 from typing import Any, Final, cast
 
 from pentad import __version__
-from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError, Unauthenticated, Unavailable
+from pentad.kernel.errors import Forbidden, NotFound, PentadError, Unauthenticated, Unavailable
 from pentad.kernel.ports import Fetched, Fetcher
+from pentad.mcp.tool_errors import error_of_reply
 
 REVISION: Final = "2025-06-18"
 LONGEST_CALL: Final = 300.0
@@ -124,12 +125,7 @@ def _events(body: bytes) -> list[bytes]:
 def _result(message: dict[str, Any]) -> dict[str, Any]:
     if isinstance(error := message.get("error"), dict):
         told = cast("dict[str, Any]", error)
-        raise InvalidInput(str(told.get("message") or "The server refused the request."), hint=_hint(told))
+        text = str(told.get("message") or "The server refused the request.")
+        raise error_of_reply(told.get("code", 0), text, told.get("data"))
     result = message.get("result")
     return cast("dict[str, Any]", result) if isinstance(result, dict) else {}
-
-
-def _hint(error: dict[str, Any]) -> str | None:
-    data = error.get("data")
-    hint = cast("dict[str, Any]", data).get("hint") if isinstance(data, dict) else None
-    return hint if isinstance(hint, str) else None

@@ -18,6 +18,7 @@ from pentad.kernel.errors import (
     VersionMismatch,
 )
 from pentad.mcp.results import ERROR_KEY
+from pentad.mcp.wire_errors import RESOURCE_NOT_FOUND
 
 _BY_CODE: Final[dict[str, type[PentadError]]] = {
     kind.code: kind
@@ -48,3 +49,10 @@ def error_of(result: Mapping[str, Any]) -> PentadError:
         return found
     blocks = cast("list[dict[str, Any]]", result.get("content") or [])
     return PentadError("\n".join(str(one.get("text", "")) for one in blocks) or "The tool failed.")
+
+
+def error_of_reply(code: int, message: str, data: Any) -> PentadError:
+    """The error behind a JSON-RPC error."""
+    if isinstance(data, dict) and (found := error_from(cast("dict[str, Any]", data))) is not None:
+        return found
+    return (NotFound if code == RESOURCE_NOT_FOUND else InvalidInput)(message)

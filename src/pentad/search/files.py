@@ -5,7 +5,6 @@ are compared exactly. What is filtered out never takes part. The files are broug
 after a change.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -16,6 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from pentad.kernel.lru import LruCache
 from pentad.kernel.ports import Rows, Transaction
 from pentad.search.arrays import Ids, Lookup, Mask, Matrix
 from pentad.search.collection import Collection
@@ -78,7 +78,7 @@ class VectorFiles:
     def __init__(self, folder: Path, exact_up_to: int) -> None:
         self.folder = folder
         self.exact_up_to = exact_up_to
-        self._views: OrderedDict[str, View] = OrderedDict()
+        self._views = LruCache[str, View](_OPEN)
         self._locks: dict[str, Lock] = {}
         self._lock = Lock()
 
@@ -134,7 +134,7 @@ class VectorFiles:
             if path.name not in kept:
                 Folder(path).remove()
                 with self._lock:
-                    self._views.pop(path.name, None)
+                    self._views.pop(path.name)
 
     def _likely(self, view: View, mask: Mask | None, query: Matrix, count: int) -> tuple[Picked, Picked | None]:
         """The rows that hold the `count` nearest and all that tie; and, if not all were compared, those that were."""
@@ -159,14 +159,11 @@ class VectorFiles:
         if view is not None and view.version >= collection.version:
             return view
         with guard:
-            view = self._views.get(collection.token)
+            view = self._views.peek(collection.token)
             if view is None or view.version < collection.version:
                 view = self._advanced(rows, collection, members, view)
                 with self._lock:
-                    self._views[collection.token] = view
-                    self._views.move_to_end(collection.token)
-                    while len(self._views) > _OPEN:
-                        self._views.popitem(last=False)
+                    self._views.put(collection.token, view)
         return view
 
     def _advanced(self, rows: Rows, collection: Collection, members: Members, view: View | None) -> View:

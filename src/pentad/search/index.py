@@ -7,7 +7,6 @@ not at all. This module is light; what computes is loaded with the first documen
 import asyncio
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from pentad.kernel.background import begun
 from pentad.kernel.errors import PentadError
 from pentad.kernel.incidents import put_off
+from pentad.kernel.lru import LruCache
 from pentad.kernel.ports import Database, Embedder, Rows, Transaction
 from pentad.search.documents import Asked, Document, Ranking, Readiness, Supply
 from pentad.search.relevance import MINILM, CosineScale, measure_cosines
@@ -69,7 +69,7 @@ class SearchIndex:
         self._exact_up_to = exact_up_to
         self._quiet_seconds = quiet_seconds
         self._last_used = 0.0
-        self._questions: OrderedDict[str, bytes] = OrderedDict()
+        self._questions = LruCache[str, bytes](_REMEMBERED)
         self._scales: dict[str, CosineScale] = {}
         self._supplies: dict[str, Supply] = {}
         self._has_vectors: bool | None = None
@@ -244,10 +244,7 @@ class SearchIndex:
             except PentadError as error:
                 put_off(error, "Embedding a question")
                 return None, _EMBEDDER_FAILED
-            self._questions[key] = known
-            while len(self._questions) > _REMEMBERED:
-                self._questions.popitem(last=False)
-        self._questions.move_to_end(key)
+            self._questions.put(key, known)
         return known, None
 
     async def _scale(self) -> CosineScale | None:

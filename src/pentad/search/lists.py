@@ -5,13 +5,13 @@ is written meanwhile. What is kept are the packed bytes, a third of what arrays 
 cheap.
 """
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import Final
 
 import numpy as np
 
+from pentad.kernel.lru import LruCache
 from pentad.kernel.ports import Rows
 from pentad.search.collection import Collection
 from pentad.search.postings import BYTES_EACH, Postings
@@ -29,8 +29,7 @@ class Lists:
     """Reads lists, and remembers those that were needed lately."""
 
     def __init__(self) -> None:
-        self._remembered: OrderedDict[Key, Packed] = OrderedDict()
-        self._bytes = 0
+        self._remembered = LruCache[Key, Packed](_REMEMBERED_BYTES, size=_size)
         self._lock = Lock()
 
     def read(self, rows: Rows, collection: Collection, terms: Sequence[str]) -> dict[str, dict[str, Postings]]:
@@ -56,19 +55,12 @@ class Lists:
 
     def _recalled(self, keys: Sequence[Key]) -> dict[Key, Packed]:
         with self._lock:
-            known = {key: found for key in keys if (found := self._remembered.get(key)) is not None}
-            for key in known:
-                self._remembered.move_to_end(key)
-        return known
+            return {key: found for key in keys if (found := self._remembered.get(key)) is not None}
 
     def _remember(self, fresh: Mapping[Key, Packed]) -> None:
         with self._lock:
             for key, packed in fresh.items():
-                if key not in self._remembered:
-                    self._remembered[key] = packed
-                    self._bytes += _size(packed)
-            while self._bytes > _REMEMBERED_BYTES:
-                self._bytes -= _size(self._remembered.popitem(last=False)[1])
+                self._remembered.put(key, packed)
 
 
 def _size(packed: Packed) -> int:

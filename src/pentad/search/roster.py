@@ -5,7 +5,6 @@ A search reads the collection's row and brings the roster up to that moment by w
 older than the roster sees the roster as it was then. Only committed state ever gets in here.
 """
 
-from collections import OrderedDict
 from collections.abc import Collection as Several
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from pentad.kernel.lru import LruCache
 from pentad.kernel.ports import Rows
 from pentad.search.arrays import Ids, Lookup, Mask
 from pentad.search.collection import Collection
@@ -65,8 +65,8 @@ class Rosters:
     """The rosters this process has needed lately."""
 
     def __init__(self) -> None:
-        self._rosters: OrderedDict[int, Roster] = OrderedDict()
-        self._members: OrderedDict[tuple[int, int], Members] = OrderedDict()
+        self._rosters = LruCache[int, Roster](_KEPT)
+        self._members = LruCache[tuple[int, int], Members](_KEPT)
         self._lock = Lock()
 
     def members(self, rows: Rows, collection: Collection) -> Members:
@@ -82,14 +82,9 @@ class Rosters:
         with self._lock:
             known = self._rosters.get(collection.number)
             if known is None or known.version < roster.version:
-                self._rosters[collection.number] = roster
-            self._rosters.move_to_end(collection.number)
-            self._members[key] = ready
-            for kept in (self._rosters, self._members):
-                while len(kept) > _KEPT:
-                    kept.popitem(last=False)
-            for stale in [known for known in self._members if known[0] == key[0] and known[1] < key[1]]:
-                del self._members[stale]
+                self._rosters.put(collection.number, roster)
+            self._members.put(key, ready)
+            self._members.drop_where(lambda known, _: known[0] == key[0] and known[1] < key[1])
         return ready
 
 

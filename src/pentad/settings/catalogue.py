@@ -6,7 +6,7 @@ goes through this one list, so none of them can know a setting the others do not
 
 import dataclasses
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -16,6 +16,7 @@ from pentad.kernel.secrets.names import is_secret_member
 from pentad.kernel.secrets.urls import is_url, scrub_url, scrub_value
 from pentad.net.policy import FetchPolicy
 from pentad.settings.model import Origin, Settings
+from pentad.settings.rooms import declared_settings, fields_of, installed_rooms, resolve_room
 
 LIMITS: Final = {
     "body_bytes": "The largest body of a call.",
@@ -127,13 +128,29 @@ def shown_settings(settings: Settings) -> list[Shown]:
         Shown(path, entry.shown(value_of(settings, path)), settings.origin(path), entry.about)
         for path, entry in catalogue().items()
     ]
-    names = dict.fromkeys([*settings.room_tables, *(path.split(".")[1] for path in settings.origins if _is_room(path))])
-    for name in names:
-        for key, value in settings.room(name).items():
-            path = f"rooms.{name}.{key}"
-            text = str(_masked(key, value))
-            lines.append(Shown(path, text, settings.origin(path), f"The room {name}'s own setting."))
+    installed = installed_rooms()
+    for room in installed:
+        model = declared_settings(room)
+        found = resolve_room(settings, room, model)
+        for name, field in fields_of(model).items():
+            value = getattr(found.values, name)
+            entry = Entry(f"rooms.{room}.{name}", None, None, field.metadata["about"], field.metadata["secret"])
+            text = str(_masked(name, value)) if value and isinstance(value, Mapping) else entry.shown(value)
+            lines.append(Shown(entry.path, text, found.origin(name), entry.about))
+        lines += _undeclared(room, found.values.extra, found.origin)
+    for room, table in settings.room_tables.items():
+        if room not in installed:
+            file = Origin("file", str(settings.file or ""))
+            lines += _undeclared(room, table, lambda _, file=file: file)
     return lines
+
+
+def _undeclared(room: str, values: Mapping[str, Any], origin: Callable[[str], Origin]) -> list[Shown]:
+    """Settings whose meaning only the room itself or a plug-in of it knows."""
+    return [
+        Shown(f"rooms.{room}.{key}", str(_masked(key, value)), origin(key), f"A setting of the room {room}.")
+        for key, value in values.items()
+    ]
 
 
 def _masked(key: str, value: Any) -> Any:
@@ -151,10 +168,6 @@ def _masked(key: str, value: Any) -> Any:
 def _is_header(key: str) -> bool:
     """Headers are where credentials go, whatever they are called."""
     return key.lower() == "headers"
-
-
-def _is_room(path: str) -> bool:
-    return path.startswith("rooms.")
 
 
 def _entries(kind: type, prefix: str) -> list[Entry]:

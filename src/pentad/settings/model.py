@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from urllib.parse import urlsplit
 
@@ -26,26 +27,53 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ROOMS: Final = ("directory", "registers", "agents", "avatars", "metrics")
-"""The rooms Pentad itself has."""
-
-PLATFORM_VARIABLES: Final = ("PENTAD_ANYPOINT_",)
-"""How variables begin that belong to the metrics room though they are named after the platform they lead to."""
-
+NO_TABLE: Final[Mapping[str, Any]] = MappingProxyType({})
+"""The default of a setting that is a table."""
 DATABASE_SCHEMES: Final = ("sqlite", "postgresql", "postgres")
 MOST_PORTS: Final = 65_535
 PUBLIC_PAGES: Final = ("metrics", "openapi", "llms", "readiness")
 """Pages about the server itself that an operator may open to everybody."""
 
 
-def setting(default: T, about: str, *, secret: bool = False) -> T:
-    """A documented field; a secret one is left out of the repr and masked wherever it is shown."""
-    return field(default=default, repr=not secret, metadata=documented(about, secret=secret))
+def setting(
+    default: T,
+    about: str,
+    *,
+    secret: bool = False,
+    variables: tuple[str, ...] = (),
+    core: str | None = None,
+    demo: T | None = None,
+) -> T:
+    """A documented field; a secret one is left out of the repr and masked wherever it is shown.
+
+    For rooms: `variables` are those of the system the room stands in for, the first that is set counts. `core` is a
+    setting of the core that wins if it is set. `demo` is the default in `pentad demo`.
+    """
+    optional = {"core": core, "demo": demo}
+    given = {name: value for name, value in optional.items() if value is not None}
+    metadata = {**documented(about, secret=secret), "variables": variables, **given}
+    if default is NO_TABLE:  # a mapping cannot be the default of a dataclass field
+        return field(default_factory=dict[str, Any], repr=not secret, metadata=metadata)  # pyright: ignore[reportReturnType]
+    return field(default=default, repr=not secret, metadata=metadata)
 
 
 def documented(about: str, *, secret: bool = False) -> dict[str, Any]:
     """What a field carries besides its value."""
     return {"about": about, "secret": secret}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoomSettings:
+    """The base of what a room declares: a dataclass of `setting(...)` fields. By itself, no settings at all."""
+
+    extra: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    """Values the room does not declare but `accepts`."""
+
+    @staticmethod
+    def accepts(name: str) -> bool:
+        """Whether a name that is not declared belongs to a plug-in of the room. By default the room has none."""
+        del name
+        return False
 
 
 def user_data_folder(environ: Mapping[str, str] = os.environ, system: str = sys.platform) -> Path:
@@ -179,7 +207,7 @@ class Settings:
     auth: Literal["required", "none"] = setting("required", "none trusts every caller; refused beyond this machine.")
     workers: int = setting(1, "Processes that serve; more than one suits PostgreSQL and several cores.")
     rooms: tuple[str, ...] = setting(
-        (), "Rooms to open, by name or as my.module:ROOM; empty opens all of Pentad's own."
+        (), "Rooms to open, by name or as my.module:ROOM; empty opens every installed one."
     )
     agent: tuple[str, ...] = setting((), "Agents to host, each as my.module:Agent.")
     public_url: str | None = setting(None, "The address clients use, when a proxy stands in front.")
@@ -212,33 +240,17 @@ class Settings:
     file: Path | None = None
     """The configuration file that was read, if any."""
     room_tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]], repr=False)
+    """The tables `[rooms.<name>]` as they were found; `pentad.settings.rooms` reads them for a room."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """The `PENTAD_*` variables as they were found."""
+    """The variables as they were found; rooms have some of their own."""
+    demo: bool = False
+    """Whether this is `pentad demo`."""
     origins: Mapping[str, Origin] = field(default_factory=dict[str, Origin], repr=False)
     warnings: tuple[str, ...] = ()
 
     def origin(self, path: str) -> Origin:
         """Where the value of a setting such as `limits.body_bytes` came from."""
         return self.origins.get(path, DEFAULT)
-
-    def room(self, name: str) -> dict[str, Any]:
-        """A room's own settings: the table `[rooms.<name>]`, overlaid with `PENTAD_<NAME>_*` (values as text); for the
-        agents room also which agents to host, for the metrics room `PENTAD_ANYPOINT_*` as `anypoint_*`."""
-        prefix = f"PENTAD_{name.upper().replace('-', '_')}_"
-        overlay = {
-            key.removeprefix(prefix).lower(): text for key, text in self.environment.items() if key.startswith(prefix)
-        }
-        hosted = {"agent": self.agent} if name == "agents" and self.agent else {}
-        platforms = self._platforms() if name == "metrics" else {}
-        return {**self.room_tables.get(name, {}), **platforms, **overlay, **hosted}
-
-    def _platforms(self) -> dict[str, str]:
-        """What names a platform the metrics room reads, from the variables named after the platform."""
-        return {
-            name.removeprefix("PENTAD_").lower(): text
-            for name, text in self.environment.items()
-            if name.startswith(PLATFORM_VARIABLES)
-        }
 
     def model_folders(self) -> tuple[Path, ...]:
         """Where models are looked for; a pull writes to the first."""

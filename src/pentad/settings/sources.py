@@ -7,15 +7,23 @@ warned about, because an environment is shared. Both name the nearest thing that
 import dataclasses
 import os
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.names import did_you_mean, nearest
 from pentad.settings.catalogue import catalogue
-from pentad.settings.model import PLATFORM_VARIABLES, ROOMS, Origin, Settings, checked, user_data_folder
-from pentad.settings.originals import adopted
+from pentad.settings.model import Origin, Settings, checked, user_data_folder
+from pentad.settings.rooms import (
+    declared_settings,
+    fields_of,
+    installed_rooms,
+    misfit,
+    prefix_of,
+    resolve_room,
+    variables_of,
+)
 from pentad.settings.values import WrongKindError, convert
 
 FILE_NAME: Final = "pentad.toml"
@@ -43,15 +51,13 @@ def load_settings(
     file = _find_file(config, variables, folder or Path.cwd(), home)
     if file is not None:
         _add_file(layers, file, home)
-    _add_environment(layers, variables)
-    for ours, (theirs, text) in adopted(environ).items():
-        variables[ours] = text
-        _add_room_variable(layers, ours, Origin("environment", theirs))
+    others = _add_environment(layers, variables)
     for path, value in flags.items():
         if value is not None:
             layers.set(path, value, Origin("flag", "--" + path.replace("_", "-").replace(".", "-")))
     layers.values["data"] = layers.values["data"].absolute()
-    return checked(layers.settings(file, variables))
+    settings = checked(layers.settings(file, {name: text for name, text in environ.items() if text}))
+    return _check_rooms(settings, others)
 
 
 class _Layers:
@@ -67,10 +73,7 @@ class _Layers:
         try:
             return convert(catalogue()[path].kind, raw)
         except WrongKindError as expected:
-            place = f"{origin.detail} " if origin.layer == "environment" else f"{path} ({origin}) "
-            raise Misconfigured(
-                f"{place}has a value that does not fit.", hint=f"It must be {expected}.", details={"setting": path}
-            ) from None
+            raise misfit(path, origin, expected) from None
 
     def set(self, path: str, raw: Any, origin: Origin) -> None:
         self.values[path] = self.convert(path, raw, origin)
@@ -148,10 +151,7 @@ def _add_rooms(layers: _Layers, value: Any, origin: Origin) -> None:
         return
     for name, inner in cast("dict[str, Any]", value).items():
         if isinstance(inner, dict):
-            table = layers.tables[name] = cast("dict[str, Any]", inner)
-            layers.origins.update({f"rooms.{name}.{key}": origin for key in table})
-            if name not in ROOMS and (near := nearest(name, ROOMS)):
-                layers.warnings.append(f"{origin.detail} has a table for a room {name!r}. Did you mean {near[0]!r}?")
+            layers.tables[name] = cast("dict[str, Any]", inner)
         elif name == "open":
             layers.set("rooms", inner, origin)
         else:
@@ -161,27 +161,55 @@ def _add_rooms(layers: _Layers, value: Any, origin: Origin) -> None:
             )
 
 
-def _add_environment(layers: _Layers, variables: Mapping[str, str]) -> None:
+def _add_environment(layers: _Layers, variables: Mapping[str, str]) -> list[str]:
+    """The settings of the core; the names of the variables that are none."""
     by_variable = {entry.variable: path for path, entry in catalogue().items()}
     for name, text in sorted(variables.items()):
-        origin = Origin("environment", name)
         if (path := by_variable.get(name)) is not None:
-            layers.set(path, text, origin)
-        elif not _add_room_variable(layers, name, origin) and (
-            name not in NOT_SETTINGS and ":" not in ",".join(layers.values.get("rooms", ()))
-        ):
-            meant = did_you_mean(name, [*by_variable, "PENTAD_CONFIG", "PENTAD_TOKEN"])
-            layers.warnings.append(f"The variable {name} means nothing to Pentad." + (f" {meant}" if meant else ""))
+            layers.set(path, text, Origin("environment", name))
+    return [name for name in sorted(variables) if name not in by_variable and name not in NOT_SETTINGS]
 
 
-def _add_room_variable(layers: _Layers, name: str, origin: Origin) -> bool:
-    """Whether the variable is a room's; where it came from is kept, its text is read by `Settings.room`."""
-    if name.startswith(PLATFORM_VARIABLES):
-        layers.origins[f"rooms.metrics.{name.removeprefix('PENTAD_').lower()}"] = origin
-        return True
-    for room in (*ROOMS, *layers.tables):
-        prefix = f"PENTAD_{room.upper().replace('-', '_')}_"
-        if name.startswith(prefix):
-            layers.origins[f"rooms.{room}.{name.removeprefix(prefix).lower()}"] = origin
-            return True
-    return False
+def _check_rooms(settings: Settings, variables: Sequence[str]) -> Settings:
+    """Check the tables and variables of installed rooms, and warn of what belongs to no room.
+
+    Rooms are looked for only if something is set for one: most commands should not pay for that.
+    """
+    if not settings.room_tables and not variables:
+        return settings
+    installed = installed_rooms()
+    warnings = [
+        f"{settings.file} has a table for a room {name!r}. Did you mean {near[0]!r}?"
+        for name in settings.room_tables
+        if name not in installed and (near := nearest(name, installed))
+    ]
+    for name in installed:
+        if name in settings.room_tables or any(variable.startswith(prefix_of(name)) for variable in variables):
+            resolve_room(settings, name, declared_settings(name))
+    if not any(":" in name for name in settings.rooms):  # a room that is not installed may know them
+        warnings += _unknown_variables(settings, variables, installed)
+    return dataclasses.replace(settings, warnings=(*settings.warnings, *warnings))
+
+
+def _unknown_variables(settings: Settings, variables: Sequence[str], installed: Sequence[str]) -> list[str]:
+    if not variables:
+        return []
+    models = {name: declared_settings(name) for name in installed}
+    known = {
+        variable
+        for room, model in models.items()
+        for field in fields_of(model).values()
+        for variable in variables_of(room, field)
+    }
+    prefixes = [prefix_of(name) for name in settings.room_tables if name not in models]
+    warnings: list[str] = []
+    for name in variables:
+        of_plug_in = any(
+            name.startswith(prefix_of(room)) and model.accepts(name.removeprefix(prefix_of(room)).lower())
+            for room, model in models.items()
+        )
+        if name not in known and not of_plug_in and not name.startswith(tuple(prefixes)):
+            core = (entry.variable for entry in catalogue().values())
+            meant = did_you_mean(name, [*core, *known, "PENTAD_CONFIG", "PENTAD_TOKEN"])
+            warnings.append(f"The variable {name} means nothing to Pentad." + (f" {meant}" if meant else ""))
+    return warnings

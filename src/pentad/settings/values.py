@@ -36,6 +36,8 @@ def convert(kind: Any, raw: Any) -> Any:
         if set(parts) == _NETWORK:
             return _network(raw)
         return convert(next(part for part in parts if part is not types.NoneType), raw)
+    if origin is Mapping and parts[1] is Any:
+        return _any_table(raw)
     if origin is Mapping:
         return {name: convert(parts[1], item) for name, item in _pairs(raw)}
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
@@ -80,6 +82,27 @@ def _pairs(raw: Any) -> list[tuple[str, Any]]:
     if isinstance(raw, Mapping):
         return [(str(name), value) for name, value in typing.cast("Mapping[Any, Any]", raw).items()]
     raise WrongKindError("a table of names and values")
+
+
+def _any_table(raw: Any) -> dict[str, Any]:
+    """A table whose values the owner of the setting checks; in the environment as JSON or as pairs."""
+    if isinstance(raw, str) and raw.lstrip().startswith("{"):
+        try:
+            raw = json.loads(raw)
+        except (ValueError, RecursionError):
+            raise WrongKindError("a table, in JSON") from None
+    if isinstance(raw, Mapping):
+        return dict(typing.cast("Mapping[str, Any]", raw))
+    if not isinstance(raw, str):
+        raise WrongKindError("a table")
+    return dict(_pair(part) for part in _items(raw))
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not name.strip() or not sign:
+        raise WrongKindError("a table: JSON, or pairs such as name=value,other=value")
+    return name.strip(), value.strip()
 
 
 def _tables(raw: Any) -> list[Any]:

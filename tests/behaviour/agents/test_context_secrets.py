@@ -110,4 +110,4 @@ async def test_another_mode_is_refused_with_those_there_are(tmp_path: Path) -> N
     with pytest.raises(Misconfigured, match="context_secrets") as refused:
         async with served(tmp_path, "maybe"):
             pass
-    assert refused.value.hint == "Write off, report, mask."
+    assert refused.value.hint == "It must be one of mask, report, off."

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pentad.app import App
-from pentad.rooms.directory.oasf.source import EmbeddedSchemas
+from pentad.rooms.directory.oasf.schema_source import EmbeddedSchemas
 from tests.behaviour.avatars.conftest import open_door
 from tests.behaviour.avatars.door import Door
 from tests.behaviour.clients import HTTP_MODERN, MEMORY, SESSION, Wire, wire_name

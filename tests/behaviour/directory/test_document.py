@@ -17,10 +17,10 @@ from tests.behaviour.clients import STDIO, Wire
 from tests.behaviour.connecting import connected_in_memory, connected_over_stdio
 from tests.behaviour.directory.door import Door, record, unique
 from tests.conformance.server import environment, pentad
+from tests.rooms.directory.interface.grpc.site import open_site, ref
 from tests.rooms.directory.oasf.samples import sample
-from tests.rooms.directory.oasf.test_remote import Server
-from tests.rooms.directory.oasf.test_remote import answering as answering_http
-from tests.rooms.directory.wire.site import open_site, ref
+from tests.rooms.directory.oasf.test_remote_schemas import Server
+from tests.rooms.directory.oasf.test_remote_schemas import answering as answering_http
 
 pytestmark = pytest.mark.anyio
 

@@ -17,7 +17,7 @@ from pentad.settings.sources import load_settings
 from tests.behaviour.connecting import stdio_child
 from tests.behaviour.directory.door import Door
 from tests.behaviour.directory.ways import WAYS, name_of, opened
-from tests.rooms.directory.wire.test_remote_node import UNKNOWN, other_server
+from tests.rooms.directory.remote.test_remote_node import UNKNOWN, other_server
 
 pytestmark = pytest.mark.anyio
 

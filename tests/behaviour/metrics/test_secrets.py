@@ -101,7 +101,7 @@ async def test_no_planted_secret_is_found_anywhere(tmp_path: Path, caplog: pytes
         settings = settings_for(platform, tmp_path)
         async with open_app(settings) as app:
             metrics: Metrics = app.rooms[0].service
-            metrics.engine.wires.tries = 1
+            metrics.engine.pool.tries = 1
             ids = metrics.catalogue.ids()
             heard: list[Any] = [await told(app, ids, {})]
             platform.faults.set(
@@ -116,8 +116,8 @@ async def test_no_planted_secret_is_found_anywhere(tmp_path: Path, caplog: pytes
             for one in ("ch", "core", "apm", "host"):
                 await metrics.poll(one)
             heard.append(await pages(app, ids))
-            heard.append(repr([known.value for known in metrics.engine.shelf._known.values()]))
-            heard.append(repr(list(metrics.engine.shelf._known)))
+            heard.append(repr([known.value for known in metrics.engine.cache._facts._entries.values()]))
+            heard.append(repr(list(metrics.engine.cache._facts._entries)))
             heard.append(repr(metrics.engine.catalogue.collectors))
         heard.append(repr(shown_settings(settings)) + repr(settings))
     assert platform.journal.counts["login-app"] > 1, "the secrets were in use"

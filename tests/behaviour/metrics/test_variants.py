@@ -9,6 +9,7 @@ import pytest
 
 from pentad.app import App
 from pentad.http.front import Front
+from pentad.kernel.errors import Misconfigured
 from pentad.rooms.metrics.service import Metrics
 from tests.behaviour.clients import MEMORY
 from tests.behaviour.connecting import AppMaker, connected_in_memory, front_of
@@ -204,5 +205,6 @@ async def test_a_server_that_ends_ends_its_streams(make_app: AppMaker) -> None:
 
 @pytest.mark.parametrize("wrong", ["maybe", 2, []])
 async def test_a_switch_is_true_or_false(make_app: AppMaker, wrong: object) -> None:
-    with pytest.raises(Exception, match="neither true nor false"):
-        front_of(await opened(make_app, sse=wrong))
+    with pytest.raises(Misconfigured, match=r"rooms\.metrics\.sse") as refused:
+        await opened(make_app, sse=wrong)
+    assert refused.value.hint == "It must be true or false."

@@ -7,19 +7,19 @@ from typing import Any
 
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.net.fetch import HttpFetcher
-from pentad.rooms.metrics.engine.answering import Engine
 from pentad.rooms.metrics.engine.catalogue import Catalogue
-from pentad.rooms.metrics.model import (
+from pentad.rooms.metrics.engine.query_engine import QueryEngine
+from pentad.rooms.metrics.models import (
     Fact,
     Facts,
-    Failed,
+    FetchError,
     Info,
     Metric,
     Plan,
     Problem,
+    Query,
     Sample,
     Snapshot,
-    Wanted,
     state_of,
 )
 
@@ -55,7 +55,7 @@ class Toy:
             structure=("groups",),
         )
 
-    def plan(self, wanted: Wanted, known: Facts) -> Plan:
+    def plan(self, wanted: Query, known: Facts) -> Plan:
         self.plans += 1
         tree = Fact("groups")
         if tree not in known:
@@ -77,7 +77,7 @@ class Toy:
             return [f"g{number}" for number in range(self._groups)]
         return len(fact.scope[0])
 
-    def reduce(self, wanted: Wanted, facts: Facts) -> Snapshot:
+    def reduce(self, wanted: Query, facts: Facts) -> Snapshot:
         names = facts.value(Fact("groups"), [])
         sizes = {name: facts.value(Fact("size", (name,))) for name in names}
         samples = [
@@ -95,9 +95,9 @@ class Toy:
         return Snapshot(collector=self.id, scope="", as_of=wanted.now, tree=tree, samples=samples)
 
 
-def engine_of(toy: Any, *, clock: Clock | None = None, limit: int = 64) -> Engine:
-    return Engine(Catalogue([toy]), HttpFetcher(), clock or SystemClock(), limit=limit)
+def engine_of(toy: Any, *, clock: Clock | None = None, limit: int = 64) -> QueryEngine:
+    return QueryEngine(Catalogue([toy]), HttpFetcher(), clock or SystemClock(), limit=limit)
 
 
-def refused(kind: Any = "permission") -> Failed:
-    return Failed(Problem(scope="", call="toy", kind=kind, message="No."))
+def refused(kind: Any = "permission") -> FetchError:
+    return FetchError(Problem(scope="", call="toy", kind=kind, message="No."))

@@ -8,8 +8,8 @@ import pytest
 
 from pentad.app import open_app
 from pentad.http.application import http_application
-from pentad.rooms.metrics.engine.keys import flat
-from pentad.rooms.metrics.engine.wanted import asked
+from pentad.rooms.metrics.engine.query import build_query
+from pentad.rooms.metrics.metric_keys import flatten
 from pentad.rooms.metrics.service import Metrics
 from pentad.settings.model import Settings
 from tests.rooms.registers.site import Site
@@ -22,7 +22,7 @@ MADE = 41
 
 
 def numbers(told: Any) -> list[float]:
-    return [match.value for match in flat(told) if isinstance(match.value, int | float)]
+    return [match.value for match in flatten(told) if isinstance(match.value, int | float)]
 
 
 @pytest.mark.requirement("registers:organisations:figures")
@@ -43,7 +43,7 @@ async def test_figures_of_the_server_do_not_count_what_organisations_have(stores
         page = (await site.send("GET", "/readyz", who="")).json
         assert page.get("rooms", {}).get("registers", {}) in ({}, {"status": "ok"})
         metrics: Metrics = next(opened.service for opened in app.rooms if opened.room.name == "metrics")
-        tree = (await metrics.collect("pentad", asked(metrics.info("pentad"), app.clock))).snapshot.tree
+        tree = (await metrics.collect("pentad", build_query(metrics.info("pentad"), app.clock))).snapshot.tree
         holdings = {part: told for part, told in tree.items() if part not in ("calls", "tools", "process", "store")}
         assert not any(number >= MADE for number in numbers(holdings)), holdings
         assert not any(figure["id"].startswith("registers.") for figure in tree["rooms"])

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
-from pentad.kernel.errors import Misconfigured, NotFound, PentadError
+from pentad.kernel.errors import NotFound, PentadError
 from pentad.kernel.principal import Principal
 from pentad.kernel.schema import pointer
 from pentad.kernel.secrets.documents import Masked, scrub_json
@@ -24,13 +24,14 @@ from pentad.rooms.agents.context.context_store import (
     restore_context,
 )
 from pentad.rooms.agents.context.extension import ISSUES_KEY, PLAIN_KEY, URI, told_of_secrets
-from pentad.rooms.agents.context.findings import LEVELS, Issue, Level
+from pentad.rooms.agents.context.findings import Issue, Level
 from pentad.rooms.agents.context.inbound import accepted
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.merging import Contexts, Items, after_turn
-from pentad.rooms.agents.context.redaction import MODES, SecretsMode, storage_policy
+from pentad.rooms.agents.context.redaction import SecretsMode, storage_policy
 from pentad.rooms.agents.context.refs import Resolver
 from pentad.rooms.agents.models import TERMINAL, Message
+from pentad.rooms.agents.settings import AgentsSettings
 from pentad.rooms.agents.tasks.engine import Tasks
 from pentad.rooms.agents.trusted_keys import context_keys
 
@@ -46,11 +47,12 @@ class ContextIntake:
     ) -> None:
         self.limits: ContextLimits = DEFAULT_LIMITS
         self._coming: ContextLimits = _wide(self.limits)
-        self.level: Level = _level(platform.settings.get("context_level", "standard"))
-        self.secrets: SecretsMode = _secrets(platform.settings.get("context_secrets", "mask"))
+        settings: AgentsSettings = platform.settings
+        self.level: Level = settings.context_level
+        self.secrets: SecretsMode = settings.context_secrets
         """What to do about secrets in contexts that come in and go out."""
         self.resolver = Resolver(platform.neighbours, contents, platform.fetcher, artifact_reader(tasks))
-        self._keys = context_keys(platform.settings.get("context_keys"))
+        self._keys = context_keys(settings.context_keys)
         self._contents = contents
         self._contexts = contexts
         self._tasks = tasks
@@ -198,17 +200,3 @@ def _wide(limits: ContextLimits) -> ContextLimits:
         depth=limits.depth,
         ref_schemes=limits.ref_schemes,
     )
-
-
-def _secrets(given: Any) -> SecretsMode:
-    for mode in MODES:
-        if given == mode:
-            return mode
-    raise Misconfigured(f"rooms.agents.context_secrets is {given!r}.", hint=f"Write {', '.join(MODES)}.")
-
-
-def _level(given: Any) -> Level:
-    for level in LEVELS:
-        if given == level:
-            return level
-    raise Misconfigured(f"rooms.agents.context_level is {given!r}.", hint=f"Write {', '.join(LEVELS)}.")

@@ -43,11 +43,11 @@ async def remote_agent(agents: "Agents", caller: Principal, wanted: str, *, trus
     return RemoteAgent(
         card,
         agents.platform.fetcher,
-        keys=_keys(agents.platform.settings.get("agent_keys")),
+        keys=_keys(agents.platform.settings.agent_keys),
         service=service,
         trusted=trusted and url is not None,
         card_url=url,
-        signing_keys=card_keys(agents.platform.settings.get("card_keys")).get(service),
+        signing_keys=card_keys(agents.platform.settings.card_keys).get(service),
         context_key=agents.context_key,
         secrets=agents.intake.secrets,
         links=partial(agents.links.for_message, caller),

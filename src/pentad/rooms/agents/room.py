@@ -11,7 +11,9 @@ from pentad.rooms.agents.interface.resources import GUARDS, RESOURCES, listing
 from pentad.rooms.agents.interface.tools import TOOLS
 from pentad.rooms.agents.push.store import CONFIG as PUSH_CONFIG
 from pentad.rooms.agents.service import Agents, open_agents
+from pentad.rooms.agents.settings import AgentsSettings
 from pentad.rooms.agents.tasks.engine import jobs_of
+from pentad.rooms.agents.verbs import VERBS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
@@ -77,4 +79,6 @@ ROOM = Room(
     pages=pages,
     health=health,
     demo=fill,
+    settings=AgentsSettings,
+    cli=VERBS,
 )

@@ -26,9 +26,9 @@ from pentad.rooms.agents.models import Task
 from pentad.rooms.agents.push.words import register_codecs
 from pentad.rooms.agents.registry.service import CardRegistry
 from pentad.rooms.agents.registry.store import CardRecord
+from pentad.rooms.agents.settings import AgentsSettings
 from pentad.rooms.agents.signing_keys import open_card_ring
 from pentad.rooms.agents.tasks.engine import Tasks, open_tasks
-from pentad.rooms.agents.tasks.limits import is_enabled
 from pentad.rooms.agents.tasks.remote_tasks import RemoteTasks
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Agents:
             self._signer(),
             protected=self.platform.protected,
             started=self.started,
-            provider=self.platform.settings.get("provider"),
+            provider=self.platform.settings.provider or None,
             extensions=(declaration(self.intake.limits),),
         )
 
@@ -110,7 +110,7 @@ class Agents:
     @property
     def context_key(self) -> "Key | None":
         """The key that signs contexts for remote agents, if the operator wants that: the key of the cards."""
-        signer = self.cards.signer if is_enabled(self.platform.settings.get("sign_contexts", False)) else None
+        signer = self.cards.signer if self.platform.settings.sign_contexts else None
         return None if signer is None else signer.key()
 
     def signature(self, payload: bytes) -> str:
@@ -171,10 +171,9 @@ async def open_agents(platform: Platform) -> AsyncGenerator[Agents]:
 
 def hosted_agents(platform: Platform) -> dict[str, HostedAgent]:
     """The operator's agents, then the built-in ones."""
-    given = platform.settings.get("agent") or platform.settings.get("agents") or ()
-    specs = [one.strip() for one in given.split(",") if one.strip()] if isinstance(given, str) else list(given)
-    agents = load_all(specs)
-    for one in (hosted(Echo), hosted(ToolProxy(platform, servers_of(platform.settings)))):
+    settings: AgentsSettings = platform.settings
+    agents = load_all(settings.agent)
+    for one in (hosted(Echo), hosted(ToolProxy(platform, servers_of(settings.mcp_servers)))):
         agents.setdefault(one.name, one)
     return agents
 

@@ -9,6 +9,8 @@ from pentad.rooms.avatars.interface.prompts import PROMPTS
 from pentad.rooms.avatars.interface.resources import RESOURCES, listing
 from pentad.rooms.avatars.interface.tools import TOOLS
 from pentad.rooms.avatars.service import Avatars
+from pentad.rooms.avatars.settings import AvatarsSettings
+from pentad.rooms.avatars.verbs import VERBS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
@@ -61,4 +63,6 @@ ROOM: Room[Avatars] = Room(
     mounts=mounts,
     health=health,
     demo=fill,
+    settings=AvatarsSettings,
+    cli=VERBS,
 )

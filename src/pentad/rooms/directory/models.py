@@ -1,7 +1,7 @@
-"""The values the parts of the directory pass to one another.
+"""The values that the parts of the directory exchange.
 
-A record is never changed: its content id is the hash of its canonical text. So the text is what is kept and handed
-out, and the parsed form is made from it where somebody needs it.
+A record never changes: its CID is the hash of its canonical text. So the text is stored and passed on, and parsed only
+where it is needed.
 """
 
 from collections.abc import Mapping
@@ -13,20 +13,20 @@ import msgspec
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A stored record: its content id, and the canonical JSON that id is the hash of."""
+    """A stored record: its canonical JSON, and the CID, which is the hash of that text."""
 
     cid: str
     text: str
 
     @property
     def data(self) -> dict[str, Any]:
-        """The record as plain JSON, parsed anew: whoever changes it changes a copy."""
+        """The record as plain JSON. Parsed on every call, so callers may change it."""
         return msgspec.json.decode(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordMeta:
-    """What is known of a record without reading all of it."""
+    """A short description of a record."""
 
     cid: str
     name: str
@@ -38,7 +38,7 @@ class RecordMeta:
 
 @dataclass(frozen=True, slots=True)
 class NamedRef:
-    """A record as people refer to it."""
+    """A record by name and version."""
 
     name: str
     version: str
@@ -47,7 +47,7 @@ class NamedRef:
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """What came of a push; `new` is False when the very same record was there already, None where that is not known."""
+    """The result of a push. `new` is False if the same record was stored before, None if that is unknown."""
 
     cid: str
     new: bool | None

@@ -1,7 +1,7 @@
-"""What the record tools speak to: the directory in this very process, or one elsewhere.
+"""The directory that the record tools use: the one in this process, or a remote one.
 
-The embedded directory is the default; naming another one in the settings sends every push, search, pull and check
-there instead. `wire/remote.py` is that other node.
+The local directory is the default. If the settings name another address, every push, search, pull and verification goes
+there instead (`remote/node.py`).
 """
 
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from pentad.rooms.directory.search.query import Found, Query
 if TYPE_CHECKING:
     from typing import Any
 
-    from pentad.rooms.directory.wire.parts import Parts
+    from pentad.rooms.directory.service import Directory
 
 EMBEDDED: Final = "embedded"
-"""What stands for an address where the directory has none."""
+"""Stands for the address of the local directory."""
 
 
 class Signer(Protocol):
-    """Who signed a record, and who says so."""
+    """Who signed a record, and who issued that identity."""
 
     @property
     def identity(self) -> str: ...
@@ -30,7 +30,7 @@ class Signer(Protocol):
 
 
 class Verdict(Protocol):
-    """Whether a record's signatures hold."""
+    """Whether a record's signatures are valid."""
 
     @property
     def success(self) -> bool: ...
@@ -58,13 +58,13 @@ class NameVerdict(Protocol):
 
 
 class Node(Protocol):
-    """A directory as far as the tools need one."""
+    """The operations of a directory that the tools need."""
 
     @property
     def address(self) -> str: ...
 
     async def push(self, who: Principal, data: "dict[str, Any]") -> Pushed:
-        """Keep a record that is known to be valid."""
+        """Store a record that was validated before."""
         ...
 
     async def search(self, query: Query) -> Found: ...
@@ -72,7 +72,7 @@ class Node(Protocol):
     async def pull(self, cid: str) -> Record: ...
 
     async def pull_many(self, cids: Sequence[str]) -> list[Record]:
-        """Those of these records that are there, in the order asked for."""
+        """The records that exist, in the order asked for."""
         ...
 
     async def verify(self, cid: str) -> Verdict: ...
@@ -87,7 +87,7 @@ class LocalNode:
 
     address: str = EMBEDDED
 
-    def __init__(self, directory: "Parts") -> None:
+    def __init__(self, directory: "Directory") -> None:
         self._directory = directory
 
     async def push(self, who: Principal, data: "dict[str, Any]") -> Pushed:
@@ -109,16 +109,16 @@ class LocalNode:
         return await self._directory.trust.verify_name(cid, name, version)
 
     async def close(self) -> None:
-        """The directory outlives its node."""
+        """Nothing to close: the directory outlives its node."""
 
 
-def opened_node(directory: "Parts") -> Node:
-    """The node the settings name; Misconfigured when they name one that cannot be."""
-    if not directory.platform.settings.get("client_server_address"):
+def open_node(directory: "Directory") -> Node:
+    """The node that the settings name. Misconfigured if they are wrong."""
+    if not directory.platform.settings.client_server_address:
         return LocalNode(directory)
-    from pentad.rooms.directory.wire.client_settings import client_settings
-    from pentad.rooms.directory.wire.oidc import OidcTokens
-    from pentad.rooms.directory.wire.remote import RemoteNode
+    from pentad.rooms.directory.remote.client_settings import client_settings
+    from pentad.rooms.directory.remote.node import RemoteNode
+    from pentad.rooms.directory.remote.oidc import OidcTokens
 
     platform = directory.platform
     settings = client_settings(platform.settings)

@@ -1,4 +1,4 @@
-"""What the directory offers. What only a server or the demo needs is imported when they ask for it."""
+"""The directory room. Modules that only a server, the console or the demo needs are imported when they are used."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pentad.jobs.job import Job, JobRun, Schedule
 from pentad.platform import Mount, MountContext, Platform, Room
-from pentad.rooms.directory.history_tools import HISTORY_TOOLS
-from pentad.rooms.directory.import_tool import import_many
-from pentad.rooms.directory.keeping_tools import KEEPING_TOOLS
-from pentad.rooms.directory.prompts import PROMPTS
-from pentad.rooms.directory.record_tools import RECORD_TOOLS
+from pentad.rooms.directory.interface.prompts import PROMPTS
+from pentad.rooms.directory.interface.record_tools import RECORD_TOOLS
+from pentad.rooms.directory.interface.reference_tools import HISTORY_TOOLS, KEEPING_TOOLS
+from pentad.rooms.directory.interface.resources import RESOURCES, listing
+from pentad.rooms.directory.interface.schema_tools import SCHEMA_TOOLS
+from pentad.rooms.directory.interface.translation_tools import TRANSLATION_TOOLS, import_many
 from pentad.rooms.directory.records.publications import JOB as PUBLISH
 from pentad.rooms.directory.records.syncs import JOB as SYNC
-from pentad.rooms.directory.resources import RESOURCES, listing
-from pentad.rooms.directory.schema_tools import SCHEMA_TOOLS
 from pentad.rooms.directory.service import Directory
-from pentad.rooms.directory.translation_tools import TRANSLATION_TOOLS
+from pentad.rooms.directory.settings import DirectorySettings
+from pentad.rooms.directory.verbs import VERBS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
@@ -36,10 +36,10 @@ async def open_directory(platform: Platform) -> AsyncGenerator[Directory]:
 
 def mounts(directory: Directory, context: MountContext) -> Sequence[Mount]:
     """The public keys over HTTP, and the directory's own API over gRPC."""
-    from pentad.rooms.directory.key_routes import key_routes
+    from pentad.rooms.directory.interface.key_routes import key_routes
 
     def server() -> AbstractAsyncContextManager[None]:
-        from pentad.rooms.directory.wire.server import open_grpc
+        from pentad.rooms.directory.interface.grpc.server import open_grpc
 
         return open_grpc(directory, context)
 
@@ -47,19 +47,19 @@ def mounts(directory: Directory, context: MountContext) -> Sequence[Mount]:
 
 
 def pages() -> "Pages[Directory]":
-    from pentad.rooms.directory.pages import PAGES
+    from pentad.rooms.directory.interface.pages import PAGES
 
     return PAGES
 
 
 async def fill(directory: Directory) -> None:
-    from pentad.rooms.directory.demo import fill_demo
+    from pentad.rooms.directory.interface.demo import fill_demo
 
     await fill_demo(directory)
 
 
 async def health(directory: Directory) -> Mapping[str, Any]:
-    """How many records there are."""
+    """The number of records."""
     return {"records": await directory.records.count()}
 
 
@@ -72,7 +72,7 @@ async def sync(directory: Directory, run: JobRun) -> None:
 
 
 async def refresh_trust(directory: Directory, run: JobRun) -> None:
-    """Check signatures that nobody has checked, and ask domains again before their word expires."""
+    """Check unchecked signatures, and ask domains again before their answers expire."""
     await directory.trust.refresh()
 
 
@@ -102,4 +102,6 @@ ROOM = Room(
     identity=("dir-mcp-server", "v0.1.0"),
     health=health,
     demo=fill,
+    settings=DirectorySettings,
+    cli=VERBS,
 )

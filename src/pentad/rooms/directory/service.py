@@ -1,19 +1,18 @@
-"""The directory as one object: what its tools, prompts, resources, commands and the gRPC server speak to.
+"""The directory as one object, used by its tools, prompts, resources, commands and gRPC server.
 
-It only puts the parts together. Nothing is connected and no table is read before somebody asks, so that the room opens
-at once; gRPC is loaded when another directory is named, or a sync goes to one.
+It only assembles the parts. Opening the room connects to nothing and reads no OASF table, so it is instant. gRPC is
+loaded when the settings name another directory, or when a sync reads from one.
 """
 
 from collections.abc import Mapping, Sequence
-from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, Misconfigured
 from pentad.kernel.ports import Fetcher
 from pentad.platform import Platform
-from pentad.rooms.directory.node import Node, opened_node
-from pentad.rooms.directory.oasf.source import EmbeddedSchemas, SchemaSource
+from pentad.rooms.directory.node import Node, open_node
+from pentad.rooms.directory.oasf.schema_source import EmbeddedSchemas, SchemaSource
 from pentad.rooms.directory.oasf.versions import EMBEDDED, NEWEST
 from pentad.rooms.directory.records.events import Events
 from pentad.rooms.directory.records.naming import Naming
@@ -27,11 +26,12 @@ from pentad.rooms.directory.records.syncs import Remote, Syncs
 from pentad.rooms.directory.search.embedding import supply
 from pentad.rooms.directory.search.query import Filter, Query
 from pentad.rooms.directory.search.service import RecordSearch
+from pentad.rooms.directory.settings import DirectorySettings
 from pentad.rooms.directory.trust.server_key import adopt_key_file, record_ring
 from pentad.rooms.directory.trust.service import Trust
 
 if TYPE_CHECKING:
-    from pentad.rooms.directory.translate.importing import Importer
+    from pentad.rooms.directory.translate.import_pipeline import Importer
 
 
 class Directory:
@@ -40,7 +40,8 @@ class Directory:
     def __init__(self, platform: Platform) -> None:
         database, clock = platform.database, platform.clock
         self.platform = platform
-        self.schemas = schemas_of(platform.settings, platform.fetcher, platform.clock)
+        settings: DirectorySettings = platform.settings
+        self.schemas = configured_schemas(settings, platform.fetcher, platform.clock)
         self.events = Events(database, clock)
         self.popularity = Popularity(database, self.events)
         self.records = Records(database, clock, self.events, self.popularity, platform.search)
@@ -49,20 +50,21 @@ class Directory:
         self.referrers = Referrers(database, clock)
         self.naming = Naming(database)
         self.signing_keys = record_ring(database, platform.secret_box, clock)
-        """What the server itself signs records with."""
+        """The server's own keys for signing records."""
         self.trust = Trust(database, clock, platform.fetcher, self.referrers, self.naming, self.events)
         self.publications = Publications(database, clock, self.events, self._find, platform.jobs, platform.owner_now)
         self.routing = Routing(database, clock, self.events, self.publications)
         self.syncs = Syncs(
             database, clock, self.events, self.records, platform.jobs,
-            open_remote=_open_peer, check=self.check, guard=_guard(platform.settings), owner_now=platform.owner_now,
+            open_remote=_open_peer, check=self.check, guard=PeerGuard(settings.sync_hosts, settings.sync_networks),
+            owner_now=platform.owner_now,
         )  # fmt: skip
-        self.node: Node = opened_node(self)
+        self.node: Node = open_node(self)
 
     @property
     def importer(self) -> "Importer":
-        """Imports go to the node in use, like every push."""
-        from pentad.rooms.directory.translate.importing import Importer
+        """Imports into the node in use, like every push."""
+        from pentad.rooms.directory.translate.import_pipeline import Importer
 
         return Importer(self.schemas, self.node)
 
@@ -77,7 +79,7 @@ class Directory:
         await self.node.close()
 
     async def check(self, data: Mapping[str, Any]) -> None:
-        """InvalidInput for a record that is not valid."""
+        """Raise InvalidInput if a record is not valid."""
         report = await self.schemas.validate(dict(data))
         if not report.valid:
             raise InvalidInput(f"record validation failed: [{'; '.join(one.line() for one in report.errors[:20])}]")
@@ -86,13 +88,13 @@ class Directory:
         return [hit.cid for hit in (await self.search.find(Query(filters, limit=0))).hits]
 
 
-def schemas_of(settings: Mapping[str, Any], fetcher: Fetcher, clock: Clock) -> SchemaSource:
-    """The embedded schemas, or those of the OASF server the operator named."""
-    if url := str(settings.get("schema_url") or "").strip():
-        from pentad.rooms.directory.oasf.remote import RemoteSchemas
+def configured_schemas(settings: DirectorySettings, fetcher: Fetcher, clock: Clock) -> SchemaSource:
+    """The embedded schemas, or those of the OASF server in the settings."""
+    if url := (settings.schema_url or "").strip():
+        from pentad.rooms.directory.oasf.remote_schemas import RemoteSchemas
 
         return RemoteSchemas(url, fetcher, clock)
-    default = str(settings.get("default_version") or NEWEST)
+    default = settings.default_version or NEWEST
     if default not in EMBEDDED:
         raise Misconfigured(
             f"rooms.directory.default_version is {default!r}.", hint=f"It is one of {', '.join(EMBEDDED)}."
@@ -101,21 +103,6 @@ def schemas_of(settings: Mapping[str, Any], fetcher: Fetcher, clock: Clock) -> S
 
 
 async def _open_peer(peer: Peer) -> Remote:
-    from pentad.rooms.directory.wire.peers import open_peer
+    from pentad.rooms.directory.remote.node import open_peer
 
     return await open_peer(peer)
-
-
-def _guard(settings: Mapping[str, Any]) -> PeerGuard:
-    try:
-        networks = [ip_network(text) for text in _texts(settings, "sync_networks")]
-    except ValueError as error:
-        raise Misconfigured(f"rooms.directory.sync_networks: {error}.", hint="Write networks as 10.0.0.0/8.") from None
-    return PeerGuard(_texts(settings, "sync_hosts"), networks)
-
-
-def _texts(settings: Mapping[str, Any], key: str) -> list[str]:
-    """A list of the file, or texts with commas between them of the environment."""
-    given = settings.get(key) or ()
-    parts = given.split(",") if isinstance(given, str) else given
-    return [text for part in parts if (text := str(part).strip())]

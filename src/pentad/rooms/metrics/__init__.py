@@ -1,1 +1,1 @@
-"""Metrics: what a platform, a machine and Pentad itself measure, with history and honest gaps."""
+"""Metrics of platforms, of this machine and of Pentad itself, with their history. Missing values are never zeros."""

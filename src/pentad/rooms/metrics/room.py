@@ -1,15 +1,16 @@
-"""What the metrics room offers. What only a server or the demo needs is imported when they ask for it."""
+"""The metrics room. Pages and the demo are imported only when they are needed."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pentad.jobs.job import Job, JobRun, Schedule
 from pentad.platform import Mount, MountContext, Room
-from pentad.rooms.metrics.collectors.settings import switch
-from pentad.rooms.metrics.prompts import PROMPTS
-from pentad.rooms.metrics.resources import RESOURCES, listing
+from pentad.rooms.metrics.interface.prompts import PROMPTS
+from pentad.rooms.metrics.interface.resources import RESOURCES, listing
+from pentad.rooms.metrics.interface.tools import TOOLS
 from pentad.rooms.metrics.service import Metrics, open_metrics
-from pentad.rooms.metrics.tools import TOOLS
+from pentad.rooms.metrics.settings import MetricsSettings
+from pentad.rooms.metrics.verbs import VERBS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
@@ -18,31 +19,31 @@ RETENTION_SECONDS: Final = 3_600.0
 
 
 def pages() -> "Pages[Metrics]":
-    from pentad.rooms.metrics.pages import PAGES
+    from pentad.rooms.metrics.interface.pages import PAGES
 
     return PAGES
 
 
 async def fill(metrics: Metrics) -> None:
-    from pentad.rooms.metrics.demo import fill_demo
+    from pentad.rooms.metrics.interface.demo import fill_demo
 
     await fill_demo(metrics)
 
 
 async def health(metrics: Metrics) -> Mapping[str, Any]:
-    """How many collectors there are, and how many of them are set up."""
+    """The number of collectors, and how many of them are set up."""
     infos = metrics.infos()
     return {"collectors": len(infos), "ready": sum(info.ready for info in infos)}
 
 
 def mounts(metrics: Metrics, context: MountContext) -> Sequence[Mount]:
     """The transport the toolkit's document names, if the operator turns it on."""
-    return context.http_sse() if switch(metrics.platform.settings, "sse") else ()
+    return context.http_sse() if metrics.platform.settings.sse else ()
 
 
 def tools_as_methods(metrics: Metrics) -> Sequence[str]:
     """The toolkit's code also answers tools as methods; so do we, if the operator turns it on."""
-    if not switch(metrics.platform.settings, "plain_methods"):
+    if not metrics.platform.settings.plain_methods:
         return ()
     return [name for tool in TOOLS for name in (tool.name, *tool.aliases)]
 
@@ -69,7 +70,7 @@ ROOM = Room(
     instructions=(
         "Metrics of platforms, of this machine and of Pentad itself, by collector and by key, with their history."
         " getAvailableCollectors names the collectors, listMetricKeys what they measure, getPlatformMetricByKey reads"
-        " one figure. Values that could not be had say why; they are never zeros."
+        " one figure. Missing values include a reason; they are never zeros."
     ),
     open=open_metrics,
     tools=TOOLS,
@@ -83,4 +84,6 @@ ROOM = Room(
     tools_as_methods=tools_as_methods,
     health=health,
     demo=fill,
+    settings=MetricsSettings,
+    cli=VERBS,
 )

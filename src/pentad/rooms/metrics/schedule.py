@@ -13,7 +13,7 @@ from pentad.kernel.names import did_you_mean
 from pentad.rooms.metrics.collectors.settings import number
 from pentad.rooms.metrics.engine.catalogue import Catalogue
 from pentad.rooms.metrics.history.alerts import rule_of
-from pentad.rooms.metrics.model import Info
+from pentad.rooms.metrics.models import Info
 
 _log = logging.getLogger(__name__)
 

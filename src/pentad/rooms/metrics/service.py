@@ -1,194 +1,179 @@
-"""The metrics room as one object: questions in, answers out. Tools, pages, prompts and the command line all use this.
+"""The metrics room's service: queries in, answers out. Tools, pages, prompts and the command line all use it.
 
-It adds nothing to an answer and takes nothing from it; what is shown of it is `shown.py`'s business.
+It returns answers as they are; `interface/presentation.py` decides how they look.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Final, Unpack
 
 from pentad.jobs.job import Schedule
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.platform import Platform
-from pentad.rooms.metrics.arguments import Scoped
-from pentad.rooms.metrics.collectors.contract import Source
-from pentad.rooms.metrics.collectors.finding import find_collectors
-from pentad.rooms.metrics.collectors.settings import number, table
-from pentad.rooms.metrics.engine.answering import LIMIT, Answer, DryRun, Engine
+from pentad.rooms.metrics.collectors.contract import CollectorContext
+from pentad.rooms.metrics.collectors.discovery import find_collectors
 from pentad.rooms.metrics.engine.catalogue import Catalogue
-from pentad.rooms.metrics.engine.keys import resolved
-from pentad.rooms.metrics.engine.planning import Progress
-from pentad.rooms.metrics.engine.remembering import remembered
-from pentad.rooms.metrics.engine.wanted import asked
+from pentad.rooms.metrics.engine.query import QueryOptions, build_query
+from pentad.rooms.metrics.engine.query_engine import Answer, DryRun, QueryEngine
+from pentad.rooms.metrics.engine.query_execution import Progress
+from pentad.rooms.metrics.history.metric_history import MOST_SERIES, HistoryLine, HistoryLines, MetricHistory
 from pentad.rooms.metrics.history.retention import Retention, tidy
-from pentad.rooms.metrics.loaders.formats import Told, Words, told
-from pentad.rooms.metrics.loaders.sending import Destinations
-from pentad.rooms.metrics.model import Info, Metric, Wanted
-from pentad.rooms.metrics.past import MOST_SERIES, Found, Line, Past
+from pentad.rooms.metrics.loaders.destinations import Destinations
+from pentad.rooms.metrics.loaders.formats import Export, ExportOptions, export_snapshot
+from pentad.rooms.metrics.metric_keys import resolve_keys
+from pentad.rooms.metrics.models import Info, Metric, Query
 from pentad.rooms.metrics.schedule import judged, polls_of
+from pentad.rooms.metrics.settings import MetricsSettings
 
 SECONDS: Final = 25.0
-"""For how long an answer is gathered unless the caller says otherwise: a little less than a tool may take."""
+"""How long a query may take unless the caller says otherwise: a little less than a tool call may."""
 
 ALL: Final = "all"
 POLL_SECONDS: Final = 300.0
-RETENTION: Final = {"raw_days": 7.0, "hour_days": 90.0, "day_days": 1_825.0}
 
 
 class Metrics:
-    """Everything that can be asked here."""
+    """Everything callers can ask of this room."""
 
     def __init__(
-        self, platform: Platform, engine: Engine, destinations: Destinations, past: Past, retention: Retention
+        self,
+        platform: Platform,
+        engine: QueryEngine,
+        destinations: Destinations,
+        history: MetricHistory,
+        retention: Retention,
     ) -> None:
         self.platform = platform
         self.retention = retention
         self.engine = engine
         self.destinations = destinations
-        self.past = past
+        self.history = history
         self.catalogue: Catalogue = engine.catalogue
 
     def now(self) -> float:
-        """The present moment."""
+        """The current time."""
         return self.platform.clock.now()
 
     def infos(self) -> list[Info]:
-        """What each collector says of itself, those of the promise first."""
+        """What each collector says of itself, the promised ones first."""
         return [collector.info() for collector in self.catalogue.collectors.values()]
 
     def info(self, collector: str) -> Info:
         """The same of one collector, by any of its names."""
         return self.catalogue.find(collector).info()
 
-    def chosen(
-        self, names: Sequence[str], *, allow_all: bool = False, taking: frozenset[str] = frozenset()
+    def select_collectors(
+        self, names: Sequence[str], *, allow_all: bool = False, filters: frozenset[str] = frozenset()
     ) -> list[str]:
-        """The ids of the collectors meant; `all` are those that are set up and take what is asked by, and have to be
-        allowed."""
+        """The ids of the named collectors. `all` has to be allowed, and means those that are set up and support the
+        filters."""
         if any(name.casefold() == ALL for name in names):
             if not allow_all:
                 raise InvalidInput(
                     "All collectors at once can take long.",
                     hint=f"Name one of {', '.join(self.catalogue.ids())}, or set allow_all.",
                 )
-            return [info.id for info in self.infos() if info.ready and (info.takes is None or taking <= info.takes)]
+            return [info.id for info in self.infos() if info.ready and (info.takes is None or filters <= info.takes)]
         return list(dict.fromkeys(self.info(name).id for name in names))
 
-    def keys(self, query: str, collectors: Iterable[str] = ()) -> list[tuple[str, Metric]]:
-        """Metrics by words, of some collectors or of all."""
+    def keys(self, words: str, collectors: Iterable[str] = ()) -> list[tuple[str, Metric]]:
+        """Metrics found by words, of some collectors or of all."""
         names = list(collectors)
         if not names:
-            return self.catalogue.search(query)
-        return [found for name in names for found in self.catalogue.search(query, name)]
+            return self.catalogue.search(words)
+        return [found for name in names for found in self.catalogue.search(words, name)]
 
-    def wanted(
-        self,
-        collector: str,
-        given: Scoped,
-        *,
-        keys: Iterable[str] = (),
-        raw: bool = False,
-        credentials: Mapping[str, str] | None = None,
-    ) -> Wanted:
-        """The arguments of a tool as a question to one collector; keys that mean nothing are refused."""
-        return asked(
-            self.info(collector),
-            self.platform.clock,
-            keys=tuple(keys) or None,
-            bg=given.bg,
-            recursive=given.recursive,
-            environments=given.environments(),
-            regions=given.regions(),
-            raw=raw,
-            compat=given.compat,
-            credentials=credentials,
-            seconds=given.timeout_seconds or SECONDS,
-        )
+    def query(self, collector: str, **options: Unpack[QueryOptions]) -> Query:
+        """A query for one collector; unknown keys and unsupported filters are refused."""
+        options["seconds"] = options.get("seconds") or SECONDS
+        return build_query(self.info(collector), self.platform.clock, **options)
 
-    async def collect(self, collector: str, wanted: Wanted, progress: Progress | None = None) -> Answer:
+    async def collect(self, collector: str, query: Query, progress: Progress | None = None) -> Answer:
         """One collector's answer."""
-        return await self.engine.answer(collector, wanted, progress)
+        return await self.engine.answer(collector, query, progress)
 
     async def collect_all(
-        self, questions: Sequence[tuple[str, Wanted]], progress: Progress | None = None
+        self, queries: Sequence[tuple[str, Query]], progress: Progress | None = None
     ) -> list[Answer | PentadError]:
-        """Several collectors at once, or what each of them refuses; progress is that of all of them together."""
-        told = [(0.0, 0.0)] * len(questions)
+        """The answers, or errors, of several collectors at once. Progress is that of all of them together."""
+        reported = [(0.0, 0.0)] * len(queries)
 
-        async def one(place: int, name: str, wanted: Wanted) -> Answer | PentadError:
-            async def tell(done: float, planned: float | None, message: str | None) -> None:
-                told[place] = (done, planned or 0.0)
+        async def one(place: int, name: str, query: Query) -> Answer | PentadError:
+            async def report(done: float, planned: float | None, message: str | None) -> None:
+                reported[place] = (done, planned or 0.0)
                 if progress is not None and done:
-                    await progress(sum(done for done, _ in told), sum(planned for _, planned in told), message)
+                    await progress(sum(done for done, _ in reported), sum(planned for _, planned in reported), message)
 
             try:
-                return await self.collect(name, wanted, tell)
+                return await self.collect(name, query, report)
             except PentadError as error:
                 return error
 
-        return list(await asyncio.gather(*(one(place, *question) for place, question in enumerate(questions))))
+        return list(await asyncio.gather(*(one(place, *query) for place, query in enumerate(queries))))
 
-    async def plan(self, collector: str, wanted: Wanted) -> DryRun:
-        """What an answer would take."""
-        return await self.engine.dry_run(collector, wanted)
+    async def plan(self, collector: str, query: Query) -> DryRun:
+        """What an answer would cost."""
+        return await self.engine.dry_run(collector, query)
 
     async def poll(self, collector: str, bg: str | None = None) -> int:
-        """Collect everything of a collector and keep it; how many samples were kept."""
-        wanted = asked(self.info(collector), self.platform.clock, bg=bg, seconds=POLL_SECONDS)
-        answer = await self.collect(collector, wanted)
-        return await self.past.record(answer.info, answer.snapshot)
+        """Collect everything of a collector and record it; returns the number of samples recorded."""
+        answer = await self.collect(collector, self.query(collector, bg=bg, seconds=POLL_SECONDS))
+        return await self.history.record(answer.info, answer.snapshot)
 
     def polls(self) -> list[Schedule]:
         """How often each collector is polled."""
-        return polls_of(self.infos(), table(self.platform.settings, "poll"))
+        return polls_of(self.infos(), self.platform.settings.poll)
 
     async def roll_up(self) -> None:
         """Roll up old samples, and drop those that are too old."""
         await tidy(self.platform.database, self.retention, self.now())
 
-    async def remembered(
+    async def source_history(
         self, collector: str, keys: Sequence[str], begin: float, end: float, *, step: int | None, most: int
-    ) -> Found:
-        """What the source itself kept of the past, for when nothing was recorded here."""
+    ) -> HistoryLines:
+        """The history that the source itself keeps, for metrics that were never recorded here.
+
+        Prometheus, for example, had these figures long before Pentad polled it.
+        """
         info = self.info(collector)
-        kept = await remembered(self.engine, info.id, resolved(info, keys), begin, end, step=step, most=most)
-        lines = [
-            Line(series=series, metric=None, points=points, rates=[], rise=None, words=[], forecast=None)
-            for series, points in kept[:MOST_SERIES]
-        ]
-        return Found(lines=lines, left_out=len(kept) - len(lines))
+        names = resolve_keys(info, keys)
+        found = await self.engine.source_history(info.id, names, begin, end, step=step, most=most)
+        lines = [HistoryLine(series=series, points=points) for series, points in found[:MOST_SERIES]]
+        return HistoryLines(lines=lines, left_out=len(found) - len(lines))
 
     async def export(
-        self, collector: str, wanted: Wanted, form: str, progress: Progress | None = None
-    ) -> tuple[Told, Answer]:
-        """An answer in another system's words."""
-        answer = await self.collect(collector, wanted, progress)
-        return told(form, answer.snapshot, answer.info, Words(legacy=wanted.compat == "legacy")), answer
+        self, collector: str, query: Query, form: str, progress: Progress | None = None
+    ) -> tuple[Export, Answer]:
+        """An answer in another system's format."""
+        answer = await self.collect(collector, query, progress)
+        options = ExportOptions(legacy=query.compat == "legacy")
+        return export_snapshot(form, answer.snapshot, answer.info, options), answer
 
     async def load(
-        self, collector: str, wanted: Wanted, destination: str, progress: Progress | None = None
-    ) -> tuple[Told, Answer]:
+        self, collector: str, query: Query, destination: str, progress: Progress | None = None
+    ) -> tuple[Export, Answer]:
         """Send an answer to a destination of the settings."""
-        answer = await self.collect(collector, wanted, progress)
-        legacy = wanted.compat == "legacy"
+        answer = await self.collect(collector, query, progress)
+        legacy = query.compat == "legacy"
         return await self.destinations.send(destination, answer.snapshot, answer.info, legacy=legacy), answer
 
 
 @asynccontextmanager
 async def open_metrics(platform: Platform) -> AsyncGenerator[Metrics]:
     """The room with every collector the settings allow."""
-    settings = platform.settings
-    source = Source(platform, settings)
-    catalogue = Catalogue(find_collectors(source))
-    limit = int(number(settings, "concurrency", LIMIT, least=1))
-    engine = Engine(catalogue, platform.fetcher, platform.clock, limit=limit, trusted=source.trusted)
-    past = Past(platform.database, platform.clock, catalogue, judged(catalogue, table(settings, "thresholds")))
-    destinations = Destinations(table(settings, "loaders"), platform.fetcher)
-    retention = Retention(*(number(settings, name, default, least=1) for name, default in RETENTION.items()))
-    metrics = Metrics(platform, engine, destinations, past, retention)
+    settings: MetricsSettings = platform.settings
+    context = CollectorContext(platform, settings)
+    catalogue = Catalogue(find_collectors(context))
+    engine = QueryEngine(
+        catalogue, platform.fetcher, platform.clock, limit=settings.concurrency, trusted=context.trusted
+    )
+    history = MetricHistory(platform.database, platform.clock, catalogue, judged(catalogue, settings.thresholds))
+    destinations = Destinations(settings.loaders, platform.fetcher)
+    retention = Retention(settings.raw_days, settings.hour_days, settings.day_days)
+    metrics = Metrics(platform, engine, destinations, history, retention)
     try:
         yield metrics
     finally:
-        for close in reversed(source.closing):
+        for close in reversed(context.closing):
             await close()

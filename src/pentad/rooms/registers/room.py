@@ -10,6 +10,7 @@ from pentad.rooms.registers.following import GUARDS, hears
 from pentad.rooms.registers.resources import RESOURCES, listing
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.tools import TOOLS
+from pentad.rooms.registers.verbs import VERBS
 from pentad.rooms.registers.webhook_targets import BODY as WEBHOOK_BODY
 from pentad.rooms.registers.webhooks import JOB as WEBHOOKS
 
@@ -74,4 +75,5 @@ ROOM = Room(
     pages=pages,
     mounts=mounts,
     demo=fill,
+    cli=VERBS,
 )

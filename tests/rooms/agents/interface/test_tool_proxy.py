@@ -12,6 +12,7 @@ from pentad.net.addresses import networks
 from pentad.net.policy import FetchPolicy
 from pentad.rooms.agents.hosting.tool_proxy import servers_of
 from pentad.settings.model import Settings
+from tests.room_settings import room_settings
 from tests.rooms.agents.interface.conftest import Caller, Other
 
 pytestmark = pytest.mark.anyio
@@ -97,10 +98,13 @@ async def test_a_tool_of_another_server_is_called_with_the_key_that_was_set_up(t
 
 
 def test_servers_are_read_from_a_table_or_a_text_and_a_bad_one_is_named() -> None:
-    assert servers_of({"mcp_servers": "a=https://a.example/mcp, b=http://b.example/mcp"}) == {
+    def read(given: Any) -> Any:
+        return servers_of(room_settings("agents", mcp_servers=given).mcp_servers)
+
+    assert read("a=https://a.example/mcp, b=http://b.example/mcp") == {
         "a": ("https://a.example/mcp", None),
         "b": ("http://b.example/mcp", None),
     }
     for bad in (["x"], {"a": "ftp://x"}, {"pentad": "https://x"}, {"a": {"key": "k"}}):
         with pytest.raises(Misconfigured):
-            servers_of({"mcp_servers": bad})
+            read(bad)

@@ -14,8 +14,8 @@ from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.models import Event, Message, Part, Task
 from pentad.rooms.agents.push.store import JOB as PUSH
+from pentad.rooms.agents.settings import TaskLimits
 from pentad.rooms.agents.tasks.engine import Tasks, jobs_of
-from pentad.rooms.agents.tasks.limits import TaskLimits
 from pentad.rooms.agents.tasks.task_log import TURN
 from pentad.storage.migration_files import MigrationSet
 from tests.stores import Stores

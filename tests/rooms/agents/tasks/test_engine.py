@@ -14,7 +14,7 @@ from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound
 from pentad.rooms.agents.hosting.hosted_agent import hosted
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.models import ArtifactEvent, Event, Message, Part, StatusEvent, Task
-from pentad.rooms.agents.tasks.limits import TaskLimits
+from pentad.rooms.agents.settings import TaskLimits
 from tests.rooms.agents.tasks.engines import ADA, ODA, SETS, engine, log_of, said, send
 from tests.stores import Stores
 

@@ -11,10 +11,11 @@ from pentad.rooms.agents.context.integrity import bytes_hash
 from pentad.rooms.agents.context.merging import Contexts
 from pentad.rooms.agents.context.temporary_links import TemporaryLinks
 from pentad.rooms.agents.models import PushConfig, Task
+from pentad.rooms.agents.settings import TaskLimits
 from pentad.rooms.agents.tasks.engine import Tasks
-from pentad.rooms.agents.tasks.limits import TaskLimits, task_limits
 from pentad.rooms.agents.tasks.remote_tasks import RemoteTasks
 from pentad.rooms.agents.tasks.retention import DAY
+from tests.room_settings import room_settings
 from tests.rooms.agents.tasks.engines import ADA, ODA, SETS, TurnedClock, engine, said
 from tests.stores import Stores
 
@@ -170,7 +171,7 @@ async def test_everything_stays_unless_a_number_of_days_is_set(stores: Stores) -
 
 
 def test_the_days_are_a_number_above_zero() -> None:
-    assert task_limits({"keep_days": "0.5"}).keep_days == 0.5
+    assert room_settings("agents", keep_days="0.5").keep_days == 0.5
     for wrong in ("soon", 0, -1):
         with pytest.raises(Misconfigured):
-            task_limits({"keep_days": wrong})
+            room_settings("agents", keep_days=wrong)

@@ -10,7 +10,9 @@ from pentad.kernel.errors import Misconfigured, Unavailable
 from pentad.net.fetch import HttpFetcher
 from pentad.rooms.avatars.answers.drafting.drafter import Prompt
 from pentad.rooms.avatars.answers.drafting.endpoint import Endpoint, EndpointDrafter, Kind, endpoint_of
+from pentad.rooms.avatars.settings import AvatarsSettings
 from tests.net.test_fetch import answering
+from tests.room_settings import room_settings
 
 pytestmark = pytest.mark.anyio
 PROMPT = Prompt("be exact", "what?")
@@ -86,10 +88,10 @@ async def test_a_model_that_does_not_answer_is_unavailable_and_nothing_secret_is
 
 
 def test_settings_name_the_model():
-    assert endpoint_of({}) is None
-    made = endpoint_of({"model_url": "https://api.anthropic.com/v1", "model_name": "m"})
+    assert endpoint_of(AvatarsSettings()) is None
+    made = endpoint_of(AvatarsSettings(model_url="https://api.anthropic.com/v1", model_name="m"))
     assert made is not None
     assert (made.kind, made.address) == ("anthropic", "https://api.anthropic.com/v1/messages")
     for wrong in ({"model_url": "https://x"}, {"model_url": "https://x", "model_name": "m", "model_kind": "z"}):
         with pytest.raises(Misconfigured):
-            endpoint_of(wrong)
+            endpoint_of(room_settings("avatars", **wrong))

@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from pentad.rooms.directory.oasf.module_rules import OLD_NAMES, RESERVED
+from pentad.rooms.directory.oasf.class_rules import FEATURE_NAMES, OLD_MODULE_NAMES
 from pentad.rooms.directory.oasf.objects import Attribute, Objects, Shape, ValueType, objects
 from pentad.rooms.directory.oasf.taxonomy import taxonomy
 from pentad.rooms.directory.oasf.versions import EMBEDDED, Family
@@ -88,8 +88,8 @@ def shaped(draw: Any, facts: Objects, shape: Shape, depth: int = 0) -> Json:
 @st.composite
 def _class(draw: Any, version: str, base: str, facts: Objects) -> Json:
     if base == "base_feature":
-        name = draw(st.sampled_from([*RESERVED, "example.org/own"]))
-        shape = facts.shapes["module", RESERVED.get(name, "base_feature")]
+        name = draw(st.sampled_from([*FEATURE_NAMES, "example.org/own"]))
+        shape = facts.shapes["module", FEATURE_NAMES.get(name, "base_feature")]
         return draw(shaped(facts, shape, 1)) | {"name": name}
     family: Family = "skill" if base == "base_skill" else "domain" if base == "base_domain" else "module"
     entries = [entry for entry in taxonomy(version, family).all if not entry.grouping]
@@ -97,7 +97,10 @@ def _class(draw: Any, version: str, base: str, facts: Objects) -> Json:
     if version == "0.3.1":
         return {"class_uid": entry.id, "category_uid": taxonomy(version, family).parents(entry)[0].id}
     if family == "module":
-        names = [entry.name, *(old for old, new in OLD_NAMES.items() if new == entry.name and version == "0.7.0")]
+        names = [
+            entry.name,
+            *(old for old, new in OLD_MODULE_NAMES.items() if new == entry.name and version == "0.7.0"),
+        ]
         module = draw(shaped(facts, facts.shapes["module", entry.short], 1))
         return module | {"name": draw(st.sampled_from(names))} | ({"id": entry.id} if "id" in module else {})
     both = {"name": entry.name, "id": entry.id}

@@ -1,4 +1,4 @@
-"""The validator and the generated JSON Schema judge alike, but for what `DIFFERENCES` lists."""
+"""The validator and the generated JSON Schema judge alike, with the exceptions that `oasf/json_schema.py` names."""
 
 from functools import cache
 from typing import Any

@@ -2,8 +2,7 @@
 
 import pytest
 
-from pentad.rooms.directory.oasf.associations import COLUMN, associations, standing_for, stem, table
-from pentad.rooms.directory.oasf.suggest import suggest
+from pentad.rooms.directory.oasf.suggest import COLUMN, associations, class_or_substitute, stem, suggest, table
 from pentad.rooms.directory.oasf.taxonomy import taxonomy
 from pentad.rooms.directory.oasf.versions import EMBEDDED, Family
 from tests.rooms.directory.oasf.descriptions import DESCRIPTIONS
@@ -63,7 +62,7 @@ def test_every_class_of_the_table_of_associations_exists_or_is_stood_in_for(fami
     targets = {target for line in written.lines for target in line[COLUMN[family]].split()} - {"-"}
     for target in targets:
         short = target.rstrip("~?")
-        found = [standing_for(taxonomy(version, family), short) for version in VERSIONS]
+        found = [class_or_substitute(taxonomy(version, family), short) for version in VERSIONS]
         assert any(found) if target.endswith("?") else all(found), target
     shorts = {e.short for version in EMBEDDED for f in ("skill", "domain") for e in taxonomy(version, f).all}
-    assert not {name for names in written.instead.values() for name in names} - shorts
+    assert not {name for names in written.substitutes.values() for name in names} - shorts

@@ -5,7 +5,7 @@ from importlib.resources import files
 import pytest
 
 from pentad.rooms.directory.oasf.objects import objects
-from pentad.rooms.directory.oasf.taxonomy import FAMILIES, ClassEntry, taxonomy
+from pentad.rooms.directory.oasf.taxonomy import ClassEntry, taxonomy
 from pentad.rooms.directory.oasf.versions import EMBEDDED, Family
 
 ROWS = {
@@ -29,6 +29,8 @@ DEPTHS = {
     ("1.1.0", "module"): [2, 7, 2],
 }
 DISTINCT_OBJECTS = {"0.3.1": 35, "0.7.0": 46, "0.8.0": 42, "1.0.0": 56, "1.1.0": 56}
+
+FAMILIES: tuple[Family, ...] = ("skill", "domain", "module")
 
 
 @pytest.mark.parametrize("version", EMBEDDED)

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from pentad.rooms.directory.oasf.findings import MOST_FINDINGS, Finding
+from pentad.kernel.problems import Finding
+from pentad.rooms.directory.oasf.findings import MOST_FINDINGS
 from pentad.rooms.directory.oasf.validator import validate
 from tests.rooms.directory.oasf.samples import SAMPLES, sample
 

@@ -15,8 +15,8 @@ from pentad.jobs.workers import Workers
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Database, Rows
 from pentad.kernel.principal import LOCAL
-from pentad.rooms.directory.records.events import Event, Events, Listening
-from pentad.rooms.directory.records.facts import facts_of
+from pentad.rooms.directory.records.events import Event, EventListener, Events
+from pentad.rooms.directory.records.index_fields import facts_of
 from pentad.rooms.directory.records.naming import Naming
 from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.records.publications import JOB, Publications
@@ -117,7 +117,7 @@ def recounted(rows: Rows) -> None:
     assert rows.value("SELECT count(*) FROM directory_words") == len(ids)
 
 
-async def heard(listening: Listening, count: int) -> list[Event]:
+async def heard(listening: EventListener, count: int) -> list[Event]:
     """The next events; fails when they do not come."""
     events: list[Event] = []
     async with asyncio.timeout(10):

@@ -7,7 +7,7 @@ import pytest
 from pentad.kernel.cid import canonical_json, cid_of
 from pentad.kernel.ports import Transaction
 from pentad.rooms.directory.records.events import BUFFER, EventType
-from pentad.rooms.directory.records.facts import labels_of
+from pentad.rooms.directory.records.index_fields import labels_of
 from pentad.rooms.directory.records.publications import PublishRequest
 from pentad.rooms.directory.records.records import drafted
 from tests.rooms.directory.records.parts import SETS, WHO, Parts, agent, heard, parts_over

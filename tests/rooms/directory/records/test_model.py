@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from pentad.kernel.cid import canonical_json, cid_of
 from pentad.kernel.errors import NotFound
-from pentad.rooms.directory.records.facts import labels_of
+from pentad.rooms.directory.records.index_fields import labels_of
 from pentad.rooms.directory.records.publications import PublishRequest
 from pentad.rooms.directory.records.routing import RouteQuery, RouteQueryType
 from tests.rooms.directory.oasf.samples import sample

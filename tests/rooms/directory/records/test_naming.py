@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pentad.kernel.cid import cid_of
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
 from pentad.rooms.directory.models import NamedRef
-from pentad.rooms.directory.records.references import Reference, parse_reference
+from pentad.rooms.directory.records.naming import Reference, parse_reference
 from tests.rooms.directory.oasf.samples import sample
 from tests.rooms.directory.records.parts import WHO, Parts, agent
 

@@ -11,7 +11,7 @@ from pentad.kernel.cid import cid_of
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import InvalidInput, NotFound
 from pentad.kernel.ports import Transaction
-from pentad.rooms.directory.records.facts import labels_of
+from pentad.rooms.directory.records.index_fields import labels_of
 from pentad.rooms.directory.records.publications import JOB, PublicationStatus, PublishRequest
 from pentad.rooms.directory.records.routing import RouteQuery, RouteQueryType
 from pentad.rooms.directory.search.query import Filter, FilterKind

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pentad.kernel.ports import Database, Dialect, Transaction
-from pentad.rooms.directory.records import store
+from pentad.rooms.directory import store
 from pentad.rooms.directory.records.records import drafted
 from pentad.storage.migration_files import MigrationSet
 from tests.jobs.working import SETS as JOB_SETS

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database, Transaction
-from pentad.rooms.directory.records.facts import WORDS, facts_of
+from pentad.rooms.directory.records.index_fields import WORDS, facts_of
 from pentad.rooms.directory.search import ranking
 from pentad.rooms.directory.search.query import Found, Query, asked
 from pentad.rooms.directory.search.ranking import COMMON, Matched, Ranking, Statistics

@@ -8,10 +8,10 @@ import pytest
 
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory.models import Pushed, Record
-from pentad.rooms.directory.oasf.source import EmbeddedSchemas
+from pentad.rooms.directory.oasf.schema_source import EmbeddedSchemas
 from pentad.rooms.directory.search.query import Found, Query
 from pentad.rooms.directory.search.service import RecordSearch
-from pentad.rooms.directory.translate.importing import Importer
+from pentad.rooms.directory.translate.import_pipeline import Importer
 from tests.rooms.directory.records.parts import SETS, Parts, parts_over
 from tests.stores import Stores
 

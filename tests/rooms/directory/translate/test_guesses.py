@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pentad.kernel.principal import LOCAL
-from pentad.rooms.directory.translate.importing import Importer, ImportOptions
+from pentad.rooms.directory.translate.import_pipeline import Importer, ImportOptions
 from tests.rooms.directory.translate.sources import SERVER
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.directory.oasf.source import UnknownVersion
+from pentad.rooms.directory.oasf.schema_source import UnknownVersion
 from pentad.rooms.directory.oasf.taxonomy import taxonomy
 from pentad.rooms.directory.oasf.validator import validate
 from pentad.rooms.directory.oasf.versions import EMBEDDED
@@ -43,8 +43,8 @@ def test_there_and_back_again_a_sample_loses_only_what_was_told(before: str, aft
     there = migrate(source, after)
     back = migrate(there.record, before)
     told = {loss.path.split(".")[0].split("[")[0] for loss in (*there.losses, *back.losses)}
-    different = {key for key in source.keys() | back.record.keys() if source.get(key) != back.record.get(key)}
-    assert different <= told
+    without_duplicates = {key for key in source.keys() | back.record.keys() if source.get(key) != back.record.get(key)}
+    assert without_duplicates <= told
 
 
 @settings(max_examples=150, deadline=None)

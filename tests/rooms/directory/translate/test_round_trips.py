@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from pentad.kernel.cid import canonical_json
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.directory.translate import a2a_cards, agent_skills, copilot, hosts, mcp_servers, server_json
+from pentad.rooms.directory.translate import (
+    a2a_cards,
+    agent_skills,
+    host_configs,
+    server_json_export,
+    server_json_import,
+)
 from pentad.rooms.directory.translate.frontmatter import quoted
 from tests.rooms.directory.translate import sources
 from tests.rooms.directory.translate.sources import CARD, CONFIG, SERVER, SKILL, anything
@@ -22,9 +28,9 @@ def test_a_card_comes_back_as_it_was():
 
 
 def test_a_server_json_comes_back_as_it_was():
-    record, losses = mcp_servers.to_record({"server": SERVER})
+    record, losses = server_json_import.to_record({"server": SERVER})
     assert losses == []
-    assert server_json.from_record(record) == (SERVER, [])
+    assert server_json_export.from_record(record) == (SERVER, [])
 
 
 def test_a_skill_comes_back_byte_for_byte():
@@ -35,9 +41,9 @@ def test_a_skill_comes_back_byte_for_byte():
 
 
 def test_a_host_configuration_comes_back_as_it_was():
-    record, losses = hosts.to_record(CONFIG)
+    record, losses = host_configs.to_record(CONFIG)
     assert losses == []
-    assert copilot.from_record(record) == (CONFIG, [])
+    assert host_configs.to_copilot(record) == (CONFIG, [])
 
 
 @settings(max_examples=80, deadline=None)
@@ -53,48 +59,51 @@ def test_every_card_comes_back_or_the_loss_is_told(card: dict[str, Any]):
 @given(server=sources.servers)
 def test_every_server_comes_back_or_the_loss_is_told(server: dict[str, Any]):
     try:
-        record, losses = mcp_servers.to_record({"server": server})
+        record, losses = server_json_import.to_record({"server": server})
     except InvalidInput:
-        assert mcp_servers.launches_of(server) == []
+        assert server_json_import.launches_of(server) == []
         return
-    back, more = server_json.from_record(record)
+    back, more = server_json_export.from_record(record)
     assert back == server or losses + more
-    assert mcp_servers.to_record({"server": server}).result == record
+    assert server_json_import.to_record({"server": server}).result == record
 
 
 def by_name(config: dict[str, Any]) -> dict[str | None, Any]:
     """What a configuration starts, however its host asks for values."""
-    return {launch.name: launch for launch in hosts.configured(json.loads(canonical_json(config)))}
+    return {launch.name: launch for launch in host_configs.config_launches(json.loads(canonical_json(config)))}
 
 
 @settings(max_examples=80, deadline=None)
 @given(config=sources.configs)
 def test_every_configuration_comes_back_or_the_loss_is_told(config: dict[str, Any]):
     try:
-        record, losses = hosts.to_record(config)
+        record, losses = host_configs.to_record(config)
     except InvalidInput:
-        assert hosts.configured(config) == []
+        assert host_configs.config_launches(config) == []
         return
-    back, more = copilot.from_record(record)
+    back, more = host_configs.to_copilot(record)
     if "servers" in config:
         assert back == config or losses + more
     root = "mcpServers" if "mcpServers" in config else None
     if root and set(config) == {root}:
-        claude, told = hosts.to_claude(record)
+        claude, told = host_configs.to_claude(record)
         assert by_name(claude) == by_name(config) or losses + told
 
 
 @settings(max_examples=80, deadline=None)
-@given(config=sources.configs, style=st.sampled_from([hosts.to_claude, hosts.to_cursor, copilot.to_vscode]))
+@given(
+    config=sources.configs,
+    style=st.sampled_from([host_configs.to_claude, host_configs.to_cursor, host_configs.to_vscode]),
+)
 def test_a_configuration_written_for_another_host_starts_the_same_servers(config: dict[str, Any], style: Any):
     try:
-        record, _ = hosts.to_record(config)
+        record, _ = host_configs.to_record(config)
     except InvalidInput:
         return
     written, _ = style(record)
-    started = [(launch.transport, launch.command, len(launch.args)) for launch in hosts.configured(written)]
-    wanted = [(launch.transport, launch.command, len(launch.args)) for launch in hosts.configured(config)]
-    if style is hosts.to_cursor:  # which finds out by itself how a server is reached
+    started = [(launch.transport, launch.command, len(launch.args)) for launch in host_configs.config_launches(written)]
+    wanted = [(launch.transport, launch.command, len(launch.args)) for launch in host_configs.config_launches(config)]
+    if style is host_configs.to_cursor:  # which finds out by itself how a server is reached
         started, wanted = [one[1:] for one in started], [one[1:] for one in wanted]
     assert sorted(map(repr, started)) == sorted(map(repr, wanted))
 
@@ -140,14 +149,16 @@ def test_a_quoted_text_is_one_line(value: str):
 
 
 def test_a_changed_module_is_exported_as_it_is_now_and_not_as_it_was():
-    record, _ = hosts.to_record(CONFIG)
+    record, _ = host_configs.to_record(CONFIG)
     record["modules"][0]["data"]["connections"] = [{"type": "stdio", "command": "other", "args": ["x"]}]
-    assert list(copilot.from_record(record).result["servers"].values()) == [
+    assert list(host_configs.to_copilot(record).result["servers"].values()) == [
         {"command": "other", "args": ["x"], "env": {}}
     ]
-    server, _ = mcp_servers.to_record({"server": SERVER})
+    server, _ = server_json_import.to_record({"server": SERVER})
     server["modules"][0]["data"]["connections"] = [{"type": "sse", "url": "https://new.example.org"}]
-    assert server_json.from_record(server).result["remotes"] == [{"type": "sse", "url": "https://new.example.org"}]
+    assert server_json_export.from_record(server).result["remotes"] == [
+        {"type": "sse", "url": "https://new.example.org"}
+    ]
 
 
 def test_an_artifact_that_is_not_what_its_digest_says_is_not_used():

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from pentad.kernel.cid import canonical_json, cid_of
 from pentad.kernel.principal import LOCAL
-from pentad.rooms.directory.oasf.source import EmbeddedSchemas
+from pentad.rooms.directory.oasf.schema_source import EmbeddedSchemas
 from pentad.rooms.directory.oasf.versions import EMBEDDED
-from pentad.rooms.directory.translate.detection import read_source
-from pentad.rooms.directory.translate.envelope import NOTHING_GIVEN
-from pentad.rooms.directory.translate.importing import Importer, ImportOptions
+from pentad.rooms.directory.translate.envelope import NO_OVERRIDES
+from pentad.rooms.directory.translate.format_detection import read_source
+from pentad.rooms.directory.translate.import_pipeline import Importer, ImportOptions
 from pentad.rooms.directory.translate.migration import migrate
 from tests.rooms.directory.oasf.generated import valid_records
 from tests.rooms.directory.oasf.samples import sample
@@ -38,7 +38,7 @@ async def test_a_valid_record_keeps_its_bytes_and_its_cid(importer: Importer, he
 @given(record=valid_records(), form=st.sampled_from([None, "oasf"]))
 async def test_no_valid_record_is_changed(record: dict[str, Any], form: str | None):
     importer = Importer(EmbeddedSchemas(), target=None)  # type: ignore[arg-type]  nothing is stored
-    read = read_source(json.dumps(record), form, NOTHING_GIVEN)
+    read = read_source(json.dumps(record), form, NO_OVERRIDES)
     made = await importer.prepared(read, None, ImportOptions())
     assert (made.cid, made.losses, made.repairs) == (cid_of(canonical_json(record)), [], [])
 

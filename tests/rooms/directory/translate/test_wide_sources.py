@@ -1,8 +1,14 @@
 """Sources as wide as they may be: work grows with their size, not with its square, or these tests never end."""
 
-from pentad.rooms.directory.translate import agent_skills, copilot, frontmatter, hosts, mcp_servers, server_json
+from pentad.rooms.directory.translate import (
+    agent_skills,
+    frontmatter,
+    host_configs,
+    server_json_export,
+    server_json_import,
+)
 from pentad.rooms.directory.translate.difference import difference
-from pentad.rooms.directory.translate.launches import unrepeated
+from pentad.rooms.directory.translate.launches import without_repeats
 from pentad.rooms.directory.translate.migration import migrate
 from tests.rooms.directory.oasf.samples import sample
 
@@ -14,9 +20,9 @@ def test_a_server_with_very_many_remotes_and_arguments():
     remotes = [{"url": f"https://example.org/{number}"} for number in range(WIDE)]
     arguments = [{"type": "positional", "value": str(number)} for number in range(WIDE)]
     server = {"name": "x", "remotes": remotes, "packages": [{"runtimeHint": "npx", "runtimeArguments": arguments}]}
-    record, _ = mcp_servers.to_record({"server": server})
-    assert server_json.from_record(record).result == server
-    assert len(copilot.from_record(record).result["servers"]) == WIDE + 1
+    record, _ = server_json_import.to_record({"server": server})
+    assert server_json_export.from_record(record).result == server
+    assert len(host_configs.to_copilot(record).result["servers"]) == WIDE + 1
 
 
 def test_a_configuration_with_very_many_servers():
@@ -24,8 +30,8 @@ def test_a_configuration_with_very_many_servers():
         "servers": {f"s{number}": {"command": "x", "env": {"A": f"${{input:i{number}}}"}} for number in range(FEWER)},
         "inputs": [{"id": f"i{number}"} for number in range(FEWER)],
     }
-    assert len(hosts.single(config)) == FEWER
-    assert copilot.from_record(hosts.to_record(config).result).result == config
+    assert len(host_configs.split_config(config)) == FEWER
+    assert host_configs.to_copilot(host_configs.to_record(config).result).result == config
 
 
 def test_a_record_with_very_many_modules():
@@ -38,8 +44,8 @@ def test_a_record_with_very_many_modules():
 
 def test_texts_made_to_be_searched_for_long():
     asked = {"servers": {"a": {"command": "${" * WIDE, "env": {"API_KEY": "${input:" * WIDE}}}}
-    assert hosts.to_record(asked)
+    assert host_configs.to_record(asked)
     frontmatter.read("k: [a" + " " * 60_000 + "b]")
     frontmatter.read("k: [" + "'," * 20_000 + "]")
     agent_skills.manifest_of("---\nname: x\ndescription: y\nallowed-tools: " + "(a " * 20_000 + "\n---\n")
-    assert len(unrepeated([str(number) for number in range(WIDE)] * 2)) == WIDE
+    assert len(without_repeats([str(number) for number in range(WIDE)] * 2)) == WIDE

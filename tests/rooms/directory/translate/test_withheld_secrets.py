@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.oasf.validator import validate
-from pentad.rooms.directory.translate import copilot
+from pentad.rooms.directory.translate import host_configs
 from pentad.rooms.directory.translate.envelope import Doubt
 from pentad.rooms.directory.translate.formats import export_format, export_record, import_format, parse_source
 from pentad.rooms.directory.translate.formats import import_record as imported
-from pentad.rooms.directory.translate.importing import Importer, ImportOptions
+from pentad.rooms.directory.translate.import_pipeline import Importer, ImportOptions
 from pentad.rooms.directory.translate.losses import Translated
-from pentad.rooms.directory.translate.redaction import SuspiciousSource
+from pentad.rooms.directory.translate.secret_redaction import SuspiciousSource
 from tests.rooms.directory.oasf.samples import sample
 from tests.rooms.directory.translate.harmless_sources import HARMLESS, Harmless
 from tests.rooms.directory.translate.secret_shapes import (
@@ -106,7 +106,7 @@ def test_what_is_withheld_is_asked_for_instead():
     assert variables["API_TOKEN"]["required"] is True
     assert "default_value" not in variables["API_TOKEN"]
     assert variables["MODE"]["default_value"] == "fast"
-    asked = copilot.from_record(record).result
+    asked = host_configs.to_copilot(record).result
     assert {one["id"] for one in asked["inputs"]} == {"api-key", "API_TOKEN"}
     record, _ = record_of("cursor", reached(f"https://x.example.org/mcp?v=2&key={HEX}", Authorization=f"Bearer {WORD}"))
     (connection,) = record["modules"][0]["data"]["connections"]

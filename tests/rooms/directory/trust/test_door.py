@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from pentad.rooms.directory.wire.parts import Trust as Expected
+from pentad.rooms.directory.trust.service import Trust
 from tests.rooms.directory.records.parts import WHO
 from tests.rooms.directory.trust.key_files import private_pem
 from tests.rooms.directory.trust.opening import Site
@@ -18,9 +18,9 @@ def test_cryptography_is_not_loaded_with_the_service():
 
 @pytest.mark.anyio
 async def test_the_servers_can_ask_it(site: Site):
-    expected: Expected = site.trust
+    trust: Trust = site.trust
     cid = await site.push(name="https://example.org/agent")
     await site.trust.sign(WHO, cid, private_pem("Ed25519"))
-    assert (await expected.verify(cid)).success
-    assert not (await expected.verify_name(cid, None, None)).verified
-    assert not (await expected.verification_info(None, "example.org/agent", None)).verified
+    assert (await trust.verify(cid)).success
+    assert not (await trust.verify_name(cid, None, None)).verified
+    assert not (await trust.verification_info(None, "example.org/agent", None)).verified

@@ -14,7 +14,7 @@ from pentad.kernel.errors import InvalidInput, NotFound, Unavailable
 from pentad.net.addresses import networks
 from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
-from pentad.rooms.directory.trust.jwks import REMEMBERED, Domain, WellKnownKeySets, domain_of, keys_of, vouched_for
+from pentad.rooms.directory.trust.jwks import REMEMBERED, Domain, WellKnownKeySets, domain_of, find_vouched_key, keys_of
 from pentad.rooms.directory.trust.keys import read_public_key
 from pentad.rooms.directory.trust.service import ASK_AGAIN_AFTER, VALID_FOR, Trust
 from tests.net.test_fetch import answering
@@ -230,14 +230,14 @@ async def test_an_answer_is_remembered_for_a_while_and_a_failure_too():
 @pytest.mark.parametrize("kind", GOOD)
 def test_a_key_is_the_same_as_jwk_and_as_pem(kind: str):
     public = read_public_key(public_pem(kind))
-    found = vouched_for(
+    found = find_vouched_key(
         {"keys": [jwk(kind, 1, kid="other"), jwk(kind, kid="mine", use="sig", key_ops=["verify"])]}, [public]
     )
     assert found is not None
     assert (found.key_id, found.key) == ("mine", public)
     strange: list[dict[str, Any]] = [{}, {"kid": ""}, {"kid": 7}, {"kid": "\x1b[2J"}, {"kid": "\ud800"}]
     for unusable in strange:
-        unnamed = vouched_for({"keys": [jwk(kind, **unusable)]}, [public])
+        unnamed = find_vouched_key({"keys": [jwk(kind, **unusable)]}, [public])
         assert unnamed is not None
         assert unnamed.key_id == public.fingerprint
 

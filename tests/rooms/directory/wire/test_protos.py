@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import cast
 
 from pentad.kernel.limits import Limits
+from pentad.rooms.directory.interface.grpc.server import services
+from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.wire import protos
-from pentad.rooms.directory.wire.parts import Parts
-from pentad.rooms.directory.wire.server import services
-from tests.rooms.directory.wire.site import METHODS
+from tests.rooms.directory.interface.grpc.site import METHODS
 
 FOLDER = Path(protos.__file__).parent
 SOURCE = FOLDER.parents[4]
@@ -29,8 +29,8 @@ def test_the_generated_code_is_up_to_date(tmp_path: Path) -> None:
 
 
 def test_every_method_is_served_in_the_shape_its_message_file_says() -> None:
-    """Over no parts at all: the tables of methods are made before anything is asked of them."""
-    nothing = no_parts()
+    """Without a directory: the tables of methods are made before anything is asked of them."""
+    nothing = no_directory()
     served = {
         (service, name): method.shape
         for service, methods in services(nothing).items()
@@ -47,12 +47,12 @@ def test_every_method_is_served_in_the_shape_its_message_file_says() -> None:
 
 
 def test_requests_are_read_as_the_message_their_method_takes() -> None:
-    for service, methods in services(no_parts()).items():
+    for service, methods in services(no_directory()).items():
         for name, method in methods.items():
             if method.request is not None:
                 declared = METHODS[f"{service.rpartition('.')[2]}/{name}"].input_type
                 assert method.request.DESCRIPTOR is declared, name
 
 
-def no_parts() -> Parts:
-    return cast("Parts", SimpleNamespace(platform=SimpleNamespace(limits=Limits())))
+def no_directory() -> Directory:
+    return cast("Directory", SimpleNamespace(platform=SimpleNamespace(limits=Limits())))

@@ -6,21 +6,23 @@ from pathlib import Path
 from typing import Any
 
 from pentad.app import App, open_app
-from pentad.rooms.metrics.collectors.contract import Factory, Source
-from pentad.rooms.metrics.engine.answering import Answer, Engine
+from pentad.rooms.metrics.collectors.contract import CollectorContext, Factory
 from pentad.rooms.metrics.engine.catalogue import Catalogue
-from pentad.rooms.metrics.engine.wanted import asked
+from pentad.rooms.metrics.engine.query import build_query
+from pentad.rooms.metrics.engine.query_engine import Answer, QueryEngine
+from pentad.rooms.metrics.room import ROOM
 from pentad.settings.model import Settings
+from tests.room_settings import room_settings
 
 
 class Opened:
-    def __init__(self, app: App, engine: Engine) -> None:
+    def __init__(self, app: App, engine: QueryEngine) -> None:
         self.app = app
         self.engine = engine
 
     async def answer(self, collector: str, **more: Any) -> Answer:
         info = self.engine.catalogue.find(collector).info()
-        return await self.engine.answer(collector, asked(info, self.app.clock, **more))
+        return await self.engine.answer(collector, build_query(info, self.app.clock, **more))
 
 
 @asynccontextmanager
@@ -29,9 +31,9 @@ async def opened(
 ) -> AsyncIterator[Opened]:
     """Pentad without rooms of its own but the directory, and these collectors."""
     async with open_app(Settings(data=folder, database=database, rooms=("directory",))) as app:
-        source = Source(app.platform("metrics"), settings or {})
+        source = CollectorContext(app.platform(ROOM), room_settings("metrics", **(settings or {})))
         made = [collector for factory in factories for collector in factory(source)]
-        engine = Engine(Catalogue(made), app.fetcher, app.clock, trusted=source.trusted)
+        engine = QueryEngine(Catalogue(made), app.fetcher, app.clock, trusted=source.trusted)
         try:
             yield Opened(app, engine)
         finally:

@@ -8,12 +8,12 @@ import pytest
 
 from pentad.kernel.clock import SystemClock
 from pentad.rooms.metrics.collectors.host import CATALOGUE, Host
-from pentad.rooms.metrics.engine.wanted import asked
+from pentad.rooms.metrics.engine.query import build_query
 from tests.rooms.metrics.toys import engine_of
 
 
 async def measured(**more):
-    return await engine_of(Host()).answer("host", asked(Host().info(), SystemClock(), **more))
+    return await engine_of(Host()).answer("host", build_query(Host().info(), SystemClock(), **more))
 
 
 @pytest.mark.anyio

@@ -4,13 +4,13 @@ import pytest
 
 from pentad.kernel.errors import InvalidInput, Misconfigured, Unavailable
 from pentad.rooms.metrics.collectors import host, http_json, postgres, prometheus
-from pentad.rooms.metrics.collectors.contract import Source
+from pentad.rooms.metrics.collectors.contract import CollectorContext
 from pentad.rooms.metrics.collectors.http_json import Missing, at
-from pentad.rooms.metrics.collectors.settings import number, table, text
-from pentad.rooms.metrics.engine.fetching import Question
-from pentad.rooms.metrics.engine.remembering import remembered
-from pentad.rooms.metrics.model import Failed
+from pentad.rooms.metrics.collectors.settings import number, table
+from pentad.rooms.metrics.engine.upstream import UpstreamSession
+from pentad.rooms.metrics.models import FetchError
 from pentad.storage.postgres import PostgresDatabase
+from tests.room_settings import room_settings
 from tests.rooms.metrics.collectors.opening import opened
 from tests.rooms.metrics.sources import Told, http_source
 from tests.stores import PostgresServer
@@ -70,10 +70,10 @@ async def test_named_queries_are_numbers_or_lists_by_label(tmp_path):
             assert CANARY not in repr(answer.snapshot)
             assert {asked.headers["authorization"] for asked in source.asked} == {f"Bearer {CANARY}"}
             collector = room.engine.catalogue.find("prometheus")
-            points = await collector.past("web.load", 100, 160, 60, Question(room.engine.wires))
+            points = await collector.history("web.load", 100, 160, 60, UpstreamSession(room.engine.pool))
             assert points == {"job=a": [(100.0, 1.0), (160.0, None)]}
-            with pytest.raises(Failed):
-                await collector.past("no", 0, 1, 1, Question(room.engine.wires))
+            with pytest.raises(FetchError):
+                await collector.history("no", 0, 1, 1, UpstreamSession(room.engine.pool))
 
 
 @pytest.mark.anyio
@@ -81,15 +81,15 @@ async def test_the_past_a_source_kept_itself_is_its_history(tmp_path):
     async with http_source(prometheus_like) as source:
         settings = {"prometheus_url": source.url, "prometheus_queries": {"web.load": "sum by (job)"}}
         async with opened(tmp_path, prometheus.collectors, host.collectors, settings=settings) as room:
-            ((series, points),) = await remembered(
-                room.engine, "prometheus", ["web.load"], 0.0, 7_200.0, step=None, most=100
+            ((series, points),) = await room.engine.source_history(
+                "prometheus", ["web.load"], 0.0, 7_200.0, step=None, most=100
             )
             assert (series.key, series.labels) == ("web.load", (("id", "job=a"),))
             assert [(point.at, point.last) for point in points] == [(100.0, 1.0)]
             assert "step=72" in source.asked[-1].query
-            assert await remembered(room.engine, "host", ["cpu.percent"], 0.0, 1.0, step=None, most=10) == []
+            assert await room.engine.source_history("host", ["cpu.percent"], 0.0, 1.0, step=None, most=10) == []
             with pytest.raises(Unavailable, match="No such query"):
-                await remembered(room.engine, "prometheus", ["no"], 0.0, 1.0, step=None, most=10)
+                await room.engine.source_history("prometheus", ["no"], 0.0, 1.0, step=None, most=10)
 
 
 @pytest.mark.anyio
@@ -186,19 +186,20 @@ async def test_a_postgresql_that_is_away_is_a_problem_without_its_password(tmp_p
 
 
 def test_settings_are_tables_or_json_texts():
-    assert table({"a": '{"b": 1}'}, "a") == table({"a": {"b": 1}}, "a") == {"b": 1}
+    assert room_settings("metrics", poll='{"b": 1}').poll == room_settings("metrics", poll={"b": 1}).poll == {"b": 1}
+    assert table({"a": {"b": 1}}, "a") == {"b": 1}
     assert number({"a": "3"}, "a", 1.0) == 3.0
-    for wrong in ({"a": "["}, {"a": 3}):
+    for wrong in ({"poll": "["}, {"poll": 3}, {"prometheus_url": 3}):
         with pytest.raises(Misconfigured):
-            table(wrong, "a")
+            room_settings("metrics", **wrong)
+    with pytest.raises(Misconfigured):
+        table({"a": 3}, "a")
     for wrong in ({"a": "x"}, {"a": -1}, {"a": "inf"}):
         with pytest.raises(Misconfigured):
             number(wrong, "a", 1.0)
-    with pytest.raises(Misconfigured):
-        text({"a": 3}, "a")
 
 
 @pytest.mark.parametrize("given", [{"x": {"url": "https://a"}}, {"x": 3}, {"x": {"url": 1, "values": {}}}])
 def test_a_source_of_json_without_address_or_values_is_refused(given):
     with pytest.raises(Misconfigured, match="x has no url"):
-        http_json.collectors(Source(None, {"http_json": given}))
+        http_json.collectors(CollectorContext(None, room_settings("metrics", http_json=given)))

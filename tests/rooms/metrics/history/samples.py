@@ -1,6 +1,7 @@
 """Snapshots for tests of the history."""
 
-from pentad.rooms.metrics.model import Info, Metric, Sample, Snapshot
+from pentad.rooms.metrics.history.metric_history import write_samples
+from pentad.rooms.metrics.models import Info, Metric, Sample, Snapshot
 from pentad.storage.migration_files import MigrationSet
 from tests.jobs.working import SETS as JOB_SETS
 
@@ -26,3 +27,15 @@ INFO = Info(
 def snapshot(at, scope="", state="ok", labels=(), **values):
     samples = [Sample(key=key, value=value, labels=labels, state=state) for key, value in values.items()]
     return Snapshot(collector="toy", scope=scope, as_of=at, tree={}, samples=samples)
+
+
+async def record(database, info, shot, beside=None):
+    """Write a snapshot, and do something else in the same transaction."""
+
+    def work(transaction):
+        count = write_samples(transaction, info, shot)
+        if beside is not None:
+            beside(transaction)
+        return count
+
+    return await database.write(work)

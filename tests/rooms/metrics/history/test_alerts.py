@@ -17,9 +17,8 @@ from pentad.rooms.metrics.history.alerts import (
     standing_alerts,
     stepped,
 )
-from pentad.rooms.metrics.history.sampling import record
-from pentad.rooms.metrics.model import Metric
-from tests.rooms.metrics.history.samples import INFO, NOON, snapshot
+from pentad.rooms.metrics.models import Metric
+from tests.rooms.metrics.history.samples import INFO, NOON, record, snapshot
 
 BUSY = Rule(warn=80, alarm=95)
 

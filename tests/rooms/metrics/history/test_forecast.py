@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pentad.rooms.metrics.history.forecast import DAY, FARTHEST_DAYS, fitted, forecast
+from pentad.rooms.metrics.history.forecast import DAY, FARTHEST_DAYS, fit_line, forecast
 
 NOW = 1_700_000_000.0
 SLOPES = st.floats(-1e3, 1e3).filter(lambda slope: abs(slope) > 1e-3)
@@ -16,7 +16,7 @@ def line(slope_per_day, level, count):
 
 @given(SLOPES, st.floats(-1e4, 1e4), st.integers(4, 60))
 def test_an_exact_line_is_found_exactly(slope, level, count):
-    found = fitted(line(slope, level, count))
+    found = fit_line(line(slope, level, count))
     assert found is not None
     assert found.slope * DAY == pytest.approx(slope, rel=1e-6, abs=1e-6)
     assert found.value(NOW) == pytest.approx(level, rel=1e-6, abs=1e-4)

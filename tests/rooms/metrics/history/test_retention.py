@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.rooms.metrics.history import store
-from pentad.rooms.metrics.history.changes import bucketed, merged, rates, thinned, total_rise
+from pentad.rooms.metrics import store
+from pentad.rooms.metrics.history.changes import bucket_points, downsample, merged, rates, total_rise
 from pentad.rooms.metrics.history.retention import Retention, tidy
-from pentad.rooms.metrics.history.sampling import record
-from pentad.rooms.metrics.history.store import DAY, HOUR, sampled
-from tests.rooms.metrics.history.samples import INFO, NOON, snapshot
+from pentad.rooms.metrics.store import DAY, HOUR, sampled
+from tests.rooms.metrics.history.samples import INFO, NOON, record, snapshot
 
 SERIES = st.lists(
     st.tuples(st.integers(0, 400_000), st.floats(-1e6, 1e6)), min_size=1, max_size=60, unique_by=lambda pair: pair[0]
@@ -87,7 +86,7 @@ async def test_tidying_twice_changes_nothing_more(past):
 
 @given(SERIES, st.sampled_from([60, HOUR, 7_200, DAY]))
 def test_buckets_keep_number_least_greatest_sum_first_and_last(points, step):
-    found = bucketed(points, step)
+    found = bucket_points(points, step)
     assert summary(found)[:3] == summary(points)[:3]
     assert summary(found)[3] == pytest.approx(summary(points)[3])
     assert (found[0].first, found[-1].last) == (points[0].first, points[-1].last)
@@ -96,7 +95,7 @@ def test_buckets_keep_number_least_greatest_sum_first_and_last(points, step):
 
 @given(SERIES, st.integers(1, 10))
 def test_thinning_gives_no_more_than_asked_for_and_loses_nothing(points, most):
-    found = thinned(points, most)
+    found = downsample(points, most)
     assert len(found) <= most
     assert summary(found)[:3] == summary(points)[:3]
 
@@ -108,7 +107,7 @@ def test_a_counter_counts_the_same_however_it_is_bucketed(steps, width):
         at += step
         readings.append(at)
     points = [sampled(float(number), value) for number, value in enumerate(readings)]
-    assert total_rise(bucketed(points, width)) == pytest.approx(readings[-1] - readings[0])
+    assert total_rise(bucket_points(points, width)) == pytest.approx(readings[-1] - readings[0])
 
 
 @pytest.mark.requirement("metrics:history:gaps")

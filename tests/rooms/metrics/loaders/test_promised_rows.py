@@ -4,8 +4,8 @@ from typing import Any, cast
 
 import pytest
 
-from pentad.rooms.metrics.loaders.rows import Row, rows_of
-from pentad.rooms.metrics.model import Snapshot
+from pentad.rooms.metrics.loaders.rows import Row, snapshot_rows
+from pentad.rooms.metrics.models import Snapshot
 from tests.anypoint.asking import USER, asking
 from tests.anypoint.recorded import Recorded
 from tests.anypoint.server import Platform
@@ -102,7 +102,7 @@ async def test_legacy_rows_are_all_that_the_toolkit_has_in_its_order(organisatio
     expected = [name for names in ORGANISATION.values() for name in names.split("|")]
     for names in ENVIRONMENT:
         expected += [*names, *names]
-    rows = rows_of(organisation, "", legacy=True)
+    rows = snapshot_rows(organisation, "", legacy=True)
     assert [row.name for row in rows] == expected
     of_groups = len([name for names in ORGANISATION.values() for name in names.split("|")])
     assert {row.environment_name for row in rows[:of_groups]} == {"NA"}
@@ -116,7 +116,7 @@ async def test_legacy_rows_are_all_that_the_toolkit_has_in_its_order(organisatio
 @pytest.mark.requirement("metrics:loaders:rows")
 async def test_rows_have_the_figures_and_lists_are_told_with_blanks(organisation: Snapshot) -> None:
     found: dict[str, Row] = {}
-    for row in rows_of(organisation, ""):
+    for row in snapshot_rows(organisation, ""):
         found.setdefault(row.name, row)
     expected = {
         "Users Total": 2, "Exchange Overall Satisfaction": 4, "CloudHub Static IPs Used Total": 4,

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.metrics.loaders.formats import COLUMNS, FORMATS, Words, csv_text, told
-from pentad.rooms.metrics.loaders.rows import Row, benefit_rows, rows_of
-from pentad.rooms.metrics.model import Info, Metric, Sample, Snapshot, labels
+from pentad.rooms.metrics.loaders.formats import COLUMNS, FORMATS, ExportOptions, csv_text, export_snapshot
+from pentad.rooms.metrics.loaders.rows import Row, benefit_rows, snapshot_rows
+from pentad.rooms.metrics.models import Info, Metric, Sample, Snapshot
 
 AS_OF = 1_780_000_000.0
 ORGANISATION: dict[str, Any] = {
@@ -63,7 +63,7 @@ HOST = Snapshot(
     tree={"memory": {"used": 5}},
     samples=[
         Sample(key="memory.used", value=5, unit="By"),
-        Sample(key="disks.used", value=7, unit="By", labels=labels(id="/")),
+        Sample(key="disks.used", value=7, unit="By", labels=(("id", "/"),)),
         Sample(key="network.sentBytes", value=9, unit="By"),
         Sample(key="system.os", value="Linux"),
         Sample(key="cpu.percent", value=None, state="no-permission"),
@@ -83,7 +83,8 @@ INFO = Info(
 @pytest.mark.requirement("metrics:loaders:rows")
 def test_rows_of_an_organisation_have_their_names_groups_and_environments_in_order() -> None:
     rows = [
-        (row.group, row.name, row.value, row.environment_type, row.environment_name) for row in rows_of(ORG, "CloudHub")
+        (row.group, row.name, row.value, row.environment_type, row.environment_name)
+        for row in snapshot_rows(ORG, "CloudHub")
     ]
     assert rows == [
         ("Access Management", "Users Total", 2, "NA", "NA"),
@@ -110,7 +111,7 @@ def test_rows_of_an_organisation_have_their_names_groups_and_environments_in_ord
 
 
 def test_rows_of_other_collectors_are_keys_with_their_labels() -> None:
-    rows = rows_of(HOST, "This machine")
+    rows = snapshot_rows(HOST, "This machine")
     assert [(row.name, row.group, row.business_group) for row in rows][:2] == [
         ("memory.used", "This machine", "NA"),
         ("disks.used[id=/]", "This machine", "NA"),
@@ -127,13 +128,13 @@ def test_benefits_have_rows_of_their_own() -> None:
 
 @pytest.mark.requirement("metrics:loaders:files")
 def test_csv_json_and_ndjson_hold_the_same_rows() -> None:
-    table = list(csv.DictReader(io.StringIO(told("csv", ORG, INFO).body)))
-    objects = msgspec.json.decode(told("json", ORG, INFO).body)
-    lines = [msgspec.json.decode(line) for line in told("ndjson", ORG, INFO).body.splitlines()]
+    table = list(csv.DictReader(io.StringIO(export_snapshot("csv", ORG, INFO).body)))
+    objects = msgspec.json.decode(export_snapshot("json", ORG, INFO).body)
+    lines = [msgspec.json.decode(line) for line in export_snapshot("ndjson", ORG, INFO).body.splitlines()]
     assert objects == lines
     assert list(objects[0]) == list(COLUMNS)
     assert [{name: str(value) for name, value in one.items()} for one in objects] == table
-    assert told("csv", ORG, INFO).records == len(objects) == 20
+    assert export_snapshot("csv", ORG, INFO).records == len(objects) == 20
 
 
 def test_a_spreadsheet_takes_no_text_for_a_formula() -> None:
@@ -145,7 +146,7 @@ def test_a_spreadsheet_takes_no_text_for_a_formula() -> None:
 
 @pytest.mark.requirement("metrics:loaders:telemetry")
 def test_the_exposition_names_types_units_and_labels_and_leaves_out_what_is_no_number() -> None:
-    assert told("prometheus", HOST, INFO).body.splitlines() == [
+    assert export_snapshot("prometheus", HOST, INFO).body.splitlines() == [
         "# HELP pentad_host_memory_used_bytes Memory in use.",
         "# TYPE pentad_host_memory_used_bytes gauge",
         "pentad_host_memory_used_bytes 5",
@@ -156,14 +157,14 @@ def test_the_exposition_names_types_units_and_labels_and_leaves_out_what_is_no_n
         "pentad_host_network_sent_bytes_total 9",
     ]
     strange = Snapshot(
-        collector="c", scope="", as_of=1, tree={}, samples=[Sample(key="k", value=1, labels=labels(n='a"b\\c\nd'))]
+        collector="c", scope="", as_of=1, tree={}, samples=[Sample(key="k", value=1, labels=(("n", 'a"b\\c\nd'),))]
     )
-    assert told("prometheus", strange, INFO).body.splitlines()[1] == 'pentad_c_k{n="a\\"b\\\\c\\nd"} 1'
+    assert export_snapshot("prometheus", strange, INFO).body.splitlines()[1] == 'pentad_c_k{n="a\\"b\\\\c\\nd"} 1'
 
 
 @pytest.mark.requirement("metrics:loaders:telemetry")
 def test_otlp_tells_gauges_and_sums_with_their_moment() -> None:
-    (resource,) = msgspec.json.decode(told("otlp", HOST, INFO).body)["resourceMetrics"]
+    (resource,) = msgspec.json.decode(export_snapshot("otlp", HOST, INFO).body)["resourceMetrics"]
     (scope,) = resource["scopeMetrics"]
     by_name = {one["name"]: one for one in scope["metrics"]}
     assert set(by_name) == {"host.memory.used", "host.disks.used", "host.network.sentBytes"}
@@ -177,15 +178,17 @@ def test_otlp_tells_gauges_and_sums_with_their_moment() -> None:
 
 @pytest.mark.requirement("metrics:loaders:searches")
 def test_splunk_and_elastic_get_one_document_for_each_group() -> None:
-    event = msgspec.json.decode(told("splunk", ORG, INFO, Words("s", "t", "i")).body)
+    event = msgspec.json.decode(export_snapshot("splunk", ORG, INFO, ExportOptions("s", "t", "i")).body)
     assert event == {"time": AS_OF, "source": "s", "sourcetype": "t", "index": "i", "event": ORGANISATION}
-    action, document = map(msgspec.json.decode, told("elastic", ORG, INFO).body.splitlines())
+    action, document = map(msgspec.json.decode, export_snapshot("elastic", ORG, INFO).body.splitlines())
     assert (action, document) == ({"index": {}}, ORGANISATION)
-    assert msgspec.json.decode(told("elastic", HOST, INFO).body.splitlines()[1])["metrics"] == {"memory": {"used": 5}}
+    assert msgspec.json.decode(export_snapshot("elastic", HOST, INFO).body.splitlines()[1])["metrics"] == {
+        "memory": {"used": 5}
+    }
 
 
 def test_a_webhook_gets_the_tree_with_its_coverage() -> None:
-    body = msgspec.json.decode(told("webhook", HOST, INFO).body)
+    body = msgspec.json.decode(export_snapshot("webhook", HOST, INFO).body)
     assert body["metrics"] == {"memory": {"used": 5}}
     assert body["coverage"]["planned"] == 0
     assert body["problems"] == []
@@ -193,6 +196,6 @@ def test_a_webhook_gets_the_tree_with_its_coverage() -> None:
 
 def test_an_unknown_format_is_refused_with_those_there_are() -> None:
     with pytest.raises(InvalidInput) as refused:
-        told("cvs", HOST, INFO)
+        export_snapshot("cvs", HOST, INFO)
     assert "Did you mean 'csv'?" in refused.value.message
     assert ", ".join(FORMATS) in str(refused.value.hint)

@@ -3,12 +3,12 @@
 The content of an event is encoded once per dialect and shared by all its readers; only the envelope is per reader.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 
+from pentad.kernel.lru import LruCache
 from pentad.rooms.agents.codecs.base import Codec
 from pentad.rooms.agents.models import Event, Json, Task
 
@@ -28,20 +28,20 @@ class EventCache:
     """The latest encoded events, up to a total size."""
 
     def __init__(self) -> None:
-        self._frames: OrderedDict[tuple[str, int, str], tuple[_Frames, int]] = OrderedDict()
-        self._size = 0
+        self._frames = LruCache[tuple[str, int, str], _Frames](_MAX_CACHE_BYTES, size=_frames_size)
 
     def get(self, task_id: str, seq: int, variant: str, encode: Callable[[], _Frames]) -> _Frames:
         """The frames of an event in one variant; encodes them on first use."""
         key = (task_id, seq, variant)
-        kept = self._frames.get(key)
-        if kept is None:
+        frames = self._frames.get(key)
+        if frames is None:
             frames = encode()
-            kept = self._frames[key] = frames, sum(len(data) for _, data in frames)
-            self._size += kept[1]
-            while self._size > _MAX_CACHE_BYTES:
-                self._size -= self._frames.popitem(last=False)[1][1]
-        return kept[0]
+            self._frames.put(key, frames)
+        return frames
+
+
+def _frames_size(frames: _Frames) -> int:
+    return sum(len(data) for _, data in frames)
 
 
 class EventWriter:

@@ -7,7 +7,6 @@ Hashed contents are cached in memory for the caller who read them, and for no on
 
 import asyncio
 import base64
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, cast
 
@@ -16,6 +15,7 @@ from msgspec import Struct, to_builtins
 
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceeded, NotFound, Unavailable
 from pentad.kernel.limits import MIB
+from pentad.kernel.lru import LruCache
 from pentad.kernel.ports import Fetcher
 from pentad.kernel.principal import Principal
 from pentad.kernel.secrets.text import scrub_text
@@ -208,23 +208,14 @@ class _Cache:
     """A cache of contents by reader and hash, limited in bytes."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self._held = 0
-        self._found: OrderedDict[tuple[str, str], Resolved] = OrderedDict()
+        self._found = LruCache[tuple[str, str], Resolved](most, size=lambda found: len(found.body))
 
     def get(self, who: str, sha256: str) -> Resolved | None:
-        if (found := self._found.get((who, sha256))) is not None:
-            self._found.move_to_end((who, sha256))
-        return found
+        return self._found.get((who, sha256))
 
     def put(self, who: str, found: Resolved) -> None:
-        if len(found.body) > self._most or (who, found.sha256) in self._found:
-            return
-        self._found[who, found.sha256] = found
-        self._held += len(found.body)
-        while self._held > self._most:
-            _, gone = self._found.popitem(last=False)
-            self._held -= len(gone.body)
+        if len(found.body) <= self._found.limit:
+            self._found.put((who, found.sha256), found)
 
 
 async def _fetched(fetcher: Fetcher, url: str, most: int) -> tuple[bytes, str | None]:

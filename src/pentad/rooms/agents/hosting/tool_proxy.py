@@ -111,18 +111,10 @@ def text_of(result: Mapping[str, Any]) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def servers_of(settings: Mapping[str, Any]) -> dict[str, tuple[str, str | None]]:
-    """The setting `mcp_servers`: an id with a URL, or a table with `url` and `key`; as text `id=url, id=url`."""
-    given: Any = settings.get("mcp_servers") or {}
-    if isinstance(given, str):
-        pairs = [one.partition("=") for one in given.split(",") if one.strip()]
-        given = {name.strip(): url.strip() for name, _, url in pairs}
-    if not isinstance(given, dict):
-        raise Misconfigured(
-            "rooms.agents.mcp_servers is not a table.", hint='Write weather = "https://host/mcp" in it.'
-        )
+def servers_of(given: Mapping[str, Any]) -> dict[str, tuple[str, str | None]]:
+    """The setting `mcp_servers`: an id with a URL, or with a table of `url` and `key`."""
     servers: dict[str, tuple[str, str | None]] = {}
-    for name, value in cast("dict[str, Any]", given).items():
+    for name, value in given.items():
         entry = cast("dict[str, Any]", value) if isinstance(value, dict) else {"url": value}
         url, key = entry.get("url"), entry.get("key")
         if not isinstance(url, str) or not url.startswith(("http://", "https://")) or name == OWN_SERVER:

@@ -35,9 +35,9 @@ from pentad.rooms.agents.models import (
 from pentad.rooms.agents.push.configs import PushConfigs
 from pentad.rooms.agents.push.deliveries import RETRIES, Deliveries
 from pentad.rooms.agents.push.store import JOB as PUSH
+from pentad.rooms.agents.settings import TaskLimits
 from pentad.rooms.agents.tasks.contexts import Contexts, PlainContexts
 from pentad.rooms.agents.tasks.errors import not_cancelable
-from pentad.rooms.agents.tasks.limits import TaskLimits, is_enabled, task_limits
 from pentad.rooms.agents.tasks.recovery import Recovery
 from pentad.rooms.agents.tasks.retention import Retention
 from pentad.rooms.agents.tasks.store import Listing, list_heads
@@ -257,9 +257,9 @@ async def open_tasks(
     """Open the engine for the lifetime of the room."""
     keys = await secret_keys(platform.database, _PUSH_KEY, box=platform.secret_box, clock=platform.clock)
     tasks = Tasks(
-        platform.database, platform.clock, agents, task_limits(platform.settings),
+        platform.database, platform.clock, agents, platform.settings,
         jobs=platform.jobs, contexts=contexts, fetcher=platform.fetcher, push_key=keys[0],
-        push_private=is_enabled(platform.settings.get("push_private", False)),
+        push_private=platform.settings.push_private,
         secret_box=platform.secret_box, owner_now=platform.owner_now,
     )  # fmt: skip
     await tasks.open()

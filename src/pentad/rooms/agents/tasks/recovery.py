@@ -22,9 +22,9 @@ from pentad.kernel.ports import Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
 from pentad.rooms.agents.models import INTERRUPTED, Event, Message, MessageEvent, Part, StatusEvent, Task, folded
+from pentad.rooms.agents.settings import TaskLimits
 from pentad.rooms.agents.tasks import store
 from pentad.rooms.agents.tasks.callers import unpacked
-from pentad.rooms.agents.tasks.limits import TaskLimits
 from pentad.rooms.agents.tasks.store import Head
 from pentad.rooms.agents.tasks.submission import Submission
 from pentad.rooms.agents.tasks.task_log import TURN, TaskLog

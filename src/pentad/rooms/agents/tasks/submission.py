@@ -28,6 +28,7 @@ from pentad.rooms.agents.models import (
     Task,
     folded,
 )
+from pentad.rooms.agents.settings import TaskLimits
 from pentad.rooms.agents.tasks import store
 from pentad.rooms.agents.tasks.callers import packed
 from pentad.rooms.agents.tasks.errors import (
@@ -37,7 +38,6 @@ from pentad.rooms.agents.tasks.errors import (
     message_too_large,
     task_terminal,
 )
-from pentad.rooms.agents.tasks.limits import TaskLimits
 from pentad.rooms.agents.tasks.quotas import TaskQuotas
 from pentad.rooms.agents.tasks.store import Appended, Encoded, encoded
 from pentad.rooms.agents.tasks.task_log import TaskLog

@@ -19,11 +19,11 @@ from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.models import RESTING, TERMINAL, Body, Event, PushConfig, StatusEvent, Task, folded
 from pentad.rooms.agents.push.store import enqueue_pushes, insert_config
+from pentad.rooms.agents.settings import TaskLimits
 from pentad.rooms.agents.tasks import store
 from pentad.rooms.agents.tasks.contexts import Contexts
 from pentad.rooms.agents.tasks.errors import task_not_found
 from pentad.rooms.agents.tasks.hub import Follower, Hub
-from pentad.rooms.agents.tasks.limits import TaskLimits
 from pentad.rooms.agents.tasks.store import Appended, Bounds, Claim, Encoded, Head, encoded
 from pentad.rooms.agents.tasks.task_cache import TaskCache
 from pentad.rooms.agents.tasks.turn_runner import Run

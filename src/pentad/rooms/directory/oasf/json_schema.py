@@ -1,29 +1,22 @@
-"""Makes the JSON Schema (draft-07) of a record from the tables of a version.
+"""Generates the JSON Schema (draft-07) of a record from the tables of a version.
 
-The schema is for readers and other programs; Pentad itself validates with `validator.py`. The two agree, but for what a
-schema cannot say (`DIFFERENCES`). Attributes that exclude one another are never required as well, so that such an
-object can be valid at all.
+The schema is for people and other programs; Pentad itself validates with `validator.py`. The two agree, except that a
+pattern mismatch is an error of the schema but only a warning of the validator, that a schema cannot compare the types
+of locators, and that a schema takes any text for schema_version. Mutually exclusive attributes are never required, so
+that such an object can be valid at all.
 """
 
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-from pentad.rooms.directory.oasf.module_rules import OLD_NAMES, RESERVED
-from pentad.rooms.directory.oasf.number_rules import NUMBERED
+from pentad.rooms.directory.oasf.class_rules import FEATURE_NAMES, NUMBERED_SKILL, OLD_MODULE_NAMES
 from pentad.rooms.directory.oasf.objects import Attribute, Constraint, Objects, Shape, ValueType, objects
 from pentad.rooms.directory.oasf.taxonomy import ClassEntry, taxonomy
 from pentad.rooms.directory.oasf.versions import Family
 
 SERVER: Final = "https://schema.oasf.outshift.com"
 """The public OASF server, whose addresses identify the schemas."""
-
-DIFFERENCES: Final = {
-    "attribute_value_regex_not_matched": "a mismatch with a pattern is an error of the schema, here a warning",
-    "attribute_locators_duplicate_type": "a schema cannot compare the items of a list",
-    "version_*": "a schema takes any text for schema_version",
-}
-"""Where the validator and the schema judge differently, by code of the finding."""
 
 Json = dict[str, Any]
 
@@ -33,7 +26,7 @@ _FAMILIES: Final[dict[str, Family]] = {"base_skill": "skill", "base_domain": "do
 
 @cache
 def json_schema(version: str) -> Json:
-    """The schema of a record of an embedded version. Shared: whoever changes it copies it first."""
+    """The schema of a record of an embedded version. Shared: copy it before changing it."""
     return _Writer(version).record()
 
 
@@ -105,13 +98,13 @@ class _Writer:
 
     def _one_class(self, base: str) -> Json:
         if base == "base_feature":
-            known = [{"$ref": f"#/$defs/features/{short}"} for short in RESERVED.values()]
-            return {"oneOf": [*known, _any_other(list(RESERVED))]}
+            known = [{"$ref": f"#/$defs/features/{short}"} for short in FEATURE_NAMES.values()]
+            return {"oneOf": [*known, _any_other(list(FEATURE_NAMES))]}
         family = _FAMILIES[base]
         known = [{"$ref": f"#/$defs/{family}s/{entry.short}"} for entry in self._usable(family)]
         if family == "module" and self._version in ("0.7.0", "0.8.0"):
             names = {entry.name for entry in taxonomy(self._version, family).all}
-            known.append(_any_other(sorted(names | (set(OLD_NAMES) if self._version == "0.7.0" else set()))))
+            known.append(_any_other(sorted(names | (set(OLD_MODULE_NAMES) if self._version == "0.7.0" else set()))))
         return {"oneOf": known}
 
     def _usable(self, family: Family) -> list[ClassEntry]:
@@ -128,7 +121,7 @@ class _Writer:
     def _modules(self) -> Json:
         made: Json = {}
         for entry in self._usable("module"):
-            old = [name for name, new in OLD_NAMES.items() if new == entry.name and self._version == "0.7.0"]
+            old = [name for name, new in OLD_MODULE_NAMES.items() if new == entry.name and self._version == "0.7.0"]
             name: Json = {"enum": [entry.name, *old]} if old else {"const": entry.name}
             shape = self._facts.shapes["module", entry.short]
             made[entry.short] = self._object(shape, {"id": {"const": entry.id}, "name": name}) | {
@@ -139,13 +132,13 @@ class _Writer:
     def _features(self) -> Json:
         return {
             short: self._object(self._facts.shapes["module", short], {"name": {"const": name}})
-            for name, short in RESERVED.items()
+            for name, short in FEATURE_NAMES.items()
         }
 
     def _numbered(self, entry: ClassEntry) -> Json:
         top = taxonomy(self._version, "skill").parents(entry)[0]
         numbers = {"class_uid": {"const": entry.id}, "category_uid": {"const": top.id}}
-        return self._object(NUMBERED, numbers) | {"title": entry.caption}
+        return self._object(NUMBERED_SKILL, numbers) | {"title": entry.caption}
 
 
 def _value(kind: ValueType, values: tuple[str, ...] = ()) -> Json:
@@ -173,7 +166,7 @@ def _add_constraint(body: Json, constraint: Constraint) -> None:
 
 
 def _any_other(names: list[str]) -> Json:
-    """An object of any content whose name is none of the known ones."""
+    """An object with any content whose name is not one of the known ones."""
     return {"type": "object", "properties": {"name": {"type": "string", "not": {"enum": names}}}, "required": ["name"]}
 
 

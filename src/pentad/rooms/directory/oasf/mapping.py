@@ -1,8 +1,8 @@
-"""Carries a class from one OASF version to another.
+"""Maps a class of one OASF version to another version.
 
-Skills were rewritten in 1.1.0 and modules renumbered in 0.8.0, so an id alone says little: a class is the one with the
-same full name, else the same short name, else the same caption. Where the ids of two versions are known to mean the
-same, the id goes before the short name.
+Skills were rewritten in 1.1.0 and modules renumbered in 0.8.0, so an id alone says little. A class maps to the one with
+the same full name, else the same short name, else the same caption. If two versions share their ids, the id comes
+before the short name.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _STABLE_IDS: Final[dict[Family, frozenset[str]]] = {
     "domain": frozenset({"0.3.1", "0.7.0"}),
     "module": frozenset(),
 }
-"""Versions among which a class keeps its id, whatever it is called."""
+"""Versions among which a class keeps its id."""
 
 _SUCCESSORS: Final = (
     frozenset({"observability/observability_observability", "observability", "core/observability"}),
@@ -27,12 +27,12 @@ _SUCCESSORS: Final = (
     frozenset({"runtime/manifest", "integration/acp"}),
     frozenset({"runtime/model", "core/llm/model", "core/language_model"}),
 )
-"""Modules that hold the same data under another name."""
+"""Modules with the same data under different names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """The class of the other version, and what the two have in common."""
+    """The class in the other version, and how it was matched."""
 
     entry: ClassEntry
     how: How
@@ -40,7 +40,7 @@ class Mapped:
 
 @lru_cache(maxsize=8192)
 def mapped(entry: ClassEntry, from_version: str, to_version: str, family: Family) -> Mapped | None:
-    """The class of `to_version` that a class of `from_version` corresponds to; None when it has none."""
+    """The class of `to_version` that corresponds to a class of `from_version`; None if there is none."""
     here, there = taxonomy(from_version, family), taxonomy(to_version, family)
     fitting = [e for e in there.all if entry.grouping or not e.grouping]
     for found in fitting:

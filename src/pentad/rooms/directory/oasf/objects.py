@@ -1,6 +1,6 @@
-"""The objects of each version: their attributes, constraints and the types of values, read at first use.
+"""The objects of each version: attributes, constraints and value types, read from the embedded tables on first use.
 
-Only facts. What they mean for a record is in `validator.py`, for a JSON Schema in `json_schema.py`.
+`validator.py` turns them into checks, `json_schema.py` into a JSON Schema.
 """
 
 import re
@@ -33,7 +33,7 @@ class Attribute:
     one_of: bool
 
     def is_class(self) -> bool:
-        """Whether it is of a class of the taxonomy, or a list of such."""
+        """Whether it is a class of the taxonomy, or a list of them."""
         return self.type.startswith("class_t:")
 
 
@@ -45,7 +45,7 @@ class Constraint:
 
 @dataclass(slots=True)
 class Shape:
-    """What an object may hold. `open` objects declare no attributes and allow anything."""
+    """The attributes of an object. An `open` object declares none and allows anything."""
 
     family: ShapeFamily
     name: str
@@ -55,7 +55,7 @@ class Shape:
     constraints: list[Constraint] = field(default_factory=list[Constraint])
 
     def required(self) -> list[str]:
-        """What must be there. Of attributes that exclude one another none is: the constraint speaks for them."""
+        """Required attributes. Mutually exclusive ones are not among them: their constraint covers them."""
         excluded = {name for rule in self.constraints if rule.kind == "just_one" for name in rule.attributes}
         return [a.name for a in self.attributes.values() if a.requirement == "required" and a.name not in excluded]
 
@@ -65,13 +65,13 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """A type of values with everything inherited. `kind` is what it is in JSON."""
+    """A value type, with everything it inherits. `kind` is its JSON type."""
 
     name: str
     kind: Literal["string", "integer", "number", "boolean", "map", "any"]
     max_len: int | None = None
     inherited: bool = False
-    """The most characters are those of the wider type."""
+    """`max_len` comes from the wider type."""
     low: float | None = None
     high: float | None = None
     regex: str | None = None
@@ -92,7 +92,7 @@ class Objects:
         return self.shapes["object", name]
 
     def choices(self, base: str) -> list[Shape]:
-        """The objects that extend another, in order of their names."""
+        """The objects that extend another, ordered by name."""
         return [shape for shape in self.shapes.values() if shape.family == "object" and shape.extends == base]
 
 

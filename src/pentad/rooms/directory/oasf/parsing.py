@@ -1,8 +1,7 @@
-"""Reads the text of a record, strictly: what is refused here is no record at all.
+"""Parses the text of a record, strictly.
 
-A record is hashed and signed, so there must be one reading of its text: no duplicate keys, no NaN, no half of a
-surrogate pair. Whether the content is right is the validator's to say; only the kind of the known top-level fields is
-looked at, as a typed decoder would.
+A record is hashed and signed, so its text must have exactly one reading: no duplicate keys, no NaN, no lone surrogates.
+Of the content, only the JSON types of the known top-level fields are checked here; the validator checks the rest.
 """
 
 import json
@@ -25,12 +24,12 @@ _WORDS: Final[dict[type, str]] = {str: "a string", list: "an array", dict: "an o
 
 
 def parse_record(text: str | bytes) -> dict[str, Any]:
-    """The record in a text. InvalidInput says why it is none; LimitExceeded that it is too large."""
+    """The record in a text. InvalidInput if it is not a record, LimitExceeded if it is too large."""
     body = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if len(body) > MOST_BYTES:
         raise LimitExceeded(
             f"the record has {len(body)} bytes; the most allowed are {MOST_BYTES} bytes",
-            hint="Put large data elsewhere and name it by a locator.",
+            hint="Store large data in another place and refer to it by a locator.",
         )
     if not body.strip():
         raise InvalidInput("the text is empty", hint="Send the record as one JSON object.")
@@ -39,7 +38,7 @@ def parse_record(text: str | bytes) -> dict[str, Any]:
 
 
 def check_record(data: Any) -> dict[str, Any]:
-    """The same value, if it is a record by its outer shape: the version it names, and the kinds of its fields."""
+    """The same value, if its version is known and its top-level fields have the right JSON types."""
     if not isinstance(data, dict):
         raise InvalidInput("the record is not a JSON object", hint="Send one object with a schema_version.")
     record = cast("dict[str, Any]", data)
@@ -53,7 +52,7 @@ def check_record(data: Any) -> dict[str, Any]:
 
 
 def _table_of(version: Any) -> str:
-    """The embedded version whose tables read a record of this version."""
+    """The embedded version that serves a version."""
     known = f"Use one of {', '.join(EMBEDDED)}."
     if version is None or version == "":
         raise InvalidInput("schema_version field is missing", hint=known)

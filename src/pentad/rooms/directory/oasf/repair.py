@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.json_patch import json_patch
-from pentad.rooms.directory.oasf.findings import Finding, Patch, Report
+from pentad.kernel.problems import Finding, Patch
+from pentad.rooms.directory.oasf.findings import Report
 from pentad.rooms.directory.oasf.validator import validate
 
 _ROUNDS: Final = 4
@@ -20,9 +21,9 @@ _ONE_BY_ONE: Final = 6
 
 
 def repaired(data: dict[str, Any], report: Report) -> tuple[dict[str, Any], Patch, list[Finding]]:
-    """The record with every certain repair, the patch that leads to it, and what is still to be said of it.
+    """The record with every certain fix applied, the patch, and the findings that remain.
 
-    A record with more errors than a report lists is beyond repair, and left as it is.
+    A record with more errors than a report lists is left as it is.
     """
     done: Patch = []
     fixed = data

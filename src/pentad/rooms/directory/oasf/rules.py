@@ -1,6 +1,6 @@
-"""The rules for attributes: closures made once for each version, so that a valid value costs next to nothing.
+"""The rules for attributes: closures made once per version, so that a valid value costs almost nothing.
 
-A rule for a valid value is one test and a return. What is wrong with a refused value is said by `problems.py`.
+For a valid value a rule is one test and a return. `findings.py` explains what is wrong with a rejected value.
 """
 
 import re
@@ -9,42 +9,43 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, cast
 
-from pentad.rooms.directory.oasf.findings import Place, Report
-from pentad.rooms.directory.oasf.objects import Attribute, Constraint, Shape, ValueType
-from pentad.rooms.directory.oasf.problems import (
+from pentad.kernel.problems import Place
+from pentad.rooms.directory.oasf.findings import (
+    Report,
     Rule,
     Rules,
     constraint_failed,
-    duplicate,
-    empty,
+    duplicate_item,
+    empty_list,
     is_integer,
-    missing,
-    no_list,
-    nothing,
-    unknown,
+    missing_attribute,
+    not_a_list,
+    null_value,
+    unknown_attribute,
     wrong_type,
     wrong_value,
 )
+from pentad.rooms.directory.oasf.objects import Attribute, Constraint, Shape, ValueType
 
 Check = Callable[[Any, Place, Report], None]
-"""Checks a whole object: its value, its place, and where findings go."""
+"""Checks a whole object: its value, its place, and the report."""
 
 ANY_LENGTH: Final = sys.maxsize
 
 _FEW: Final = 8
 _PLANS: Final = 64
-"""How many sets of attributes are remembered for an object: callers choose them."""
+"""How many attribute sets are cached per object. Bounded, because callers choose them."""
 
 _Flaw = Callable[[Mapping[str, Any], Place, Report], None]
-"""Says one thing that is wrong with the attributes of an object as a set."""
+"""Reports one problem with the set of an object's attributes."""
 
 _Plan = tuple[tuple[tuple[int, Rule, str], ...], tuple[_Flaw, ...]]
-"""What to check of an object that has certain attributes, in their order: the most characters of a plain text, the rule
-for anything else, and the name; and what is wrong with just these attributes."""
+"""How to check an object with a certain set of attributes: for each the text limit, the rule for other values and the
+name; then the problems of the set itself."""
 
 
 def text_limit(attribute: Attribute, kind: ValueType | None) -> int | None:
-    """The most characters of an attribute that is plain text; None for any other."""
+    """The length limit of a plain text attribute; None for other attributes."""
     limit = -1 if kind is None or attribute.array else _plain_limit(attribute, kind)
     return None if limit < 0 else limit
 
@@ -52,7 +53,7 @@ def text_limit(attribute: Attribute, kind: ValueType | None) -> int | None:
 def scalar_rule(attribute: Attribute, kind: ValueType) -> Rule:
     """The rule for one value of a value type."""
     if kind.kind == "any":
-        return anything
+        return any_value
     if attribute.values:
         return _enum_rule(attribute, kind)
     if kind.regex is not None:
@@ -67,8 +68,8 @@ def scalar_rule(attribute: Attribute, kind: ValueType) -> Rule:
     return rule
 
 
-def anything(value: Any, place: Place, name: str, out: Report) -> None:
-    """The rule of an attribute that may be anything, or that is checked elsewhere."""
+def any_value(value: Any, place: Place, name: str, out: Report) -> None:
+    """The rule of an attribute that may have any value, or that is checked elsewhere."""
 
 
 def _enum_rule(attribute: Attribute, kind: ValueType) -> Rule:
@@ -93,7 +94,7 @@ def _pattern_rule(attribute: Attribute, kind: ValueType, regex: str) -> Rule:
 
 
 def scalar_test(attribute: Attribute, kind: ValueType) -> Callable[[Any], bool]:
-    """Whether a value is exactly as it should be."""
+    """A test whether a value is valid."""
     if kind.kind == "any":
         return lambda value: True
     if kind.kind == "boolean":
@@ -114,12 +115,12 @@ def scalar_test(attribute: Attribute, kind: ValueType) -> Callable[[Any], bool]:
 
 
 def pattern(regex: str) -> re.Pattern[str]:
-    """As JSON Schema reads it: ASCII classes, and `$` is the very end."""
+    """Compile a pattern as JSON Schema reads it: ASCII classes, and `$` is the very end."""
     return re.compile(regex[:-1] + r"\Z" if regex.endswith("$") else regex, re.ASCII)
 
 
 def list_rule(attribute: Attribute, kind: ValueType) -> Rule:
-    """The rule for a list of values. A short list of different texts is passed without a call for each."""
+    """The rule for a list of values. Plain texts pass without a call each."""
     good = scalar_test(attribute, kind)
     required = attribute.requirement == "required"
     limit = _plain_limit(attribute, kind)
@@ -127,7 +128,7 @@ def list_rule(attribute: Attribute, kind: ValueType) -> Rule:
 
     def rule(value: Any, place: Place, name: str, out: Report) -> None:
         if value.__class__ is not list or not value:
-            refuse_list(rule, value, required, place, name, out)
+            reject_list(rule, value, required, place, name, out)
             return
         for index, item in enumerate(value):
             if item.__class__ is str and (len(item) <= limit or item in known):
@@ -157,7 +158,7 @@ def map_rule(attribute: Attribute, kind: ValueType) -> Rule:
 
 
 def _plain_limit(attribute: Attribute, kind: ValueType) -> int:
-    """The most characters of a text that is right without another look; -1 when every text needs one."""
+    """The length up to which any text is valid; -1 if every text must be tested."""
     if kind.kind != "string" or attribute.values or kind.regex is not None:
         return -1
     return ANY_LENGTH if kind.max_len is None else kind.max_len
@@ -168,7 +169,7 @@ def list_of_objects(check: Check, *, required: bool) -> Rule:
 
     def rule(value: Any, place: Place, name: str, out: Report) -> None:
         if value.__class__ is not list or not value:
-            refuse_list(rule, value, required, place, name, out)
+            reject_list(rule, value, required, place, name, out)
             return
         here = (place, name)
         for index, item in enumerate(value):
@@ -179,20 +180,19 @@ def list_of_objects(check: Check, *, required: bool) -> Rule:
     return rule
 
 
-def refuse_list(rule: Rule, value: Any, required: bool, place: Place, name: str, out: Report) -> None:
-    """What is wrong with a value that is no list, or has nothing in it: an empty one need not be wrong."""
+def reject_list(rule: Rule, value: Any, required: bool, place: Place, name: str, out: Report) -> None:
+    """Report a value that is not a list, or a required list that is empty."""
     if value.__class__ is not list:
-        no_list(rule, value, (place, name), name, out)
+        not_a_list(rule, value, (place, name), name, out)
     elif required:
-        empty(name, (place, name), out)
+        empty_list(name, (place, name), out)
 
 
 def object_check(shape: Shape, rules: Rules, texts: Mapping[str, int], required: Sequence[str]) -> Check:
     """The check of an object by the rules of its attributes, in one pass.
 
-    `texts` are the attributes that are plain text, with the most characters each may have: most of a record is such
-    text, and it does not even cost a call. Objects come with the same attributes again and again: what to check of them
-    is remembered.
+    `texts` maps plain text attributes to their length limits: most of a record is such text, and it costs no call.
+    Objects tend to have the same attributes, so the plan for a set of attributes is cached.
     """
     attributes = _Attributes(shape, rules, texts, required)
     plan_of = attributes.plans.get
@@ -207,7 +207,7 @@ def object_check(shape: Shape, rules: Rules, texts: Mapping[str, int], required:
             if item.__class__ is str and len(item) <= limit:
                 continue
             if item is None:
-                nothing(name, name in required, rule, place, out)
+                null_value(name, name in required, rule, place, out)
             else:
                 rule(item, place, name, out)
         for tell in flaws:
@@ -217,39 +217,39 @@ def object_check(shape: Shape, rules: Rules, texts: Mapping[str, int], required:
 
 
 class _Attributes:
-    """The attributes of an object as a set: which there may be, which there must be, and which go together."""
+    """The attributes of an object: allowed, required, and their constraints."""
 
     def __init__(self, shape: Shape, rules: Rules, texts: Mapping[str, int], required: Sequence[str]) -> None:
         self.plans: dict[tuple[str, ...], _Plan] = {}
         self._shape, self._rules, self._required = shape, rules, required
         expected = {*required, *shape.recommended()}
         self._expected = [name for name in shape.attributes if name in expected]
-        self._constraints = tuple((holding(constraint), constraint) for constraint in shape.constraints)
+        self._constraints = tuple((constraint_test(constraint), constraint) for constraint in shape.constraints)
         self._steps = {name: (texts.get(name, -1), rule, name) for name, rule in rules.items()}
 
     def plan(self, value: Mapping[str, Any]) -> _Plan:
-        """What to check of an object with these attributes."""
+        """The plan for an object with these attributes."""
         known = [self._steps[name] for name in value if name in self._steps]
-        plan = tuple(step for step in known if step[1] is not anything), tuple(self._flaws(value))
+        plan = tuple(step for step in known if step[1] is not any_value), tuple(self._flaws(value))
         if len(self.plans) < _PLANS and len(known) == len(value):
             self.plans[tuple(value)] = plan
         return plan
 
     def _flaws(self, value: Mapping[str, Any]) -> Iterator[_Flaw]:
-        """What is not defined, then what is not there in the order of the table, then what does not go together."""
+        """Unknown attributes, then missing ones in the order of the table, then failed constraints."""
         for name in value:
             if name not in self._steps:
-                yield partial(unknown, name, self._shape, self._rules)
+                yield partial(unknown_attribute, name, self._shape, self._rules)
         for name in self._expected:
             if name not in value:
-                yield partial(missing, name, name in self._required)
+                yield partial(missing_attribute, name, name in self._required)
         for holds, constraint in self._constraints:
             if not holds(value):
                 yield partial(constraint_failed, self._shape, constraint)
 
 
-def holding(constraint: Constraint) -> Callable[[Mapping[str, Any]], bool]:
-    """Whether an object keeps a constraint."""
+def constraint_test(constraint: Constraint) -> Callable[[Mapping[str, Any]], bool]:
+    """A test whether an object meets a constraint."""
     names = frozenset(constraint.attributes)
     if constraint.kind == "just_one":
         return lambda value: len(names & value.keys()) == 1
@@ -257,7 +257,7 @@ def holding(constraint: Constraint) -> Callable[[Mapping[str, Any]], bool]:
 
 
 def report_duplicates(items: list[Any], name: str, place: Place, out: Report) -> None:
-    """Report every item that equals an earlier one, as JSON compares: 1 is 1.0, but not true."""
+    """Report every item that equals an earlier one. As in JSON, 1 equals 1.0, but not true."""
     if len(items) <= _FEW and not any(item in items[:index] for index, item in enumerate(items)):
         return
     seen: dict[Any, int] = {}
@@ -265,7 +265,7 @@ def report_duplicates(items: list[Any], name: str, place: Place, out: Report) ->
         key = item if item.__class__ is str else _comparable(item)
         first = seen.setdefault(key, index)
         if first != index:
-            duplicate(name, first, index, place, out)
+            duplicate_item(name, first, index, place, out)
 
 
 def _comparable(value: Any) -> Any:

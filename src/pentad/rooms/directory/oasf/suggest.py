@@ -1,59 +1,186 @@
-"""Suggests skills and domains for a free text: the words it shares with the classes, and what everyday words stand for.
+"""Suggests skills and domains for a free text, from the names of the classes and a table of everyday words.
 
-Plain arithmetic over words, so the same text always gets the same answer, offline and within a millisecond or two. A
-suggestion is confident only when a word names the class or stands for it; anything less is marked as a guess. A text
-that says something always gets a skill, for a record needs one; it may have no domain.
+The score is plain arithmetic over words: offline, deterministic, a millisecond or two. A suggestion is confident only
+if a word names the class or is associated with it in `associations.txt`; anything less is marked as a guess. Any
+meaningful text gets a skill, because a record needs one; it may get no domain.
+
+The table names classes by short name. If a version has no such class, the table also names a substitute, so that one
+table serves all versions.
 """
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from math import log
 from typing import Final
 
-from pentad.rooms.directory.oasf.associations import Phrase, Said, associations, standing_for, stem, words_of
 from pentad.rooms.directory.oasf.taxonomy import ClassEntry, Taxonomy, taxonomy
 from pentad.rooms.directory.oasf.versions import Family
+from pentad.search.text import stem as stemmed
+
+_WEIGHTS: Final = {"": 6.0, "~": 3.5, "?": 2.0}
+"""Weight of a word by the mark of the class in the table. A hint (`?`) alone is never confident."""
+_SUBSTITUTE: Final = 0.9
+"""Weight factor for a class that substitutes for another."""
+COLUMN: Final = {"skill": 1, "domain": 2}
+"""The column of the table for a family; modules have none."""
+_WORD: Final = re.compile(r"[A-Za-z0-9À-ÖØ-öø-ɏ]+")
+"""Accented letters belong to a word."""
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_BRITISH: Final = re.compile(r"(?<=[a-z]{4})is(e|es|ed|er|ers|ing|ation|ations)$")
+
+Phrase = tuple[str, ...]
+"""The stems of one or more adjacent words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Association:
+    """How strongly a phrase speaks for a class."""
+
+    entry: ClassEntry
+    weight: float
+    strong: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The parsed `associations.txt`."""
+
+    forms: Mapping[str, str]
+    lines: tuple[tuple[str, ...], ...]
+    substitutes: Mapping[str, tuple[str, ...]]
+    stop_words: frozenset[str]
+    vague_words: frozenset[str]
+
+
+def words_of(text: str, *, apart: bool = False) -> list[str]:
+    """The words of a text without stop words, in order, in lower case.
+
+    With `apart`, camel case is split: `readFile` is `read` and `file`. Words of the table stay whole.
+    """
+    stop_words = table().stop_words
+    words: list[str] = []
+    for word in _WORD.findall(text):
+        whole = word.islower() or not apart or word.lower() in _names()
+        parts = [word] if whole else _CAMEL.split(word)
+        words += [lower for part in parts if (lower := part.lower()) not in stop_words]
+    return words
+
+
+@lru_cache(maxsize=16_384)
+def stem(word: str) -> str:
+    """The common stem of all forms of a word."""
+    plain = _plain(word)
+    return table().forms.get(plain, plain)
+
+
+def associations(classes: Taxonomy) -> dict[Phrase, tuple[Association, ...]]:
+    """The associations of each phrase with the classes of a version; longer phrases weigh more."""
+    read, column = table(), COLUMN.get(classes.family)
+    found: dict[Phrase, dict[ClassEntry, Association]] = {}
+    for line in read.lines if column else ():
+        said = list(_associations(classes, line[column or 0].split(), read.substitutes))
+        for words in line[0].split(","):
+            phrase = tuple(stem(word) for word in words_of(words))
+            more = 1 + 0.25 * (len(phrase) - 1)
+            known = found.setdefault(phrase, {})
+            for one in said:
+                if one.entry not in known or known[one.entry].weight < one.weight * more:
+                    known[one.entry] = Association(one.entry, one.weight * more, one.strong)
+    return {phrase: tuple(known.values()) for phrase, known in found.items()}
+
+
+def class_or_substitute(classes: Taxonomy, short: str) -> ClassEntry | None:
+    """The class with this short name, or its substitute in this version."""
+    return _class_or_substitute(classes, short, table().substitutes)
+
+
+def _associations(
+    classes: Taxonomy, targets: Iterable[str], substitutes: Mapping[str, tuple[str, ...]]
+) -> Iterable[Association]:
+    for target in targets:
+        short = target.rstrip("~?")
+        mark = target[len(short) :]
+        entry = _class_or_substitute(classes, short, substitutes)
+        if entry is not None:
+            weight = _WEIGHTS[mark] if entry.short == short else _WEIGHTS[mark] * _SUBSTITUTE
+            yield Association(entry, weight, mark != "?")
+
+
+def _class_or_substitute(
+    classes: Taxonomy, short: str, substitutes: Mapping[str, tuple[str, ...]]
+) -> ClassEntry | None:
+    for name in (short, *substitutes.get(short, ())):
+        entry = classes.by_name(name)
+        if entry is not None and not entry.grouping and not entry.deprecated:
+            return entry
+    return None
+
+
+@cache
+def table() -> Table:
+    forms: dict[str, str] = {}
+    lines: list[tuple[str, ...]] = []
+    substitutes: dict[str, tuple[str, ...]] = {}
+    words: dict[str, list[str]] = {"-": [], "%": []}
+    for line in _lines():
+        if line[0] in words:
+            words[line[0]] += line[1:].split()
+        elif line.startswith("="):
+            kept, *others = (_plain(word) for word in line[1:].split())
+            forms |= dict.fromkeys(others, kept)
+        elif "|" in line:
+            lines.append(tuple(part.strip() for part in line.split("|")))
+        elif ">" in line:
+            short, *others = (part.strip() for part in line.split(">"))
+            substitutes[short] = tuple(others)
+    return Table(forms, tuple(lines), substitutes, frozenset(words["-"]), frozenset(words["%"]))
+
+
+@cache
+def _lines() -> tuple[str, ...]:
+    from importlib.resources import files  # slow to import, so only when the table is needed
+
+    text = (files("pentad.rooms.directory.oasf") / "associations.txt").read_text(encoding="utf-8")
+    return tuple(line for line in text.splitlines() if line and not line.startswith("#"))
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset(word.strip() for line in table().lines for word in line[0].split(","))
+
+
+@cache
+def _unstemmed() -> frozenset[str]:
+    return frozenset(word for line in _lines() if line.startswith("!") for word in line[1:].split())
+
+
+def _plain(word: str) -> str:
+    return word if word in _unstemmed() else stemmed(_BRITISH.sub(r"iz\1", word))
+
 
 MOST_CHARACTERS: Final = 6_000
-"""What is read of a text; the rest is not looked at."""
+"""Only this much of a text is read."""
 
 _HEAD: Final = 40
-"""How many words count in full: a text says first what it is about."""
+"""The first words count in full: a text says first what it is about."""
 _LATER: Final = 0.5
 _AGAIN: Final = 0.3
 _ABOVE: Final = 0.15
-"""How much less a word counts that only stands in the caption of a class above."""
+"""Weight of a word that only appears in the caption of a parent class."""
 _VAGUE: Final = 0.4
 _OUTRIGHT: Final = 8.0
 _UNSURE: Final = 0.35
 _LAST_RESORT: Final = "workflow_automation"
 _BETWEEN: Final = re.compile(r"[^a-z0-9]+")
 
-# Words of captions that say nothing alone: with one of them only, a route planner would be an urban planner.
-_GENERIC_WORDS: Final = """
-access adaptation adjust administration analysis any app application artificial assessment assist author automate base
-build business capability case cell chain change classify clean close code communicate community complete computer
-configure connect content context control conversion create creative customize data deep desk detect develop device
-digital direct document edge edit end engine engineer environment error evaluate execute experience explain extract
-feature fill flow form full function general generate goods handle help image inform infrastructure inline innovate
-instruct integrate intelligent intent interact issue join knowledge language layout learn level life line link logic
-long machine maintain manage map market mask material media memory mesh model modern move name native natural network
-object on online open operate optimize orchestrate order organize page part pattern perform personal pipeline plan
-platform point policy power practice present problem process product professional profile project public pull quality
-question read real recognize record release report request require research resource respond response retrieve review
-role root sale scale science search secure segment select self semantic sequence serve service set side site skill
-social software solve source space special stack standard state storage store strategy stream structure style support
-surface symbol system table task team technical technology template test text theory time tone topic trace track train
-transfer transform type understand unify unit update verify version view voice web word work world write
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A class that fits a text, how well (only comparable within one answer), and the words that say so.
+    """A class that fits a text, its score (comparable only within one answer), and the words that led to it.
 
-    Without confidence it is a guess for somebody to review.
+    One that is not confident is a guess for a person to review.
     """
 
     entry: ClassEntry
@@ -64,10 +191,10 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """The stems of a class's caption and of its short name, either of which names it, and of the captions above."""
+    """The stems of a class's names (caption and short name) and of the captions of its parents."""
 
     entry: ClassEntry
-    faces: tuple[frozenset[str], ...]
+    names: tuple[frozenset[str], ...]
     above: frozenset[str]
 
 
@@ -77,9 +204,9 @@ class _Index:
     by_stem: dict[str, tuple[_Named, ...]]
     rarity: dict[str, float]
     captions: dict[str, ClassEntry]
-    said: dict[Phrase, tuple[Said, ...]]
+    said: dict[Phrase, tuple[Association, ...]]
     longest: dict[str, int]
-    """By stem: how long the phrases that begin with it are."""
+    """The length of the longest phrase that begins with a stem."""
 
 
 @dataclass(slots=True)
@@ -91,7 +218,7 @@ class _Evidence:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A text: its words and stems in order, and for each stem the word it came from and its weight."""
+    """A text: its words and stems in order, and the first word and weight of each stem."""
 
     words: tuple[str, ...]
     stems: tuple[str, ...]
@@ -99,7 +226,7 @@ class _Asked:
 
 
 def suggest(text: str, version: str, family: Family, limit: int = 5) -> list[Suggestion]:
-    """The classes that fit a text best: the confident ones best first, then the guesses."""
+    """The classes that fit a text best: confident ones first, then guesses, each by score."""
     index = _index(taxonomy(version, family))
     asked = _read(text[:MOST_CHARACTERS])
     found: dict[ClassEntry, _Evidence] = {}
@@ -109,7 +236,7 @@ def suggest(text: str, version: str, family: Family, limit: int = 5) -> list[Sug
     ranked = [Suggestion(entry, round(one.score, 4), tuple(one.words), one.sure) for entry, one in found.items()]
     ranked.sort(key=lambda suggestion: (not suggestion.confident, -suggestion.score, suggestion.entry.name))
     if not ranked and family == "skill" and (asked.words or not text.isascii()):
-        entry = standing_for(index.classes, _LAST_RESORT)
+        entry = class_or_substitute(index.classes, _LAST_RESORT)
         ranked = [] if entry is None else [Suggestion(entry, 0.0, (), confident=False)]
     return ranked[:limit]
 
@@ -126,19 +253,19 @@ def _read(text: str) -> _Asked:
 
 
 def _by_name(index: _Index, asked: _Asked, found: dict[ClassEntry, _Evidence]) -> None:
-    """Count the words that are a class's own. Vague ones count only beside a telling one, or all together."""
+    """Score the words of a class's own names. Vague words count only next to a specific one, or all together."""
     vague = _vague()
     reached = {named.entry: named for part in asked.weights for named in index.by_stem.get(part, ())}
     for entry, named in reached.items():
         best, sure, said = 0.0, False, frozenset[str]()
-        for face in named.faces:
-            hit = face & asked.weights.keys()
-            telling = face - vague
-            whole = hit == face and (len(face) > 1 or bool(telling))
-            if not whole and not hit & telling:
+        for name in named.names:
+            hit = name & asked.weights.keys()
+            specific = name - vague
+            whole = hit == name and (len(name) > 1 or bool(specific))
+            if not whole and not hit & specific:
                 continue
-            named_fully = whole or hit >= telling
-            score = sum(_worth(index, asked, part) for part in sorted(hit)) * (0.4 + 0.6 * len(hit) / len(face))
+            named_fully = whole or hit >= specific
+            score = sum(_worth(index, asked, part) for part in sorted(hit)) * (0.4 + 0.6 * len(hit) / len(name))
             score *= 1.0 if named_fully else _UNSURE
             if (named_fully, score) > (sure, best):
                 best, sure, said = score, named_fully, hit
@@ -149,7 +276,7 @@ def _by_name(index: _Index, asked: _Asked, found: dict[ClassEntry, _Evidence]) -
 
 
 def _by_association(index: _Index, asked: _Asked, found: dict[ClassEntry, _Evidence]) -> None:
-    """Count what phrases stand for, the longest first: the words of a phrase are not read one by one as well."""
+    """Score associated phrases, the longest first: the words of a phrase are not counted again one by one."""
     place = 0
     seen: set[Phrase] = set()
     while place < len(asked.stems):
@@ -166,7 +293,7 @@ def _by_association(index: _Index, asked: _Asked, found: dict[ClassEntry, _Evide
 
 
 def _by_caption(index: _Index, text: str, found: dict[ClassEntry, _Evidence]) -> None:
-    """A line that is a caption or a name and nothing else, as tags are, means that class, however vague its words."""
+    """A line that is exactly a caption or a name, such as a tag, means that class, however vague its words."""
     for line in text.splitlines():
         spaced = _spaced(line)
         entry = index.captions.get(spaced)
@@ -190,13 +317,13 @@ def _phrase_at(index: _Index, stems: Phrase, place: int) -> Phrase:
 
 
 def _worth(index: _Index, asked: _Asked, part: str) -> float:
-    """A word is worth more the fewer classes have it."""
+    """Words that fewer classes share are worth more."""
     return asked.weights[part][1] * index.rarity[part] * (_VAGUE if part in _vague() else 1.0)
 
 
 @cache
 def _vague() -> frozenset[str]:
-    return frozenset(stem(word) for word in _GENERIC_WORDS.split())
+    return frozenset(stem(word) for word in table().vague_words)
 
 
 @cache
@@ -205,7 +332,7 @@ def _index(classes: Taxonomy) -> _Index:
     by_stem: dict[str, list[_Named]] = {}
     uses: dict[str, int] = {}
     for one in named:
-        own = frozenset[str]().union(*one.faces)
+        own = frozenset[str]().union(*one.names)
         for part in own:
             by_stem.setdefault(part, []).append(one)
         for part in own | one.above:
@@ -214,7 +341,7 @@ def _index(classes: Taxonomy) -> _Index:
     captions: dict[str, ClassEntry] = {}
     for one in named:
         for text in (one.entry.caption, one.entry.short):
-            if " " in (spaced := _spaced(text)):  # one word alone may be the name of a tool
+            if " " in (spaced := _spaced(text)):  # a single word may be the name of a tool
                 captions.setdefault(spaced, one.entry)
     said = associations(classes)
     longest: dict[str, int] = {}
@@ -225,7 +352,7 @@ def _index(classes: Taxonomy) -> _Index:
 
 
 def _named(classes: Taxonomy, entry: ClassEntry) -> _Named:
-    faces = {frozenset(stem(word) for word in words_of(text)) for text in (entry.caption, entry.short)}
+    names = {frozenset(stem(word) for word in words_of(text)) for text in (entry.caption, entry.short)}
     above = frozenset(stem(word) for parent in classes.parents(entry) for word in words_of(parent.caption))
-    # in a fixed order: what a set gives first differs from process to process
-    return _Named(entry, tuple(sorted((face for face in faces if face), key=sorted)), above)
+    # Sorted, because the order of a set differs between processes.
+    return _Named(entry, tuple(sorted((name for name in names if name), key=sorted)), above)

@@ -1,7 +1,7 @@
-"""The classes of skills, domains and modules of each version, read from the embedded tables at first use.
+"""The classes of skills, domains and modules of each version, read from the embedded tables on first use.
 
-A class is found by its id, its full name (`technology/networking`) or its short name (`networking`): within one family
-and version each of the three is unique. Ids are not stable from version to version; `mapping.py` carries a class over.
+A class has an id, a full name (`technology/networking`) and a short name (`networking`), each unique within one family
+and version. Ids differ between versions; `mapping.py` maps a class to another version.
 """
 
 import re
@@ -12,14 +12,12 @@ from typing import Final
 
 from pentad.rooms.directory.oasf.versions import Family, serving, table_version
 
-FAMILIES: Final[tuple[Family, ...]] = ("skill", "domain", "module")
-
 _LINE: Final = re.compile(r"( *)(\d+)([*!]?) (\S+) (.+)")
 
 
 @dataclass(frozen=True, slots=True)
 class ClassEntry:
-    """One class. A grouping class only orders the others and is no value for a record."""
+    """One class. A grouping class only groups others and cannot be used in a record."""
 
     id: int
     name: str
@@ -61,7 +59,7 @@ class Taxonomy:
         return self._names.get(name)
 
     def children(self, name: str | None = None) -> list[ClassEntry]:
-        """The direct children of a class, or the top classes; empty when there are none or no such class."""
+        """The direct children of a class, or the top classes; empty if there are none or the class is unknown."""
         if name is None:
             return list(self._children[None])
         entry = self._names.get(name)
@@ -74,7 +72,7 @@ class Taxonomy:
 
 
 def taxonomy(version: str, family: Family) -> Taxonomy:
-    """The classes of a version, or of the embedded one that answers for it (0.7.0 for 0.7.5)."""
+    """The classes of a version, or of the embedded version that serves it (0.7.0 for 0.7.5)."""
     served = serving(version)
     if served is None:
         raise ValueError(f"{version[:40]!r} is not an embedded OASF version")
@@ -88,7 +86,7 @@ def _taxonomy(version: str, family: Family) -> Taxonomy:
 
 def table_text(table: str, version: str, suffix: str = "txt") -> str:
     """The text of an embedded table."""
-    from importlib.resources import files  # slow to import, and not needed before a table is
+    from importlib.resources import files  # slow to import, so only when a table is needed
 
     name = f"{table}-{table_version(table, version)}.{suffix}"
     return (files("pentad.rooms.directory.oasf") / "tables" / name).read_text(encoding="utf-8")

@@ -1,22 +1,21 @@
-"""Checks a record against the tables of its version.
+"""Validates a record against the tables of its OASF version.
 
-The tables are compiled into rules once, at the first record of a version; a record is then walked once, object by
-object. Nothing is built for a value that is right. Classes are looked up, not tried.
+The tables are compiled into rules once, at the first record of a version. A record is then walked once, object by
+object, and nothing is built for a valid value.
 """
 
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, cast
 
-from pentad.rooms.directory.oasf.class_rules import class_list
-from pentad.rooms.directory.oasf.findings import Place, Report, finding, path, pointer
-from pentad.rooms.directory.oasf.module_rules import feature_check, module_check
-from pentad.rooms.directory.oasf.number_rules import numbered_list
+from pentad.kernel.problems import Place, finding, path, pointer
+from pentad.rooms.directory.oasf.class_rules import class_list, feature_check, module_check, numbered_list
+from pentad.rooms.directory.oasf.fast_validation import fast_test
+from pentad.rooms.directory.oasf.findings import Report, Rule, wrong_type
 from pentad.rooms.directory.oasf.objects import Attribute, Objects, Shape, ValueType, objects
-from pentad.rooms.directory.oasf.problems import Rule, wrong_type
 from pentad.rooms.directory.oasf.rules import (
     Check,
-    anything,
+    any_value,
     list_of_objects,
     list_rule,
     map_rule,
@@ -24,7 +23,6 @@ from pentad.rooms.directory.oasf.rules import (
     scalar_rule,
     text_limit,
 )
-from pentad.rooms.directory.oasf.surely import surely_right
 from pentad.rooms.directory.oasf.taxonomy import taxonomy
 from pentad.rooms.directory.oasf.versions import EMBEDDED, NEWEST, Family, Standing, numbers, serving
 
@@ -33,7 +31,7 @@ _STRING = ValueType("string_t", "string")
 
 
 def validate(data: Mapping[str, Any]) -> Report:
-    """Everything that is wrong with a record, by the version it names."""
+    """All findings about a record, by the version it names."""
     version = data.get("schema_version")
     if version.__class__ is str and version in EMBEDDED:
         out = Report(version)
@@ -43,7 +41,7 @@ def validate(data: Mapping[str, Any]) -> Report:
 
 
 def _validate_other(data: Mapping[str, Any], version: Any) -> Report:
-    """A record whose version is missing, malformed, unknown, or read by the tables of another."""
+    """A record whose version is missing, malformed, unknown, or served by the tables of another version."""
     if not isinstance(version, str):
         out = Report(NEWEST)
         record_check(NEWEST)(data, None, out)
@@ -83,7 +81,7 @@ def record_check(version: str) -> Check:
 
 
 class _Compiler:
-    """Turns the tables of one version into checks. An object may hold itself, so checks are looked up when called."""
+    """Compiles the tables of one version into checks. An object may contain itself, so some are looked up late."""
 
     def __init__(self, version: str) -> None:
         self._version = version
@@ -91,17 +89,17 @@ class _Compiler:
         self._checks: dict[str, Check] = {}
 
     def record(self) -> Check:
-        """A record that is surely right is only checked for what the quick yes leaves to the rules."""
+        """The check of a record. If the fast test accepts it, only the attributes left to the rules are checked."""
         root = self._facts.root
         rules, texts = self._rules(root)
         left = {name for name, attribute in root.attributes.items() if self._left_to_rules(attribute)}
-        rules_left = {name: rule if name in left else anything for name, rule in rules.items()}
+        rules_left = {name: rule if name in left else any_value for name, rule in rules.items()}
         if self._version != "0.3.1":
             rules["locators"] = _unique_types(rules["locators"])
-            rules_left["locators"] = _unique_types(anything)
+            rules_left["locators"] = _unique_types(any_value)
         check = object_check(root, rules, texts, root.required())
         check_left = object_check(root, rules_left, {}, root.required())
-        test = surely_right(self._facts, root, left)
+        test = fast_test(self._facts, root, left)
 
         def check_record(value: Any, place: Place, out: Report) -> None:
             (check_left if test(value) else check)(value, place, out)
@@ -109,7 +107,7 @@ class _Compiler:
         return check_record
 
     def _left_to_rules(self, attribute: Attribute) -> bool:
-        """Classes need more than a type, what is recommended is often not there, and rules match a pattern faster."""
+        """Classes need more than a type, recommended attributes are often missing, and rules match patterns faster."""
         kind = self._facts.types.get(attribute.type)
         patterned = kind is not None and kind.regex is not None
         return attribute.is_class() or attribute.requirement == "recommended" or patterned
@@ -174,7 +172,7 @@ class _Compiler:
         return check
 
     def _choice(self, base: str) -> Check:
-        """Exactly one of the objects that extend `base`, told apart by the attribute that has one value only."""
+        """Exactly one of the objects that extend `base`, identified by the attribute with a single allowed value."""
         shapes = self._facts.choices(base)
         checks = {shape.name: self._later(shape.name) for shape in shapes}
         marks = {shape.name: _mark(shape) for shape in shapes}
@@ -216,7 +214,7 @@ def _mark(shape: Shape) -> tuple[str, str] | None:
 
 
 def _unique_types(rule: Rule) -> Rule:
-    """The rule for locators: each type once in a record."""
+    """The rule for locators: each type once per record."""
 
     def unique(value: Any, place: Place, name: str, out: Report) -> None:
         rule(value, place, name, out)
@@ -227,7 +225,7 @@ def _unique_types(rule: Rule) -> Rule:
 
 
 def _plainly_different(locators: list[Any]) -> bool:
-    """The usual case, at the least cost: a few locators, each of its own type."""
+    """The usual case, tested cheaply: each locator has its own type."""
     try:
         return len({locator["type"] for locator in locators}) == len(locators)
     except (TypeError, KeyError):
@@ -258,7 +256,7 @@ def _report_repeated_types(locators: list[Any], place: Place, out: Report) -> No
 
 
 def _merged(first: dict[str, Any], second: dict[str, Any], there: Place, here: Place) -> list[dict[str, Any]]:
-    """Two locators that only differ in their addresses are one with all of them."""
+    """The patch that merges two locators which differ only in their URLs."""
     urls, more = first.get("urls"), second.get("urls")
     if not isinstance(urls, list) or not isinstance(more, list) or {**first, "urls": more} != second:
         return []

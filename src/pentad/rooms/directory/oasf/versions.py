@@ -1,7 +1,7 @@
-"""Which OASF versions are embedded, and which of them answers for a version a record names.
+"""The embedded OASF versions, and which of them serves the version that a record names.
 
-Patch releases do not change the schema version, so 0.7.5 is read by the tables of 0.7.0. A later 1.x is read by the
-newest 1.x there is, and the report says so.
+Patch releases do not change the schema, so the tables of 0.7.0 serve 0.7.5. The newest 1.x serves any later 1.x, and
+the report says so.
 """
 
 import re
@@ -21,7 +21,7 @@ _SHARED: Final[dict[tuple[str, str], str]] = {
     ("objects", "1.1.0"): "1.0.0",
     ("types", "1.1.0"): "1.0.0",
 }
-"""Tables that are the same as another version's, and that version."""
+"""Tables that are the same as those of an earlier version."""
 
 _SEMVER: Final = re.compile(
     r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?"
@@ -34,20 +34,20 @@ Standing = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """The embedded version that answers for a version, and how the two stand to one another."""
+    """The embedded version that serves a version, and how the two relate."""
 
     version: str
     standing: Standing
 
 
 def table_version(table: str, version: str) -> str:
-    """The version under whose name the table of an embedded version is kept."""
+    """The version whose file holds a table of an embedded version."""
     return _SHARED.get((table, version), version)
 
 
 @lru_cache(maxsize=512)
 def numbers(version: str) -> tuple[int, int, int, str] | None:
-    """Major, minor, patch and pre-release tag, or None when it is not a semantic version."""
+    """Major, minor, patch and pre-release tag, or None if it is not a semantic version."""
     match = _SEMVER.fullmatch(version)
     if match is None:
         return None
@@ -56,7 +56,7 @@ def numbers(version: str) -> tuple[int, int, int, str] | None:
 
 @lru_cache(maxsize=512)
 def serving(version: str) -> Serving | None:
-    """The embedded version for the version a record names; None when no line of versions fits."""
+    """The embedded version that serves the version a record names; None if there is none."""
     if version in EMBEDDED:
         return Serving(version, "same")
     asked = numbers(version)

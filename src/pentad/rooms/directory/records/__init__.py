@@ -1,1 +1,1 @@
-"""Records of agents, kept under the hash of their content, and what is known of them."""
+"""Agent records, stored under the hash of their content, with names, referrers, events, routing and syncs."""

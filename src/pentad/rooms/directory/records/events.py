@@ -1,7 +1,7 @@
-"""What happens in the directory, told to whoever listens, in every process on the store.
+"""Events of the directory, delivered to listeners in every process on the store.
 
-An event is signalled in the transaction that made it happen, so nobody hears of what was rolled back. Nothing is
-kept: a listener hears what happens from then on, and one that does not keep up loses events rather than slowing others.
+An event is signalled inside its transaction, so a rollback sends nothing. Events are not stored: a listener receives
+what happens from then on, and one that does not keep up loses events instead of slowing others.
 """
 
 import asyncio
@@ -20,26 +20,26 @@ from pentad.kernel.clock import Clock
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ids import uuid7
 from pentad.kernel.ports import Database, Transaction
-from pentad.rooms.directory.records import store
-from pentad.rooms.directory.records.facts import labels_of
+from pentad.rooms.directory import store
+from pentad.rooms.directory.records.index_fields import labels_of
 
 CHANNEL: Final = "directory.events"
 BUFFER: Final = 100
 _LABELLED: Final = 20
-"""Up to so many events of one change carry their labels; for more, a process that has listeners looks them up."""
+"""Up to this many events of one change carry their labels; for more, a process with listeners looks them up."""
 
 _PART_BYTES: Final = 4_000
 _LABELS_BYTES: Final = 2_000
 _METADATA_CHARACTERS: Final = 150
 _MOST_METADATA: Final = 3
 _BREATH: Final = 50
-"""After so many events the consumers get their turn: a listener that keeps up must not lose any to a bulk push."""
+"""Yield to the consumers after this many events, so that a listener that keeps up loses none to a bulk push."""
 
 _log = logging.getLogger(__name__)
 
 
 class EventType(IntEnum):
-    """The numbers are those of the wire."""
+    """The numbers are part of the wire format."""
 
     RECORD_PUSHED = 1
     RECORD_PULLED = 2
@@ -58,7 +58,7 @@ _WITH_LABELS: Final = frozenset({EventType.RECORD_PUSHED, EventType.RECORD_PULLE
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened; `resource_id` is a CID or the id of a sync."""
+    """One event; `resource_id` is a CID or the id of a sync."""
 
     id: str
     type: EventType
@@ -68,8 +68,8 @@ class Event:
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-class _Told(msgspec.Struct, array_like=True):
-    """The payload of a signal: events of one type and moment. Labels are None where they have to be looked up."""
+class _Signal(msgspec.Struct, array_like=True):
+    """The payload of a signal: events of one type and time. Labels are None if they must be looked up."""
 
     type: int
     id: str
@@ -78,8 +78,8 @@ class _Told(msgspec.Struct, array_like=True):
     metadata: dict[str, str]
 
 
-class Listening:
-    """One listener: iterate over it for events, and close it. It hears everything from the moment it was made."""
+class EventListener:
+    """One listener: iterate over it for events, then close it. It receives everything from its creation on."""
 
     def __init__(self, types: frozenset[int], labels: tuple[str, ...], cids: frozenset[str]) -> None:
         self._types = types
@@ -92,7 +92,7 @@ class Listening:
         self.leave: Callable[[], None] = lambda: None
 
     def offer(self, event: Event) -> None:
-        """Keep the event if it is wanted and there is room."""
+        """Queue the event if it matches and there is room."""
         if not self._wants(event):
             return
         if len(self._waiting) >= BUFFER:
@@ -130,12 +130,12 @@ class Listening:
 
 
 class Events:
-    """Tells and hears. The store is only listened to while somebody listens here."""
+    """Sends and receives events. It listens to the store only while it has listeners."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._listeners: list[Listening] = []
+        self._listeners: list[EventListener] = []
         self._heard: deque[str] = deque(maxlen=10_000)
         self._telling: asyncio.Task[None] | None = None
         self._end: Callable[[], None] | None = None
@@ -148,7 +148,7 @@ class Events:
         labels: Sequence[Iterable[str]] | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> None:
-        """Tell of something once the transaction is committed, once for each resource."""
+        """Send one event per resource when the transaction commits."""
         told: list[tuple[str, list[str] | None]] = []
         for position, resource in enumerate(resources):
             known: list[str] | None = []
@@ -158,15 +158,15 @@ class Events:
                     known = None
             told.append((resource, known))
         for part in _parted(told):
-            payload = _Told(int(kind), str(uuid7(self._clock)), self._clock.now(), part, _bounded(metadata or {}))
+            payload = _Signal(int(kind), str(uuid7(self._clock)), self._clock.now(), part, _bounded(metadata or {}))
             tx.signal(CHANNEL, msgspec.json.encode(payload).decode())
 
     def listen(
         self, types: Iterable[int] = (), labels: Iterable[str] = (), cids: Iterable[str] = ()
-    ) -> Listening:  # fmt: skip
-        """Hear events from now on: of any of the types, with a label that contains any of the texts, about any of the
-        resources; what is left empty does not restrict."""
-        listening = Listening(frozenset(types), tuple(labels), frozenset(cids))
+    ) -> EventListener:  # fmt: skip
+        """Receive events from now on: of any of the types, with a label that contains any of the texts, about any of
+        the resources. An empty argument does not restrict."""
+        listening = EventListener(frozenset(types), tuple(labels), frozenset(cids))
         self._listeners.append(listening)
         if self._end is None:
             self._end = self._database.listen(CHANNEL, self._hear)
@@ -195,7 +195,7 @@ class Events:
             self._telling = begun(self._tell(), "directory-events")
 
     async def _tell(self) -> None:
-        """Hand on what was heard, in order."""
+        """Pass received signals to the listeners, in order."""
         told = 0
         while self._heard:
             try:
@@ -211,7 +211,7 @@ class Events:
                     await asyncio.sleep(0)
 
     async def _events(self, payload: str) -> list[Event]:
-        told = msgspec.json.decode(payload, type=_Told)
+        told = msgspec.json.decode(payload, type=_Signal)
         unknown = [resource for resource, labels in told.resources if labels is None]
         looked_up = await self._labels(unknown) if unknown else {}
         first = uuid.UUID(told.id).int
@@ -233,7 +233,7 @@ class Events:
 
 
 def _parted(told: Sequence[tuple[str, list[str] | None]]) -> Iterable[list[tuple[str, list[str] | None]]]:
-    """Parts that fit into one signal each."""
+    """Split into parts that fit into one signal each."""
     part: list[tuple[str, list[str] | None]] = []
     size = 0
     for entry in told:
@@ -248,5 +248,5 @@ def _parted(told: Sequence[tuple[str, list[str] | None]]) -> Iterable[list[tuple
 
 
 def _bounded(metadata: Mapping[str, str]) -> dict[str, str]:
-    """A signal has little room; a long message is cut."""
+    """Metadata cut to the room of a signal."""
     return {key: value[:_METADATA_CHARACTERS] for key, value in list(metadata.items())[:_MOST_METADATA]}

@@ -1,6 +1,8 @@
-"""Records by name: all versions of one, the one somebody means, and what came before and after it.
+"""Records by name: all versions of a name, the record that a reference names, and its lineage.
 
-A name without a protocol is also looked for with http:// and https:// before it. The newest is the one pushed last.
+A reference is `name`, `name:version`, `name@cid`, `name:version@cid`, or a CID. A colon starts a version only in the
+last segment of a path, so `http://example.org:8080/agent` is a name. An ambiguous text is read as name and version
+first. A name without a scheme is also looked up with http:// and https://. The newest record is the one pushed last.
 """
 
 import heapq
@@ -12,10 +14,44 @@ from pentad.kernel.cid import is_cid
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
 from pentad.kernel.ports import Database, Row, Rows
 from pentad.rooms.directory.models import NamedRef
-from pentad.rooms.directory.records.facts import Kind, Term, clean
-from pentad.rooms.directory.records.records import missing
-from pentad.rooms.directory.records.references import Reference, parse_reference
-from pentad.rooms.directory.records.store import chunks, digest_of, marks
+from pentad.rooms.directory.records.index_fields import Kind, Term, clean
+from pentad.rooms.directory.records.records import record_not_found
+from pentad.rooms.directory.store import chunks, digest_of, marks
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A parsed reference; it has at least a name or a CID."""
+
+    name: str | None = None
+    version: str | None = None
+    cid: str | None = None
+
+    def __str__(self) -> str:
+        if self.name is None:
+            return self.cid or ""
+        version = f":{self.version}" if self.version is not None else ""
+        return f"{self.name}{version}" + (f"@{self.cid}" if self.cid is not None else "")
+
+
+def parse_reference(text: str) -> Reference:
+    """Parse a reference; InvalidInput if it has neither a name nor a CID."""
+    given = text.strip()
+    if is_cid(given):
+        return Reference(cid=given)
+    rest, at, last = given.rpartition("@")
+    cid = None
+    if at and is_cid(last):
+        given, cid = rest, last
+    name, colon, version = given.rpartition(":")
+    if colon and name and version and "/" not in version:
+        return Reference(name, version, cid)
+    if given:
+        return Reference(given, None, cid)
+    if cid is not None:
+        return Reference(cid=cid)
+    raise InvalidInput("name is required", hint="Write a record as name, name:version, name:version@cid or its CID.")
+
 
 MOST_RELATIVES: Final = 1_000
 
@@ -28,7 +64,7 @@ _OF_NAME: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LineageEntry:
-    """One step in the life of an agent. `previous` is the record it says it replaces; `known` whether that is here."""
+    """One record of a lineage. `previous` is the record it claims to replace; `known` whether that one is stored."""
 
     cid: str
     name: str
@@ -39,13 +75,13 @@ class LineageEntry:
 
 
 class Naming:
-    """Looks up records by what they are called."""
+    """Looks up records by name."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def resolve(self, name: str, version: str | None = None) -> list[NamedRef]:
-        """Every record of that name (and version), newest first; NotFound when there is none."""
+        """Every record of that name (and version), newest first; NotFound if there is none."""
         if not name:
             raise InvalidInput("name is required")
         found = await self._database.read(lambda rows: _named(rows, name, version))
@@ -57,7 +93,7 @@ class Naming:
         return [NamedRef(row[2], row[3], row[1]) for row in found]
 
     async def find(self, reference: str) -> NamedRef:
-        """The one record a reference means: of several the newest. Everything it says must be true of the record."""
+        """The newest record that matches a reference. Every part of the reference must match."""
         asked = parse_reference(reference)
         if asked.cid is not None:
             return await self._by_cid(asked, asked.cid)
@@ -73,8 +109,8 @@ class Naming:
             raise
 
     async def lineage(self, reference: str) -> list[LineageEntry]:
-        """All records of a name, or of the record with that CID, with those they replace or are replaced by, oldest
-        first: a record comes after the one it replaces, else by version."""
+        """All records of the name, and those they replace or are replaced by, oldest first: a record comes after the
+        one it replaces, otherwise by version."""
         start = await self.find(reference)
         rows = await self._database.read(lambda rows: _relatives(rows, start))
         known = {row[1] for row in rows}
@@ -86,7 +122,7 @@ class Naming:
     async def _by_cid(self, asked: Reference, cid: str) -> NamedRef:
         row = await self._database.lookup("SELECT name, version FROM directory_records WHERE cid = ?", cid)
         if row is None:
-            raise missing(cid)
+            raise record_not_found(cid)
         name, version = row
         if asked.name is not None and name not in variants(asked.name):
             whole = f"{asked.name}:{asked.version}"
@@ -100,7 +136,7 @@ class Naming:
 
 
 def variants(name: str) -> tuple[str, ...]:
-    """The names a name may stand for."""
+    """The stored names that a name may refer to."""
     return (name,) if "://" in name else (name, f"http://{name}", f"https://{name}")
 
 
@@ -117,7 +153,7 @@ def _named(rows: Rows, name: str, version: str | None) -> list[Row]:
 
 
 def _relatives(rows: Rows, start: NamedRef) -> list[Row]:
-    """The records of a name, then whatever is linked to them, as far as it goes."""
+    """The records of a name, and everything linked to them."""
     found: dict[str, Row] = {row[1]: row for row in _named(rows, start.name, None)[:MOST_RELATIVES]}
     if start.cid not in found:
         found |= {row[1]: row for row in _linked(rows, "cid", [start.cid])}
@@ -139,7 +175,7 @@ def _linked(rows: Rows, column: str, cids: Sequence[str]) -> list[Row]:
 
 
 def _in_order(rows: Iterable[Row]) -> list[Row]:
-    """What replaces nothing that is here comes first by version; the rest as soon as what it replaces is there."""
+    """Topological order: a record comes after the one it replaces, otherwise by version."""
     by_cid = {row[1]: row for row in rows}
     after: dict[str, list[Row]] = {}
     ready: list[tuple[str, float, int, str]] = []

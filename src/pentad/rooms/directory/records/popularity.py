@@ -1,7 +1,7 @@
-"""Counts how often records are pulled and looked up, away from the calls: a moment later, many together.
+"""Counts how often records are pulled and looked up, in batches shortly after the calls.
 
-A counter is never a reason for a call to fail or to wait, so a store that cannot be written to costs some counts and a
-line in the log. Pulls are told as events with the counts, since a pull by itself writes nothing.
+Counting never makes a call fail or wait: if the store cannot be written, some counts are lost and the log says so. The
+pull events are sent with the counts, because a pull by itself writes nothing.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class Popularity:
-    """One process's counts that are not in the store yet."""
+    """The counts of this process that are not stored yet."""
 
     def __init__(self, database: Database, events: Events) -> None:
         self._database = database
@@ -41,7 +41,7 @@ class Popularity:
         self._note(self._looked_up, cids)
 
     async def flush(self) -> None:
-        """Bring the counts into the store now."""
+        """Store the counts now."""
         pulled, self._pulled = self._pulled, []
         looked_up, self._looked_up = self._looked_up, []
         if not pulled and not looked_up:
@@ -50,11 +50,11 @@ class Popularity:
             await self._database.write(lambda tx: self._write(tx, pulled, looked_up))
         except PentadError as error:
             put_off(error, "Counting pulls")
-        except Exception:  # noqa: BLE001  the last line of defence: nobody who pulls is to suffer from it
+        except Exception:  # noqa: BLE001  a pull must not fail because of its counter
             _log.exception("Counting pulls failed.")
 
     async def stop(self) -> None:
-        """Count what is left."""
+        """Store what is left."""
         self._ending.set()
         if self._flushing is not None:
             await self._flushing

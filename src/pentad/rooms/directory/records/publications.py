@@ -21,7 +21,7 @@ from pentad.kernel.ids import uuid7
 from pentad.kernel.incidents import put_off, unforeseen
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import Principal
-from pentad.rooms.directory.records import store
+from pentad.rooms.directory import store
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.search.query import Filter, FilterKind
 

@@ -1,7 +1,7 @@
-"""Records: pushed once, kept under the hash of their canonical text, never changed.
+"""Records: pushed once, stored under the hash of their canonical text, never changed.
 
-Everything a push brings (text, terms and their counts, words, signals) is one transaction. A record that is pulled is
-hashed again, so nobody is handed a text that is not what its CID says.
+A push (text, terms and their counts, words, signals) is one transaction. A pull hashes the record again, so a caller
+never gets a text that does not match its CID.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,22 +16,22 @@ from pentad.kernel.limits import MIB
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import Principal
 from pentad.mcp.changes import list_changed, resource_updated
+from pentad.rooms.directory import store
 from pentad.rooms.directory.models import NamedRef, Pushed, Record, RecordMeta
-from pentad.rooms.directory.records import store
-from pentad.rooms.directory.records.briefs import Brief, briefs_of
 from pentad.rooms.directory.records.events import Events, EventType
-from pentad.rooms.directory.records.facts import annotations_of, facts_of
+from pentad.rooms.directory.records.index_fields import annotations_of, facts_of
 from pentad.rooms.directory.records.popularity import Popularity
-from pentad.rooms.directory.records.store import Draft
-from pentad.rooms.directory.records.together import Together
+from pentad.rooms.directory.records.push_batching import PushBatcher
+from pentad.rooms.directory.records.summaries import RecordSummary, summaries_of
+from pentad.rooms.directory.store import Draft
 from pentad.search.index import SearchIndex
 
 COLLECTION: Final = "directory"
-"""What the shared search calls the records' vectors."""
+"""The collection of the records' vectors in the shared search."""
 LARGEST_RECORD: Final = 4 * MIB
 LONGEST_CID: Final = 128
 MOST_NAMES_TOLD: Final = 20
-"""When more names than this change at once, those who follow one learn only that the list is another one."""
+"""If more names than this change at once, subscribers of a name are only told that the list changed."""
 LONGEST_NAME_TOLD: Final = 1_000
 COMMON_BEGINNING: Final = "baearei"
 _BEHIND_ALL: Final = 2**63 - 1
@@ -48,18 +48,18 @@ class Records:
         self._clock = clock
         self._events = events
         self._popularity = popularity
-        self._together = Together(self._push)
+        self._batcher = PushBatcher(self._push)
 
     async def stop(self) -> None:
-        """Finish the pushes that are under way, also those whose callers have gone."""
-        await self._together.finish()
+        """Finish running pushes, even if their callers have gone."""
+        await self._batcher.finish()
 
     async def push(self, who: Principal, data: Mapping[str, Any]) -> Pushed:
-        """Keep a record that was found valid; pushing it again changes nothing."""
-        return await self._together.push(who, drafted(data))
+        """Store a validated record; pushing it again changes nothing."""
+        return await self._batcher.push(who, drafted(data))
 
     async def push_many(self, who: Principal, records: Sequence[Mapping[str, Any]]) -> list[Pushed]:
-        """Keep records, all or none."""
+        """Store records, all or none."""
         return await self._push(who, [drafted(data) for data in records])
 
     async def _push(self, who: Principal, drafts: Sequence[Draft]) -> list[Pushed]:
@@ -73,7 +73,7 @@ class Records:
         return pushed
 
     def write(self, tx: Transaction, who: Principal, drafts: Sequence[Draft]) -> set[str]:
-        """Keep drafts in a transaction of the caller's, as its first act; the CIDs that were new."""
+        """Store drafts in the caller's transaction, before anything else in it. Returns the CIDs that were new."""
         store.take_turn(tx, self._database.dialect)
         new = store.insert(tx, self._database.dialect, drafts, who.id, self._clock.now())
         if new:
@@ -88,13 +88,13 @@ class Records:
         return new
 
     async def pull(self, cid: str) -> Record:
-        """The record, hashed again."""
+        """The record, after checking its hash."""
         text = await self._text(cid)
         self._popularity.pulled(cid)
         return _checked(cid, text)
 
     async def pull_many(self, cids: Sequence[str]) -> list[Record | None]:
-        """The records in the order asked for, None for those that are not there."""
+        """The records in the order asked for, with None for unknown ones."""
         wanted = [cid for cid in dict.fromkeys(cids) if is_cid(cid)]
         texts = await self._database.read(lambda rows: store.texts_of(rows, wanted))
         found = {cid: _checked(cid, text) for cid, text in texts.items()}
@@ -102,17 +102,17 @@ class Records:
         return [found.get(cid) for cid in cids]
 
     async def lookup(self, cid: str) -> RecordMeta:
-        """What a record says of itself, in short."""
+        """A short description of a record."""
         data = msgspec.json.decode(await self._text(cid), type=dict[str, Any])
         self._popularity.looked_up(cid)
         return meta_of(cid, data)
 
-    async def briefs(self, cids: Sequence[str]) -> list[Brief]:
-        """Records in a few words, in the order asked for; those that are not there are left out."""
-        return await self._database.read(lambda rows: briefs_of(rows, cids))
+    async def summaries(self, cids: Sequence[str]) -> list[RecordSummary]:
+        """Summaries of the records that exist, in the order asked for."""
+        return await self._database.read(lambda rows: summaries_of(rows, cids))
 
     async def delete(self, who: Principal, cid: str) -> bool:
-        """Erase a record with its referrers; False when it was not there."""
+        """Delete a record with its referrers; False if it did not exist."""
         _required(cid)
         return is_cid(cid) and await self._database.write(lambda tx: self._delete(tx, cid))
 
@@ -122,12 +122,12 @@ class Records:
         return await self._database.lookup("SELECT 1 FROM directory_records WHERE cid = ?", cid) is not None
 
     async def known(self, cids: Sequence[str]) -> set[str]:
-        """Which of these records are here."""
+        """The CIDs that are stored here."""
         wanted = [cid for cid in cids if is_cid(cid)]
         return set(await self._database.read(lambda rows: store.ids_of(rows, wanted)))
 
     async def newest(self, count: int, below: int | None = None) -> list[tuple[int, NamedRef]]:
-        """Records from the newest on, each with its row; `below` goes on behind a row of an earlier answer."""
+        """The newest records, each with its row id; `below` continues after the row id of an earlier answer."""
         rows = await self._database.read(
             lambda rows: rows.all(
                 "SELECT id, name, version, cid FROM directory_records WHERE id < ? ORDER BY id DESC LIMIT ?",
@@ -137,7 +137,7 @@ class Records:
         return [(row, NamedRef(name, version, cid)) for row, name, version, cid in rows]
 
     async def cids_from(self, beginning: str, count: int) -> list[str]:
-        """CIDs that begin like this: the newest while it could be any CID, else the first in their own order."""
+        """CIDs with a prefix: the newest if every CID begins so, otherwise in alphabetical order."""
         if COMMON_BEGINNING.startswith(beginning):
             return [one.cid for _, one in await self.newest(count)]
         if not beginning.isascii() or not beginning.isalnum():
@@ -153,7 +153,7 @@ class Records:
         _required(cid)
         row = await self._database.lookup(store.PULL, cid) if is_cid(cid) else None
         if row is None:
-            raise missing(cid)
+            raise record_not_found(cid)
         return row[0]
 
     def _delete(self, tx: Transaction, cid: str) -> bool:
@@ -173,21 +173,21 @@ class Records:
 
 
 def drafted(data: Mapping[str, Any]) -> Draft:
-    """A record as it will be kept; LimitExceeded for one that is too large."""
+    """A record ready to be stored; LimitExceeded if it is too large."""
     text = canonical_json(data)
     if len(text) > LARGEST_RECORD:
         raise LimitExceeded(
             f"The record has {len(text)} bytes; the limit is {LARGEST_RECORD}.",
-            hint="Keep large content elsewhere and refer to it by a locator or an artifact.",
+            hint="Store large content in another place and refer to it by a locator or an artifact.",
         )
-    if b"\xef\xbf\xbd" in text:  # half surrogate pairs were replaced, perhaps; what is indexed is what is kept
+    if b"\xef\xbf\xbd" in text:  # lone surrogates may have been replaced: index the text that is stored
         data = msgspec.json.decode(text, type=dict[str, Any])
     return Draft(cid_of(text), text.decode(), facts_of(data))
 
 
 def meta_of(cid: str, data: Mapping[str, Any]) -> RecordMeta:
-    """The short form: the record's own annotations, and the four that say what it is."""
-    facts = _Brief(*(text if isinstance(text := data.get(key), str) else "" for key in _Brief._fields))
+    """The short description: the record's own annotations plus name, version, OASF version and predecessor."""
+    facts = _MetaFields(*(text if isinstance(text := data.get(key), str) else "" for key in _MetaFields._fields))
     annotations = annotations_of(data)
     annotations |= {"name": facts.name, "version": facts.version, "oasf-version": facts.schema_version}
     if facts.previous_record_cid:
@@ -196,22 +196,22 @@ def meta_of(cid: str, data: Mapping[str, Any]) -> RecordMeta:
 
 
 def uri_of(cid: str) -> str:
-    """The address of a record as a resource."""
+    """The resource URI of a record."""
     return f"directory://records/{cid}"
 
 
 def _name_changed(tx: Transaction, name: str) -> None:
-    """Tell those who follow a name that it has other versions now; a name may be too long for a signal."""
+    """Tell subscribers of a name that its versions changed, unless the name is too long for a signal."""
     if len(name) <= LONGEST_NAME_TOLD:
         resource_updated(tx, f"directory://names/{name}")
 
 
-def missing(cid: str) -> NotFound:
-    """What is said of a CID nobody has pushed."""
+def record_not_found(cid: str) -> NotFound:
+    """The error for an unknown CID."""
     return NotFound(f"record not found: {cid[:LONGEST_CID]}", hint="Search for the record to see the CID it has here.")
 
 
-class _Brief(NamedTuple):
+class _MetaFields(NamedTuple):
     name: str
     version: str
     schema_version: str

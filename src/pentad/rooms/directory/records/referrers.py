@@ -1,7 +1,7 @@
-"""What others say of a record: signatures, public keys, scan reports. A referrer points at one record and goes with it.
+"""Referrers: signatures, public keys and scan reports about a record, deleted together with it.
 
-Its CID is that of its canonical JSON, so the same statement pushed twice is one. What a record's signatures came to is
-forgotten when one is added or removed: it has to be found out again.
+The CID of a referrer is the hash of its canonical JSON, so pushing it twice stores it once. Adding or removing one
+discards the verification results of its record, which must then be verified again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
-from pentad.rooms.directory.records import store
+from pentad.rooms.directory import store
 from pentad.rooms.directory.records.records import LARGEST_RECORD
 
 PUBLIC_KEY: Final = "agntcy.dir.sign.v1.PublicKey"
@@ -23,14 +23,14 @@ SIGNATURE: Final = "agntcy.dir.sign.v1.Signature"
 SCAN_REPORT: Final = "agntcy.dir.security.v1.ScanReport"
 TYPES: Final = (PUBLIC_KEY, SIGNATURE, SCAN_REPORT)
 MOST_REFERRERS: Final = 1_000
-"""Of one record: whoever checks its signatures looks at all of them."""
+"""Per record, because verification reads all of them."""
 
 _SEVERITIES: Final = ("UNSPECIFIED", "NONE", "INFO", "LOW", "MEDIUM", "HIGH", "CRITICAL")
 
 
 @dataclass(frozen=True, slots=True)
 class Referrer:
-    """A statement about a record; `cid` is the statement's own and known once it is stored."""
+    """A statement about a record. `cid` is the referrer's own, and empty until it is stored."""
 
     type: str
     record_cid: str
@@ -40,7 +40,7 @@ class Referrer:
     cid: str = ""
 
     def body(self) -> bytes:
-        """What is stored and hashed; what is empty is left out."""
+        """The stored and hashed JSON, without empty fields."""
         parts: dict[str, Any] = {
             "type": self.type,
             "record_ref": {"cid": self.record_cid},
@@ -52,19 +52,19 @@ class Referrer:
 
 
 class Referrers:
-    """The statements about the records of one store."""
+    """The referrers of one store."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     async def push(self, who: Principal, referrer: Referrer, record_cid: str = "") -> str:
-        """Keep a statement about `record_cid`, or about the record it names itself; its CID."""
+        """Store a referrer of `record_cid`, or of the record it names itself. Returns its CID."""
         checked = self.checked(referrer, record_cid)
         return await self._database.write(lambda tx: self.write(tx, who, [checked])[0])
 
     def checked(self, referrer: Referrer, record_cid: str = "") -> Referrer:
-        """The referrer complete with its record and CID; InvalidInput or Conflict for one that cannot be kept."""
+        """The referrer completed with its record and CID; InvalidInput or Conflict if it cannot be stored."""
         about = record_cid or referrer.record_cid
         if not about:
             raise InvalidInput("record_ref is required")
@@ -79,7 +79,7 @@ class Referrers:
         return replace(whole, cid=cid_of(body))
 
     def write(self, tx: Transaction, who: Principal, referrers: Iterable[Referrer]) -> list[str]:
-        """Keep checked referrers in a transaction of the caller's; their CIDs."""
+        """Store checked referrers in the caller's transaction. Returns their CIDs."""
         cids: list[str] = []
         for referrer in referrers:
             record = _record(tx, referrer.record_cid)
@@ -97,11 +97,11 @@ class Referrers:
         return cids
 
     async def pull(self, record_cid: str, kind: str | None = None, ref: str | None = None) -> list[Referrer]:
-        """The statements about a record, in the order they came; of one type or with one CID, if asked so."""
+        """The referrers of a record in the order they were pushed, optionally of one type or with one CID."""
         return await self._database.read(lambda rows: self.read(rows, record_cid, kind, ref))
 
     def read(self, rows: Rows, record_cid: str, kind: str | None = None, ref: str | None = None) -> list[Referrer]:
-        """The same inside a transaction of the caller's."""
+        """The same inside the caller's transaction."""
         found = rows.all(
             "SELECT cid, type, body FROM directory_referrers WHERE record = ? ORDER BY pushed_at, cid",
             _record(rows, record_cid),
@@ -111,7 +111,7 @@ class Referrers:
     async def delete(
         self, who: Principal, record_cid: str, kind: str | None = None, ref: str | None = None
     ) -> list[str]:  # fmt: skip
-        """Remove statements about a record; the CIDs of those removed."""
+        """Remove referrers of a record. Returns the CIDs of those removed."""
 
         def work(tx: Transaction) -> list[str]:
             gone = self.read(tx, record_cid, kind, ref)
@@ -145,7 +145,7 @@ def _read(cid: str, body: str) -> Referrer:
 
 
 def _noted(tx: Transaction, record: int, types: set[str]) -> None:
-    """Bring what searches ask of a record in line with its referrers."""
+    """Update the searchable fields of a record from its referrers."""
     if types & {SIGNATURE, PUBLIC_KEY}:
         tx.run("DELETE FROM directory_verifications WHERE record = ?", record)
         tx.run("UPDATE directory_records SET verified = 0, trusted = 0 WHERE id = ?", record)
@@ -158,7 +158,7 @@ def _noted(tx: Transaction, record: int, types: set[str]) -> None:
 
 
 def _scan(data: Any) -> tuple[int, bool]:
-    """The worst severity of a report and whether it found the record safe, in either spelling of its JSON."""
+    """The worst severity of a scan report and whether it found the record safe, in either JSON spelling."""
     report = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
     severity = report.get("maxSeverity", report.get("max_severity", 0))
     if isinstance(severity, str):

@@ -1,7 +1,7 @@
-"""Which published records this node has for a label: `/skills/...`, `/domains/...`, `/modules/...`, `/locators/<type>`.
+"""Published records by label: `/skills/...`, `/domains/...`, `/modules/...`, `/locators/<type>`.
 
-A query names a class or one above it; a locator's type is matched whole. There are no other nodes to ask, so a search
-looks at the records of this one and scores them by how many queries they answer.
+A query names a class or one of its parents; a locator's type must match exactly. There are no other nodes, so a search
+covers the records of this one and scores them by the number of queries they match.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -16,22 +16,22 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.kernel.sql import Sql, among, composed, joined
-from pentad.rooms.directory.records import store
+from pentad.rooms.directory import store
 from pentad.rooms.directory.records.events import Events, EventType
-from pentad.rooms.directory.records.facts import Kind, clean, labels_of
+from pentad.rooms.directory.records.index_fields import Kind, clean, labels_of
 from pentad.rooms.directory.records.publications import Publications, PublishRequest
-from pentad.rooms.directory.records.records import missing
+from pentad.rooms.directory.records.records import record_not_found
 
 _HEAD: Final = 200
 _NO_LIMIT: Final = 2**62
 _RARE: Final = 10_000
 _PAGE: Final = 500
 _MOST_SCORED: Final = 10_000
-"""A search scores at most so many records, the newest."""
+"""A search scores at most this many records, the newest."""
 
 
 class RouteQueryType(IntEnum):
-    """The numbers are those of the wire."""
+    """The numbers are part of the wire format."""
 
     SKILL = 1
     LOCATOR = 2
@@ -49,19 +49,19 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class RouteQuery:
-    """A class, or one above it, or a locator's type."""
+    """A class, a parent class, or a locator's type."""
 
     type: RouteQueryType
     value: str
 
     @property
     def label(self) -> str:
-        """The label that is looked for, in lower case."""
+        """The label to look for, in lower case."""
         prefix = _KINDS[self.type][1]
         return prefix + clean(self.value).strip().lower().removeprefix(prefix).strip("/")
 
     def matches(self, labels: Sequence[str]) -> bool:
-        """Whether a record with these labels answers the query."""
+        """Whether a record with these labels matches the query."""
         wanted = self.label
         whole = self.type is RouteQueryType.LOCATOR
         return any(
@@ -79,7 +79,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """A published record, and the queries it answers."""
+    """A published record, and the queries it matches."""
 
     cid: str
     labels: tuple[str, ...]
@@ -91,7 +91,7 @@ class Routed:
 
 
 class Routing:
-    """What this node announces."""
+    """The records that this node announces."""
 
     def __init__(self, database: Database, clock: Clock, events: Events, publications: Publications) -> None:
         self._database = database
@@ -100,11 +100,11 @@ class Routing:
         self._publications = publications
 
     async def publish(self, who: Principal, request: PublishRequest) -> str:
-        """Announce records; the id of the publication."""
+        """Announce records. Returns the id of the publication."""
         return await self._publications.create(who, request)
 
     async def unpublish(self, who: Principal, cids: Sequence[str]) -> None:
-        """Announce records no more. They need not have been announced, but must exist."""
+        """Stop announcing records. They must exist, but need not be announced."""
         if not cids:
             raise InvalidInput("unpublish request must specify record_refs")
 
@@ -112,7 +112,7 @@ class Routing:
             known = store.ids_of(tx, [cid for cid in cids if "\0" not in cid])
             for cid in cids:
                 if cid not in known:
-                    raise missing(cid)
+                    raise record_not_found(cid)
             tx.run_many(
                 "UPDATE directory_records SET published_at = NULL WHERE id = ?",
                 [(record,) for record in sorted(known.values())],
@@ -122,11 +122,11 @@ class Routing:
         await self._database.write(work)
 
     async def list(self, queries: Sequence[RouteQuery] = (), limit: int = 0) -> "list[Listed]":
-        """Published records that answer every query, newest first; a limit of 0 is none."""
+        """Published records that match every query, newest first. A limit of 0 means no limit."""
         return [one async for one in self.stream(queries, limit)]
 
     async def stream(self, queries: Sequence[RouteQuery] = (), limit: int = 0) -> AsyncIterator[Listed]:
-        """The same one by one, however many they are: only a page of them is in memory."""
+        """The same as a stream, with one page in memory at a time."""
         below, left = _NO_LIMIT, limit or _NO_LIMIT
         while left > 0:
             count = min(left, _PAGE)
@@ -151,7 +151,7 @@ class Routing:
         return [(key, Listed(cid, labels)) for key, cid, labels in found]
 
     async def search(self, queries: Sequence[RouteQuery], min_match_score: int = 1, limit: int = 0) -> "list[Routed]":
-        """Published records that answer enough of the queries, those that answer most first, then the newest."""
+        """Published records that match enough queries: best matches first, then the newest."""
 
         def work(rows: Rows) -> "list[Routed]":
             terms = [found for query in queries if (found := self._terms(rows, query))]
@@ -169,7 +169,7 @@ class Routing:
         return await self._database.read(work)
 
     async def provider_count(self, cid: str) -> int:
-        """How many nodes announce a record: this one, or none."""
+        """The number of nodes that announce a record: one or none."""
         if not cid:
             raise InvalidInput("cid is required")
         sql = "SELECT published_at FROM directory_records WHERE cid = ?"
@@ -177,7 +177,7 @@ class Routing:
         return int(row is not None and row[0] is not None)
 
     def _terms(self, rows: Rows, query: RouteQuery) -> "dict[int, int]":
-        """The terms that answer a query, and how many records have each."""
+        """The terms that match a query, and the number of records of each."""
         kind, prefix = _KINDS[query.type]
         wanted = query.label.removeprefix(prefix)
         sql = "SELECT id, text, records FROM directory_terms WHERE kind = ? AND "
@@ -190,7 +190,7 @@ class Routing:
         return {key: records for key, text, records in found if query.matches([prefix + text])}
 
     def _has(self, terms: Mapping[int, int]) -> Sql:
-        """Where a record has one of the terms: rare ones lead to their records, for others each record is asked."""
+        """The condition that a record has one of the terms: rare terms select their records, common ones are tested."""
         condition = among(self._database.dialect, "p.term", list(terms))
         if sum(terms.values()) <= _RARE:
             return composed("r.id IN (SELECT p.record FROM directory_postings p WHERE ", condition, ")")

@@ -25,8 +25,8 @@ from pentad.kernel.principal import Principal
 from pentad.rooms.directory.models import Record
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.records import Records
-from pentad.rooms.directory.records.store import chunks
 from pentad.rooms.directory.records.sync_targets import Peer, PeerGuard, read_peer
+from pentad.rooms.directory.store import chunks
 
 JOB: Final = "directory.sync"
 """Copies the records of one sync, whose id is the key."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from pentad.kernel.ports import Dialect
 from pentad.kernel.sql import Sql, joined
-from pentad.rooms.directory.records.facts import Kind
+from pentad.rooms.directory.records.index_fields import Kind
 from pentad.rooms.directory.search.meaning import (
     COMPARED,
     NAMED_CLASSES,

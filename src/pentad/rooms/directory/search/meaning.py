@@ -13,7 +13,7 @@ from pentad.kernel.sql import Sql, composed, joined
 from pentad.rooms.directory.oasf.mapping import mapped
 from pentad.rooms.directory.oasf.taxonomy import taxonomy
 from pentad.rooms.directory.oasf.versions import EMBEDDED, Family, serving
-from pentad.rooms.directory.records.facts import Kind
+from pentad.rooms.directory.records.index_fields import Kind
 from pentad.rooms.directory.search.patterns import Pattern, pattern
 from pentad.rooms.directory.search.query import Filter, FilterKind
 from pentad.rooms.directory.search.versions import created_key, version_key

@@ -10,7 +10,7 @@ from typing import Final
 
 from pentad.kernel.ports import Dialect, Rows
 from pentad.kernel.sql import Sql, among, composed
-from pentad.rooms.directory.records.facts import WORDS
+from pentad.rooms.directory.records.index_fields import WORDS
 from pentad.search.word_table import Word
 
 FEW_RECORDS: Final = 200

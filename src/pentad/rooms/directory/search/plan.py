@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from pentad.kernel.ports import Dialect, Row, Rows
 from pentad.kernel.sql import TRUE, Sql, among, composed, joined, negated
-from pentad.rooms.directory.records import store
+from pentad.rooms.directory import store
 from pentad.rooms.directory.search.clauses import (
     BroadClause,
     Clause,

@@ -14,8 +14,8 @@ import msgspec
 
 from pentad.kernel.ports import Dialect, Rows
 from pentad.kernel.sql import FALSE, TRUE, Sql, among, composed, joined, negated
-from pentad.rooms.directory.records import store
-from pentad.rooms.directory.records.facts import SEARCHABLE, WORDS, FieldTexts, facts_of
+from pentad.rooms.directory import store
+from pentad.rooms.directory.records.index_fields import SEARCHABLE, WORDS, FieldTexts, facts_of
 from pentad.rooms.directory.search.plan import Plan, Source, ids_among, matching
 from pentad.rooms.directory.search.query import Hit, Reason
 from pentad.search.relevance import logistic, logit_of_words

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pentad.kernel.ports import Database, Dialect, Rows
+from pentad.rooms.directory import store
 from pentad.rooms.directory.models import Record
-from pentad.rooms.directory.records import store
 from pentad.rooms.directory.records.records import COLLECTION
 from pentad.rooms.directory.search.cursors import read_cursor, write_cursor
 from pentad.rooms.directory.search.plan import ALL, GATHERED, Order, Plan, Source, count, page, planned

@@ -6,7 +6,7 @@ Words that say nothing are dropped, unless there is no other; singular and plura
 from functools import cache
 from typing import Final
 
-from pentad.rooms.directory.records.facts import WORDS
+from pentad.rooms.directory.records.index_fields import WORDS
 from pentad.search.word_table import Word
 
 _MOST_WORDS: Final = 24

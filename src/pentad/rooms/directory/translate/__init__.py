@@ -1,1 +1,1 @@
-"""Translates records from and to other formats, between OASF versions, and tells two of them apart."""
+"""Translates records from and to other formats and between OASF versions, and compares two records."""

@@ -1,7 +1,7 @@
 """Agent skills: a SKILL.md with its frontmatter, to a record and back.
 
-The file travels whole as the module's artifact and comes back byte for byte. A record without it has its manifest
-written as a new file.
+The record keeps the file as the module's artifact, so the export is identical byte for byte. If a record has no
+artifact, the export writes a new file from its manifest.
 """
 
 import re
@@ -10,18 +10,18 @@ from typing import Any, Final
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.directory.translate import frontmatter
 from pentad.rooms.directory.translate.envelope import (
-    NOTHING_GIVEN,
-    Given,
+    NO_OVERRIDES,
+    Overrides,
     carried,
-    dated,
     descriptor,
-    framed,
-    module_named,
+    find_module,
+    first_date,
     module_path,
-    unexported,
+    new_record,
+    unexported_parts,
 )
 from pentad.rooms.directory.translate.losses import Loss, Translated
-from pentad.rooms.directory.translate.shapes import items_of, mapping_of, text_of, texts_of, without_nothing
+from pentad.rooms.directory.translate.untrusted_json import items_of, mapping_of, text_of, texts_of, without_empty
 
 MODULE: Final = "core/language_model/agentskills"
 MODULE_ID: Final = 10302
@@ -30,7 +30,7 @@ SKILL_FILE: Final = "SKILL.md"
 _WORD: Final = re.compile(r"(?:[^\s()]|\([^()]*\))+|[()]")
 
 
-def to_record(source: dict[str, Any], given: Given = NOTHING_GIVEN) -> Translated[dict[str, Any]]:
+def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Translated[dict[str, Any]]:
     """The record of `{"skillMarkdown": text}`."""
     text = text_of(source.get("skillMarkdown"))
     if text is None:
@@ -48,12 +48,12 @@ def to_record(source: dict[str, Any], given: Given = NOTHING_GIVEN) -> Translate
         "data": {"skill_file": SKILL_FILE, "skill_manifest": manifest},
         "artifact": descriptor(MEDIA, content),
     }
-    record = framed(
+    record = new_record(
         name=manifest["name"],
         description=manifest["description"],
         version=text_of(metadata.get("version")),
         authors=[text_of(metadata.get("author")) or ""],
-        created_at=dated(metadata.get(key) for key in ("created_at", "created", "date", "updated_at", "updated")),
+        created_at=first_date(metadata.get(key) for key in ("created_at", "created", "date", "updated_at", "updated")),
         module=module,
         given=given,
     )
@@ -61,7 +61,7 @@ def to_record(source: dict[str, Any], given: Given = NOTHING_GIVEN) -> Translate
 
 
 def manifest_of(text: str) -> tuple[dict[str, Any], frontmatter.Frontmatter]:
-    """What the frontmatter of a SKILL.md says, as OASF keeps it."""
+    """The manifest from the frontmatter of a SKILL.md, in OASF form."""
     found = frontmatter.read(frontmatter.split(text)[0])
     for key in ("name", "description"):
         if not (found.text(key) or "").strip():
@@ -77,7 +77,7 @@ def manifest_of(text: str) -> tuple[dict[str, Any], frontmatter.Frontmatter]:
         "version": text_of(metadata.get("version")),
         "frontmatter_metadata": metadata,
     }
-    return without_nothing(manifest), found
+    return without_empty(manifest), found
 
 
 def _words(text: str) -> list[str]:
@@ -87,7 +87,7 @@ def _words(text: str) -> list[str]:
 
 def from_record(record: dict[str, Any]) -> Translated[str]:
     """The SKILL.md of a record."""
-    module = module_named(record, (MODULE,))
+    module = find_module(record, (MODULE,))
     if module is None:
         raise InvalidInput("Agent Skills module not found in record", hint=f"The record needs a module {MODULE}.")
     found = carried(module)
@@ -97,7 +97,7 @@ def from_record(record: dict[str, Any]) -> Translated[str]:
             f"the skill is a bundle ({found.media_type[:80]}), not a single file", hint="Unpack the artifact instead."
         )
     data = mapping_of(module.get("data"))
-    losses = unexported(record, module, "a SKILL.md")
+    losses = unexported_parts(record, module, "a SKILL.md")
     losses += [
         Loss(f"{path}.data.artifacts[{index}]", "a SKILL.md is one file; the others of its folder are not in it")
         for index, _ in enumerate(items_of(data.get("artifacts")))
@@ -115,7 +115,7 @@ def from_record(record: dict[str, Any]) -> Translated[str]:
 
 
 def written(manifest: dict[str, Any]) -> Translated[str]:
-    """A SKILL.md with what a manifest says."""
+    """A SKILL.md written from a manifest."""
     name, description = text_of(manifest.get("name")), text_of(manifest.get("description"))
     if name is None or description is None:
         raise InvalidInput("skill manifest has no name or description", hint="Give the module a whole skill_manifest.")

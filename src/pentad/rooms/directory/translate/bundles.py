@@ -1,7 +1,6 @@
-"""Skill bundles: a folder with a SKILL.md, packed as zip or tar. Read in memory, nothing is ever unpacked to disk.
+"""Skill bundles: a folder with a SKILL.md, packed as zip or tar. Read in memory, never unpacked to disk.
 
-Bundles come from strangers: names that lead out of the folder, links, and archives that swell are refused before
-anything is read from them.
+Bundles are untrusted: path traversal, links and decompression bombs are refused before any file is read.
 """
 
 import io
@@ -16,7 +15,7 @@ from typing import Any, Final
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.secrets.text import scrub_text
 from pentad.rooms.directory.translate import agent_skills
-from pentad.rooms.directory.translate.envelope import NOTHING_GIVEN, Doubt, Given, digest_of
+from pentad.rooms.directory.translate.envelope import NO_OVERRIDES, Doubt, Overrides, digest_of
 from pentad.rooms.directory.translate.formats import import_format, import_record
 from pentad.rooms.directory.translate.losses import Loss, Translated
 
@@ -25,10 +24,10 @@ MOST_PACKED: Final = 16 * MIB
 MOST_UNPACKED: Final = 32 * MIB
 MOST_FILES: Final = 1_000
 MOST_RATIO: Final = 200
-"""How many times its packed size a file may have. Text rarely passes 20."""
+"""The highest compression ratio of a file. Text rarely exceeds 20."""
 
 SMALL: Final = 256 * 1024
-"""Below this the ratio does not matter."""
+"""The ratio is not checked below this size."""
 
 _DEEPEST: Final = 16
 _LONGEST: Final = 255
@@ -47,28 +46,28 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A skill with the files beside it; their paths are those within the skill's folder."""
+    """A skill with its other files; paths are relative to the skill's folder."""
 
     markdown: str
     files: tuple[Member, ...]
 
 
 def is_bundle(content: bytes) -> bool:
-    """Whether this is an archive of a kind that can be read."""
+    """Whether this is a zip or tar archive."""
     return content[:4] in (b"PK\x03\x04", b"PK\x05\x06") or content[:2] == b"\x1f\x8b" or content[257:262] == b"ustar"
 
 
 def to_record(
-    content: bytes, given: Given = NOTHING_GIVEN, doubt: Doubt = "refuse"
+    content: bytes, given: Overrides = NO_OVERRIDES, doubt: Doubt = "refuse"
 ) -> Translated[dict[str, Any]]:  # fmt: skip
     """The record of a bundle."""
     return bundle_record(read_bundle(content), given, doubt)
 
 
 def bundle_record(
-    bundle: Bundle, given: Given = NOTHING_GIVEN, doubt: Doubt = "refuse"
+    bundle: Bundle, given: Overrides = NO_OVERRIDES, doubt: Doubt = "refuse"
 ) -> Translated[dict[str, Any]]:  # fmt: skip
-    """The record of a skill with files beside it: the skill itself, and of the others their names and hashes."""
+    """The record of a skill with other files, of which it keeps the paths and hashes."""
     source = {"skillMarkdown": bundle.markdown}
     record, losses = import_record(import_format("agentskills"), source, given, doubt)
     if bundle.files:
@@ -85,7 +84,7 @@ def bundle_record(
 
 
 def read_bundle(content: bytes) -> Bundle:
-    """The skill in an archive. Archives of more than one skill are refused."""
+    """The skill in an archive. Archives with more than one skill are refused."""
     if len(content) > MOST_PACKED:
         raise LimitExceeded(f"the bundle has {len(content)} bytes; the most are {MOST_PACKED}", hint="Leave files out.")
     if not is_bundle(content):
@@ -116,7 +115,7 @@ def _depth(path: str) -> int:
 
 
 def checked_path(name: str) -> str:
-    """The name of a file within its folder; InvalidInput for one that leads out of it."""
+    """The path of a file within its folder; InvalidInput if it leads out of it."""
     parts = name.split("/")
     while parts and parts[0] == ".":
         parts.pop(0)
@@ -147,7 +146,7 @@ def _swells(unpacked: int, packed: int) -> None:
 
 
 def _zipped(content: bytes) -> Iterator[Member]:
-    _counted(content.count(b"PK\x01\x02") // 2, 0)  # before the whole list is read; a file may hold the mark once
+    _counted(content.count(b"PK\x01\x02") // 2, 0)  # before the directory is parsed; file content may have the mark too
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = archive.infolist()
@@ -195,7 +194,7 @@ def _tarred(content: bytes) -> Iterator[Member]:
 
 
 def _gunzipped(content: bytes) -> bytes:
-    """Unpacked no further than the limit."""
+    """Decompress up to the limit."""
     unpacker = zlib.decompressobj(wbits=31)
     most = MOST_UNPACKED + MIB
     try:

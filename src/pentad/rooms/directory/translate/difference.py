@@ -1,21 +1,22 @@
-"""What is different between two records, by meaning: skills by class, locators by address, modules by what they hold.
+"""Compares two records by meaning: skills by class, locators by address, modules by content.
 
-Records of different OASF versions are compared as well: classes and modules by what they are called in the newer
-record's version. A change is marked as breaking when somebody who used the old record could be left without something.
+Records of different OASF versions are compared in the terms of the newer record's version. Lists of named objects are
+compared by name, lists of texts as sets, everything else by position. A change is breaking if it could leave a user of
+the old record without something.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from pentad.kernel.cid import canonical_json
 from pentad.rooms.directory.oasf.versions import serving
-from pentad.rooms.directory.translate.carried_classes import Classes, shown_name
-from pentad.rooms.directory.translate.carried_locators import carried_locators
-from pentad.rooms.directory.translate.carried_modules import Modules
-from pentad.rooms.directory.translate.inner_difference import Inner, differences, same
+from pentad.rooms.directory.translate.class_migration import ClassMigration, class_label
+from pentad.rooms.directory.translate.locator_migration import migrate_locators
 from pentad.rooms.directory.translate.losses import Loss
-from pentad.rooms.directory.translate.shapes import mapping_of, objects_of, text_of, texts_of
+from pentad.rooms.directory.translate.module_migration import ModuleMigration
+from pentad.rooms.directory.translate.untrusted_json import items_of, mapping_of, objects_of, text_of, texts_of
 
 Kind = Literal["added", "removed", "changed"]
 Bump = Literal["none", "patch", "minor", "major", "back", "other"]
@@ -24,6 +25,16 @@ _SHOWN: Final = 120
 _NEWEST_FORM: Final = "1.1.0"
 _LISTED: Final = frozenset({"skills", "domains", "locators", "modules", "extensions", "authors", "annotations"})
 _WORDS: Final = {"added": "+", "removed": "-", "changed": "~"}
+
+
+@dataclass(frozen=True, slots=True)
+class ValueChange:
+    """One changed value. None stands for a side that lacks it."""
+
+    path: str
+    before: Any = None
+    after: Any = None
+    kind: str = "changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +68,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """All differences of two records, and what the change of their versions says about them."""
+    """All changes between two records, and the bump of their version."""
 
     changes: list[Change] = field(default_factory=list[Change])
     bump: Bump = "none"
@@ -72,7 +83,7 @@ class Difference:
 
     @property
     def hint(self) -> str | None:
-        """What the version should have said."""
+        """Whether the version number fits the changes."""
         if self.breaking and self.bump not in ("major", "other"):
             return "Something was taken away or changed under the same major version."
         if self.changes and self.bump == "none":
@@ -92,7 +103,7 @@ class Difference:
 
 
 def difference(before: dict[str, Any], after: dict[str, Any]) -> Difference:
-    """What changed from one record to another."""
+    """The changes from one record to another."""
     changes: list[Change] = []
     changes += _fields(before, after)
     changes += _sets("author", texts_of(before.get("authors")), texts_of(after.get("authors")))
@@ -123,15 +134,15 @@ def _sets(what: str, before: Iterable[str], after: Iterable[str], *, breaking: b
 
 
 def _classes(record: dict[str, Any], family: Literal["skill", "domain"], newer: dict[str, Any]) -> list[str]:
-    """The full names of the classes in the newer record's version, or what the record calls those unknown there."""
+    """The full names of the classes in the newer record's version; the record's own name for unknown ones."""
     own, there = _version(record), _version(newer)
     names: list[str] = []
     for item in objects_of(record.get(f"{family}s")):
-        classes = Classes(family, own, there)
-        found = classes.carried([item]) if own and there else []
+        classes = ClassMigration(family, own, there)
+        found = classes.migrate([item]) if own and there else []
         exact = classes.mappings[0] if found else None
         if exact is None or exact.after is None:
-            names.append(classes.mappings[0].before if classes.mappings else shown_name(item))
+            names.append(classes.mappings[0].before if classes.mappings else class_label(item))
         else:
             names.append(exact.after)
     return names
@@ -144,18 +155,18 @@ def _version(record: dict[str, Any]) -> str:
 
 
 def _locators(record: dict[str, Any]) -> list[str]:
-    """`type url`, with types as the newest version calls them."""
+    """`type url`, with the type names of the newest version."""
     lost: list[Loss] = []
     return [
         f"{locator['type']} {url}"
         for item in objects_of(record.get("locators"))
-        for locator in carried_locators([item], _NEWEST_FORM, lost)
+        for locator in migrate_locators([item], _NEWEST_FORM, lost)
         for url in locator["urls"]
     ]
 
 
 def _annotations(before: dict[str, Any], after: dict[str, Any]) -> list[Change]:
-    return [_told("annotation", one, breaking=False) for one in differences(before, after)]
+    return [_change_of("annotation", one, breaking=False) for one in differences(before, after)]
 
 
 def _modules(before: dict[str, Any], after: dict[str, Any]) -> list[Change]:
@@ -165,19 +176,22 @@ def _modules(before: dict[str, Any], after: dict[str, Any]) -> list[Change]:
         if name in new:
             for one in differences(old[name], new[name]):
                 path = f"{name}.{one.path}" if one.path else name
-                changes.append(_told("module", Inner(path, one.before, one.after, one.kind), breaking=_breaks(one)))
+                changes.append(
+                    _change_of("module", ValueChange(path, one.before, one.after, one.kind), breaking=_breaks(one))
+                )
     return changes
 
 
 def _module_contents(record: dict[str, Any], newer: dict[str, Any]) -> dict[str, Any]:
-    """The modules by name, in the form of the newer record's version; several of one name are numbered."""
+    """The modules by name, in the newer record's version; several with one name are numbered."""
     own, there = _version(record), _version(newer)
     contents: dict[str, Any] = {}
     count: Counter[str] = Counter()
     for key in ("modules", "extensions"):
         for module in objects_of(record.get(key)):
-            carried = Modules(own, there, []).carried([module], key) if own and there and own != there else [module]
-            for one in carried or [module]:
+            differs = own and there and own != there
+            migrated = ModuleMigration(own, there, []).migrate([module], key) if differs else [module]
+            for one in migrated or [module]:
                 name = text_of(one.get("name")) or "(unnamed)"
                 count[name] += 1
                 content = {field: value for field, value in one.items() if field not in ("name", "id", "artifact")}
@@ -187,7 +201,7 @@ def _module_contents(record: dict[str, Any], newer: dict[str, Any]) -> dict[str,
     return contents
 
 
-_BREAKING: Final[tuple[Callable[[Inner], bool], ...]] = (
+_BREAKING: Final[tuple[Callable[[ValueChange], bool], ...]] = (
     lambda one: one.kind == "removed" and any(word in one.path for word in (".tools[", ".connections[", ".servers[")),
     lambda one: one.kind == "removed" and one.path.endswith((".url", ".command")),
     lambda one: one.kind == "changed" and one.path.endswith((".url", ".command")),
@@ -195,17 +209,17 @@ _BREAKING: Final[tuple[Callable[[Inner], bool], ...]] = (
 )
 
 
-def _breaks(one: Inner) -> bool:
-    return any(test(Inner(f".{one.path}", one.before, one.after, one.kind)) for test in _BREAKING)
+def _breaks(one: ValueChange) -> bool:
+    return any(test(ValueChange(f".{one.path}", one.before, one.after, one.kind)) for test in _BREAKING)
 
 
-def _told(what: str, one: Inner, *, breaking: bool) -> Change:
+def _change_of(what: str, one: ValueChange, *, breaking: bool) -> Change:
     kind: Kind = "added" if one.kind == "added" else "removed" if one.kind == "removed" else "changed"
     return Change(kind, what, one.path, one.before, one.after, breaking)
 
 
 def bump_of(before: Any, after: Any) -> Bump:
-    """What a version says about a change, if both are numbers with dots."""
+    """The kind of version change, if both versions are dotted numbers."""
     old, new = _numbers(before), _numbers(after)
     if before == after:
         return "none"
@@ -231,3 +245,89 @@ def _numbers(version: Any) -> tuple[int, int, int] | None:
 def _shown(value: Any) -> str:
     text = repr(value) if isinstance(value, str) else "nothing" if value is None else str(value)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+MOST: Final = 1_000
+"""The most changes reported within one module."""
+
+_ABSENT: Final = object()
+
+
+def differences(before: Any, after: Any, path: str = "") -> list[ValueChange]:
+    """The changes between two JSON values, up to the limit."""
+    found: list[ValueChange] = []
+    for one in _compared(before, after, path):
+        found.append(one)
+        if len(found) > MOST:
+            break
+    return found
+
+
+def _compared(before: Any, after: Any, path: str) -> Iterator[ValueChange]:
+    if before is _ABSENT:
+        yield ValueChange(path, None, after, "added")
+    elif after is _ABSENT:
+        yield ValueChange(path, before, None, "removed")
+    elif isinstance(before, dict) and isinstance(after, dict):
+        old, new = mapping_of(before), mapping_of(after)
+        for key in sorted(old.keys() | new.keys()):
+            yield from _compared(old.get(key, _ABSENT), new.get(key, _ABSENT), f"{path}.{key}" if path else key)
+    elif isinstance(before, list) and isinstance(after, list):
+        yield from _lists(items_of(before), items_of(after), path)
+    elif not same(before, after):
+        yield ValueChange(path, before, after)
+
+
+def same(before: Any, after: Any) -> bool:
+    """Whether two JSON values are equal: 1 equals 1.0, but not true."""
+    return canonical_json([before]) == canonical_json([after])
+
+
+def _lists(before: list[Any], after: list[Any], path: str) -> Iterator[ValueChange]:
+    if before == after:
+        return
+    for key in (_by_name, _by_id, _by_address):
+        old, new = _keyed(before, key), _keyed(after, key)
+        if old is not None and new is not None:
+            for name in dict.fromkeys((*old, *new)):
+                yield from _compared(old.get(name, _ABSENT), new.get(name, _ABSENT), f"{path}[{name}]")
+            return
+    if _plain(before) and _plain(after):
+        old_texts, new_texts = set(before), set(after)
+        yield from (ValueChange(path, item, None, "removed") for item in before if item not in new_texts)
+        yield from (ValueChange(path, None, item, "added") for item in after if item not in old_texts)
+        if old_texts == new_texts:
+            yield ValueChange(path, before, after)
+        return
+    for index in range(max(len(before), len(after))):
+        old_item = before[index] if index < len(before) else _ABSENT
+        new_item = after[index] if index < len(after) else _ABSENT
+        yield from _compared(old_item, new_item, f"{path}[{index}]")
+
+
+def _by_name(item: dict[str, Any]) -> str | None:
+    return text_of(item.get("name"))
+
+
+def _by_id(item: dict[str, Any]) -> str | None:
+    return text_of(item.get("id"))
+
+
+def _by_address(item: dict[str, Any]) -> str | None:
+    kind, address = text_of(item.get("type")), text_of(item.get("url")) or text_of(item.get("command"))
+    return f"{kind} {address}" if kind and address else None
+
+
+def _keyed(items: list[Any], key: Callable[[dict[str, Any]], str | None]) -> dict[str, Any] | None:
+    """The items by key, if each has one and all are different; otherwise None."""
+    keyed: dict[str, Any] = {}
+    for item in items:
+        name = key(mapping_of(item))
+        if name is None or name in keyed:
+            return None
+        keyed[name] = item
+    return keyed
+
+
+def _plain(items: list[Any]) -> bool:
+    return all(isinstance(item, str) for item in items)

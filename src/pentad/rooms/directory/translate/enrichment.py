@@ -1,7 +1,7 @@
-"""Chooses skills and domains for an imported record: those the caller names, else those its own words suggest.
+"""Chooses skills and domains for an imported record: the ones the caller names, otherwise those its words suggest.
 
-The words are compared with the taxonomy, so the same record always gets the same classes. A record needs a skill: where
-none is clear it gets the nearest one, told as a guess. It needs no domain, and gets none by guessing.
+The same record always gets the same classes. A record needs a skill, so if none is clear it gets the nearest one,
+marked as a guess. It needs no domain, so domains are never guessed.
 """
 
 from collections.abc import Sequence
@@ -12,18 +12,18 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.directory.oasf.suggest import suggest
 from pentad.rooms.directory.oasf.taxonomy import ClassEntry, taxonomy
-from pentad.rooms.directory.translate.carried_classes import class_item
-from pentad.rooms.directory.translate.envelope import UNWRITTEN
-from pentad.rooms.directory.translate.shapes import items_of, mapping_of, objects_of, text_of, texts_of
+from pentad.rooms.directory.translate.class_migration import class_item
+from pentad.rooms.directory.translate.envelope import PLACEHOLDER_TEXTS
+from pentad.rooms.directory.translate.untrusted_json import items_of, mapping_of, objects_of, text_of, texts_of
 
 _MOST: Final = {"skill": 3, "domain": 2}
 _NEAR: Final = {"skill": 0.5, "domain": 0.6}
-"""How near to the best a suggestion must be to be taken as well."""
+"""The share of the best score that another suggestion needs to be taken too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suggested:
-    """A class that was chosen for a record, and the words that speak for it. Not confident: a guess to be reviewed."""
+    """A class chosen for a record, and the words that suggest it. If not confident, it is a guess to review."""
 
     family: str
     id: int
@@ -37,7 +37,7 @@ class Suggested:
         return told | {"confident": self.confident}
 
     def advice(self) -> str:
-        """What to tell about a guess."""
+        """The warning about a guess."""
         why = (
             f"only {', '.join(map(repr, self.words[:5]))} may speak for it" if self.words else "no word speaks for any"
         )
@@ -53,9 +53,9 @@ def enrich(
     by_words: bool = True,
     guess: bool = True,
 ) -> list[Suggested]:
-    """Give a record the classes it lacks; returns those that were suggested by its words.
+    """Add the classes that a record lacks. Returns those suggested by its words.
 
-    Without `guess` only classes its words clearly speak for are taken.
+    Without `guess` only confident suggestions are taken.
     """
     chosen: list[Suggested] = []
     families: tuple[tuple[Literal["skill", "domain"], Sequence[str]], ...] = (("skill", skills), ("domain", domains))
@@ -99,10 +99,10 @@ def _suggested(
 
 
 def words_of(record: dict[str, Any]) -> str:
-    """The text a record is classified by: its name, its description, and what its tools and skills are called."""
+    """The text that classifies a record: its name, description, and the names of its tools and skills."""
     name, description = str(record.get("name", "")), str(record.get("description", ""))
-    # the namespace says who, not what; what nobody wrote says nothing
-    parts = [text for text in (name.rstrip("/").rsplit("/", 1)[-1], description) if text not in UNWRITTEN]
+    # The namespace says who, not what; placeholder texts say nothing.
+    parts = [text for text in (name.rstrip("/").rsplit("/", 1)[-1], description) if text not in PLACEHOLDER_TEXTS]
     for module in objects_of(record.get("modules")) + objects_of(record.get("extensions")):
         data = mapping_of(module.get("data"))
         card = mapping_of(data.get("card_data"))

@@ -1,6 +1,6 @@
-"""The table of formats, and the two ways through it: into a record, and out of one.
+"""The table of formats, and the import and export functions that use it.
 
-The translators themselves are imported when one is used.
+Translators are imported on first use.
 """
 
 import importlib
@@ -13,7 +13,7 @@ from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.json import check_bounds
 from pentad.kernel.limits import MIB
 from pentad.kernel.names import did_you_mean
-from pentad.rooms.directory.translate.envelope import NOTHING_GIVEN, Doubt, Given
+from pentad.rooms.directory.translate.envelope import NO_OVERRIDES, Doubt, Overrides
 from pentad.rooms.directory.translate.losses import Translated
 
 MOST_SOURCE: Final = 4 * MIB
@@ -27,24 +27,35 @@ class Format:
 
     name: str
     label: str
-    """As error texts call it."""
+    """The name in error texts."""
     aliases: tuple[str, ...] = ()
     reads: str | None = None
     writes: str | None = None
 
 
 FORMATS: Final = (
-    Format("mcp", "MCP", ("server.json", "server-json"), "mcp_servers:to_record", "server_json:from_record"),
-    Format("a2a", "A2A", ("agent-card", "a2a-card"), "a2a_cards:to_record", "a2a_cards:from_record"),
-    Format("ghcopilot", "GitHub Copilot", ("copilot", "github-copilot"), "hosts:to_record", "copilot:from_record"),
     Format(
-        "agentskills", "Agent Skills", ("agent-skill", "agent-skills", "skill.md"),
-        "agent_skills:to_record", "agent_skills:from_record",
+        "mcp", "MCP", ("server.json", "server-json"), "server_json_import:to_record", "server_json_export:from_record"
     ),
-    Format("claude", "Claude", ("claude-code", "claude-desktop"), "hosts:to_record", "hosts:to_claude"),
-    Format("cursor", "Cursor", (), "hosts:to_record", "hosts:to_cursor"),
-    Format("vscode", "VS Code", ("vs-code",), "hosts:to_record", "copilot:to_vscode"),
-)  # fmt: skip
+    Format("a2a", "A2A", ("agent-card", "a2a-card"), "a2a_cards:to_record", "a2a_cards:from_record"),
+    Format(
+        "ghcopilot",
+        "GitHub Copilot",
+        ("copilot", "github-copilot"),
+        "host_configs:to_record",
+        "host_configs:to_copilot",
+    ),
+    Format(
+        "agentskills",
+        "Agent Skills",
+        ("agent-skill", "agent-skills", "skill.md"),
+        "agent_skills:to_record",
+        "agent_skills:from_record",
+    ),
+    Format("claude", "Claude", ("claude-code", "claude-desktop"), "host_configs:to_record", "host_configs:to_claude"),
+    Format("cursor", "Cursor", (), "host_configs:to_record", "host_configs:to_cursor"),
+    Format("vscode", "VS Code", ("vs-code",), "host_configs:to_record", "host_configs:to_vscode"),
+)
 _IMPORT_ORDER: Final = ("mcp", "a2a", "agentskills", "ghcopilot", "claude", "cursor", "vscode")
 _EXPORT_ORDER: Final = ("a2a", "ghcopilot", "agentskills", "mcp", "claude", "cursor", "vscode")
 _BY_NAME: Final = {form.name: form for form in FORMATS}
@@ -75,7 +86,7 @@ def _found(given: str, known: Mapping[str, Format], which: str) -> Format:
 
 
 def parse_source(form: Format, text: str | bytes) -> dict[str, Any]:
-    """The source as JSON. A SKILL.md may be given as it is. InvalidInput says what is wrong with the JSON."""
+    """The source as JSON. A SKILL.md may be given as plain text. InvalidInput if it is not valid."""
     body = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if len(body) > MOST_SOURCE:
         raise LimitExceeded(f"the source has {len(body)} bytes; the most are {MOST_SOURCE}", hint="Shorten it.")
@@ -115,17 +126,17 @@ def _constant(name: str) -> Any:
 
 
 def import_record(
-    form: Format, source: dict[str, Any], given: Given = NOTHING_GIVEN, doubt: Doubt = "refuse"
+    form: Format, source: dict[str, Any], given: Overrides = NO_OVERRIDES, doubt: Doubt = "refuse"
 ) -> Translated[dict[str, Any]]:
-    """The record of a source, without its secrets. It has no skills and domains yet; `importing.py` goes on from here.
+    """The record of a source, without its secrets. `import_pipeline.py` adds skills and domains.
 
-    SuspiciousSource if the caller has to decide what to do with values that may be secrets.
+    SuspiciousSource if the caller must decide about values that may be secrets.
     """
-    from pentad.rooms.directory.translate.redaction import redacted
+    from pentad.rooms.directory.translate.secret_redaction import redact_secrets
 
-    clean, withheld = redacted(form.name, source, doubt)
+    clean, withheld = redact_secrets(form.name, source, doubt)
     if form.name == "mcp":
-        from pentad.rooms.directory.translate.mcp_servers import wrapped
+        from pentad.rooms.directory.translate.server_json_import import wrapped
 
         clean = wrapped(clean)
     record, losses = _translator(form.reads)(clean, given)

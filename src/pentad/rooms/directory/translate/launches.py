@@ -1,7 +1,7 @@
-"""How an MCP server is started or reached: the one form between server.json, the hosts' mcp.json and OASF modules.
+"""How an MCP server is started or reached: the common form of server.json, mcp.json and OASF modules.
 
-A value that somebody has to supply is written `{name}` in an address or a header, and `${input:NAME}` in a variable,
-which are the spellings of the MCP registry and of VS Code.
+A value that the user must supply is `{name}` in a URL or header, as in the MCP registry, and `${input:NAME}` in a
+variable, as in VS Code.
 """
 
 import itertools
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.directory.translate.shapes import mapping_of, objects_of, text_of, texts_of, without_nothing
+from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of, text_of, texts_of, without_empty
 
 Transport = Literal["stdio", "streamable-http", "sse"]
 
@@ -24,7 +24,7 @@ PLACE: Final = re.compile(r"(?<!\$)\{([A-Za-z_][\w-]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable of the environment; without a value somebody has to supply one."""
+    """An environment variable; without a value the user must supply one."""
 
     name: str
     value: str | None = None
@@ -46,7 +46,7 @@ class Launch:
 
 
 def transport_of(value: Any, default: Transport = "stdio") -> Transport:
-    """A transport by any of the names it goes by."""
+    """A transport by any of its names."""
     match value:
         case "stdio" | "local":
             return "stdio"
@@ -59,9 +59,9 @@ def transport_of(value: Any, default: Transport = "stdio") -> Transport:
 
 
 def connection_of(launch: Launch) -> dict[str, Any]:
-    """The launch as a connection of an OASF 1.x module, where no list may have the same item twice."""
+    """The launch as a connection of an OASF 1.x module, whose lists may not have duplicates."""
     variables = [
-        without_nothing(
+        without_empty(
             {
                 "name": variable.name,
                 "description": variable.description or f"Environment variable: {variable.name}",
@@ -71,11 +71,11 @@ def connection_of(launch: Launch) -> dict[str, Any]:
         )
         for variable in launch.env
     ]
-    return without_nothing(
+    return without_empty(
         {
             "type": launch.transport,
             "command": launch.command,
-            "args": unrepeated(launch.args),
+            "args": without_repeats(launch.args),
             "env_vars": list({variable["name"]: variable for variable in variables}.values()),
             "url": launch.url,
             "headers": dict(launch.headers),
@@ -83,8 +83,8 @@ def connection_of(launch: Launch) -> dict[str, Any]:
     )
 
 
-def unrepeated(args: Sequence[str]) -> list[str]:
-    """The arguments with none twice: a flag that comes again is joined with its value, any other is left out."""
+def without_repeats(args: Sequence[str]) -> list[str]:
+    """The arguments without duplicates: a repeated flag is joined with its value, others are dropped."""
     kept: dict[str, None] = {}
     skip = False
     for index, argument in enumerate(args):
@@ -97,13 +97,13 @@ def unrepeated(args: Sequence[str]) -> list[str]:
     return list(kept)
 
 
-def connected(connections: Any) -> list[Launch]:
+def connection_launches(connections: Any) -> list[Launch]:
     """The launches of the connections of a 1.x module."""
     return [_launch(item, transport_of(item.get("type"))) for item in objects_of(connections)]
 
 
-def served(servers: Any) -> list[Launch]:
-    """The launches of the servers of a 0.7 or 0.8 module; those without a name are left out."""
+def server_launches(servers: Any) -> list[Launch]:
+    """The launches of the servers of a 0.7 or 0.8 module, without unnamed servers."""
     launches: list[Launch] = []
     for server in objects_of(servers):
         if text_of(server.get("name")) is not None:
@@ -132,7 +132,7 @@ def _launch(item: dict[str, Any], transport: Transport) -> Launch:
 
 
 def passed_through(args: Sequence[str]) -> list[str]:
-    """The names in `-e NAME` pairs, by which a container is handed a variable of the host."""
+    """The names in `-e NAME` pairs, which pass a host variable to a container."""
     pairs = itertools.pairwise(args)
     return list(dict.fromkeys(name for flag, name in pairs if flag == "-e" and name and "=" not in name))
 
@@ -154,8 +154,8 @@ def short_name(name: str) -> str:
     return name
 
 
-def named_apart(launches: Sequence[Launch], name: str, *, shorten: bool = True) -> list[tuple[str, Launch]]:
-    """Each launch with a name of its own. The first that starts a program has the plain one."""
+def with_unique_names(launches: Sequence[Launch], name: str, *, shorten: bool = True) -> list[tuple[str, Launch]]:
+    """Each launch with a unique name. The first stdio launch gets the plain name."""
     first = next((launch for launch in launches if launch.transport == "stdio"), None)
     ordered = [*([first] if first else []), *(launch for launch in launches if launch is not first)]
     taken: set[str] = set()
@@ -174,7 +174,7 @@ def named_apart(launches: Sequence[Launch], name: str, *, shorten: bool = True) 
 
 
 def checked_command(launch: Launch, name: str) -> str:
-    """The program of a launch that needs one."""
+    """The command of a stdio launch; InvalidInput if it has none."""
     if launch.command is None:
         raise InvalidInput(f"missing command for server '{name}'", hint="Give every stdio connection a command.")
     return launch.command

@@ -1,4 +1,4 @@
-"""What a translation could not carry over. Every translation tells it; an empty list means nothing was lost."""
+"""What a translation lost. Every translation reports it; an empty list means that nothing was lost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """One thing that is not in the result as it was in the source, and why. The path is one of the source.
+    """One value that the result lacks or changed, and why. The path is in the source.
 
-    `withheld` is the kind of secret it was, if it was one.
+    `withheld` is the kind of secret, if it was one.
     """
 
     path: str
@@ -27,7 +27,7 @@ class Loss:
 
 
 class Translated(NamedTuple, Generic[T]):
-    """The result of a translation, and what got lost on the way."""
+    """The result of a translation, and its losses."""
 
     result: T
     losses: list[Loss]
@@ -38,7 +38,7 @@ def losses_json(losses: Sequence[Loss]) -> list[dict[str, Any]]:
 
 
 def withheld_json(losses: Sequence[Loss]) -> list[dict[str, str]]:
-    """The secrets among the losses: where each stood and of what kind it was, once."""
+    """Place and kind of each secret among the losses, without duplicates."""
     return [
         {"path": path, "kind": kind} for path, kind in dict.fromkeys((one.path, one.withheld) for one in losses) if kind
     ]

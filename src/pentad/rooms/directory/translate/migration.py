@@ -1,9 +1,9 @@
-"""Records from one OASF version to another, in both directions, with a full account of what became of what.
+"""Migrates records between OASF versions, in both directions, with a full report.
 
-What the other version calls differently is renamed, what it has no place for is kept in annotations where that is
-possible, and everything else is told as a loss. A skill or domain without a counterpart is a problem unless the caller
-allows it; no other class ever takes its place. Whether the result is valid is told too: some versions ask for things no
-translation can supply, such as the signature of 0.3.1.
+Renamed parts are renamed, parts without a place are kept in annotations if possible, and everything else is reported as
+a loss. A skill or domain without a counterpart is a problem unless the caller allows it; no other class replaces it.
+The report also says whether the result is valid: some versions require values that a migration cannot supply, such as
+the signature of 0.3.1.
 """
 
 from copy import deepcopy
@@ -12,15 +12,15 @@ from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.directory.oasf.parsing import check_record
-from pentad.rooms.directory.oasf.source import UnknownVersion
+from pentad.rooms.directory.oasf.schema_source import UnknownVersion
 from pentad.rooms.directory.oasf.validator import validate
 from pentad.rooms.directory.oasf.versions import EMBEDDED, Family, serving
-from pentad.rooms.directory.translate.carried_classes import Classes, ClassMapping, shown_name
-from pentad.rooms.directory.translate.carried_locators import carried_locators
-from pentad.rooms.directory.translate.carried_modules import Modules
-from pentad.rooms.directory.translate.fitting import Fitting
+from pentad.rooms.directory.translate.class_migration import ClassMapping, ClassMigration, class_label
+from pentad.rooms.directory.translate.locator_migration import migrate_locators
 from pentad.rooms.directory.translate.losses import Loss
-from pentad.rooms.directory.translate.shapes import mapping_of, objects_of, text_of
+from pentad.rooms.directory.translate.module_migration import ModuleMigration
+from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of, text_of
+from pentad.rooms.directory.translate.version_projection import VersionProjection
 
 PREVIOUS_NOTE: Final = "oasf.previous_record_cid"
 _CARRIED: Final = frozenset({"schema_version", "skills", "domains", "locators", "modules", "extensions", "annotations"})
@@ -28,7 +28,7 @@ _CARRIED: Final = frozenset({"schema_version", "skills", "domains", "locators", 
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """A record in another version. `problems` say why it must not be stored: it is not valid, or classes were lost."""
+    """A record in another version. `problems` are the reasons not to store it: it is invalid, or lost classes."""
 
     record: dict[str, Any]
     mappings: list[ClassMapping] = field(default_factory=list[ClassMapping])
@@ -41,7 +41,7 @@ class Migrated:
 
     @property
     def unmapped(self) -> list[ClassMapping]:
-        """The skills and domains the other version has no counterpart for."""
+        """The skills and domains without a counterpart."""
         return [mapping for mapping in self.mappings if mapping.family != "module" and mapping.after is None]
 
     def as_json(self) -> dict[str, Any]:
@@ -55,9 +55,9 @@ class Migrated:
 
 
 def migrate(record: dict[str, Any], to_version: str, *, allow_unmapped: bool = False) -> Migrated:
-    """The record in the form of another embedded version.
+    """The record in another embedded version.
 
-    Skills and domains without a counterpart there are left out: a problem, unless the caller allows it.
+    Skills and domains without a counterpart are dropped, which is a problem unless the caller allows it.
     """
     if to_version not in EMBEDDED:
         raise UnknownVersion(to_version, list(EMBEDDED))
@@ -75,7 +75,7 @@ def migrate(record: dict[str, Any], to_version: str, *, allow_unmapped: bool = F
 
 
 def unmapped_problem(mapping: ClassMapping, version: str) -> str:
-    """Why a record that loses a class must not be stored without a word, and what to do."""
+    """The problem of a class without a counterpart, and what to do about it."""
     return (
         f"The {mapping.family} {mapping.before!r} has no counterpart in OASF {version}. Name another one, or set"
         " allow_unmapped to leave it out."
@@ -89,7 +89,7 @@ class _Migration:
         self._after = after
         self._losses: list[Loss] = []
         self._mappings: list[ClassMapping] = []
-        self._fitting = Fitting(after, self._losses)
+        self._fitting = VersionProjection(after, self._losses)
         self._notes: dict[str, Any] = dict(mapping_of(source.get("annotations")))
 
     def migrated(self) -> Migrated:
@@ -123,21 +123,21 @@ class _Migration:
             if not self._fitting.has_field(name) or not isinstance(self._source[name], list):
                 self._losses.append(Loss(name, f"OASF {self._after} has no {name} in a record"))
                 lost = objects_of(self._source[name])
-                self._mappings += [ClassMapping(family, shown_name(item)[:200], None, "dropped") for item in lost]
+                self._mappings += [ClassMapping(family, class_label(item)[:200], None, "dropped") for item in lost]
                 continue
-            classes = Classes(family, self._before, self._after)
-            made[name] = classes.carried(self._source[name])
+            classes = ClassMigration(family, self._before, self._after)
+            made[name] = classes.migrate(self._source[name])
             self._mappings += classes.mappings
             self._losses += classes.losses
 
     def _carry_lists(self, made: dict[str, Any]) -> None:
         if "locators" in self._source:
-            made["locators"] = carried_locators(self._source["locators"], self._after, self._losses)
-        modules = Modules(self._before, self._after, self._losses)
+            made["locators"] = migrate_locators(self._source["locators"], self._after, self._losses)
+        modules = ModuleMigration(self._before, self._after, self._losses)
         key = "extensions" if self._after == "0.3.1" else "modules"
         for name in ("modules", "extensions"):
             if name in self._source:
-                made[key] = [*made.get(key, []), *modules.carried(self._source[name], name)]
+                made[key] = [*made.get(key, []), *modules.migrate(self._source[name], name)]
         self._mappings += modules.mappings
 
 

@@ -1,1 +1,1 @@
-"""Signatures of records, and who owns the names they have."""
+"""Signatures of records, and the owners of their names."""

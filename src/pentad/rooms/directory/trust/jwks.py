@@ -1,13 +1,12 @@
-"""Who owns a name: `https://example.org/agent` is owned by whoever signs with a key that example.org publishes.
+"""Key sets of domains: the name `https://example.org/agent` belongs to the keys that example.org publishes.
 
-A domain publishes keys as a JWK set at `/.well-known/jwks.json`. Where key sets come from is a port, so that a company
-without a way out, or a test, can answer for its domains itself.
+A domain publishes its keys as a JWK set at `/.well-known/jwks.json`. The resolver is replaceable, for networks without
+internet access and for tests.
 """
 
 import base64
 import binascii
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 
@@ -16,6 +15,7 @@ import msgspec
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import PentadError, Unavailable
 from pentad.kernel.json import check_bounds
+from pentad.kernel.lru import LruCache
 from pentad.kernel.ports import Fetcher
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PATH: Final = "/.well-known/jwks.json"
 REMEMBERED: Final = 300.0
-"""Seconds an answer of a domain, or that it gave none, is used again: checking many records asks it once."""
+"""Seconds that a domain's answer, or its failure, is cached, so that checking many records asks it once."""
 
 _MOST_DOMAINS: Final = 256
 _MOST_BYTES: Final = 262_144
@@ -39,7 +39,7 @@ _NAME: Final = re.compile(
 
 
 class Domain(NamedTuple):
-    """The owner a name tells: `example.org` or `example.org:8443`, and how it is asked."""
+    """The owner of a name: `example.org` or `example.org:8443`, and the scheme to ask it with."""
 
     scheme: str
     authority: str
@@ -53,32 +53,29 @@ class DomainKey(NamedTuple):
 
 
 class KeySetResolver(Protocol):
-    """Knows the keys of domains."""
+    """Resolves the keys of domains."""
 
     async def key_set(self, domain: Domain) -> Mapping[str, Any]:
-        """The domain's JWK set, as plain JSON; Unavailable, with the reason, when there is none."""
+        """The domain's JWK set as plain JSON; Unavailable, with the reason, if there is none."""
         ...
 
 
 class WellKnownKeySets:
-    """Asks the domain itself, through the one door."""
+    """Fetches the key set from the domain itself."""
 
     def __init__(self, fetcher: Fetcher, clock: Clock) -> None:
         self._fetcher = fetcher
         self._clock = clock
-        self._answers: OrderedDict[Domain, tuple[float, Mapping[str, Any] | PentadError]] = OrderedDict()
+        self._answers = LruCache[Domain, tuple[float, Mapping[str, Any] | PentadError]](_MOST_DOMAINS)
 
     async def key_set(self, domain: Domain) -> Mapping[str, Any]:
-        until, answer = self._answers.get(domain, (0.0, None))
+        until, answer = self._answers.peek(domain) or (0.0, None)
         if answer is None or self._clock.monotonic() >= until:
             try:
                 answer = await self._asked(domain)
             except PentadError as error:
                 answer = error
-            self._answers[domain] = (self._clock.monotonic() + REMEMBERED, answer)
-            self._answers.move_to_end(domain)
-            if len(self._answers) > _MOST_DOMAINS:
-                self._answers.popitem(last=False)
+            self._answers.put(domain, (self._clock.monotonic() + REMEMBERED, answer))
         if isinstance(answer, PentadError):
             raise Unavailable(answer.message, hint=answer.hint)
         return answer
@@ -103,19 +100,19 @@ class WellKnownKeySets:
 
 
 def domain_of(name: str) -> Domain | None:
-    """The domain that a record's name tells; None for a name that tells none."""
+    """The domain in a record's name; None if there is none."""
     found = _NAME.fullmatch(name)
     return Domain(found["scheme"].lower(), (found["host"] + (found["port"] or "")).lower()) if found else None
 
 
-def vouched_for(key_set: Mapping[str, Any], keys: Iterable["PublicKey"]) -> DomainKey | None:
+def find_vouched_key(key_set: Mapping[str, Any], keys: Iterable["PublicKey"]) -> DomainKey | None:
     """The first key of the set that is one of these."""
     wanted = {key.fingerprint for key in keys}
     return next((found for found in keys_of(key_set) if found.key.fingerprint in wanted), None)
 
 
 def keys_of(key_set: Mapping[str, Any]) -> Iterator[DomainKey]:
-    """The keys of a set that signatures can be checked with; what else is in it belongs to others."""
+    """The keys of a set that can verify signatures; other entries are skipped."""
     from pentad.rooms.directory.trust.keys import known
 
     entries: Any = key_set.get("keys")

@@ -1,7 +1,7 @@
-"""Where a key is, when it is not written out: a file, a variable of the environment, an address.
+"""Loads a key that is given as PEM text, a file, an environment variable or a URL.
 
-Files and the environment are this machine's, so only its owner (the command line, the settings) may name them; for
-anybody else a reference that reads them would be a way to read them. Addresses go through the one door.
+Only the owner of this machine (command line, settings) may name files and variables; for anyone else that would be a
+way to read them. URLs are fetched through the guarded fetcher.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ _WRITE_IT: Final = "Give the key as PEM text."
 
 
 class KeySource:
-    """Turns what somebody gives as a key into PEM text."""
+    """Turns a key reference into PEM text."""
 
     def __init__(self, fetcher: Fetcher, environment: Mapping[str, str] | None = None) -> None:
         self._fetcher = fetcher
         self._environment = os.environ if environment is None else environment
 
     async def text(self, given: str, what: Literal["private key", "public key"], *, local: bool = False) -> str:
-        """The key itself; `local` says that the owner of this machine gives it."""
+        """The PEM text of a key; `local` if the owner of this machine gave the reference."""
         if "-----BEGIN " in given:
             return given
         reference = given.strip()

@@ -1,7 +1,7 @@
-"""Keys as people keep them: PEM text, read strictly, in the three families records are signed with.
+"""Public and private keys in PEM: Ed25519, ECDSA and RSA.
 
-What a key is (its algorithm, its one PEM spelling, its fingerprint) is settled here once, so that keys are compared by
-content and never by how somebody wrapped their lines. Importing this module loads `cryptography`.
+A key's algorithm, normalized PEM and fingerprint are computed here once, so that keys are compared by content and not
+by the wrapping of their lines. Importing this module loads `cryptography`.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ Signer = ed25519.Ed25519PrivateKey | ec.EllipticCurvePrivateKey | rsa.RSAPrivate
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """A key to check signatures with; two are equal when their content is."""
+    """A key to verify signatures with; equal if the content is equal."""
 
     algorithm: str
     """`Ed25519`, `ECDSA-P256`, `ECDSA-P384`, `ECDSA-P521` or `RSA`."""
@@ -47,7 +47,7 @@ class PrivateKey:
 
 
 def read_public_key(text: str) -> PublicKey:
-    """The key of a PEM text; InvalidInput for one that cannot be trusted with a signature."""
+    """The key in a PEM text; InvalidInput if it is unsupported or too weak."""
     pem = _pem(text, "public key")
     try:
         key: object = serialization.load_pem_public_key(pem)
@@ -59,9 +59,9 @@ def read_public_key(text: str) -> PublicKey:
 
 
 def read_private_key(text: str, password: str | bytes | None = None, *, may_be_encrypted: bool = True) -> PrivateKey:
-    """The key of a PEM text, opened with the password if it is encrypted.
+    """The key in a PEM text, decrypted with the password if it is encrypted.
 
-    Opening an encrypted key costs as much work as whoever encrypted it chose, so a stranger's is refused by the caller.
+    The owner of a key chooses how expensive its decryption is, so encrypted keys of strangers are refused.
     """
     pem = _pem(text, "private key")
     if any(kind in text for kind in _COSIGN):
@@ -90,7 +90,7 @@ def new_private_key() -> str:
 
 
 def known(key: object) -> PublicKey:
-    """A public key of `cryptography`, if it is one of a family and of a strength that is accepted."""
+    """Wrap a public key of `cryptography`; InvalidInput if its kind or strength is not accepted."""
     match key:
         case ed25519.Ed25519PublicKey():
             algorithm = "Ed25519"

@@ -1,7 +1,7 @@
-"""The key the server signs records with, as a ring in the store; only public halves are shown.
+"""The server's own keys for signing records, as a key ring in the store.
 
-Earlier versions kept the key in a file of the data folder. A start takes such a file into the store and removes it; if
-the process dies between the two, the next start finds the key in the store already and only removes the file.
+Earlier versions kept the key in a file in the data folder. Pentad moves such a file into the store at start. If the
+process dies in between, the next start finds the key in the store and only removes the file.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ def record_ring(database: Database, box: SecretBox, clock: Clock) -> KeyRing:
 
 
 async def adopt_key_file(ring: KeyRing, folder: Path) -> None:
-    """Take the key file of an earlier version into the ring. One that cannot be read stays, with a warning."""
+    """Move the key file of an earlier version into the ring. An unreadable file stays, with a warning."""
     path = folder / FILE
     if not path.exists():
         return
@@ -42,7 +42,7 @@ async def adopt_key_file(ring: KeyRing, folder: Path) -> None:
 
 
 def published(keys: list[SigningKey]) -> list[dict[str, Any]]:
-    """What anybody may know of the keys, the one in use first."""
+    """The public halves of the keys, the current one first."""
     from pentad.rooms.directory.trust.keys import read_public_key
 
     found: list[dict[str, Any]] = []

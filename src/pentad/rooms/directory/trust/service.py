@@ -1,8 +1,8 @@
-"""Trust in records: signing them, checking their signatures, and asking domains whether a name is theirs.
+"""Trust in records: signing, verifying signatures, and asking domains to vouch for a name.
 
-A signature that holds says who signed, not that they are honest; a domain that vouches for the key says whose name it
-is. What was found out is kept in the store until signatures change, or a domain's word is a week old. Whatever is wrong
-with a signature or a key is an answer, not an error. `cryptography` is loaded when something is first checked.
+A valid signature says who signed, not that they are honest; a domain that vouches for the key says who owns the name.
+Results are stored until the signatures change, or until a domain's answer is a week old. A bad signature or key is a
+result, not an exception. `cryptography` is loaded at the first verification.
 """
 
 import asyncio
@@ -18,10 +18,10 @@ from pentad.kernel.ports import Database, Fetcher, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.naming import Naming
-from pentad.rooms.directory.records.records import missing
+from pentad.rooms.directory.records.records import record_not_found
 from pentad.rooms.directory.records.referrers import PUBLIC_KEY, SIGNATURE, Referrer, Referrers
 from pentad.rooms.directory.trust import store
-from pentad.rooms.directory.trust.jwks import Domain, KeySetResolver, WellKnownKeySets, domain_of, vouched_for
+from pentad.rooms.directory.trust.jwks import Domain, KeySetResolver, WellKnownKeySets, domain_of, find_vouched_key
 from pentad.rooms.directory.trust.key_sources import KeySource
 from pentad.rooms.directory.trust.store import Kept, Kind, Subject
 from pentad.rooms.directory.trust.verdicts import (
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from pentad.rooms.directory.trust.signing import Signature
 
 VALID_FOR: Final = 7 * 86_400.0
-"""Seconds a domain's word is good for."""
+"""Seconds that a domain's answer is valid."""
 ASK_AGAIN_AFTER: Final = 300.0
-"""Seconds after which a domain that did not vouch is asked again, if somebody wants to know."""
+"""Seconds after which a domain that did not vouch is asked again on request."""
 _RENEWED_BEFORE: Final = 86_400.0
 
 _DAMAGED: Final = "the stored record is not what its CID says"
@@ -52,14 +52,14 @@ _log = logging.getLogger(__name__)
 
 
 class Refreshed(NamedTuple):
-    """How many records were looked at anew."""
+    """How many records were verified again."""
 
     signatures: int
     names: int
 
 
 class Trust:
-    """Whose signatures hold, and which domains stand behind a name."""
+    """Verifies signatures of records and the domains in their names."""
 
     def __init__(
         self,
@@ -87,14 +87,14 @@ class Trust:
     ) -> "Signature":
         """Sign a record and attach signature and public key. Signing again with the same key changes nothing.
 
-        `private_key` is PEM text or a reference; `local` says that the owner of this machine gives it.
+        `private_key` is PEM text or a reference; `local` if the owner of this machine gave it.
         """
         from pentad.rooms.directory.trust.keys import read_private_key
         from pentad.rooms.directory.trust.signing import sign
 
         about = await self._subject(cid)
         if about is None:
-            raise missing(cid)
+            raise record_not_found(cid)
         if cid_of(about.text.encode()) != cid:
             raise Unavailable(f"The stored text of {cid} is not what its CID says.", hint="Restore a backup.")
         text = await self._keys.text(private_key, "private key", local=local)
@@ -118,7 +118,7 @@ class Trust:
         return signature
 
     async def verify(self, cid: str, key: str | None = None, *, local: bool = False) -> SignatureVerdict:
-        """Whether signatures of the record hold; with `key` (PEM text or a reference), whether that key's does."""
+        """Verify the record's signatures; with `key` (PEM text or a reference), only that key's."""
         about = await self._subject(cid)
         if about is None:
             return not_trusted(NOT_FOUND)
@@ -131,22 +131,22 @@ class Trust:
             return not_trusted(reason_of(error))
 
     async def verify_name(self, cid: str | None, name: str | None, version: str | None = None) -> DomainVerdict:
-        """Whether the domain in a record's name vouches for who signed it; the domain is asked if need be."""
+        """Whether the domain in a record's name vouches for its signer. Asks the domain if necessary."""
         about = await self._subject(await self._meant(cid, name, version))
         if about is None:
             return DomainVerdict(False, NOT_FOUND)
         kept = about.kept.get("name")
         if kept is not None and self._clock.now() - kept.checked_at < self._use(kept):
-            return self._told(kept)
+            return self._domain_verdict(kept)
         return await self._ask_domain(about)
 
     async def verification_info(self, cid: str | None, name: str | None, version: str | None = None) -> DomainVerdict:
-        """What is known of it already; nobody is asked."""
+        """The stored result of `verify_name`. Does not ask the domain."""
         meant = await self._meant(cid, name, version)
-        return self._told(await self._database.read(lambda rows: store.kept_of(rows, meant, "name")))
+        return self._domain_verdict(await self._database.read(lambda rows: store.kept_of(rows, meant, "name")))
 
     async def refresh(self, limit: int = 100) -> Refreshed:
-        """Check what nobody has checked yet, and ask domains again before their word expires; at most so many each."""
+        """Verify unchecked signatures, and ask domains again before their answers expire; at most `limit` each."""
         now = self._clock.now()
         fresh = now - (self._valid_for - _RENEWED_BEFORE)
         unchecked = await self._database.read(lambda rows: store.unchecked(rows, limit))
@@ -171,7 +171,7 @@ class Trust:
         return (await self._naming.resolve(name, version or None))[0].cid
 
     async def _verdict(self, about: Subject) -> SignatureVerdict:
-        """Of all signatures; hashing the record again costs little and is done every time."""
+        """The verdict on all signatures. The record is hashed again every time, which is cheap."""
         if cid_of(about.text.encode()) != about.cid:
             return not_trusted(_DAMAGED)
         if (kept := about.kept.get("signatures")) is not None:
@@ -194,9 +194,9 @@ class Trust:
         except PentadError as error:
             kept = about.kept.get("name")
             if kept is not None and kept.success and self._clock.now() - kept.checked_at < self._valid_for:
-                return self._told(kept)  # its word still holds
+                return self._domain_verdict(kept)  # the last answer is still valid
             return await self._answered(about, domain, f"the keys of {domain.authority} are unknown: {error.message}")
-        key_id = await asyncio.to_thread(_vouched_for, key_set, verdict)
+        key_id = await asyncio.to_thread(_vouched_key_id, key_set, verdict)
         if key_id is None:
             return await self._answered(
                 about, domain, f"{domain.authority} does not publish a key that signed the record"
@@ -207,7 +207,7 @@ class Trust:
         self, about: Subject, domain: Domain, error: str | None = None, key_id: str = ""
     ) -> DomainVerdict:  # fmt: skip
         body = {"domain": domain.authority, "method": WELL_KNOWN, "key_id": key_id, "error": error}
-        return self._told(await self._keep(about, "name", error is None, body))
+        return self._domain_verdict(await self._keep(about, "name", error is None, body))
 
     async def _keep(self, about: Subject, kind: Kind, success: bool, body: Mapping[str, Any]) -> Kept:
         found = Kept(success, body, self._clock.now())
@@ -218,10 +218,10 @@ class Trust:
         return found
 
     def _use(self, kept: Kept) -> float:
-        """How many seconds an answer of a domain is used."""
+        """How many seconds a domain's answer is used."""
         return self._valid_for if kept.success else ASK_AGAIN_AFTER
 
-    def _told(self, kept: Kept | None) -> DomainVerdict:
+    def _domain_verdict(self, kept: Kept | None) -> DomainVerdict:
         if kept is None:
             return DomainVerdict(False, NO_VERIFICATION)
         if not kept.success or self._clock.now() - kept.checked_at >= self._valid_for:
@@ -247,14 +247,14 @@ def _checked_with(about: Subject, key: str) -> SignatureVerdict:
 
 
 def _signature_by(about: Subject, key: "PublicKey") -> "Signature | None":
-    """The signature of the record that this key has made before, if its public key is attached too."""
+    """This key's earlier signature of the record, if the public key is attached too."""
     from pentad.rooms.directory.trust.verification import signature_by
 
     return signature_by(about.cid, about.statements, key)
 
 
-def _vouched_for(key_set: Mapping[str, Any], verdict: SignatureVerdict) -> str | None:
+def _vouched_key_id(key_set: Mapping[str, Any], verdict: SignatureVerdict) -> str | None:
     from pentad.rooms.directory.trust.keys import read_public_key
 
-    found = vouched_for(key_set, [read_public_key(one.identity) for one in verdict.signers])
+    found = find_vouched_key(key_set, [read_public_key(one.identity) for one in verdict.signers])
     return found.key_id if found is not None else None

@@ -1,7 +1,7 @@
-"""One signature: how it is made, written down and checked.
+"""Making, encoding and verifying one signature.
 
-What is signed is the text of a record's CID, which is the hash of the record, so a signature holds for that record
-alone. A signature that is no good is a reason in words, never an exception: it is foreign data.
+The signed payload is the text of a record's CID, which is the record's hash, so a signature is valid for that record
+alone.
 """
 
 import base64
@@ -16,11 +16,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 
 from pentad.kernel.errors import InvalidInput
+from pentad.rooms.directory.trust.ed25519ph import verify_prehashed
 from pentad.rooms.directory.trust.keys import PrivateKey, PublicKey
-from pentad.rooms.directory.trust.prehashed import prehashed_holds
 
 KEY_HINT: Final = "public-key-sha256"
-"""The annotation of a signature that says which key to try first. It is a hint: what counts is that the key fits."""
+"""The annotation of a signature that names the key to try first. It is only a hint."""
 
 _LONGEST_SIGNATURE: Final = 2_048
 _ALGORITHMS: Final = {
@@ -42,7 +42,7 @@ _HASHES: Final[dict[str, type[hashes.SHA256 | hashes.SHA384 | hashes.SHA512]]] =
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What the message `agntcy.dir.sign.v1.Signature` says; `signature` is base64."""
+    """The message `agntcy.dir.sign.v1.Signature`; `signature` is base64."""
 
     signature: str
     algorithm: str = ""
@@ -53,7 +53,7 @@ class Signature:
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON of the message; what is empty is left out."""
+        """The JSON of the message, without empty fields."""
         parts = {
             "annotations": dict(self.annotations),
             "signedAt": self.signed_at,
@@ -67,7 +67,7 @@ class Signature:
 
 
 class Scheme(NamedTuple):
-    """How a signature was made, as far as it says; what is empty was not said."""
+    """How a signature was made; empty fields are unknown."""
 
     family: str = ""
     curve: str = ""
@@ -76,7 +76,7 @@ class Scheme(NamedTuple):
 
 
 def sign(key: PrivateKey, cid: str, signed_at: str) -> Signature:
-    """Sign a record. Ed25519 is the pure form: `cryptography` has no other."""
+    """Sign a record. Ed25519 signatures are pure, the only form of `cryptography`."""
     payload = cid.encode()
     match key.signer:
         case ed25519.Ed25519PrivateKey():
@@ -94,7 +94,7 @@ def sign(key: PrivateKey, cid: str, signed_at: str) -> Signature:
 
 
 def read_signature(data: Mapping[str, Any]) -> Signature:
-    """The signature of a referrer's JSON, in either spelling of its field names; a field of a wrong type is empty."""
+    """The signature in a referrer's JSON, in either spelling of the field names. Fields of a wrong type are empty."""
 
     def text(*names: str) -> str:
         return next((value for name in names if isinstance(value := data.get(name), str)), "")
@@ -113,7 +113,7 @@ def read_signature(data: Mapping[str, Any]) -> Signature:
 
 
 def scheme_of(algorithm: str) -> Scheme:
-    """What the name of an algorithm says; InvalidInput for a name nobody knows. No name leaves it to the key."""
+    """The scheme of an algorithm's name; InvalidInput if it is unknown. Without a name the key decides."""
     name = re.sub(r"[-. /]", "_", algorithm[:100].upper()).removeprefix("PKIX_")
     if not name:
         return Scheme()
@@ -127,7 +127,7 @@ def scheme_of(algorithm: str) -> Scheme:
 
 
 def signature_bytes(signature: Signature) -> bytes:
-    """The signature itself; InvalidInput when there is none to check here."""
+    """The decoded signature; InvalidInput if there is none that can be checked."""
     if not signature.signature:
         if signature.content_bundle or signature.certificate:
             raise InvalidInput("The signature was made without a key (sigstore), which is not checked here.")
@@ -141,7 +141,7 @@ def signature_bytes(signature: Signature) -> bytes:
 
 
 def fits(scheme: Scheme, key: PublicKey) -> bool:
-    """Whether a signature made in this way can be of this key."""
+    """Whether a key can have made a signature of this scheme."""
     family, _, curve = key.algorithm.partition("-P")
     return scheme.family in ("", family) and scheme.curve in ("", curve)
 
@@ -166,7 +166,7 @@ def holds(key: PublicKey, scheme: Scheme, made: bytes, cid: str) -> bool:
 
 
 def _ed25519_holds(key: ed25519.Ed25519PublicKey, scheme: Scheme, made: bytes, payload: bytes) -> bool:
-    """The pure form, unless it says that it is the other; then the other, as many that are do not say so."""
+    """Try pure Ed25519 unless the scheme says prehashed, then prehashed: many such signatures do not say so."""
     if scheme.variant != "PH":
         try:
             key.verify(made, payload)
@@ -175,4 +175,4 @@ def _ed25519_holds(key: ed25519.Ed25519PublicKey, scheme: Scheme, made: bytes, p
         else:
             return True
     raw = key.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
-    return prehashed_holds(raw, made, payload)
+    return verify_prehashed(raw, made, payload)

@@ -1,7 +1,7 @@
-"""The SQL of checking: what there is to check of a record, and what it came to.
+"""The SQL of verification: what to verify of a record, and the stored results.
 
-What was found out is kept together with nothing but the record, so it is kept only if the signatures and keys are still
-those that were looked at; `records/referrers.py` forgets it when they change.
+A result is stored only if the signatures and keys are still the ones that were verified. `records/referrers.py` deletes
+it when they change.
 """
 
 from collections.abc import Mapping
@@ -17,11 +17,11 @@ from pentad.rooms.directory.records.referrers import PUBLIC_KEY, SIGNATURE
 Kind = Literal["signatures", "name"]
 
 MOST_STATEMENTS: Final = 200
-"""Of each type."""
+"""Per type."""
 _LARGEST_STATEMENT: Final = 32_768
 """Characters. A signature with a sigstore bundle has some 10,000."""
 
-# What came from whoever brought the record is looked at first: nobody else can bury it.
+# Statements by the record's owner come first, so that others cannot bury them.
 _OF_RECORD: Final = (
     "FROM directory_referrers WHERE record = ? AND type = ?"
     " ORDER BY CASE pushed_by WHEN ? THEN 0 ELSE 1 END, pushed_at, cid LIMIT ?"
@@ -35,7 +35,7 @@ _FLAG: Final[dict[Kind, str]] = {
 
 
 class Statement(NamedTuple):
-    """A signature or a public key; `data` is None for one that is too large to look at."""
+    """A signature or a public key; `data` is None if it is too large."""
 
     cid: str
     type: str
@@ -44,7 +44,7 @@ class Statement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What an earlier check came to."""
+    """A stored result."""
 
     success: bool
     body: Mapping[str, Any]
@@ -53,7 +53,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A record that is to be checked."""
+    """A record to verify."""
 
     row: int
     cid: str
@@ -65,7 +65,7 @@ class Subject:
 
 
 def subject(rows: Rows, cid: str) -> Subject | None:
-    """The record with all that bears on whether to trust it."""
+    """The record with its signatures, keys and stored results."""
     found = rows.one(
         "SELECT r.id, r.pushed_by, r.name, t.data FROM directory_records r JOIN directory_texts t ON t.record = r.id"
         " WHERE r.cid = ?",
@@ -79,7 +79,7 @@ def subject(rows: Rows, cid: str) -> Subject | None:
 
 
 def keep(tx: Transaction, about: Subject, kind: Kind, found: Kept) -> bool:
-    """Keep what was found out about a record, unless what was looked at has changed since."""
+    """Store a result, unless the signatures or keys have changed since."""
     if tx.value("SELECT 1 FROM directory_records WHERE id = ?", about.row) is None:
         return False
     now = [cid for (cid,) in _of_both_types(tx, _STATEMENT_CIDS, about.row, about.owner)]
@@ -96,18 +96,18 @@ def keep(tx: Transaction, about: Subject, kind: Kind, found: Kept) -> bool:
 
 
 def has_statement(rows: Rows, cid: str) -> bool:
-    """Whether this very signature or key is there."""
+    """Whether this signature or key is stored."""
     return rows.value("SELECT 1 FROM directory_referrers WHERE cid = ?", cid) is not None
 
 
 def kept_of(rows: Rows, cid: str, kind: Kind) -> Kept | None:
-    """What the last check of a record came to, if there was one."""
+    """The stored result for a record, if any."""
     row = rows.value("SELECT id FROM directory_records WHERE cid = ?", cid) if is_cid(cid) else None
     return _kept(rows, row).get(kind) if row is not None else None
 
 
 def unchecked(rows: Rows, limit: int) -> list[str]:
-    """Records with a signature nobody has checked."""
+    """Records with an unverified signature."""
     found = rows.all(
         "SELECT r.cid FROM directory_records r WHERE r.id IN"
         " (SELECT f.record FROM directory_referrers f WHERE f.type = ? AND NOT EXISTS"
@@ -119,7 +119,7 @@ def unchecked(rows: Rows, limit: int) -> list[str]:
 
 
 def unproved(rows: Rows, limit: int) -> list[str]:
-    """Records with a good signature whose name tells a domain nobody has asked."""
+    """Records with a valid signature and a domain in their name that was never asked."""
     found = rows.all(
         "SELECT r.cid FROM directory_verifications s JOIN directory_records r ON r.id = s.record"
         " WHERE s.kind = 'signatures' AND s.success = 1"

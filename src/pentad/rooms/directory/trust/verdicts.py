@@ -1,4 +1,4 @@
-"""What checking a record comes to. Plain values: whoever only reads a verdict loads no cryptography."""
+"""Results of verification. Plain values, so that reading one does not load `cryptography`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ class RecordSigner:
 
 @dataclass(frozen=True, slots=True)
 class SignatureVerdict:
-    """Whether a record's signatures hold. One that does is enough: anybody may attach another that does not, and
-    `problems` tells of those."""
+    """Whether a record has a valid signature. One is enough, because anyone can attach an invalid one; `problems` lists
+    those."""
 
     success: bool
     message: str
@@ -63,6 +63,6 @@ def read_verdict(success: bool, kept: Mapping[str, Any]) -> SignatureVerdict:
 
 
 def reason_of(error: PentadError) -> str:
-    """What an error says, as the end of a sentence."""
+    """The message of an error as the end of a sentence."""
     text = error.message.rstrip(".")
     return text[:1].lower() + text[1:] if text.startswith("The ") else text

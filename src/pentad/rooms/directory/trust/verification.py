@@ -1,7 +1,7 @@
-"""All signatures of a record, checked with the keys that came with them, or with one that somebody names.
+"""Verifies all signatures of a record with the attached keys, or with one given key.
 
-Signatures do not say reliably which key made them, so each is tried with every key that fits, the hinted one first, up
-to a bound: whoever attaches a thousand of each must not buy a million checks.
+Signatures do not reliably name their key, so each is tried with every matching key, the hinted one first. The number of
+attempts is bounded, so that a thousand signatures and a thousand keys do not cause a million attempts.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,7 +38,7 @@ _TOO_LARGE: Final = "a signature or key is too large to be one"
 
 
 class _Attempts:
-    """How many pairs of signature and key may still be tried."""
+    """The remaining attempts."""
 
     def __init__(self) -> None:
         self.left = MOST_ATTEMPTS
@@ -49,7 +49,7 @@ class _Attempts:
 
 
 def check_signatures(cid: str, statements: Sequence[Statement], only: PublicKey | None = None) -> SignatureVerdict:
-    """Whose signatures of the record hold; with `only`, whether that key's does."""
+    """The verdict on the signatures of a record; with `only`, on that key's."""
     signatures = [one for one in statements if one.type == SIGNATURE]
     if not signatures:
         return not_trusted(NO_SIGNATURES)
@@ -74,7 +74,7 @@ def check_signatures(cid: str, statements: Sequence[Statement], only: PublicKey 
 
 
 def signature_by(cid: str, statements: Sequence[Statement], key: PublicKey) -> Signature | None:
-    """The signature of the record that this key has made already, if the key itself is attached too."""
+    """This key's earlier signature of the record, if the key is attached too."""
     if key not in _keys(statements, []):
         return None
     attempts = _Attempts()
@@ -90,7 +90,7 @@ def signature_by(cid: str, statements: Sequence[Statement], key: PublicKey) -> S
 
 
 def _keys(statements: Iterable[Statement], problems: list[str]) -> Iterator[PublicKey]:
-    """The keys that came with the record, each once."""
+    """The keys attached to the record, without duplicates."""
     seen: set[str] = set()
     for statement in statements:
         if statement.type != PUBLIC_KEY:

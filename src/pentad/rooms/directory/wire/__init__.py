@@ -1,1 +1,1 @@
-"""The directory over gRPC: its server, and its client for a directory elsewhere."""
+"""The wire format of the gRPC API, shared by server and client: messages, Structs and status codes."""

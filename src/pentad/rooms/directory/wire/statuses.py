@@ -1,6 +1,7 @@
-"""The one place that turns failures into gRPC statuses.
+"""Maps errors to gRPC statuses and back.
 
-A caller reads the message and its hint; what was not foreseen it knows by a number, and the log knows the rest.
+A caller gets the message and hint of an expected error. For an unexpected one it gets an incident number; the log has
+the details.
 """
 
 from typing import Final
@@ -26,7 +27,7 @@ _TEXT_BYTES: Final = 6_000
 
 
 class NotOffered(PentadError):
-    """A method of the API that this server leaves to somebody else."""
+    """A method of the API that the server does not implement."""
 
     code = "not_offered"
     http_status = 501
@@ -48,7 +49,7 @@ _CODES: Final[tuple[tuple[type[PentadError], StatusCode], ...]] = (
 
 
 def status_of(error: PentadError, method: str = "a gRPC call") -> tuple[StatusCode, str]:
-    """The code and the text a caller gets for a failure of a method."""
+    """The status code and text for an error."""
     text = shortened(noted(error, method).sentence())
     if isinstance(error, RateLimited):
         return StatusCode.RESOURCE_EXHAUSTED, f"rate limit exceeded: {text}"
@@ -59,17 +60,14 @@ def status_of(error: PentadError, method: str = "a gRPC call") -> tuple[StatusCo
 
 
 def retry_of(error: PentadError) -> tuple[tuple[str, str], ...]:
-    """When to come back, in whole seconds as over HTTP, for the trailers of a call that came too often."""
+    """The `retry-after` trailer in whole seconds, for an error that asks the caller to wait."""
     if isinstance(error, RateLimited | Overloaded):
         return (("retry-after", str(max(1, round(error.retry_after)))),)
     return ()
 
 
 def shortened(text: str) -> str:
-    """The text, as far as it fits: it travels in a header, and callers take headers of 8 KiB at most.
-
-    What is not printable ASCII takes three bytes for each of its own there.
-    """
+    """The text cut to fit a header: clients accept 8 KiB at most, and every non-ASCII byte takes three."""
     room = _TEXT_BYTES
     for position, character in enumerate(text):
         room -= 1 if " " <= character <= "~" and character != "%" else 3 * len(character.encode("utf-8", "replace"))
@@ -91,7 +89,7 @@ _ERRORS: Final[dict[StatusCode, type[PentadError]]] = {
 
 
 def error_of(code: StatusCode, text: str, address: str) -> PentadError:
-    """The failure another directory's status stands for, in its own words."""
+    """The error for the status of another directory, with its own text."""
     if code is StatusCode.UNAVAILABLE:
         return Unavailable(
             f"The directory at {address} cannot be reached.", hint="Check the address, the auth mode and that it runs."

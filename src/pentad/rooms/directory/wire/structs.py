@@ -1,9 +1,9 @@
-"""`google.protobuf.Struct` on the wire, straight from and to plain JSON.
+"""Encodes plain JSON as `google.protobuf.Struct` bytes and decodes it, without protobuf message objects.
 
-A record travels as a Struct, and turning protobuf's message objects into dictionaries costs more than everything else a
-push or pull does. So the bytes are read and written here. What is read is the shape every writer of Structs produces;
-whatever else the format allows (unknown fields, a field said twice) is left to protobuf's own parser, so that both
-agree on every input. Numbers are doubles on the wire: whole ones become integers, as they would from JSON text.
+A record travels as a Struct, and converting protobuf's objects to dictionaries would cost more than the rest of a push
+or pull. This module reads the layout that common writers produce. Anything else the format allows (unknown fields,
+repeated fields) goes to protobuf's own parser, so that both agree on every input. Numbers are doubles on the wire:
+whole ones become integers, as in JSON text.
 """
 
 import json
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="Message")
 
 DEEPEST: Final = 64
-"""Levels of objects and lists within one another; the same bound as for JSON text."""
+"""Levels of nesting; the same limit as for JSON text."""
 _WHOLE_MOST: Final = 1e21
-"""From here on the text of a whole number has an exponent, and such a text is read as a float."""
+"""From here on a whole number is written with an exponent, which JSON parsers read as a float."""
 
 _double: Final = Layout("<d")
 _pack: Final = _double.pack
@@ -36,11 +36,11 @@ _MEDIUM: Final = [bytes([number & 127 | 128, number >> 7]) for number in range(4
 _KEYS_MOST: Final = 4096
 _KEY_LONGEST: Final = 64
 _keys: dict[str, bytes] = {}
-_MINUS_ZERO: Final = re.compile(r"-0[,\]}]")  # minus zero, which JSON parsers take for the integer 0
+_MINUS_ZERO: Final = re.compile(r"-0[,\]}]")  # JSON parsers read minus zero as the integer 0
 
 
 class _OtherShape(Exception):
-    """The bytes are not as writers of Structs commonly lay them out."""
+    """The bytes do not have the common layout."""
 
 
 def encoded_struct(data: Mapping[str, Any]) -> bytes:
@@ -58,7 +58,7 @@ def encoded_record(text: str) -> bytes:
 
 
 def decoded_record(raw: bytes) -> dict[str, Any]:
-    """The data of a `core.v1.Record` from its wire form; one without data is an empty object."""
+    """The data of a `core.v1.Record` from its wire form; empty if it has no data."""
     try:
         if not raw or raw[0] != 0x0A:
             raise _OtherShape
@@ -71,12 +71,12 @@ def decoded_record(raw: bytes) -> dict[str, Any]:
 
 
 def length_delimited(tag: bytes, body: bytes) -> bytes:
-    """A field of bytes: its tag, the length, the bytes."""
+    """A length-delimited field: tag, length, bytes."""
     return tag + _varint(len(body)) + body
 
 
 def decoded_struct(raw: bytes) -> dict[str, Any]:
-    """The JSON object a Struct's wire form says; InvalidInput when it says none."""
+    """The JSON object of a Struct's wire form; InvalidInput if it is not a Struct."""
     try:
         return _decoded_object(raw, 0, len(raw), DEEPEST)
     except (_OtherShape, IndexError):
@@ -86,7 +86,7 @@ def decoded_struct(raw: bytes) -> dict[str, Any]:
 
 
 def plain_struct(fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """A Struct message of protobuf's own (its `fields.items()`) as plain JSON."""
+    """A protobuf Struct message (its `fields.items()`) as plain JSON."""
     return {name: _plain_value(value, DEEPEST) for name, value in fields}
 
 
@@ -108,7 +108,7 @@ def _encoded_object(data: Mapping[str, Any], depth: int) -> bytes:
         raise _too_deep()
     parts: list[bytes] = []
     for name, item in data.items():
-        if item.__class__ is str:  # most values are; a call for each would be half of all the work
+        if item.__class__ is str:  # inlined: most values are texts, and a call each would double the time
             text = item.encode()
             size = len(text)
             value = b"\x1a" + (_SHORT[size] if size < 128 else _varint(size)) + text
@@ -122,7 +122,7 @@ def _encoded_object(data: Mapping[str, Any], depth: int) -> bytes:
 
 
 def _encoded_key(name: str) -> bytes:
-    """An entry's key and the tag of its value; remembered, because all records use the same few."""
+    """An entry's key and the tag of its value; cached, because all records use the same few keys."""
     encoded = length_delimited(b"\x0a", name.encode()) + b"\x12"
     if len(_keys) < _KEYS_MOST and len(encoded) < _KEY_LONGEST:
         _keys[name] = encoded
@@ -164,7 +164,7 @@ def _encoded_list(items: list[Any], depth: int) -> bytes:
 
 
 def _length(raw: bytes, at: int, end: int) -> tuple[int, int]:
-    """A length longer than 127: itself, and where what it measures begins."""
+    """A length above 127, and the offset behind it."""
     length = shift = 0
     while True:
         byte = raw[at]

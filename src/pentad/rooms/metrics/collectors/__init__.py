@@ -1,1 +1,1 @@
-"""Where figures come from; each collector is a small class behind an entry point."""
+"""The collectors: each reads figures from one kind of source."""

@@ -1,33 +1,33 @@
-"""What a collector is. A plan is asked for again as facts arrive, until it names nothing new; `reduce` is pure.
+"""The contract of collectors, for Pentad's own and for plug-ins.
 
-A collector is made by a factory behind an entry point of the group `pentad.collectors`, which is given a `Source` and
-returns the collectors it makes of the settings: often one, for a platform with many parts several.
+The engine asks a collector for a plan again and again as facts arrive, until the plan names nothing new; then `reduce`
+computes the answer from the facts alone. A factory behind an entry point of the group `pentad.collectors` creates the
+collectors: it gets a `CollectorContext` and returns one collector or several.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Protocol, TypedDict, Unpack, runtime_checkable
 from urllib.parse import urlsplit
 
 from pentad.kernel.clock import Clock
 from pentad.platform import Platform
-from pentad.rooms.metrics.model import Fact, Facts, Info, Plan, Snapshot, Wanted
-
-GROUP: Final = "pentad.collectors"
+from pentad.rooms.metrics.models import Fact, Facts, Info, Plan, Query, Snapshot
+from pentad.rooms.metrics.settings import MetricsSettings
 
 
 class Login(Protocol):
-    """Credentials towards a source. `key` tells two logins apart without telling what they are."""
+    """Credentials for a source. `key` tells two logins apart without revealing them."""
 
     @property
     def key(self) -> str: ...
 
     async def headers(self, upstream: "Upstream") -> Mapping[str, str]:
-        """What a request has to carry; logs in when there is no valid token."""
+        """The headers a request has to carry; logs in if there is no valid token."""
         ...
 
     def refused(self, headers: Mapping[str, str]) -> None:
-        """These headers were answered with 401: forget what made them."""
+        """A request with these headers got 401: forget what made them."""
         ...
 
 
@@ -40,11 +40,34 @@ class Reply:
     body: bytes
 
 
-class Upstream(Protocol):
-    """The way out, for the facts of one question: pooled, limited, retried, within the question's deadline.
+class RequestOptions(TypedDict, total=False):
+    """Options of every request. In a problem, `call` names the request (by default method and path), `scope` says
+    whose it was, and `affects` are the metrics that suffer."""
 
-    Every method raises `Failed` with a `Problem` when there is no answer with a status of 200 to 299. `call` names
-    the request in that problem (by default method and path); `scope` says whose it was.
+    headers: Mapping[str, str] | None
+    login: Login | None
+    scope: str
+    call: str
+    affects: tuple[str, ...]
+
+
+class JsonRequestOptions(RequestOptions, total=False):
+    params: Mapping[str, str | int] | None
+
+
+class PostOptions(JsonRequestOptions, total=False):
+    json: Any
+    form: Mapping[str, str] | None
+
+
+class SendOptions(RequestOptions, total=False):
+    body: bytes | None
+
+
+class Upstream(Protocol):
+    """Sends the requests of one query: pooled, rate-limited, retried, within the query's deadline.
+
+    Every method raises `FetchError` with a `Problem` unless there is an answer with status 200 to 299.
     """
 
     @property
@@ -52,57 +75,24 @@ class Upstream(Protocol):
 
     @property
     def credentials(self) -> Mapping[str, str] | None:
-        """Those that came with the question, if any did."""
+        """The credentials that came with the query, if any."""
         ...
 
-    async def get(
-        self,
-        url: str,
-        *,
-        headers: Mapping[str, str] | None = None,
-        params: Mapping[str, str | int] | None = None,
-        login: Login | None = None,
-        scope: str = "",
-        call: str = "",
-        affects: tuple[str, ...] = (),
-    ) -> Any:
+    async def get(self, url: str, **options: Unpack[JsonRequestOptions]) -> Any:
         """The JSON of the answer."""
         ...
 
-    async def post(
-        self,
-        url: str,
-        *,
-        json: Any = None,
-        form: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
-        params: Mapping[str, str | int] | None = None,
-        login: Login | None = None,
-        scope: str = "",
-        call: str = "",
-        affects: tuple[str, ...] = (),
-    ) -> Any:
-        """The JSON of the answer; only for requests that change nothing, as it may be sent again."""
+    async def post(self, url: str, **options: Unpack[PostOptions]) -> Any:
+        """The JSON of the answer. Only for requests that change nothing, because they may be sent again."""
         ...
 
-    async def send(
-        self,
-        method: str,
-        url: str,
-        *,
-        body: bytes | None = None,
-        headers: Mapping[str, str] | None = None,
-        login: Login | None = None,
-        scope: str = "",
-        call: str = "",
-        affects: tuple[str, ...] = (),
-    ) -> Reply:
+    async def send(self, method: str, url: str, **options: Unpack[SendOptions]) -> Reply:
         """The answer as bytes."""
         ...
 
 
 class Collector(Protocol):
-    """Where figures of one kind come from."""
+    """A source of figures."""
 
     @property
     def id(self) -> str: ...
@@ -114,49 +104,49 @@ class Collector(Protocol):
     def aliases(self) -> tuple[str, ...]: ...
 
     def info(self) -> Info:
-        """Its catalogue, settings and habits."""
+        """Its catalogue, settings and defaults."""
         ...
 
-    def plan(self, wanted: Wanted, known: Facts) -> Plan:
-        """What is still to be fetched, given what is known; an empty plan means that nothing more is needed."""
+    def plan(self, query: Query, known: Facts) -> Plan:
+        """What else to fetch, given the known facts; an empty plan means that nothing is missing."""
         ...
 
     async def fetch(self, fact: Fact, upstream: Upstream) -> Any:
-        """One fact. What it raises is `Failed`, for this fact alone."""
+        """Fetch one fact; raises `FetchError`, which affects this fact alone."""
         ...
 
-    def reduce(self, wanted: Wanted, facts: Facts) -> Snapshot:
-        """The answer from the facts, and from nothing else."""
+    def reduce(self, query: Query, facts: Facts) -> Snapshot:
+        """Compute the answer from the facts alone."""
         ...
 
 
 @runtime_checkable
-class Remembering(Collector, Protocol):
-    """A collector whose source keeps the past of its figures itself."""
+class KeepsHistory(Collector, Protocol):
+    """A collector whose source keeps the history of its figures itself."""
 
-    async def past(
+    async def history(
         self, key: str, begin: float, end: float, step: float, upstream: Upstream
     ) -> Mapping[str, Sequence[tuple[float, float | None]]]:
-        """Points by the text of their labels, one every `step` seconds."""
+        """Points by the text of their labels, one per `step` seconds."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """What the factory of a collector is given."""
+class CollectorContext:
+    """What the factory of a collector gets."""
 
     platform: Platform
-    settings: Mapping[str, Any]
-    """The room's settings; a collector's own begin with its name, as in `prometheus_url`."""
+    settings: MetricsSettings
+    """The room's settings. `get` has those of other packages' collectors, which begin with the collector's name."""
     trusted: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list[Callable[[], Awaitable[None]]])
-    """What is to be called when the room closes."""
+    """Functions to call when the room closes."""
 
     def trust(self, url: str) -> str:
-        """The operator wrote this address, so its origin is open wherever it is; without the slash at its end."""
+        """Allow requests to the origin of this URL from the settings; returns it without a trailing slash."""
         parts = urlsplit(url)
         self.trusted.add((parts.scheme, parts.netloc))
         return url.rstrip("/")
 
 
-Factory = Callable[[Source], Sequence[Collector]]
+Factory = Callable[[CollectorContext], Sequence[Collector]]

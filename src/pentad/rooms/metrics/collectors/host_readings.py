@@ -1,6 +1,6 @@
-"""What the operating system says of this machine, read with psutil. Blocks for milliseconds: call it in a thread.
+"""Reads this machine's figures with psutil. Blocks for milliseconds: call it in a thread.
 
-Apart from the collector, so that a server which is never asked about its machine does not load psutil.
+A module of its own, so that psutil is loaded only when it is needed.
 """
 
 import platform as machine
@@ -18,7 +18,7 @@ LOOK_SECONDS: Final = 0.1
 
 
 class _Busy:
-    """How busy the processor was between two looks; psutil remembers looks by thread, and threads change here."""
+    """The processor share between two readings; psutil remembers readings per thread, and threads change here."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -36,7 +36,7 @@ class _Busy:
 
     @staticmethod
     def _look() -> tuple[float, float, float]:
-        """When, all time of all processors so far, and what of it was busy."""
+        """The time, the total processor time so far, and the busy part of it."""
         times = psutil.cpu_times()
         idle = times.idle + getattr(times, "iowait", 0.0)
         counted = sum(times) - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0)
@@ -81,7 +81,7 @@ def _swap() -> dict[str, Any]:
 
 
 def _disks() -> list[dict[str, Any]]:
-    """Each device once, at the shortest of the places it is mounted; and what this program itself is on."""
+    """Each device once, at its shortest mount point; and the file system of the working directory."""
     places: dict[str, str] = {}
     for part in psutil.disk_partitions(all=False):
         if part.fstype and part.fstype not in PSEUDO and len(part.mountpoint) < len(places.get(part.device, "x" * 999)):
@@ -138,7 +138,7 @@ def _system() -> dict[str, Any]:
 
 
 def _or_none(read: Callable[[], Any]) -> Any:
-    """What not every machine has."""
+    """A value that not every machine has."""
     try:
         return read()
     except (OSError, RuntimeError, NotImplementedError, AttributeError, psutil.Error):
@@ -152,7 +152,7 @@ READERS: Final[dict[str, Callable[[], Any]]] = {
 
 
 def read(part: str) -> Any:
-    """One part; PermissionError where this process may not look."""
+    """Read one part; raises PermissionError if this process may not."""
     try:
         return READERS[part]()
     except psutil.AccessDenied:

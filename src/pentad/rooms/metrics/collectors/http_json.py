@@ -1,4 +1,4 @@
-"""Numbers out of any JSON on the web: an address, and for each figure where it stands in the answer.
+"""Numbers out of any JSON over HTTP: a URL, and for each figure its place in the answer.
 
     [rooms.metrics.http_json.shop]
     url = "https://shop.example/status"
@@ -13,19 +13,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import Misconfigured
-from pentad.rooms.metrics.collectors.contract import Collector, Source, Upstream
-from pentad.rooms.metrics.collectors.settings import table
-from pentad.rooms.metrics.model import (
+from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
+from pentad.rooms.metrics.collectors.unscoped_facts import plan_facts
+from pentad.rooms.metrics.models import (
     Fact,
     Facts,
     Info,
     Metric,
     Plan,
     Problem,
+    Query,
     Sample,
     Scalar,
     Snapshot,
-    Wanted,
     state_of,
 )
 
@@ -51,7 +51,7 @@ _SCHEMA: Final = {
 
 
 class Missing(LookupError):
-    """There is nothing at this place."""
+    """There is no figure at this place."""
 
 
 def steps(place: str) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ def steps(place: str) -> tuple[str, ...]:
 
 
 def at(value: Any, place: str) -> Scalar:
-    """The figure at a place; raises `Missing` where there is none, or something that is no figure."""
+    """The figure at a place; raises `Missing` if there is none."""
     for step in steps(place):
         if isinstance(value, dict) and step in value:
             value = cast("dict[str, Any]", value)[step]
@@ -84,7 +84,7 @@ def at(value: Any, place: str) -> Scalar:
 
 
 class HttpJson:
-    """Figures out of JSON answers."""
+    """Figures from JSON answers."""
 
     id = "http_json"
     title = "JSON over HTTP"
@@ -96,7 +96,7 @@ class HttpJson:
             id=self.id,
             takes=frozenset(),
             title=self.title,
-            description="Figures out of JSON answers, by address and place.",
+            description="Figures from JSON answers, by URL and place.",
             catalogue=tuple(
                 Metric(
                     key=f"{name}.{key}", description=f"{key} of {name}, at {place}.", formula=place,
@@ -116,16 +116,11 @@ class HttpJson:
     def info(self) -> Info:
         return self._info
 
-    def plan(self, wanted: Wanted, known: Facts) -> Plan:
-        facts = [
-            Fact(f"http_json.{name}")
-            for name, given in self._sources.items()
-            if any(wanted.wants(f"{name}.{key}") for key in given["values"])
-        ]
-        return Plan(tuple(fact for fact in facts if fact not in known), calls=len(facts))
+    def plan(self, query: Query, known: Facts) -> Plan:
+        return plan_facts(self._info.catalogue, query, known)
 
     async def fetch(self, fact: Fact, upstream: Upstream) -> Any:
-        """Only the figures that are asked for are kept of an answer."""
+        """Keeps only the configured figures of an answer."""
         name = fact.name.removeprefix("http_json.")
         given = self._sources[name]
         body = await upstream.get(given["url"], headers=given.get("headers"), scope=name, call=f"GET {name}")
@@ -137,7 +132,7 @@ class HttpJson:
                 found[key] = {"missing": place}
         return found
 
-    def reduce(self, wanted: Wanted, facts: Facts) -> Snapshot:
+    def reduce(self, query: Query, facts: Facts) -> Snapshot:
         tree: dict[str, Any] = {}
         samples: list[Sample] = []
         problems: list[Problem] = []
@@ -147,7 +142,7 @@ class HttpJson:
             found: dict[str, dict[str, Any]] = facts.value(fact) or {}
             for key in given["values"]:
                 full = f"{name}.{key}"
-                if fact not in facts or not wanted.wants(full):
+                if fact not in facts or not query.wants(full):
                     continue
                 missing = found.get(key, {}).get("missing")
                 if missing is not None:
@@ -162,16 +157,16 @@ class HttpJson:
                 samples.append(Sample(key=full, value=value, state=state))
                 trouble = facts.problem(fact)
         return Snapshot(
-            collector=self.id, scope="", as_of=wanted.now, tree=tree, samples=samples, problems=problems
+            collector=self.id, scope="", as_of=query.now, tree=tree, samples=samples, problems=problems
         )  # fmt: skip
 
 
-def collectors(source: Source) -> Sequence[Collector]:
+def collectors(source: CollectorContext) -> Sequence[Collector]:
     sources: dict[str, dict[str, Any]] = {}
-    for name, given in table(source.settings, "http_json").items():
+    for name, given in source.settings.http_json.items():
         one = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
         if not isinstance(one.get("url"), str) or not isinstance(one.get("values"), dict):
-            raise Misconfigured(f"rooms.metrics.http_json.{name} has no url or no values.", hint="Both are needed.")
+            raise Misconfigured(f"rooms.metrics.http_json.{name} has no url or no values.", hint="Set both.")
         source.trust(one["url"])
         sources[name] = one
     return (HttpJson(sources),)

@@ -1,8 +1,8 @@
 """Pentad itself: its calls with their latencies and errors, its store, its search, its rooms, this process.
 
-Totals of calls are those of every process and restart, as the core adds them up; all of it is read from the store, and
-reading leaves no trace in what is read. Whoever may read metrics sees it, so nothing here counts what organisations
-keep to themselves: neither rows of tables nor documents.
+Call totals cover all processes and restarts, as the platform adds them up in the store; reading them does not count as
+a call. Everybody who may read metrics sees these figures, so none of them counts what organisations keep to themselves:
+no table rows and no documents.
 """
 
 import asyncio
@@ -14,9 +14,9 @@ from pentad import __version__
 from pentad.access.call_totals import BOUNDS_US, CallTotal, read_totals
 from pentad.kernel.ports import Rows
 from pentad.platform import Platform
-from pentad.rooms.metrics.collectors.contract import Collector, Source, Upstream
-from pentad.rooms.metrics.engine.keys import flat
-from pentad.rooms.metrics.model import Fact, Facts, Info, Metric, Plan, Sample, Snapshot, Wanted, without_value
+from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
+from pentad.rooms.metrics.collectors.unscoped_facts import plan_facts, tree_snapshot
+from pentad.rooms.metrics.models import Fact, Facts, Info, Metric, Plan, Query, Snapshot
 
 NO_ERROR: Final = frozenset({"ok", "input_required", "cancelled"})
 _PARTS: Final = ("calls", "tools", "rooms", "store", "search", "process")
@@ -31,7 +31,7 @@ def _metric(key: str, description: str, unit: str | None = None, **more: Any) ->
 _QUANTILE: Final = "read from the histogram of all calls, evenly within a bucket"
 
 CATALOGUE: Final = (
-    _metric("calls.total", "Calls answered, by every process since the store was made.", kind="counter"),
+    _metric("calls.total", "Calls answered by all processes since the store was created.", kind="counter"),
     _metric("calls.errors", "Calls that ended with an error.", kind="counter", better="lower"),
     _metric(
         "calls.errorPercent", "Share of calls that ended with an error.", "%", formula="errors / total x 100",
@@ -39,30 +39,30 @@ CATALOGUE: Final = (
     ),
     _metric("calls.mean", "Mean time of a call.", "ms", formula="sum of times / total", better="lower"),
     _metric("calls.p50", "Half of all calls are faster.", "ms", formula=_QUANTILE, better="lower"),
-    _metric("calls.p95", "95 of 100 calls are faster.", "ms", formula=_QUANTILE, better="lower"),
-    _metric("calls.p99", "99 of 100 calls are faster.", "ms", formula=_QUANTILE, better="lower"),
+    _metric("calls.p95", "95 % of calls are faster.", "ms", formula=_QUANTILE, better="lower"),
+    _metric("calls.p99", "99 % of calls are faster.", "ms", formula=_QUANTILE, better="lower"),
     _metric("tools.calls", "Calls of one tool or method.", labels=("id",), kind="counter"),
     _metric("tools.errors", "Its calls that ended with an error.", labels=("id",), kind="counter", better="lower"),
     _metric("tools.mean", "Its mean time.", "ms", labels=("id",), better="lower"),
     _metric("tools.p50", "Half of its calls are faster.", "ms", labels=("id",), formula=_QUANTILE, better="lower"),
-    _metric("tools.p95", "95 of 100 of its calls are faster.", "ms", labels=("id",), formula=_QUANTILE, better="lower"),
-    _metric("tools.p99", "99 of 100 of its calls are faster.", "ms", labels=("id",), formula=_QUANTILE, better="lower"),
-    _metric("rooms.figure", "A figure a room gives of itself.", labels=("id",)),
+    _metric("tools.p95", "95 % of its calls are faster.", "ms", labels=("id",), formula=_QUANTILE, better="lower"),
+    _metric("tools.p99", "99 % of its calls are faster.", "ms", labels=("id",), formula=_QUANTILE, better="lower"),
+    _metric("rooms.figure", "A figure that a room reports.", labels=("id",)),
     _metric("store.bytes", "Size of the store.", "By", better="lower"),
-    _metric("store.queued", "Units of work that wait for the store.", better="lower", warn=1_000, alarm=5_000),
+    _metric("store.queued", "Units of work waiting for the store.", better="lower", warn=1_000, alarm=5_000),
     _metric("store.dialect", "SQLite or PostgreSQL.", kind="text"),
-    _metric("search.pending", "Documents that wait for their vectors.", better="lower", warn=50_000),
+    _metric("search.pending", "Documents waiting for vectors.", better="lower", warn=50_000),
     _metric("process.memory", "Memory of this process.", "By", better="lower"),
     _metric("process.cpuSeconds", "Processor time of this process.", "s", kind="counter"),
     _metric("process.threads", "Threads of this process."),
-    _metric("process.files", "Files and sockets this process has open."),
+    _metric("process.files", "Open files and sockets of this process."),
     _metric("process.uptime", "Time since this process started.", "s"),
     _metric("process.version", "Version of Pentad.", kind="text"),
 )  # fmt: skip
 
 
 def quantile(buckets: Sequence[int], share: float) -> float | None:
-    """Milliseconds that `share` of all calls stay below; None without calls. Beyond the last bound it is the bound."""
+    """The quantile of call times in milliseconds; None without calls, at most the last bound."""
     total = sum(buckets)
     if not total:
         return None
@@ -110,7 +110,7 @@ _BYTES: Final = {
 
 
 class Pentad:
-    """What this server knows of itself."""
+    """This server's own figures."""
 
     id = "pentad"
     title = "Pentad"
@@ -126,11 +126,8 @@ class Pentad:
             poll_seconds=60.0,
         )  # fmt: skip
 
-    def plan(self, wanted: Wanted, known: Facts) -> Plan:
-        keys = {key.partition(".")[0] for key in wanted.keys} if wanted.keys is not None else set(_PARTS)
-        parts = {"calls" if part == "tools" else part for part in keys}
-        facts = tuple(Fact(f"pentad.{part}") for part in _PARTS if part in parts)
-        return Plan(tuple(fact for fact in facts if fact not in known), calls=0)
+    def plan(self, query: Query, known: Facts) -> Plan:
+        return plan_facts(CATALOGUE, query, known, is_local=True)
 
     async def fetch(self, fact: Fact, upstream: Upstream) -> Any:
         database = self._platform.database
@@ -147,21 +144,14 @@ class Pentad:
             case _:
                 return await asyncio.to_thread(_process)
 
-    def reduce(self, wanted: Wanted, facts: Facts) -> Snapshot:
+    def reduce(self, query: Query, facts: Facts) -> Snapshot:
         calls: dict[str, Any] = facts.value(Fact("pentad.calls")) or {}
         parts: dict[str, Any] = {
             **calls,
             **{part: facts.value(Fact(f"pentad.{part}")) for part in _PARTS if part not in calls},
         }
         tree = {part: parts[part] for part in _PARTS if parts.get(part) is not None}
-        units = {metric.key: metric.unit for metric in CATALOGUE}
-        samples = [
-            Sample(key=match.path, labels=match.labels, value=match.value, unit=units.get(match.path))
-            for match in flat(tree)
-            if match.path in units
-        ]
-        samples += without_value(CATALOGUE, wanted, facts)
-        return Snapshot(collector=self.id, scope="", as_of=wanted.now, tree=tree, samples=samples)
+        return tree_snapshot(self.id, CATALOGUE, query, facts, tree)
 
 
 def _search(rows: Rows) -> dict[str, Any]:
@@ -171,8 +161,8 @@ def _search(rows: Rows) -> dict[str, Any]:
 def _figures(health: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [
         {"id": f"{room}.{name}", "figure": value}
-        for room, said in sorted(health.items())
-        for name, value in said.items()
+        for room, figures in sorted(health.items())
+        for name, value in figures.items()
         if isinstance(value, (int, float)) and not isinstance(value, bool)
     ]
 
@@ -193,5 +183,5 @@ def _process() -> dict[str, Any]:
         }
 
 
-def collectors(source: Source) -> Sequence[Collector]:
+def collectors(source: CollectorContext) -> Sequence[Collector]:
     return (Pentad(source.platform),)

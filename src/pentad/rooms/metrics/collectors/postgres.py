@@ -1,7 +1,7 @@
 """A PostgreSQL server: connections, transactions, cache, replication, slow statements.
 
-Our own database when the store is PostgreSQL, or the one of the setting `postgres_url`. Each part is a reading unit of
-its own, so that a view the login may not see costs that part alone.
+It is the store's own database if that is PostgreSQL, or the one in the setting `postgres_url`. Each part is read on its
+own, so that a view the login may not see costs only that part.
 """
 
 import asyncio
@@ -11,22 +11,18 @@ from typing import Any, Final
 from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
 from pentad.kernel.ports import Database, Rows
 from pentad.platform import Platform
-from pentad.rooms.metrics.collectors.contract import Collector, Source, Upstream
-from pentad.rooms.metrics.collectors.settings import text
-from pentad.rooms.metrics.engine.keys import flat
-from pentad.rooms.metrics.model import (
+from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
+from pentad.rooms.metrics.collectors.unscoped_facts import plan_facts, tree_snapshot
+from pentad.rooms.metrics.models import (
     Fact,
     Facts,
-    Failed,
+    FetchError,
     Info,
     Metric,
     Plan,
-    Problem,
     ProblemKind,
-    Sample,
+    Query,
     Snapshot,
-    Wanted,
-    without_value,
 )
 
 SLOWEST: Final = 10
@@ -38,9 +34,9 @@ def _metric(key: str, description: str, unit: str | None = None, **more: Any) ->
 
 CATALOGUE: Final = (
     _metric("connections.total", "Connections to this database.", better="lower"),
-    _metric("connections.active", "Connections that run a statement."),
-    _metric("connections.idleInTransaction", "Connections that keep a transaction open, idle.", better="lower"),
-    _metric("connections.waiting", "Connections that wait for a lock.", better="lower", warn=10),
+    _metric("connections.active", "Connections running a statement."),
+    _metric("connections.idleInTransaction", "Idle connections with an open transaction.", better="lower"),
+    _metric("connections.waiting", "Connections waiting for a lock.", better="lower", warn=10),
     _metric("connections.most", "Connections the server allows."),
     _metric(
         "connections.percent", "Share of the allowed connections in use, by all databases.", "%",
@@ -57,14 +53,14 @@ CATALOGUE: Final = (
         better="higher", warn=90, alarm=70,
     ),
     _metric("database.version", "Version of the server.", kind="text"),
-    _metric("replication.replicas", "Replicas that are connected."),
-    _metric("replication.lagBytes", "How far the furthest replica is behind.", "By", better="lower"),
+    _metric("replication.replicas", "Connected replicas."),
+    _metric("replication.lagBytes", "How far the slowest replica is behind.", "By", better="lower"),
     _metric("replication.lagSeconds", "How far this server, as a replica, is behind.", "s", better="lower", warn=60),
     _metric(
-        "statements.mean", "Mean time of one of the slowest.", "ms", labels=("id",), better="lower", kept=False
+        "statements.mean", "Mean time of a slow statement.", "ms", labels=("id",), better="lower", kept=False
     ),
     _metric("statements.calls", "How often it ran.", labels=("id",), kept=False),
-    _metric("statements.total", "All time it took.", "ms", labels=("id",), kept=False),
+    _metric("statements.total", "Its total time.", "ms", labels=("id",), kept=False),
     _metric("statements.text", "The statement.", labels=("id",), kind="text", kept=False),
 )  # fmt: skip
 
@@ -135,7 +131,7 @@ READERS: Final[dict[str, Callable[[Rows], Any]]] = {
 
 
 class Postgres:
-    """A PostgreSQL server by its own statistics."""
+    """Statistics of a PostgreSQL server."""
 
     id = "postgres"
     title = "PostgreSQL"
@@ -163,10 +159,8 @@ class Postgres:
             poll_seconds=60.0,
         )
 
-    def plan(self, wanted: Wanted, known: Facts) -> Plan:
-        parts = {key.partition(".")[0] for key in wanted.keys} if wanted.keys is not None else READERS.keys()
-        facts = tuple(Fact(f"postgres.{part}") for part in READERS if part in parts)
-        return Plan(tuple(fact for fact in facts if fact not in known), calls=0)
+    def plan(self, query: Query, known: Facts) -> Plan:
+        return plan_facts(CATALOGUE, query, known, is_local=True)
 
     async def fetch(self, fact: Fact, upstream: Upstream) -> Any:
         part = fact.name.removeprefix("postgres.")
@@ -179,17 +173,11 @@ class Postgres:
                 kind = "unsupported"
             elif isinstance(error, Forbidden):
                 kind = "permission"
-            raise Failed(Problem(scope="", call=f"read {part}", kind=kind, message=error.message)) from None
+            raise FetchError.of(kind, error.message, call=f"read {part}") from None
 
-    def reduce(self, wanted: Wanted, facts: Facts) -> Snapshot:
+    def reduce(self, query: Query, facts: Facts) -> Snapshot:
         tree = {part: facts[Fact(f"postgres.{part}")] for part in READERS if facts.value(Fact(f"postgres.{part}"))}
-        units = {metric.key: metric.unit for metric in CATALOGUE}
-        samples = [
-            Sample(key=match.path, labels=match.labels, value=match.value, unit=units.get(match.path))
-            for match in flat(tree)
-        ]
-        samples += without_value(CATALOGUE, wanted, facts)
-        return Snapshot(collector=self.id, scope="", as_of=wanted.now, tree=tree, samples=samples)
+        return tree_snapshot(self.id, CATALOGUE, query, facts, tree)
 
     async def close(self) -> None:
         """Close the database of the setting, if it was opened."""
@@ -206,7 +194,7 @@ class Postgres:
             return self._opened
 
 
-def collectors(source: Source) -> Sequence[Collector]:
-    collector = Postgres(source.platform, text(source.settings, "postgres_url"))
+def collectors(source: CollectorContext) -> Sequence[Collector]:
+    collector = Postgres(source.platform, source.settings.postgres_url)
     source.closing.append(collector.close)
     return (collector,)

@@ -1,7 +1,7 @@
-"""Named PromQL queries of a Prometheus server, as figures of now (`query`) and of the past (`query_range`).
+"""Named PromQL queries of a Prometheus server: current figures (`query`) and their history (`query_range`).
 
 Settings: `prometheus_url`, `prometheus_queries` (names, dotted if you like, with their PromQL), `prometheus_token`. A
-query that gives one series without labels is a number, any other a list with one entry for each set of labels.
+query with one series and no labels gives a number; any other gives a list with one entry per set of labels.
 """
 
 import math
@@ -9,19 +9,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import Misconfigured
-from pentad.rooms.metrics.collectors.contract import Collector, Source, Upstream
-from pentad.rooms.metrics.collectors.settings import table, text
-from pentad.rooms.metrics.model import (
+from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
+from pentad.rooms.metrics.collectors.unscoped_facts import plan_facts
+from pentad.rooms.metrics.models import (
     Fact,
     Facts,
-    Failed,
+    FetchError,
     Info,
     Metric,
     Plan,
     Problem,
+    Query,
     Sample,
     Snapshot,
-    Wanted,
     state_of,
 )
 
@@ -38,7 +38,7 @@ _SCHEMA: Final = {
 
 
 class Prometheus:
-    """A Prometheus server, by the queries the operator named."""
+    """A Prometheus server with the queries of the settings."""
 
     id = "prometheus"
     title = "Prometheus"
@@ -68,9 +68,8 @@ class Prometheus:
     def info(self) -> Info:
         return self._info
 
-    def plan(self, wanted: Wanted, known: Facts) -> Plan:
-        facts = [Fact(f"prometheus.{name}") for name in self._queries if wanted.wants(name)]
-        return Plan(tuple(fact for fact in facts if fact not in known), calls=len(facts))
+    def plan(self, query: Query, known: Facts) -> Plan:
+        return plan_facts(self._info.catalogue, query, known)
 
     async def fetch(self, fact: Fact, upstream: Upstream) -> Any:
         name = fact.name.removeprefix("prometheus.")
@@ -82,12 +81,12 @@ class Prometheus:
         )
         return [[_named(one), _number(one["value"][1])] for one in _result(body, name)]
 
-    async def past(
+    async def history(
         self, key: str, begin: float, end: float, step: float, upstream: Upstream
     ) -> dict[str, list[tuple[float, float | None]]]:
-        """Points of the past by label text, as Prometheus itself kept them."""
+        """Points by label text, as Prometheus itself recorded them."""
         if key not in self._queries:
-            raise Failed(Problem(scope="", call=f"query_range {key}", kind="unsupported", message="No such query."))
+            raise FetchError.of("unsupported", "No such query.", call=f"query_range {key}")
         body = await upstream.get(
             f"{self._url}/api/v1/query_range",
             params={"query": self._queries[key], "start": f"{begin:.3f}", "end": f"{end:.3f}", "step": f"{step:g}"},
@@ -98,7 +97,7 @@ class Prometheus:
             _named(one): [(float(at), _number(value)) for at, value in one["values"]] for one in _result(body, key)
         }  # fmt: skip
 
-    def reduce(self, wanted: Wanted, facts: Facts) -> Snapshot:
+    def reduce(self, query: Query, facts: Facts) -> Snapshot:
         tree: dict[str, Any] = {}
         samples: list[Sample] = []
         problems: list[Problem] = []
@@ -110,12 +109,12 @@ class Prometheus:
                 _place(tree, name, _shown(facts[fact]))
                 samples += [_sample(name, label, value) for label, value in facts[fact] or [("", None)]]
                 if not facts[fact]:
-                    said = "The query gives no series."
+                    message = "The query gives no series."
                     problems.append(
-                        Problem(scope="", call=f"query {name}", kind="unsupported", message=said, affects=(name,))
+                        Problem(scope="", call=f"query {name}", kind="unsupported", message=message, affects=(name,))
                     )
         return Snapshot(
-            collector=self.id, scope="", as_of=wanted.now, tree=tree, samples=samples, problems=problems
+            collector=self.id, scope="", as_of=query.now, tree=tree, samples=samples, problems=problems
         )  # fmt: skip
 
 
@@ -125,19 +124,13 @@ def _result(body: Any, name: str) -> list[dict[str, Any]]:
         return [{"metric": {}, "value": found["result"]}]
     series = cast("list[dict[str, Any]]", found["result"])
     if len(series) > MOST_SERIES:
-        raise Failed(
-            Problem(
-                scope="",
-                call=f"query {name}",
-                kind="parse",
-                message=f"The query gives {len(series)} series; {MOST_SERIES} are read. Sum over labels in it.",
-            )
-        )
+        message = f"The query gives {len(series)} series; {MOST_SERIES} are read. Sum over labels in it."
+        raise FetchError.of("parse", message, call=f"query {name}")
     return series
 
 
 def _sample(key: str, label: str, value: float | None) -> Sample:
-    """What is no number at its source, or not there at all, has no value."""
+    """A sample; without a value if the source has none, or no number."""
     labels = (("id", label),) if label else ()
     return Sample(key=key, labels=labels, value=value, state="ok" if value is not None else "unsupported")
 
@@ -166,9 +159,9 @@ def _place(tree: dict[str, Any], name: str, value: Any) -> None:
     tree[last] = value
 
 
-def collectors(source: Source) -> Sequence[Collector]:
-    url = text(source.settings, "prometheus_url")
-    queries = table(source.settings, "prometheus_queries") or USUAL
+def collectors(source: CollectorContext) -> Sequence[Collector]:
+    url = source.settings.prometheus_url
+    queries = source.settings.prometheus_queries or USUAL
     if not all(isinstance(query, str) for query in queries.values()):
-        raise Misconfigured("rooms.metrics.prometheus_queries has a query that is not a text.", hint="Write PromQL.")
-    return (Prometheus(source.trust(url) if url else None, queries, text(source.settings, "prometheus_token")),)
+        raise Misconfigured("rooms.metrics.prometheus_queries has a query that is not text.", hint="Write PromQL.")
+    return (Prometheus(source.trust(url) if url else None, queries, source.settings.prometheus_token),)

@@ -1,1 +1,1 @@
-"""From a question to an answer: what is wanted, the plan, the fetching, the shape."""
+"""From a query to an answer: plan, requests, cache, size."""

@@ -1,4 +1,4 @@
-"""All collectors there are, by their ids and the other names people use, and what each of them measures."""
+"""All collectors by id and alias, and the metrics of each."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -6,10 +6,10 @@ from typing import Final
 from pentad.kernel.errors import InvalidInput, NotFound
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.metrics.collectors.contract import Collector
-from pentad.rooms.metrics.model import Metric
+from pentad.rooms.metrics.models import Metric
 
 FIRST: Final = ("arm", "ch", "apma", "ex", "core", "dc", "rtf", "amq", "osv2")
-"""The nine ids that are promised, in the order they are promised in; all others follow."""
+"""The nine ids the original promises, in its order; all others follow."""
 
 
 class Catalogue:
@@ -18,13 +18,13 @@ class Catalogue:
     def __init__(self, collectors: Iterable[Collector]) -> None:
         self.collectors: Mapping[str, Collector] = {}
         self._names: dict[str, str] = {}
-        self._take(collectors)
+        self._set(collectors)
 
     def put(self, collector: Collector) -> None:
-        """Have a collector stand in for the one of its id, or join the others."""
-        self._take([*(one for one in self.collectors.values() if one.id != collector.id), collector])
+        """Add a collector, or replace the one with its id."""
+        self._set([*(one for one in self.collectors.values() if one.id != collector.id), collector])
 
-    def _take(self, collectors: Iterable[Collector]) -> None:
+    def _set(self, collectors: Iterable[Collector]) -> None:
         given = {collector.id: collector for collector in collectors}
         order = {name: place for place, name in enumerate(FIRST)}
         self.collectors = {
@@ -36,11 +36,11 @@ class Catalogue:
                 self._names[_folded(alias)] = collector.id
 
     def ids(self) -> list[str]:
-        """Every id, those of the promise first."""
+        """All ids, the promised ones first."""
         return list(self.collectors)
 
     def find(self, name: str) -> Collector:
-        """A collector by its id or another of its names, whatever its letters' case."""
+        """A collector by id or alias, ignoring case."""
         if (known := self._names.get(_folded(name))) is not None:
             return self.collectors[known]
         guess = did_you_mean(name, [*self.collectors, *self._names])
@@ -50,7 +50,7 @@ class Catalogue:
         )
 
     def ready(self, name: str, *, brings_credentials: bool = False) -> Collector:
-        """The same, as long as it has what it needs to answer; whoever brings credentials may have that."""
+        """The same, refused if it is not set up. A caller with credentials of its own may still use it."""
         collector = self.find(name)
         info = collector.info()
         if not info.ready and not brings_credentials:
@@ -58,7 +58,7 @@ class Catalogue:
         return collector
 
     def metrics(self, collector: str | None = None) -> Iterator[tuple[str, Metric]]:
-        """Every metric with its collector's id."""
+        """All metrics with their collector's id."""
         chosen = self.collectors.values() if collector is None else (self.find(collector),)
         for one in chosen:
             info = one.info()
@@ -66,7 +66,7 @@ class Catalogue:
                 yield info.id, metric
 
     def search(self, query: str, collector: str | None = None) -> list[tuple[str, Metric]]:
-        """The metrics all of whose words are found in key, description or unit; those in the key first."""
+        """The metrics that contain all words in key, description, unit or formula; matches in the key first."""
         words = query.casefold().split()
         found: list[tuple[int, str, Metric]] = []
         for owner, metric in self.metrics(collector):

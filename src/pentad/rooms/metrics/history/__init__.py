@@ -1,1 +1,1 @@
-"""What was measured: samples, roll-ups, changes, alerts and forecasts."""
+"""The history of metrics: recording, roll-ups, changes, alerts and forecasts."""

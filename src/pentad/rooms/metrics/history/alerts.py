@@ -13,8 +13,8 @@ import msgspec.structs
 
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.ports import Rows, Transaction
-from pentad.rooms.metrics.history import store
-from pentad.rooms.metrics.model import Info, Labels, Metric, Snapshot
+from pentad.rooms.metrics import store
+from pentad.rooms.metrics.models import Info, Labels, Metric, Snapshot
 
 Level = Literal["ok", "warn", "alarm"]
 LEVELS: Final[tuple[Level, ...]] = ("ok", "warn", "alarm")

@@ -1,6 +1,6 @@
-"""What points and values mean over time: coarser points, differences, rates, what changed since. All of it is pure.
+"""Calculations over recorded points: merging, downsampling, rates, differences. All functions are pure.
 
-A counter that is smaller than before was set back, so what it shows now came since then.
+A counter that is smaller than before was reset, so its current value is the increase since then.
 """
 
 import math
@@ -11,18 +11,18 @@ from typing import Any, Final, Literal
 import msgspec
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.metrics.history.store import Latest, Point
-from pentad.rooms.metrics.model import Kind, Labels, Scalar, State
+from pentad.rooms.metrics.models import Kind, Labels, Scalar, State
+from pentad.rooms.metrics.store import Latest, Point
 
 MOST_POINTS: Final = 5_000
 STEPS: Final = (60, 300, 900, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 604_800)
 
 
 def merged(points: Sequence[Point], *, at: float, span: int) -> Point:
-    """Points in the order of time, as one. Least, greatest, sum and number are those of all samples."""
+    """Consecutive points merged into one."""
     rise = points[0].rise
     for before, after in pairwise(points):
-        rise += after.rise + risen(before.last, after.first)
+        rise += after.rise + counter_increase(before.last, after.first)
     return Point(
         at=at,
         samples=sum(point.samples for point in points),
@@ -37,54 +37,54 @@ def merged(points: Sequence[Point], *, at: float, span: int) -> Point:
     )
 
 
-def risen(before: float, after: float) -> float:
-    """How much a counter counted between two readings."""
+def counter_increase(before: float, after: float) -> float:
+    """The increase of a counter between two readings."""
     return after - before if after >= before else after
 
 
-def bucketed(points: Sequence[Point], step: int) -> list[Point]:
-    """One point for each span of `step` seconds that has any; spans begin at whole multiples."""
+def bucket_points(points: Sequence[Point], step: int) -> list[Point]:
+    """One point per span of `step` seconds that has any; spans begin at multiples of it."""
     buckets: dict[int, list[Point]] = {}
     for point in points:
         buckets.setdefault(math.floor(point.at / step), []).append(point)
     return [merged(some, at=float(number * step), span=step) for number, some in sorted(buckets.items())]
 
 
-def thinned(points: Sequence[Point], most: int, step: int | None = None) -> list[Point]:
-    """At most so many points, by the finest usual step that does."""
+def downsample(points: Sequence[Point], most: int, step: int | None = None) -> list[Point]:
+    """At most `most` points, in the finest usual step that gives so few."""
     if not 1 <= most <= MOST_POINTS:
         raise InvalidInput(f"max_points is {most}.", hint=f"Use 1 to {MOST_POINTS}.")
     if step is not None:
         if step < 1:
             raise InvalidInput(f"The step is {step} s.", hint="Use a second or more.")
-        return bucketed(points, step)[-most:]
+        return bucket_points(points, step)[-most:]
     if len(points) <= most:
         return list(points)
     for wider in STEPS:
-        found = bucketed(points, wider)
+        found = bucket_points(points, wider)
         if len(found) <= most:
             return found
     width = math.ceil((points[-1].at - points[0].at + 1) / most)
-    return bucketed(points, max(width, 1))[-most:]
+    return bucket_points(points, max(width, 1))[-most:]
 
 
 def rates(points: Sequence[Point]) -> list[tuple[float, float]]:
-    """What a counter counted each second, between the ends of consecutive points."""
+    """The increase of a counter per second, between the ends of consecutive points."""
     found: list[tuple[float, float]] = []
     for before, after in pairwise(points):
         seconds = after.last_at - before.last_at
         if seconds > 0:
-            found.append((after.last_at, (risen(before.last, after.first) + after.rise) / seconds))
+            found.append((after.last_at, (counter_increase(before.last, after.first) + after.rise) / seconds))
     return found
 
 
 def total_rise(points: Sequence[Point]) -> float:
-    """All a counter counted over the points."""
+    """The whole increase of a counter over the points."""
     return merged(points, at=0.0, span=0).rise if points else 0.0
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How one value differs between two moments."""
+    """A value that differs between two times."""
 
     key: str
     labels: Labels
@@ -104,14 +104,14 @@ Values = Mapping[tuple[str, Labels], tuple[Scalar, State, str | None, Kind]]
 
 
 def values_of(found: Iterable[Latest]) -> dict[tuple[str, Labels], tuple[Scalar, State, str | None, Kind]]:
-    """What was known at some moment, ready to be compared."""
+    """Latest values by key and labels, for `compare_values`."""
     return {
         (one.series.key, one.series.labels): (one.value, one.state, one.series.unit, one.series.kind) for one in found
     }
 
 
-def compared(before: Values, after: Values) -> list[Change]:
-    """Everything that is not the same, the largest relative changes first. Two gaps are the same."""
+def compare_values(before: Values, after: Values) -> list[Change]:
+    """All differences, the largest relative ones first. Two missing values are equal."""
     changes: list[Change] = []
     for name in before.keys() | after.keys():
         old, new = before.get(name), after.get(name)

@@ -1,7 +1,6 @@
-"""When a limit is reached if things go on as they do: a line through the middle of all slopes (Theil and Sen).
+"""Forecasts when a limit is reached, with a Theil-Sen line: the median slope between all pairs of points.
 
-The median of the slopes between all pairs of points ignores up to 29 of 100 wild points; a line of least squares
-does not. The spread of the slopes says how sure it is.
+Unlike least squares it tolerates up to 29 % outliers. The spread of the slopes gives the earliest and latest time.
 """
 
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ MOST_POINTS: Final = 200
 FARTHEST_DAYS: Final = 3_650
 
 
-class Line(msgspec.Struct, frozen=True):
+class TrendLine(msgspec.Struct, frozen=True):
     """value = level + slope x (time - at)."""
 
     at: float
@@ -25,14 +24,14 @@ class Line(msgspec.Struct, frozen=True):
     slope: float
     low: float
     high: float
-    """The slopes a quarter of all pairs stay below, and above."""
+    """The quartiles of the slopes."""
 
     def value(self, at: float) -> float:
         return self.level + self.slope * (at - self.at)
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the line says of a limit. `reached_at` is None when it is never reached, or not in ten years."""
+    """When the line reaches the limit. `reached_at` is None if it never does, or not within ten years."""
 
     points: int
     per_day: float
@@ -44,8 +43,8 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_reached: bool = False
 
 
-def fitted(points: Sequence[tuple[float, float]]) -> Line | None:
-    """The line through points of time and value; None with fewer than four, or all at one moment."""
+def fit_line(points: Sequence[tuple[float, float]]) -> TrendLine | None:
+    """The line through points of time and value; None with fewer than four points, or if all have the same time."""
     used = _spread(points)
     if len(used) < FEWEST_POINTS:
         return None
@@ -61,28 +60,28 @@ def fitted(points: Sequence[tuple[float, float]]) -> Line | None:
     end = used[-1][0]
     level = median(value - slope * (at - end) for at, value in used)
     low, _, high = quantiles(slopes, n=4, method="inclusive")
-    return Line(end, level, slope, low, high)
+    return TrendLine(end, level, slope, low, high)
 
 
 def forecast(
     points: Sequence[tuple[float, float]], limit: float | None, now: float, *, is_floor: bool = False
 ) -> Forecast | None:
-    """Where the line leads, and when it meets the limit, from below unless that is a floor; None without a line."""
-    line = fitted(points)
+    """The forecast of some points; None if they give no line. A limit that is a floor is reached from above."""
+    line = fit_line(points)
     if line is None:
         return None
     value = line.value(now)
-    said = Forecast(points=len(points), per_day=line.slope * DAY, value=value, limit=limit)
+    result = Forecast(points=len(points), per_day=line.slope * DAY, value=value, limit=limit)
     if limit is None:
-        return said
+        return result
     if value <= limit if is_floor else value >= limit:
-        return msgspec.structs.replace(said, is_reached=True, reached_at=now)
+        return msgspec.structs.replace(result, is_reached=True, reached_at=now)
     reached, *others = (_meets(value, slope, limit, now) for slope in (line.slope, line.low, line.high))
     if reached is None:
-        return said
+        return result
     early = min([reached, *(moment for moment in others if moment is not None)])
     late = None if None in others else max(moment for moment in others if moment is not None)
-    return msgspec.structs.replace(said, reached_at=reached, earliest=early, latest=late)
+    return msgspec.structs.replace(result, reached_at=reached, earliest=early, latest=late)
 
 
 def _meets(value: float, slope: float, limit: float, now: float) -> float | None:
@@ -93,7 +92,7 @@ def _meets(value: float, slope: float, limit: float, now: float) -> float | None
 
 
 def _spread(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """At most so many points, evenly taken, the first and the last among them."""
+    """At most 200 points, evenly chosen, with the first and the last."""
     if len(points) <= MOST_POINTS:
         return sorted(points)
     ordered = sorted(points)

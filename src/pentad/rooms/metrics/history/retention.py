@@ -12,7 +12,7 @@ import msgspec
 
 from pentad.kernel.ports import Database, Transaction
 from pentad.rooms.metrics.history.changes import merged
-from pentad.rooms.metrics.history.store import DAY, HOUR, Point, sampled
+from pentad.rooms.metrics.store import DAY, HOUR, Point, sampled
 
 SERIES_AT_ONCE: Final = 500
 

@@ -1,1 +1,1 @@
-"""Figures in other systems' words: files, searches, telemetry. Pure, but for the one module that sends."""
+"""Figures in the formats of other systems, and the destinations they are sent to."""

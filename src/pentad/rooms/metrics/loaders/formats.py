@@ -1,4 +1,4 @@
-"""The formats an answer can be told in, by name: each gives the body and the type of its content. Pure."""
+"""Exports a snapshot in one of eight formats: csv, json, ndjson, prometheus, otlp, splunk, elastic, webhook."""
 
 import csv
 import io
@@ -11,9 +11,9 @@ import msgspec
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.names import did_you_mean
-from pentad.rooms.metrics.loaders.rows import Row, organisations, rows_of
-from pentad.rooms.metrics.loaders.telemetry import exposition, otlp
-from pentad.rooms.metrics.model import Info, Snapshot
+from pentad.rooms.metrics.loaders.rows import Row, business_groups, snapshot_rows
+from pentad.rooms.metrics.loaders.telemetry import otlp_body, prometheus_text
+from pentad.rooms.metrics.models import Info, Snapshot
 
 Format = Literal["csv", "json", "ndjson", "prometheus", "otlp", "splunk", "elastic", "webhook"]
 FORMATS: Final[tuple[str, ...]] = get_args(Format)
@@ -23,8 +23,8 @@ _NDJSON: Final = "application/x-ndjson"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A body and what it is."""
+class Export:
+    """An exported body."""
 
     body: str
     content_type: str
@@ -32,87 +32,87 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """What a destination wants said besides the figures."""
+class ExportOptions:
+    """Metadata that some formats carry."""
 
     source: str = "metrics-toolkit"
     sourcetype: str = "_json"
     index: str = ""
     legacy: bool = False
-    """Whether an organisation's rows are to be those of the toolkit."""
+    """Whether to give an organisation's rows as the toolkit does."""
 
 
-def told(form: str, snapshot: Snapshot, info: Info, words: Words | None = None) -> Told:
-    """The answer in a format."""
+def export_snapshot(form: str, snapshot: Snapshot, info: Info, words: ExportOptions | None = None) -> Export:
+    """A snapshot in one of the formats."""
     if (write := _WRITERS.get(form)) is None:
         guess = did_you_mean(form, FORMATS)
         raise InvalidInput(
             f"There is no format {form[:40]!r}.{' ' + guess if guess else ''}", hint=f"Formats: {', '.join(FORMATS)}."
         )
-    return write(snapshot, info, words or Words())
+    return write(snapshot, info, words or ExportOptions())
 
 
 def csv_text(rows: Sequence[Row]) -> str:
-    """Rows under their columns. A text that a spreadsheet would take for a formula is told with an apostrophe."""
+    """Rows as CSV. A text that a spreadsheet would read as a formula gets an apostrophe."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for row in rows:
         fields = msgspec.to_builtins(row)
-        writer.writerow([_harmless(fields[name]) for name in COLUMNS])
+        writer.writerow([_escape_formula(fields[name]) for name in COLUMNS])
     return out.getvalue()
 
 
-def _harmless(value: Any) -> Any:
+def _escape_formula(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(_DANGEROUS) else value
 
 
-def _csv(snapshot: Snapshot, info: Info, words: Words) -> Told:
-    rows = rows_of(snapshot, info.title, legacy=words.legacy)
-    return Told(csv_text(rows), "text/csv; charset=utf-8", len(rows))
+def _csv(snapshot: Snapshot, info: Info, words: ExportOptions) -> Export:
+    rows = snapshot_rows(snapshot, info.title, legacy=words.legacy)
+    return Export(csv_text(rows), "text/csv; charset=utf-8", len(rows))
 
 
-def _json(snapshot: Snapshot, info: Info, words: Words) -> Told:
-    rows = rows_of(snapshot, info.title, legacy=words.legacy)
-    return Told(msgspec.json.encode(rows).decode(), "application/json", len(rows))
+def _json(snapshot: Snapshot, info: Info, words: ExportOptions) -> Export:
+    rows = snapshot_rows(snapshot, info.title, legacy=words.legacy)
+    return Export(msgspec.json.encode(rows).decode(), "application/json", len(rows))
 
 
-def _ndjson(snapshot: Snapshot, info: Info, words: Words) -> Told:
-    rows = rows_of(snapshot, info.title, legacy=words.legacy)
-    return Told(_lines(rows), _NDJSON, len(rows))
+def _ndjson(snapshot: Snapshot, info: Info, words: ExportOptions) -> Export:
+    rows = snapshot_rows(snapshot, info.title, legacy=words.legacy)
+    return Export(_json_lines(rows), _NDJSON, len(rows))
 
 
-def _prometheus(snapshot: Snapshot, info: Info, words: Words) -> Told:
-    text = exposition(snapshot, info.catalogue)
+def _prometheus(snapshot: Snapshot, info: Info, words: ExportOptions) -> Export:
+    text = prometheus_text(snapshot, info.catalogue)
     count = sum(1 for line in text.splitlines() if not line.startswith("#"))
-    return Told(text, "text/plain; version=0.0.4; charset=utf-8", count)
+    return Export(text, "text/plain; version=0.0.4; charset=utf-8", count)
 
 
-def _otlp(snapshot: Snapshot, info: Info, words: Words) -> Told:
-    body = otlp(snapshot, info.catalogue)
+def _otlp(snapshot: Snapshot, info: Info, words: ExportOptions) -> Export:
+    body = otlp_body(snapshot, info.catalogue)
     count = len(body["resourceMetrics"][0]["scopeMetrics"][0]["metrics"])
-    return Told(_text(body), "application/json", count)
+    return Export(_json_text(body), "application/json", count)
 
 
-def _splunk(snapshot: Snapshot, info: Info, words: Words) -> Told:
-    """Events for an HTTP Event Collector, one after the other."""
+def _splunk(snapshot: Snapshot, info: Info, words: ExportOptions) -> Export:
+    """Events for an HTTP Event Collector."""
     events = [_event(document, snapshot, words) for document in _documents(snapshot)]
-    return Told("".join(map(_text, events)), "application/json", len(events))
+    return Export("".join(map(_json_text, events)), "application/json", len(events))
 
 
-def _event(document: Any, snapshot: Snapshot, words: Words) -> dict[str, Any]:
+def _event(document: Any, snapshot: Snapshot, words: ExportOptions) -> dict[str, Any]:
     event = {"time": round(snapshot.as_of, 3), "source": words.source, "sourcetype": words.sourcetype}
     return {**event, **({"index": words.index} if words.index else {}), "event": document}
 
 
-def _elastic(snapshot: Snapshot, info: Info, words: Words) -> Told:
-    """A bulk request: a line that says what to do, then the document."""
+def _elastic(snapshot: Snapshot, info: Info, words: ExportOptions) -> Export:
+    """A bulk request: an action line before each document."""
     documents = _documents(snapshot)
     action = {"index": {"_index": words.index} if words.index else {}}
-    return Told(_lines([line for one in documents for line in (action, one)]), _NDJSON, len(documents))
+    return Export(_json_lines([line for one in documents for line in (action, one)]), _NDJSON, len(documents))
 
 
-def _webhook(snapshot: Snapshot, info: Info, words: Words) -> Told:
+def _webhook(snapshot: Snapshot, info: Info, words: ExportOptions) -> Export:
     body = {
         "collector": snapshot.collector,
         "title": info.title,
@@ -122,24 +122,24 @@ def _webhook(snapshot: Snapshot, info: Info, words: Words) -> Told:
         "coverage": snapshot.coverage,
         "problems": snapshot.problems,
     }
-    return Told(_text(body), "application/json", len(_documents(snapshot)))
+    return Export(_json_text(body), "application/json", len(_documents(snapshot)))
 
 
 def _documents(snapshot: Snapshot) -> list[Any]:
-    """One for each business group; of other collectors, one."""
-    groups = organisations(snapshot.tree)
+    """One document per business group; a single one for other collectors."""
+    groups = business_groups(snapshot.tree)
     return list(groups) or [{"date": iso(snapshot.as_of), "collector": snapshot.collector, "metrics": snapshot.tree}]
 
 
-def _lines(values: Sequence[Any]) -> str:
-    return "".join(f"{_text(value)}\n" for value in values)
+def _json_lines(values: Sequence[Any]) -> str:
+    return "".join(f"{_json_text(value)}\n" for value in values)
 
 
-def _text(value: Any) -> str:
+def _json_text(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-_WRITERS: Final[dict[str, Callable[[Snapshot, Info, Words], Told]]] = {
+_WRITERS: Final[dict[str, Callable[[Snapshot, Info, ExportOptions], Export]]] = {
     "csv": _csv, "json": _json, "ndjson": _ndjson, "prometheus": _prometheus, "otlp": _otlp,
     "splunk": _splunk, "elastic": _elastic, "webhook": _webhook,
 }  # fmt: skip

@@ -1,20 +1,55 @@
-"""An answer as flat rows: name, value, business group, date, group, environment. What has no value has no row.
+"""An answer as flat rows: name, value, business group, date, group, environment. Missing values have no row.
 
-An Anypoint organisation has rows of promised names; every other collector's are its keys, with labels in brackets.
+The rows of an Anypoint organisation have promised names and a promised order (`row_names.json`). The rows of every
+other collector are named after its keys, with labels in brackets.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, cast
+from functools import cache
+from typing import Any, Final, Literal, cast
 
 import msgspec
 
 from pentad.kernel.clock import iso
-from pentad.rooms.metrics.loaders.row_names import BENEFITS, ENVIRONMENTS, ORGANISATION, ZERO, Named, Part
-from pentad.rooms.metrics.model import Scalar, Snapshot
+from pentad.rooms.metrics.models import Scalar, Snapshot
 
 NOT_APPLICABLE: Final = "NA"
+ZERO: Final = "0"
+"""The path of rows that the toolkit always gives as zero, because it reads a place that is not in its tree."""
+
 _TYPES: Final = (("production", "Production"), ("sandbox", "Sandbox"))
 Tree = Mapping[str, Any]
+
+
+class Part(msgspec.Struct, frozen=True):
+    """Rows of one part of the tree: their names, with the path of each value below `root`.
+
+    `only` says that just Pentad's own rows have this part, or just the toolkit's.
+    """
+
+    group: str
+    root: str
+    rows: dict[str, str]
+    type: str = NOT_APPLICABLE
+    only: Literal["ours", "legacy"] | None = None
+
+
+class RowNames(msgspec.Struct, frozen=True):
+    """The names of all rows. `environments` holds sets of parts whose rows are listed one environment after the other,
+    production first. In their roots a star stands for the environment's type; without one the type is the last step."""
+
+    organisation: tuple[Part, ...]
+    environments: tuple[tuple[Part, ...], ...]
+    benefits: dict[str, str]
+
+
+@cache
+def row_names() -> RowNames:
+    from importlib.resources import files  # slow to import
+
+    return msgspec.json.decode(
+        files("pentad.rooms.metrics.loaders").joinpath("row_names.json").read_bytes(), type=RowNames
+    )
 
 
 class Row(msgspec.Struct, frozen=True, rename="camel"):
@@ -29,18 +64,18 @@ class Row(msgspec.Struct, frozen=True, rename="camel"):
     environment_name: str = NOT_APPLICABLE
 
 
-def rows_of(snapshot: Snapshot, title: str, *, legacy: bool = False) -> list[Row]:
-    """All figures of an answer, in their order; for `legacy` the rows an organisation had in the toolkit."""
+def snapshot_rows(snapshot: Snapshot, title: str, *, legacy: bool = False) -> list[Row]:
+    """All figures of an answer in order; with `legacy` the rows an organisation has in the toolkit."""
     found: list[Row] = []
-    for tree in organisations(snapshot.tree):
+    for tree in business_groups(snapshot.tree):
         date = str(tree.get("date") or iso(snapshot.as_of))
-        found += _organisation(tree, str(tree["businessGroup"]), date, "ours" if legacy else "legacy")
+        found += _organisation_rows(tree, str(tree["businessGroup"]), date, "ours" if legacy else "legacy")
     known = [one for one in snapshot.samples if one.value is not None]
-    return found or [_plain(snapshot, title, one.key, one.labels, one.value) for one in known]
+    return found or [_sample_row(snapshot, title, one.key, one.labels, one.value) for one in known]
 
 
-def organisations(tree: Any) -> list[Tree]:
-    """The business groups of a tree; none where it is not of that kind."""
+def business_groups(tree: Any) -> list[Tree]:
+    """The entries of business groups in a tree; none if it has another shape."""
     if not isinstance(tree, list):
         return []
     entries = cast("list[Any]", tree)
@@ -48,43 +83,43 @@ def organisations(tree: Any) -> list[Tree]:
 
 
 def benefit_rows(answers: Iterable[Tree], now: float) -> list[Row]:
-    """What the benefits of a platform amount to."""
+    """The rows of the platform benefits."""
     return [
         Row(
-            named.name,
+            name,
             value,
             str(tree.get("businessGroup", NOT_APPLICABLE)),
             str(tree.get("date") or iso(now)),
             "Platform Benefits",
         )
         for tree in answers
-        for named in BENEFITS
-        if (value := _scalar(_at(tree, named.path))) is not None
+        for name, path in row_names().benefits.items()
+        if (value := _scalar(_at(tree, path))) is not None
     ]
 
 
-def _plain(snapshot: Snapshot, title: str, key: str, labels: Iterable[tuple[str, str]], value: Scalar) -> Row:
+def _sample_row(snapshot: Snapshot, title: str, key: str, labels: Iterable[tuple[str, str]], value: Scalar) -> Row:
     told = ", ".join(f"{name}={text}" for name, text in labels)
     return Row(f"{key}[{told}]" if told else key, value, snapshot.scope or NOT_APPLICABLE, iso(snapshot.as_of), title)
 
 
-def _organisation(tree: Tree, name: str, date: str, without: str) -> Iterator[Row]:
-    for part in ORGANISATION:
+def _organisation_rows(tree: Tree, name: str, date: str, without: str) -> Iterator[Row]:
+    for part in row_names().organisation:
         if part.only != without:
-            yield from _told(_at(tree, part.root), part, part.rows, name, date, part.type)
-    for parts in ENVIRONMENTS:
+            yield from _part_rows(_at(tree, part.root), part, name, date, part.type)
+    for parts in row_names().environments:
         together = [part for part in parts if part.only != without]
         for step, kind in _TYPES:
             for number in range(max((len(_details(tree, part, step)) for part in together), default=0)):
                 for part in together:
-                    yield from _environment(tree, part, step, number, name, date, kind)
+                    yield from _environment_rows(tree, part, step, number, name, date, kind)
 
 
-def _environment(tree: Tree, part: Part, step: str, number: int, name: str, date: str, kind: str) -> Iterator[Row]:
+def _environment_rows(tree: Tree, part: Part, step: str, number: int, name: str, date: str, kind: str) -> Iterator[Row]:
     details = _details(tree, part, step)
     if number < len(details):
         entry = details[number]
-        yield from _told(entry, part, part.rows, name, date, kind, str(entry.get("environmentName") or NOT_APPLICABLE))
+        yield from _part_rows(entry, part, name, date, kind, str(entry.get("environmentName") or NOT_APPLICABLE))
 
 
 def _details(tree: Tree, part: Part, step: str) -> list[Tree]:
@@ -93,13 +128,13 @@ def _details(tree: Tree, part: Part, step: str) -> list[Tree]:
     return cast("list[Tree]", found) if isinstance(found, list) else []
 
 
-def _told(
-    node: Any, part: Part, rows: Iterable[Named], name: str, date: str, kind: str, environment: str = NOT_APPLICABLE
+def _part_rows(
+    node: Any, part: Part, name: str, date: str, kind: str, environment: str = NOT_APPLICABLE
 ) -> Iterator[Row]:
-    for named in rows:
-        value = 0 if named.path == ZERO else _scalar(_at(node, named.path))
+    for row, path in part.rows.items():
+        value = 0 if path == ZERO else _scalar(_at(node, path))
         if value is not None:
-            yield Row(named.name, value, name, date, part.group, kind, environment)
+            yield Row(row, value, name, date, part.group, kind, environment)
 
 
 def _at(node: Any, path: str) -> Any:
@@ -111,7 +146,7 @@ def _at(node: Any, path: str) -> Any:
 
 
 def _scalar(value: Any) -> Scalar:
-    """A figure; lists are told with blanks between their parts."""
+    """A figure; the entries of a list are joined with blanks."""
     if isinstance(value, list):
         return " ".join(str(one) for one in cast("list[Any]", value))
     return value if isinstance(value, int | float | str) else None

@@ -1,6 +1,6 @@
-"""Samples in the words of telemetry: the text exposition of Prometheus, and OTLP over HTTP as JSON.
+"""Samples for telemetry systems: the text exposition of Prometheus, and OTLP over HTTP as JSON.
 
-Only numbers can be told. A value that could not be had is left out rather than told as zero.
+Only numbers are exported. Missing values are left out, not given as zero.
 """
 
 import math
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pentad import __version__
-from pentad.rooms.metrics.model import Metric, Sample, Snapshot
+from pentad.rooms.metrics.models import Metric, Sample, Snapshot
 
 _STRANGE: Final = re.compile(r"[^A-Za-z0-9]+")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -17,8 +17,8 @@ _UNITS: Final = {"By": "bytes", "s": "seconds", "%": "percent", "ms": "milliseco
 _CUMULATIVE: Final = 2
 
 
-def exposition(snapshot: Snapshot, catalogue: Iterable[Metric]) -> str:
-    """The text a Prometheus server scrapes; samples of one metric stand together."""
+def prometheus_text(snapshot: Snapshot, catalogue: Iterable[Metric]) -> str:
+    """The text a Prometheus server scrapes, grouped by metric."""
     metrics = {metric.key: metric for metric in catalogue}
     families: dict[str, list[str]] = {}
     for sample, number in _numbers(snapshot):
@@ -30,8 +30,8 @@ def exposition(snapshot: Snapshot, catalogue: Iterable[Metric]) -> str:
     return "".join(f"{line}\n" for lines in families.values() for line in lines)
 
 
-def otlp(snapshot: Snapshot, catalogue: Iterable[Metric]) -> dict[str, Any]:
-    """The body of an export request, as `/v1/metrics` of a collector takes it."""
+def otlp_body(snapshot: Snapshot, catalogue: Iterable[Metric]) -> dict[str, Any]:
+    """The body of an OTLP export request to `/v1/metrics`."""
     metrics = {metric.key: metric for metric in catalogue}
     told: dict[str, dict[str, Any]] = {}
     for sample, number in _numbers(snapshot):
@@ -51,7 +51,7 @@ def otlp(snapshot: Snapshot, catalogue: Iterable[Metric]) -> dict[str, Any]:
 
 
 def metric_name(collector: str, sample: Sample, metric: Metric | None) -> str:
-    """A name as Prometheus wants it: words in small letters, the unit and `total` at the end."""
+    """A Prometheus metric name: lower-case words, then the unit, then `total` for counters."""
     words = _STRANGE.sub("_", _CAMEL.sub("_", f"pentad_{collector}_{sample.key}")).strip("_").lower()
     unit = _UNITS.get((metric.unit if metric else sample.unit) or "", "")
     if unit and not words.endswith(unit):

@@ -82,10 +82,10 @@ async def test_what_is_known_already_leads_on_while_something_else_is_slow() -> 
 async def test_a_dry_run_fetches_only_what_the_plan_needs() -> None:
     platform = Platform(World())
     async with asking(platform) as one:
-        from pentad.rooms.metrics.engine.wanted import asked
+        from pentad.rooms.metrics.engine.query import build_query
 
         info = one.engine.catalogue.find("ch").info()
-        plan = await one.engine.dry_run("ch", asked(info, one.engine.clock))
+        plan = await one.engine.dry_run("ch", build_query(info, one.engine.clock))
         assert (plan.calls_made, plan.facts["ch.applications"], plan.facts["usage"]) == (3, 4, 1)
         assert not platform.journal.counts["applications"]
 

@@ -1,9 +1,10 @@
 """Benefits from the two figures of production and the asker's own numbers; and where legacy figures differ."""
 
 import pytest
+from pydantic import ValidationError
 
-from pentad.kernel.errors import InvalidInput
-from pentad.rooms.metrics.collectors.anypoint.benefits import Inputs, benefits, inputs, with_benefits
+from pentad.rooms.metrics.collectors.anypoint.benefits import Inputs, benefits, with_benefits
+from pentad.rooms.metrics.interface.arguments import BenefitsArguments
 from tests.anypoint.asking import asking
 from tests.anypoint.faults import Fault
 from tests.anypoint.recorded import Recorded
@@ -23,7 +24,7 @@ async def test_benefits_are_computed_from_production_alone() -> None:
         (entry,) = answer.snapshot.tree
         # One API is used by more than one; one application runs on CloudHub, two on the fabric, one standalone.
         assert entry["platformBenefits"] == {"reusedApis": 1, "applicationsStarted": 4}
-        assert with_benefits(entry, inputs(GIVEN)) == {
+        assert with_benefits(entry, Inputs(30, 12, 10, 4, 500)) == {
             "date": entry["date"], "businessGroup": "Lumen Orchards", "businessGroupId": one.platform.world.root,
             "developerProductivity": 250, "savingFromAPIReuse": 15_000, "savingFromMaintenanceProductivity": 12_000,
             "savingFromReuseInMaintenance": 5_000, "totalSavings": 32_000, "errors": [],
@@ -47,10 +48,11 @@ def test_what_could_not_be_counted_saves_nothing_that_is_known() -> None:
 
 
 @pytest.mark.requirement("metrics:benefits")
-@pytest.mark.parametrize("wrong", [None, -1, "5", True, float("nan")])
+@pytest.mark.parametrize("wrong", [None, -1, "many", float("nan")])
 def test_an_input_that_is_no_number_is_refused(wrong: object) -> None:
-    with pytest.raises(InvalidInput, match="developerDayRate"):
-        inputs({**GIVEN, "developerDayRate": wrong})
+    assert BenefitsArguments.model_validate(GIVEN).day_rate == 500
+    with pytest.raises(ValidationError, match="developerDayRate"):
+        BenefitsArguments.model_validate({**GIVEN, "developerDayRate": wrong})
 
 
 async def differing(collector: str, faults: list[Fault] | None = None) -> dict[str, tuple[object, object, str]]:

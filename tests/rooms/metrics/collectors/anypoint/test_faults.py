@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from pentad.rooms.metrics.engine.answering import Answer
-from pentad.rooms.metrics.engine.keys import select
+from pentad.rooms.metrics.engine.query_engine import Answer
+from pentad.rooms.metrics.metric_keys import select
 from tests.anypoint.asking import APP, USER, Asking, asking
 from tests.anypoint.faults import Fault
 from tests.anypoint.logins import APPS, USERS
@@ -158,7 +158,7 @@ async def test_the_deadline_gives_what_is_there() -> None:
 )
 async def test_strange_answers_are_problems(fault: Fault, kind: str) -> None:
     async with asking(Platform(World(), faults=[fault])) as one:
-        one.engine.wires.tries = 2
+        one.engine.pool.tries = 2
         answer = await one.ask("ch")
         assert {problem.kind for problem in answer.snapshot.problems} == {kind}
         assert applications(answer)["production"]["applicationsTotal"] is None
@@ -194,7 +194,7 @@ async def test_no_secret_is_in_any_answer_cache_or_log(
     caplog.set_level(logging.DEBUG)
     faults = [Fault("applications", "truncated", times=1), Fault("usage", status=500), Fault("clients", "html")]
     async with asking(Platform(World(), faults=faults), settings) as one:
-        one.engine.wires.tries = 1
+        one.engine.pool.tries = 1
         for collector in one.engine.catalogue.ids():
             answer = await one.ask(collector, raw=raw)
             assert answer.snapshot.tree
@@ -205,6 +205,6 @@ async def test_no_secret_is_in_any_answer_cache_or_log(
 
 def assert_no_secret(answer: Answer, one: Asking) -> None:
     kept = [repr(fact) + repr(value) for fact, value in answer.facts.items()]
-    shelf = repr([known.value for known in one.engine.shelf._known.values()])
+    shelf = repr([known.value for known in one.engine.cache._facts._entries.values()])
     text = msgspec.json.encode(answer.snapshot).decode() + repr(answer.snapshot) + "".join(kept) + shelf
     assert not [secret for secret in SECRETS if secret in text]

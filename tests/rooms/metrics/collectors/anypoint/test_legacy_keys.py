@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pentad.rooms.metrics.collectors.anypoint.legacy_keys import by_key
+from pentad.rooms.metrics.collectors.anypoint.legacy import legacy_by_key
 from tests.anypoint.asking import asking
 from tests.anypoint.recorded import Recorded
 from tests.anypoint.server import Platform
@@ -16,7 +16,7 @@ NAMES = {"businessGroup": "Lumen Orchards", "businessGroupId": "a0000000-0000-40
 async def found(collector: str, key: str) -> dict[str, Any]:
     async with asking(Platform(Recorded())) as one:
         answer = await one.ask(collector, key, compat="legacy", recursive=False)
-        (entry,) = by_key(answer.snapshot.tree, answer.info, (key,))
+        (entry,) = legacy_by_key(answer.snapshot.tree, answer.info, (key,))
     assert {name: entry.pop(name) for name in NAMES} == NAMES
     return entry
 

@@ -56,7 +56,7 @@ async def test_a_strange_answer_takes_nothing_else_along(how: dict[str, Any]) ->
     for name, answer in mutations(seed=3, number=12):
         platform.world = Recorded(**{name: answer})
         async with asking(platform) as one:
-            one.engine.wires.tries = 1
+            one.engine.pool.tries = 1
             for collector in one.engine.catalogue.ids():
                 found = await one.ask(collector, recursive=False, **how)
                 assert len(found.snapshot.tree) == 1, (name, answer)

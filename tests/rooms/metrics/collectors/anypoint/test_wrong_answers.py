@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pentad.rooms.metrics.collectors.anypoint.legacy_keys import by_key
-from pentad.rooms.metrics.engine.keys import flat
+from pentad.rooms.metrics.collectors.anypoint.legacy import legacy_by_key
+from pentad.rooms.metrics.metric_keys import flatten
 from tests.anypoint.asking import USER, asking
 from tests.anypoint.faults import Fault
 from tests.anypoint.recorded import ANSWERS, Recorded
@@ -124,7 +124,7 @@ async def test_client_applications_are_told_by_key() -> None:
         right = await one.ask("apc", "clients", recursive=False)
         legacy = await one.ask("apc", "clients", recursive=False, compat="legacy")
     assert right.snapshot.tree[0]["apiManagerMetrics"]["clients"] == 1
-    assert by_key(legacy.snapshot.tree, legacy.info, ("clients",))[0]["clients"] is None
+    assert legacy_by_key(legacy.snapshot.tree, legacy.info, ("clients",))[0]["clients"] is None
 
 
 @pytest.mark.requirement("metrics:legacy:numbers")
@@ -134,7 +134,7 @@ async def test_every_figure_that_differs_is_listed_with_its_reason_and_no_other(
     async with asking(Platform(World(Size(environments=3, destinations=25, assets=9))), USER) as one:
         right = await one.ask(collector)
         legacy = await one.ask(collector, compat="legacy")
-    ours, theirs = ({(m.path, m.labels): m.value for m in flat(one.snapshot.tree)} for one in (right, legacy))
+    ours, theirs = ({(m.path, m.labels): m.value for m in flatten(one.snapshot.tree)} for one in (right, legacy))
     passed = ("date", "errors", "notImplemented", "rtf")
     expected = {place for place, value in ours.items() if place[0] not in passed and theirs.get(place) != value}
     listed = {(one.key, one.labels): one for one in legacy.snapshot.differences}

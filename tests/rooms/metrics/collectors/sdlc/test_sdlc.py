@@ -13,11 +13,12 @@ from aiohttp import web
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Misconfigured
 from pentad.net.fetch import HttpFetcher
-from pentad.rooms.metrics.collectors.contract import Source
+from pentad.rooms.metrics.collectors.contract import CollectorContext
 from pentad.rooms.metrics.collectors.sdlc.collector import collectors
-from pentad.rooms.metrics.engine.answering import Answer, Engine
 from pentad.rooms.metrics.engine.catalogue import Catalogue
-from pentad.rooms.metrics.engine.wanted import asked
+from pentad.rooms.metrics.engine.query import build_query
+from pentad.rooms.metrics.engine.query_engine import Answer, QueryEngine
+from tests.room_settings import room_settings
 
 pytestmark = pytest.mark.anyio
 TOKEN = "token-MUST-NOT-LEAK"
@@ -96,24 +97,29 @@ async def _answer(request: web.BaseRequest) -> web.Response:
 
 
 @asynccontextmanager
-async def engine(systems: dict[str, dict[str, str]] | None = None) -> AsyncGenerator[Engine]:
+async def engine(systems: dict[str, dict[str, str]] | None = None) -> AsyncGenerator[QueryEngine]:
     runner = web.ServerRunner(web.Server(_answer), shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     address: Any = runner.addresses[0]
     base = f"http://127.0.0.1:{address[1]}"
     set_up = {name: {"url": base + path, "user": "u", "token": TOKEN} for name, path in PLACES.items()}
-    source = Source(NONE, {"sdlc": set_up if systems is None else {n: {**set_up[n], **s} for n, s in systems.items()}})
+    source = CollectorContext(
+        NONE,
+        room_settings(
+            "metrics", sdlc=set_up if systems is None else {n: {**set_up[n], **s} for n, s in systems.items()}
+        ),
+    )
     fetcher = HttpFetcher()
     try:
-        yield Engine(Catalogue(collectors(source)), fetcher, SystemClock(), trusted=source.trusted)
+        yield QueryEngine(Catalogue(collectors(source)), fetcher, SystemClock(), trusted=source.trusted)
     finally:
         await fetcher.close()
         await runner.cleanup()
 
 
-async def ask(one: Engine, keys: str | None = None, **more: Any) -> Answer:
-    return await one.answer("sdlc", asked(one.catalogue.find("sdlc").info(), one.clock, keys=keys, **more))
+async def ask(one: QueryEngine, keys: str | None = None, **more: Any) -> Answer:
+    return await one.answer("sdlc", build_query(one.catalogue.find("sdlc").info(), one.clock, keys=keys, **more))
 
 
 @pytest.mark.requirement("metrics:sdlc")
@@ -182,11 +188,11 @@ async def test_a_feed_that_declares_entities_is_refused(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("settings", [{"gira": {"url": "http://x"}}, {"jira": {}}, {"jira": {"url": "file:///x"}}])
 def test_settings_that_mean_nothing_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(Misconfigured):
-        collectors(Source(NONE, {"sdlc": settings}))
+        collectors(CollectorContext(NONE, room_settings("metrics", sdlc=settings)))
 
 
 @pytest.mark.requirement("metrics:sdlc")
 def test_without_settings_it_says_what_to_set() -> None:
-    (sdlc,) = collectors(Source(NONE, {}))
+    (sdlc,) = collectors(CollectorContext(NONE, room_settings("metrics")))
     assert not sdlc.info().ready
     assert "jira" in sdlc.info().missing

@@ -5,13 +5,13 @@ Requests go through the shared client for outgoing HTTP. If the model does not a
 
 import asyncio
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
 from pentad.kernel.errors import Misconfigured, Unavailable
 from pentad.kernel.ports import Fetched, Fetcher
 from pentad.rooms.avatars.answers.drafting.drafter import Prompt
+from pentad.rooms.avatars.settings import AvatarsSettings
 
 Kind = Literal["openai", "anthropic"]
 _BUSY: Final = frozenset((429, 500, 502, 503, 504, 529))
@@ -39,18 +39,15 @@ class Endpoint:
         return base if base.endswith(method) else f"{base}/{method}"
 
 
-def endpoint_of(settings: Mapping[str, Any]) -> Endpoint | None:
-    """The room's settings `model_url`, `model_name`, `model_kind` and `model_key`; None without an address."""
-    url, name = settings.get("model_url"), settings.get("model_name")
+def endpoint_of(settings: AvatarsSettings) -> Endpoint | None:
+    """The endpoint of the room's settings; None if there is no address."""
+    url, name = settings.model_url, settings.model_name
     if not url:
         return None
-    kind = settings.get("model_kind") or ("anthropic" if "anthropic" in str(url) else "openai")
-    if kind not in ("openai", "anthropic"):
-        raise Misconfigured(f"model_kind is openai or anthropic, not {kind!r}.", hint="Set it in [rooms.avatars].")
-    if not isinstance(name, str) or not name:
+    if not name:
         raise Misconfigured("model_url is set but model_name is not.", hint="Name the model in [rooms.avatars].")
-    key = settings.get("model_key")
-    return Endpoint(kind, str(url), name, str(key) if key else None)
+    kind = settings.model_kind or ("anthropic" if "anthropic" in url else "openai")
+    return Endpoint(kind, url, name, settings.model_key)
 
 
 class EndpointDrafter:

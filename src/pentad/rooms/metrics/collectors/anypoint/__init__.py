@@ -1,1 +1,1 @@
-"""The Anypoint platform: twelve collectors over one set of facts."""
+"""The Anypoint platform: thirteen collectors that share one set of facts."""

@@ -3,22 +3,22 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
+from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment
 from pentad.rooms.metrics.collectors.anypoint.cells import (
+    DAY,
     Cell,
     Entry,
     Node,
-    added,
-    at,
-    counted,
-    made,
-    number,
-    state_of,
-    worst,
+    combined_state,
+    count_of,
+    derive,
+    exact_sum,
+    get_path,
+    missing_state,
+    timestamp,
+    to_number,
 )
-from pentad.rooms.metrics.collectors.anypoint.core import DAY, moment
-from pentad.rooms.metrics.collectors.anypoint.environments import by_kind
-from pentad.rooms.metrics.collectors.anypoint.known import Known
-from pentad.rooms.metrics.collectors.anypoint.tree import Environment
+from pentad.rooms.metrics.collectors.anypoint.group_facts import GroupFacts, by_environment_type
 
 APIS: Final = (
     "total", "active", "inactive", "apiInstances", "apiVersions", "apisWithPolicies", "apisWithoutPolicies",
@@ -33,118 +33,118 @@ LISTS: Final = {
 }  # fmt: skip
 
 
-def api_manager(known: Known) -> dict[str, Node]:
+def api_manager(known: GroupFacts) -> dict[str, Node]:
     keys = ("_versions", *APIS, *AUTOMATED, *TRANSACTIONS)
     return {
-        "clients": made(len, known.cell("apc.clients")),
-        "apis": by_kind(known, keys, LISTS, lambda environment: figures(known, environment)),
+        "clients": derive(len, known.cell("apc.clients")),
+        "apis": by_environment_type(known, keys, LISTS, lambda environment: api_figures(known, environment)),
     }
 
 
-def instances(assets: Iterable[Any]) -> list[Any]:
+def api_instances(assets: Iterable[Any]) -> list[Any]:
     return [instance for asset in assets for instance in asset.get("apis") or ()]
 
 
-def figures(known: Known, environment: Environment) -> Entry:
+def api_figures(known: GroupFacts, environment: Environment) -> Entry:
     assets = known.cell("apm.apis", environment.id)
-    running = made(instances, assets)
-    automated = made(
+    running = derive(api_instances, assets)
+    automated = derive(
         lambda found: list(dict.fromkeys(str(policy.get("assetId")) for policy in found)),
         known.cell("ap.policies", environment.id),
     )
-    versions = made(lambda found: list(dict.fromkeys(one.get("productVersion") for one in found)), running)
+    versions = derive(lambda found: list(dict.fromkeys(one.get("productVersion") for one in found)), running)
     active, inactive = _activity(running, known.now)
     return {
         "_versions": versions,
-        "total": made(len, assets),
+        "total": derive(len, assets),
         "active": active,
         "inactive": inactive,
-        "apiInstances": made(lambda found: added(number(asset.get("totalApis")) for asset in found), assets),
-        "apiVersions": counted(versions),
+        "apiInstances": derive(lambda found: exact_sum(to_number(asset.get("totalApis")) for asset in found), assets),
+        "apiVersions": count_of(versions),
         **_by_policies(known, environment, running),
         **_by_contracts(running),
         "automatedPoliciesUsed": automated,
-        "automatedPoliciesUsedTotal": counted(automated),
+        "automatedPoliciesUsedTotal": count_of(automated),
         "transactions": transactions(known, environment),
     }
 
 
 def _activity(running: Cell, now: float) -> tuple[Cell, Cell]:
-    """Called within a day, or not. An instance that does not say counts in neither."""
-    telling = made(lambda found: [one["lastActiveDate"] for one in found if "lastActiveDate" in one], running)
-    active = made(lambda dates: sum(1 for date in dates if moment(date) >= now - DAY), telling)
-    return active, made(lambda dates, recent: len(dates) - recent, telling, active)
+    """Instances called within a day, and others. Instances without a date count in neither."""
+    telling = derive(lambda found: [one["lastActiveDate"] for one in found if "lastActiveDate" in one], running)
+    active = derive(lambda dates: sum(1 for date in dates if timestamp(date) >= now - DAY), telling)
+    return active, derive(lambda dates, recent: len(dates) - recent, telling, active)
 
 
-def policies_of(known: Known, environment: Environment, running: Cell) -> list[Cell]:
-    """For every instance its policies."""
+def policies_of(known: GroupFacts, environment: Environment, running: Cell) -> list[Cell]:
+    """The policies of each instance."""
     return [known.cell("apm.policies", environment.id, str(one.get("id"))) for one in running.value or ()]
 
 
 def template(policy: Any) -> tuple[Any, Any]:
-    return at(policy, "template", "groupId"), at(policy, "template", "assetId")
+    return get_path(policy, "template", "groupId"), get_path(policy, "template", "assetId")
 
 
-def applied_templates(known: Known, environment: Environment) -> Cell:
-    """The templates of all policies that are applied in an environment, one entry for each time."""
-    running = made(instances, known.cell("apm.apis", environment.id))
+def applied_templates(known: GroupFacts, environment: Environment) -> Cell:
+    """The templates of all policies applied in an environment, one entry per application."""
+    running = derive(api_instances, known.cell("apm.apis", environment.id))
     cells = policies_of(known, environment, running)
     if running.value is None or (cells and all(cell.value is None for cell in cells)):
-        return Cell(None, worst((running, *cells)))
-    return Cell([template(policy) for cell in cells for policy in cell.value or ()], state_of(cells))
+        return Cell(None, missing_state((running, *cells)))
+    return Cell([template(policy) for cell in cells for policy in cell.value or ()], combined_state(cells))
 
 
-def _by_policies(known: Known, environment: Environment, running: Cell) -> Entry:
+def _by_policies(known: GroupFacts, environment: Environment, running: Cell) -> Entry:
     cells = policies_of(known, environment, running)
-    told = [cell.value for cell in cells if cell.value is not None]
-    if running.value is None or (cells and not told):
-        lack = Cell(None, worst((running, *cells)))
-        return dict.fromkeys((*APIS[5:9], "policiesUsed", "policiesUsedTotal"), lack)
-    state = state_of((running, *cells)) if cells else running.state
-    used = list(dict.fromkeys(str(template(policy)[1]) for policies in told for policy in policies))
-    with_any = sum(1 for policies in told if policies)
-    secured = sum(1 for policies in told if any(template(policy)[1] in known.security for policy in policies))
+    known_policies = [cell.value for cell in cells if cell.value is not None]
+    if running.value is None or (cells and not known_policies):
+        missing = Cell(None, missing_state((running, *cells)))
+        return dict.fromkeys((*APIS[5:9], "policiesUsed", "policiesUsedTotal"), missing)
+    state = combined_state((running, *cells)) if cells else running.state
+    used = list(dict.fromkeys(str(template(policy)[1]) for policies in known_policies for policy in policies))
+    with_any = sum(1 for policies in known_policies if policies)
+    secured = sum(1 for policies in known_policies if any(template(policy)[1] in known.security for policy in policies))
     return {
         "apisWithPolicies": Cell(with_any, state),
-        "apisWithoutPolicies": Cell(len(told) - with_any, state),
+        "apisWithoutPolicies": Cell(len(known_policies) - with_any, state),
         "apisWithSecurity": Cell(secured, state),
-        "apisWithoutSecurity": Cell(len(told) - secured, state),
+        "apisWithoutSecurity": Cell(len(known_policies) - secured, state),
         "policiesUsed": Cell(used, state),
         "policiesUsedTotal": Cell(len(used), state),
     }
 
 
 def _by_contracts(running: Cell) -> Entry:
-    counts = made(
+    counts = derive(
         lambda found: [
-            number(one["activeContractsCount"]) for one in found if one.get("activeContractsCount") is not None
+            to_number(one["activeContractsCount"]) for one in found if one.get("activeContractsCount") is not None
         ],
         running,
     )
     return {
-        "apisWithContracts": made(lambda found: sum(1 for count in found if count > 0), counts),
-        "apisWithoutContracts": made(lambda found: sum(1 for count in found if count == 0), counts),
-        "apisWithMoreThanOneConsumer": made(lambda found: sum(1 for count in found if count > 1), counts),
-        "apisWithOneOrMoreConsumers": made(lambda found: sum(1 for count in found if count > 0), counts),
-        "contracts": made(added, counts),
+        "apisWithContracts": derive(lambda found: sum(1 for count in found if count > 0), counts),
+        "apisWithoutContracts": derive(lambda found: sum(1 for count in found if count == 0), counts),
+        "apisWithMoreThanOneConsumer": derive(lambda found: sum(1 for count in found if count > 1), counts),
+        "apisWithOneOrMoreConsumers": derive(lambda found: sum(1 for count in found if count > 0), counts),
+        "contracts": derive(exact_sum, counts),
     }
 
 
 def is_measured(environment: Environment) -> bool:
-    """Whether there are analytics of it; an environment called Design has none."""
+    """Whether the environment has analytics; one called Design has none."""
     return environment.name != "Design"
 
 
-def transactions(known: Known, environment: Environment) -> Cell:
+def transactions(known: GroupFacts, environment: Environment) -> Cell:
     """Requests of the last 30 days, counted by API."""
     if not is_measured(environment):
         return Cell(0)
-    return made(_rows, known.cell("apma.analytics", environment.id))
+    return derive(_request_count, known.cell("apma.analytics", environment.id))
 
 
-def _rows(response: Any) -> int | float:
-    return added(
-        number(at(counts, "count"))
+def _request_count(response: Any) -> int | float:
+    return exact_sum(
+        to_number(get_path(counts, "count"))
         for entry in response
         for row in entry.get("api_id") or ()
         for counts in row.values()

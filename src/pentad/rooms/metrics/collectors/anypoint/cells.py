@@ -1,108 +1,111 @@
-"""Values with their state, and how they are put together: never a zero for what is not known.
+"""Values with a state, and how to combine them. A missing value is never a zero.
 
-A sum of which a part is missing is partial; one of which every part is missing has no value at all.
+A sum with missing parts is partial; if all parts are missing, it has no value.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, cast, overload
 
-from pentad.rooms.metrics.model import State
+from pentad.kernel.clock import parse_iso
+from pentad.rooms.metrics.models import State
 
 
 class Cell(NamedTuple):
-    """A value, or None and why there is none."""
+    """A value, or None with a state that says why."""
 
     value: Any
     state: State = "ok"
 
 
 Entry = dict[str, Cell]
-"""The figures of one environment, by key. A key that begins with `_` is for putting together only."""
+"""The figures of one environment, by key. Keys that begin with `_` are only for combining environments."""
 
 Node = Any
-"""A tree of dicts and lists with cells, and texts that are labels, at its ends."""
+"""A tree of dicts and lists. Its leaves are cells, and texts that serve as labels."""
 
-NOTHING: Final = Cell(0)
+DAY: Final = 86_400.0
 
 
-def worst(cells: Iterable[Cell]) -> State:
-    """The state of something made of all of these, if none of them has a value."""
+def missing_state(cells: Iterable[Cell]) -> State:
+    """The state of a result of these cells if none of them has a value."""
     states: set[State] = {cell.state for cell in cells if cell.state != "ok"}
     if len(states) > 1:
         return "partial"
     return states.pop() if states else "ok"
 
 
-def state_of(cells: Sequence[Cell]) -> State:
-    """The state of something made of all of these, some of which may be missing."""
+def combined_state(cells: Sequence[Cell]) -> State:
+    """The state of a result of these cells, some of which may be missing."""
     if all(cell.state == "ok" for cell in cells):
         return "ok"
-    return "partial" if any(cell.value is not None for cell in cells) else worst(cells)
+    return "partial" if any(cell.value is not None for cell in cells) else missing_state(cells)
 
 
 @overload
-def made(function: Callable[[Any], Any], first: Cell, /) -> Cell: ...
+def derive(function: Callable[[Any], Any], first: Cell, /) -> Cell: ...
 @overload
-def made(function: Callable[[Any, Any], Any], first: Cell, second: Cell, /) -> Cell: ...
-def made(function: Callable[..., Any], /, *cells: Cell) -> Cell:
-    """A value that needs all of these."""
+def derive(function: Callable[[Any, Any], Any], first: Cell, second: Cell, /) -> Cell: ...
+def derive(function: Callable[..., Any], /, *cells: Cell) -> Cell:
+    """A value computed from all of these cells; missing if one of them is."""
     if len(cells) == 1:  # nearly always, and there are very many
         value, state = cells[0]
         return Cell(None, state) if value is None else Cell(function(value), "ok" if state == "ok" else "partial")
     if any(cell.value is None for cell in cells):
-        return Cell(None, worst([cell for cell in cells if cell.value is None]))
-    return Cell(function(*(cell.value for cell in cells)), state_of(cells))
+        return Cell(None, missing_state([cell for cell in cells if cell.value is None]))
+    return Cell(function(*(cell.value for cell in cells)), combined_state(cells))
 
 
-def summed(cells: Sequence[Cell]) -> Cell:
-    """What is known, added up exactly."""
+def sum_cells(cells: Sequence[Cell]) -> Cell:
+    """The exact sum of the known values."""
     known = [cell.value for cell in cells if cell.value is not None]
     if cells and not known:
-        return Cell(None, worst(cells))
-    return Cell(added(known), state_of(cells))
+        return Cell(None, missing_state(cells))
+    return Cell(exact_sum(known), combined_state(cells))
 
 
-def added(numbers: Iterable[Any]) -> int | float:
-    """A sum in decimal arithmetic where it has to be: three times 0.1 is 0.3."""
+def exact_sum(numbers: Iterable[Any]) -> int | float:
+    """A sum, in decimal arithmetic if needed: three times 0.1 is 0.3."""
     given = list(numbers)
     whole: Any = sum(given)
-    return whole if isinstance(whole, int) else plain(sum((Decimal(str(number)) for number in given), Decimal(0)))
+    return (
+        whole if isinstance(whole, int) else simplify(sum((Decimal(str(to_number)) for to_number in given), Decimal(0)))
+    )
 
 
-def plain(number: Decimal) -> int | float:
-    """A whole number as such."""
-    return int(number) if number == number.to_integral_value() else float(number)
+def simplify(to_number: Decimal) -> int | float:
+    """An int if the number is whole, else a float."""
+    return int(to_number) if to_number == to_number.to_integral_value() else float(to_number)
 
 
-def joined(cells: Sequence[Cell]) -> Cell:
-    """All different entries, in the order they are first seen."""
+def union_of(cells: Sequence[Cell]) -> Cell:
+    """The distinct entries of all lists, in order of first appearance."""
     known = [cell.value for cell in cells if cell.value is not None]
     if cells and not known:
-        return Cell(None, worst(cells))
-    return Cell(list(dict.fromkeys(entry for value in known for entry in value)), state_of(cells))
+        return Cell(None, missing_state(cells))
+    return Cell(list(dict.fromkeys(entry for value in known for entry in value)), combined_state(cells))
 
 
-def counted(cell: Cell) -> Cell:
+def count_of(cell: Cell) -> Cell:
     return Cell(None, cell.state) if cell.value is None else Cell(len(cell.value), cell.state)
 
 
-def together(entries: Sequence[Entry], keys: Sequence[str], lists: Mapping[str, str]) -> Entry:
-    """The figures of several environments: lists joined and counted under their second name, all else added up."""
+def combine(entries: Sequence[Entry], keys: Sequence[str], lists: Mapping[str, str]) -> Entry:
+    """The combined figures of environments. `lists` maps each list to the key of its count; the rest is summed."""
     counts = {count: name for name, count in lists.items()}
     found: Entry = {}
     for key in keys:
         if key in lists:
-            found[key] = joined([entry[key] for entry in entries])
+            found[key] = union_of([entry[key] for entry in entries])
         elif key in counts:
-            found[key] = counted(joined([entry[counts[key]] for entry in entries]))
+            found[key] = count_of(union_of([entry[counts[key]] for entry in entries]))
         else:
-            found[key] = summed([entry[key] for entry in entries])
+            found[key] = sum_cells([entry[key] for entry in entries])
     return found
 
 
-def at(value: Any, *path: str) -> Any:
-    """What stands at a path of names, or None."""
+def get_path(value: Any, *path: str) -> Any:
+    """The value at a path of names, or None."""
     for name in path:
         if not isinstance(value, dict):
             return None
@@ -110,13 +113,23 @@ def at(value: Any, *path: str) -> Any:
     return value
 
 
-def number(value: Any) -> int | float:
-    """A number, also of a text that is one; anything else counts nothing."""
+def to_number(value: Any) -> int | float:
+    """A number, also from text; 0 for anything else."""
     if isinstance(value, bool) or value is None:
         return 0
     if isinstance(value, (int, float)):
         return value
     try:
-        return plain(Decimal(str(value)))
+        return simplify(Decimal(str(value)))
     except ArithmeticError:
         return 0
+
+
+def timestamp(text: Any) -> float:
+    """A time of the platform in seconds since 1970; anything else counts as the year 2000."""
+    if isinstance(text, (int, float)) and not isinstance(text, bool):
+        return text / 1000
+    try:
+        return parse_iso(str(text)).timestamp()
+    except ValueError:
+        return 946_684_800.0

@@ -1,7 +1,4 @@
-"""The collectors of the platform: twelve, and the benefits.
-
-They are of one family, so what one has fetched the others need not fetch.
-"""
+"""The collectors of the Anypoint platform. They are one family, so they share fetched facts."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,29 +6,43 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.metrics.collectors.anypoint import hosts, tree
-from pentad.rooms.metrics.collectors.anypoint.asking import (
+from pentad.rooms.metrics.collectors.anypoint.business_groups import (
+    parse_environments,
+    refuse_unknown_environments,
+    refuse_unknown_regions,
+)
+from pentad.rooms.metrics.collectors.anypoint.catalogue import CollectorSpec, collector_specs
+from pentad.rooms.metrics.collectors.anypoint.figures import FIGURES
+from pentad.rooms.metrics.collectors.anypoint.group_facts import SECURITY, GroupFacts
+from pentad.rooms.metrics.collectors.anypoint.legacy import (
+    FAILED,
+    NO_ENVIRONMENTS,
+    find_differences,
+    is_skipped,
+    legacy_tree,
+)
+from pentad.rooms.metrics.collectors.anypoint.login import HINT, NEEDED, Logins, from_settings
+from pentad.rooms.metrics.collectors.anypoint.platform_api import (
+    FETCHERS,
+    RAW,
+    PlatformApi,
+    PlatformUrls,
+    fetch_fact,
+    platform_urls,
+)
+from pentad.rooms.metrics.collectors.anypoint.request_plan import (
     LEADS,
     STRUCTURE,
-    Read,
+    ParsedAnswers,
     Scope,
-    known_groups,
-    left_out,
-    needed,
+    facts_needed,
+    facts_skipped,
+    groups_in_scope,
 )
-from pentad.rooms.metrics.collectors.anypoint.catalogue import CATALOGUES
-from pentad.rooms.metrics.collectors.anypoint.differences import FAILED, NO_ENVIRONMENTS, differences
-from pentad.rooms.metrics.collectors.anypoint.facts import FETCHERS, RAW, Wire, fetched
-from pentad.rooms.metrics.collectors.anypoint.keeping import TTLS
-from pentad.rooms.metrics.collectors.anypoint.known import SECURITY, Known
-from pentad.rooms.metrics.collectors.anypoint.legacy import is_passed_over, legacy
-from pentad.rooms.metrics.collectors.anypoint.login import HINT, NEEDED, Logins, from_settings
-from pentad.rooms.metrics.collectors.anypoint.parts import PARTS, Part, takes
-from pentad.rooms.metrics.collectors.anypoint.raw import raw
-from pentad.rooms.metrics.collectors.anypoint.selecting import refuse_unknown_environments, refuse_unknown_regions
-from pentad.rooms.metrics.collectors.anypoint.whole import Drawing, errors, head, rooted
-from pentad.rooms.metrics.collectors.contract import Collector, Source, Upstream
-from pentad.rooms.metrics.model import Difference, Fact, Facts, Info, Metric, Plan, Sample, Snapshot, Wanted
+from pentad.rooms.metrics.collectors.anypoint.response_projection import TTLS
+from pentad.rooms.metrics.collectors.anypoint.response_tree import TreeBuilder, entry_head, error_texts, nest, raw_tree
+from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
+from pentad.rooms.metrics.models import Difference, Fact, Facts, Info, Metric, Plan, Query, Sample, Snapshot
 
 FAMILY: Final = "anypoint"
 SECRETS: Final = ("anypoint_client_secret", "anypoint_password")
@@ -40,17 +51,17 @@ SETTINGS: Final[Mapping[str, Any]] = {
     "properties": {
         name: {"type": "string", "description": about}
         for name, about in {
-            "anypoint_url": "One address for all product APIs; by default the vendor's own.",
-            "anypoint_plane": "us, eu or gov, where no address is given; with one, gov or private says what is there.",
-            "anypoint_object_store_url": "Where the object store's statistics are, if elsewhere.",
+            "anypoint_url": "One URL for all product APIs; by default the vendor's own.",
+            "anypoint_plane": "us, eu or gov if there is no URL; with a URL, gov or private says what is behind it.",
+            "anypoint_object_store_url": "The URL of the object store's statistics, if it differs.",
             "anypoint_client_id": "A connected app.",
             "anypoint_client_secret": "Its secret.",
-            "anypoint_username": "A user, where there is no connected app.",
+            "anypoint_username": "A user, if there is no connected app.",
             "anypoint_password": "The user's password.",
-            "anypoint_org": "The business group to begin at when a question names none.",
-            "anypoint_ignore_organizations": "Ids of groups to leave out, between commas.",
-            "anypoint_ignore_environments": "Ids of environments to leave out, between commas.",
-            "anypoint_security_policies": "The policies that make an API secure, between commas, if not the usual.",
+            "anypoint_org": "The business group to start at if a query names none.",
+            "anypoint_ignore_organizations": "Comma-separated ids of groups to leave out.",
+            "anypoint_ignore_environments": "Comma-separated ids of environments to leave out.",
+            "anypoint_security_policies": "Comma-separated policies that make an API secure, if not the usual ones.",
         }.items()
     },
 }
@@ -58,134 +69,123 @@ _ID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class Anypoint:
-    """One of them."""
+    """One of the platform's collectors."""
 
-    def __init__(self, part: Part, logins: Logins, places: hosts.Places, scope: Scope) -> None:
-        self._part = part
+    def __init__(self, collector: str, spec: CollectorSpec, logins: Logins, urls: PlatformUrls, scope: Scope) -> None:
+        self.id = collector
+        self.title = spec.title
+        self.aliases = spec.aliases
+        self._spec = spec
         self._logins = logins
-        self._places = places
+        self._urls = urls
         self._scope = scope
-        self._read = Read()
-        self._catalogue = CATALOGUES[part.id]
-        self._metrics = {metric.key: metric for metric in self._catalogue}
-
-    @property
-    def id(self) -> str:
-        return self._part.id
-
-    @property
-    def title(self) -> str:
-        return self._part.title
-
-    @property
-    def aliases(self) -> tuple[str, ...]:
-        return self._part.aliases
+        self._parsed = ParsedAnswers()
+        self._metrics = {metric.key: metric for metric in spec.metrics}
 
     def info(self) -> Info:
-        part = self._part
+        spec = self._spec
         return Info(
-            id=part.id, title=part.title, description=part.description, catalogue=self._catalogue, root=part.root,
-            takes=takes(part),
-            settings=SETTINGS, secrets=SECRETS, family=FAMILY, ttl=60.0, ttls=TTLS,
+            id=self.id, title=spec.title, description=spec.description, catalogue=spec.metrics, root=spec.root,
+            takes=spec.takes, settings=SETTINGS, secrets=SECRETS, family=FAMILY, ttl=60.0, ttls=TTLS,
             structure=STRUCTURE, leads=LEADS, needs_bg=not self._logins.own.org,
             ready=self._logins.own.complete, missing=f"{NEEDED} {HINT}",
         )  # fmt: skip
 
-    def plan(self, wanted: Wanted, known: Facts) -> Plan:
-        scope, (top, bg) = self._scoped(wanted), self._start(wanted)
+    def plan(self, query: Query, known: Facts) -> Plan:
+        scope, (top, bg) = self._scoped(query), self._start(query)
         hierarchy = Fact("hierarchy", (top,), scope.params)
         if hierarchy not in known:
             return Plan((hierarchy,))
-        names = self._names(wanted)
+        names = self._names(query)
         facts: list[Fact] = []
         skipped: list[tuple[Fact, str]] = []
         total = 1
-        for group in known_groups(scope, wanted, known, top, bg, self._read):
-            for fact in needed(group, names, environments="environments" in names or wanted.compat == "legacy"):
+        for group in groups_in_scope(scope, query, known, top, bg, self._parsed):
+            for fact in facts_needed(group, names, environments="environments" in names or query.compat == "legacy"):
                 total += 1
                 if fact not in known:
                     facts.append(fact)
-            skipped += left_out(group, names)
+            skipped += facts_skipped(group, names)
         return Plan(tuple(facts), calls=total, skipped=tuple(skipped))
 
     async def fetch(self, fact: Fact, upstream: Upstream) -> Any:
         login = self._logins.login(upstream.credentials)
-        return await fetched(Wire(fact, upstream, login, self._places))
+        return await fetch_fact(PlatformApi(fact, upstream, login, self._urls))
 
-    def reduce(self, wanted: Wanted, facts: Facts) -> Snapshot:
-        groups = self.groups(wanted, facts)
-        self._refuse_unknown(wanted, groups, facts)
+    def reduce(self, query: Query, facts: Facts) -> Snapshot:
+        groups = self.groups(query, facts)
+        self._refuse_unknown(query, groups, facts)
         problems = list(facts.problems().values())
         samples: list[Sample] = []
         found: list[dict[str, Any]] = []
         differing: list[Difference] = []
         for group in groups:
-            entry = head(group.group, wanted.now)
-            told = errors(group.group, problems)
-            if wanted.raw:
-                found.append({**entry, **raw(group, self._names(wanted)), "errors": told})
-            elif wanted.compat == "legacy":
-                theirs = legacy(self._part, group)
+            entry = entry_head(group.group, query.now)
+            errors = error_texts(group.group, problems)
+            if query.raw:
+                found.append({**entry, **raw_tree(group, self._names(query)), "errors": errors})
+            elif query.compat == "legacy":
+                theirs = legacy_tree(self.id, self._spec.root, group)
                 found.append({**entry, **theirs})
-                right = self._figures(wanted, group, [])
+                right = self._figures(query, group, [])
                 labels = (("businessGroup", group.group.name), ("businessGroupId", group.group.id))
-                lost = FAILED if told else NO_ENVIRONMENTS if is_passed_over(group) else None
-                differing += differences(right, theirs, labels, lost)
+                lost = FAILED if errors else NO_ENVIRONMENTS if is_skipped(group) else None
+                differing += find_differences(right, theirs, labels, lost)
             else:
-                found.append({**entry, **self._figures(wanted, group, samples), "errors": told})
-        scope = wanted.bg or (groups[0].group.id if groups else "")
+                found.append({**entry, **self._figures(query, group, samples), "errors": errors})
+        scope = query.bg or (groups[0].group.id if groups else "")
         return Snapshot(
-            collector=self.id, scope=scope, as_of=wanted.now, tree=found, samples=samples, differences=differing
+            collector=self.id, scope=scope, as_of=query.now, tree=found, samples=samples, differences=differing
         )
 
-    def groups(self, wanted: Wanted, facts: Facts) -> list[Known]:
-        """The groups the question is about, with what is known of them."""
-        top, bg = self._start(wanted)
-        return known_groups(self._scoped(wanted), wanted, facts, top, bg, self._read)
+    def groups(self, query: Query, facts: Facts) -> list[GroupFacts]:
+        """The groups the query is about, with their facts."""
+        top, bg = self._start(query)
+        return groups_in_scope(self._scoped(query), query, facts, top, bg, self._parsed)
 
-    def _figures(self, wanted: Wanted, group: Known, samples: list[Sample]) -> dict[str, Any]:
-        drawing = Drawing(self._wanted_metrics(wanted), group.group)
-        tree = rooted(self._part.root, drawing.drawn(dict(self._part.build(group))))
-        samples += drawing.samples
-        return {**tree, "states": drawing.states} if drawing.states else tree
+    def _figures(self, query: Query, group: GroupFacts, samples: list[Sample]) -> dict[str, Any]:
+        builder = TreeBuilder(self._wanted_metrics(query), group.group)
+        tree = nest(self._spec.root, builder.build(dict(FIGURES[self.id](group))))
+        samples += builder.samples
+        return {**tree, "states": builder.states} if builder.states else tree
 
-    def _wanted_metrics(self, wanted: Wanted) -> dict[str, Metric]:
-        return {key: metric for key, metric in self._metrics.items() if wanted.wants(key)}
+    def _wanted_metrics(self, query: Query) -> dict[str, Metric]:
+        return {key: metric for key, metric in self._metrics.items() if query.wants(key)}
 
-    def _names(self, wanted: Wanted) -> frozenset[str]:
-        """The names of all facts the wanted keys need."""
-        metrics = self._catalogue if wanted.raw else self._wanted_metrics(wanted).values()
+    def _names(self, query: Query) -> frozenset[str]:
+        """The names of all facts the query needs."""
+        metrics = self._spec.metrics if query.raw else self._wanted_metrics(query).values()
         return frozenset(name for metric in metrics for name in metric.facts)
 
-    def _scoped(self, wanted: Wanted) -> Scope:
-        return replace(self._scope, params=RAW) if wanted.raw else self._scope
+    def _scoped(self, query: Query) -> Scope:
+        return replace(self._scope, params=RAW) if query.raw else self._scope
 
-    def _start(self, wanted: Wanted) -> tuple[str, str | None]:
-        """The group whose hierarchy is fetched, and which group of it is meant if not the first."""
-        own = self._logins.credentials(wanted.credentials).org
-        if wanted.bg is None:
+    def _start(self, query: Query) -> tuple[str, str | None]:
+        """The group whose hierarchy to fetch, and the group inside it, if the query names one."""
+        own = self._logins.credentials(query.credentials).org
+        if query.bg is None:
             if not own:
                 raise InvalidInput(
                     "No business group is named.", hint="Give `bg`, or set PENTAD_ANYPOINT_ORG to the id of one."
                 )
             return own, None
-        if not own or wanted.bg == own or _ID.fullmatch(wanted.bg):
-            return wanted.bg, None
-        return own, wanted.bg
+        if not own or query.bg == own or _ID.fullmatch(query.bg):
+            return query.bg, None
+        return own, query.bg
 
-    def _refuse_unknown(self, wanted: Wanted, groups: Sequence[Known], facts: Facts) -> None:
-        if wanted.environments and all(group.environments_cell.value is not None for group in groups):
-            params = self._scoped(wanted).params
+    def _refuse_unknown(self, query: Query, groups: Sequence[GroupFacts], facts: Facts) -> None:
+        if query.environments and all(group.environments_cell.value is not None for group in groups):
+            params = self._scoped(query).params
             answers = [facts.value(Fact("environments", (group.group.id,), params), ()) for group in groups]
             refuse_unknown_environments(
-                [one for answer in answers for one in tree.environments(answer)], wanted.environments
+                [one for answer in answers for one in parse_environments(answer)], query.environments
             )
-        if wanted.regions:
-            refuse_unknown_regions(_regions(groups), wanted.regions)
+        if query.regions:
+            refuse_unknown_regions(_regions(groups), query.regions)
 
 
-def _regions(groups: Sequence[Known]) -> list[str]:
-    """All regions anything was seen in."""
+def _regions(groups: Sequence[GroupFacts]) -> list[str]:
+    """All regions that appear in the facts."""
     found: list[Any] = []
     for group in groups:
         found += [fabric.get("region") for fabric in group.cell("rtf.fabrics").value or ()]
@@ -196,23 +196,16 @@ def _regions(groups: Sequence[Known]) -> list[str]:
     return [str(region) for region in found if region]
 
 
-def _ids(settings: Mapping[str, Any], name: str) -> frozenset[str]:
-    given: Any = settings.get(name) or ()
-    return frozenset(
-        entry.strip() for entry in (given.split(",") if isinstance(given, str) else given) if entry.strip()
-    )
-
-
-def collectors(source: Source) -> Sequence[Collector]:
-    """All of them; without credentials in the settings they answer those who bring their own."""
-    places = hosts.places(source.settings)
-    source.trust(places.base)
-    source.trust(places.store)
-    logins = Logins(places.base, from_settings(source.settings))
+def collectors(source: CollectorContext) -> Sequence[Collector]:
+    """All of them. Without credentials in the settings they answer only callers who bring their own."""
+    urls = platform_urls(source.settings)
+    source.trust(urls.base)
+    source.trust(urls.store)
+    logins = Logins(urls.base, from_settings(source.settings))
     scope = Scope(
-        _ids(source.settings, "anypoint_ignore_organizations"),
-        _ids(source.settings, "anypoint_ignore_environments"),
-        frozenset(name for name in FETCHERS if name.partition(".")[0] in places.lacking),
-        security=_ids(source.settings, "anypoint_security_policies") or SECURITY,
+        frozenset(source.settings.anypoint_ignore_organizations),
+        frozenset(source.settings.anypoint_ignore_environments),
+        frozenset(name for name in FETCHERS if name.partition(".")[0] in urls.lacking),
+        security=frozenset(source.settings.anypoint_security_policies) or SECURITY,
     )
-    return [Anypoint(part, logins, places, scope) for part in PARTS.values()]
+    return [Anypoint(name, spec, logins, urls, scope) for name, spec in collector_specs().items()]

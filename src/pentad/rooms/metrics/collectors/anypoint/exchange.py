@@ -1,12 +1,12 @@
-"""Exchange: assets by type, how they are rated, and how much they are used again."""
+"""Exchange: assets by type, their rating and their reuse."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from pentad.rooms.metrics.collectors.anypoint.api_manager import applied_templates
-from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Node, made, number, state_of, worst
-from pentad.rooms.metrics.collectors.anypoint.known import Known
-from pentad.rooms.metrics.collectors.anypoint.tree import Environment
+from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment
+from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Node, combined_state, derive, missing_state, to_number
+from pentad.rooms.metrics.collectors.anypoint.group_facts import GroupFacts
 
 Asset = dict[str, Any]
 Name = tuple[Any, Any]
@@ -19,26 +19,26 @@ TYPES: Final = {
 PARENTS: Final = frozenset({"rest-api", "app"})
 
 
-def named(item: Any) -> Name:
+def asset_id(item: Any) -> Name:
     return item.get("groupId"), item.get("assetId")
 
 
-def counting(assets: Iterable[Asset]) -> list[Asset]:
-    """Those that people made."""
+def own_assets(assets: Iterable[Asset]) -> list[Asset]:
+    """Assets made by people, not generated."""
     return [asset for asset in assets if asset.get("isGenerated") is False]
 
 
-def parents(assets: Iterable[Asset]) -> list[Asset]:
-    """Those whose dependencies are asked for."""
-    return [asset for asset in counting(assets) if asset.get("type") in PARENTS]
+def assets_with_dependencies(assets: Iterable[Asset]) -> list[Asset]:
+    """The assets whose dependencies are fetched."""
+    return [asset for asset in own_assets(assets) if asset.get("type") in PARENTS]
 
 
-def exchange(known: Known) -> dict[str, Node]:
-    assets = made(counting, known.cell("ex.assets"))
+def exchange(known: GroupFacts) -> dict[str, Node]:
+    assets = derive(own_assets, known.cell("ex.assets"))
     return {
-        "total": made(len, assets),
-        **{key: made(lambda found, kind=kind: len(_of(found, kind)), assets) for key, kind in TYPES.items()},
-        "overallSatisfaction": made(_satisfaction, assets),
+        "total": derive(len, assets),
+        **{key: derive(lambda found, kind=kind: len(_of(found, kind)), assets) for key, kind in TYPES.items()},
+        "overallSatisfaction": derive(_satisfaction, assets),
         "reuse": _reuse(known, assets),
     }
 
@@ -48,7 +48,7 @@ def _of(assets: Iterable[Asset], kind: str) -> list[Asset]:
 
 
 def mean(values: Sequence[int | float]) -> int | float:
-    """0 where there is nothing; a whole number as such."""
+    """The mean; 0 without values, an int if it is whole."""
     if not values:
         return 0
     average = sum(values) / len(values)
@@ -56,24 +56,24 @@ def mean(values: Sequence[int | float]) -> int | float:
 
 
 def _satisfaction(assets: Iterable[Asset]) -> int | float:
-    return mean([number(asset.get("rating")) for asset in assets if number(asset.get("numberOfRates")) > 0])
+    return mean([to_number(asset.get("rating")) for asset in assets if to_number(asset.get("numberOfRates")) > 0])
 
 
-def _reuse(known: Known, assets: Cell) -> dict[str, Node]:
+def _reuse(known: GroupFacts, assets: Cell) -> dict[str, Node]:
     production, sandbox = known.of_kind(production=True), known.of_kind(production=False)
     return {
-        "fragments": _used(known, assets, "rest-api", "raml-fragment"),
-        "implementedApis": _used(known, assets, "app", "rest-api"),
-        "extensions": _used(known, assets, "app", "extension"),
-        "managedSboxApis": _elsewhere(known, assets, "rest-api", sandbox, _managed),
-        "managedProdApis": _elsewhere(known, assets, "rest-api", production, _managed),
-        "appliedPoliciesSbox": _elsewhere(known, assets, "policy", sandbox, applied_templates),
-        "appliedPoliciesProd": _elsewhere(known, assets, "policy", production, applied_templates),
+        "fragments": _mean_dependents(known, assets, "rest-api", "raml-fragment"),
+        "implementedApis": _mean_dependents(known, assets, "app", "rest-api"),
+        "extensions": _mean_dependents(known, assets, "app", "extension"),
+        "managedSboxApis": _mean_occurrences(known, assets, "rest-api", sandbox, _managed),
+        "managedProdApis": _mean_occurrences(known, assets, "rest-api", production, _managed),
+        "appliedPoliciesSbox": _mean_occurrences(known, assets, "policy", sandbox, applied_templates),
+        "appliedPoliciesProd": _mean_occurrences(known, assets, "policy", production, applied_templates),
     }
 
 
-def _used(known: Known, assets: Cell, parent: str, child: str) -> Cell:
-    """How many of the parents depend on a child, on average; whatever the version, and each parent once."""
+def _mean_dependents(known: GroupFacts, assets: Cell, parent: str, child: str) -> Cell:
+    """How many parents depend on a child, on average; versions are ignored, each parent counts once."""
     if assets.value is None:
         return assets
     needs = [
@@ -82,25 +82,29 @@ def _used(known: Known, assets: Cell, parent: str, child: str) -> Cell:
     ]
     children = _of(assets.value, child)
     if needs and children and all(cell.value is None for cell in needs):
-        return Cell(None, worst(needs))
-    used = [{named(dependency) for dependency in cell.value} for cell in needs if cell.value is not None]
-    return Cell(mean([sum(named(asset) in names for names in used) for asset in children]), state_of(needs))
+        return Cell(None, missing_state(needs))
+    used = [{asset_id(dependency) for dependency in cell.value} for cell in needs if cell.value is not None]
+    return Cell(mean([sum(asset_id(asset) in names for names in used) for asset in children]), combined_state(needs))
 
 
-def _managed(known: Known, environment: Environment) -> Cell:
-    return made(lambda found: [named(asset) for asset in found], known.cell("apm.apis", environment.id))
+def _managed(known: GroupFacts, environment: Environment) -> Cell:
+    return derive(lambda found: [asset_id(asset) for asset in found], known.cell("apm.apis", environment.id))
 
 
-def _elsewhere(
-    known: Known, assets: Cell, kind: str, places: Sequence[Environment], names: Callable[[Known, Environment], Cell]
+def _mean_occurrences(
+    known: GroupFacts,
+    assets: Cell,
+    kind: str,
+    places: Sequence[Environment],
+    names: Callable[[GroupFacts, Environment], Cell],
 ) -> Cell:
-    """How often an asset of a type is met in the environments, on average."""
+    """How often an asset of a type appears in the environments, on average."""
     if assets.value is None:
         return assets
     if known.environments_cell.value is None:
         return known.environments_cell
     cells = [names(known, environment) for environment in places]
     if cells and all(cell.value is None for cell in cells):
-        return Cell(None, worst(cells))
+        return Cell(None, missing_state(cells))
     met = [name for cell in cells if cell.value is not None for name in cell.value]
-    return Cell(mean([met.count(named(asset)) for asset in _of(assets.value, kind)]), state_of(cells))
+    return Cell(mean([met.count(asset_id(asset)) for asset in _of(assets.value, kind)]), combined_state(cells))

@@ -1,21 +1,22 @@
-"""The numbers of the original, with its mistakes: `compat: "legacy"`, for who compares with figures kept before.
+"""The original's numbers, including its mistakes (`compat: "legacy"`), for comparison with older figures.
 
-A collector saw its own facts only. One failed call lost everything it had of a group, and what was lost became zeros.
-Of a group without environments nothing was collected at all.
+In the original a collector sees only its own facts. One failed call loses everything it has of a group, and lost values
+become zeros. Groups without environments are skipped. Answers by key have their own roots and leave missing values out.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from pentad.rooms.metrics.collectors.anypoint.api_manager import api_manager, instances, policies_of, template
-from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Node, made
-from pentad.rooms.metrics.collectors.anypoint.cloudhub import cloudhub
-from pentad.rooms.metrics.collectors.anypoint.fabric import capacity, fabric_applications
-from pentad.rooms.metrics.collectors.anypoint.hybrid import hybrid
-from pentad.rooms.metrics.collectors.anypoint.known import Known
-from pentad.rooms.metrics.collectors.anypoint.mq import regions_listed, summary
-from pentad.rooms.metrics.collectors.anypoint.parts import Part
+from pentad.rooms.metrics.collectors.anypoint.api_manager import api_instances, api_manager, policies_of, template
+from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Node, derive, get_path
+from pentad.rooms.metrics.collectors.anypoint.figures import FIGURES
+from pentad.rooms.metrics.collectors.anypoint.group_facts import GroupFacts
+from pentad.rooms.metrics.collectors.anypoint.mq import figures_by_region, summary
+from pentad.rooms.metrics.collectors.anypoint.runtime_manager import capacity, cloudhub, fabric_applications, hybrid
+from pentad.rooms.metrics.metric_keys import Match, Matcher, Steps, flatten, key_matchers
+from pentad.rooms.metrics.models import Difference, Info, Labels
 
 FACTS: Final[Mapping[str, frozenset[str]]] = {
     "core": frozenset({"members", "usage"}), "ch": frozenset({"ch.applications"}),
@@ -25,60 +26,61 @@ FACTS: Final[Mapping[str, frozenset[str]]] = {
     "amq": frozenset({"amq.regions", "amq.destinations", "amq.stats"}), "osv2": frozenset({"osv2.stats"}),
     "benefits": frozenset({"apm.apis", "ch.applications", "arm.deployments"}),
 }  # fmt: skip
-"""What each collector of the original fetched and used."""
+"""The facts each collector of the original fetches."""
 
 MOST_DESTINATIONS: Final = 20
-_NOT_THERE: Final = {"notImplemented": "Collector Not Implemented"}
 
 
-def legacy(part: Part, known: Known) -> dict[str, Any]:
-    """What the original's entry of one group holds besides its names."""
-    if part.id in ("ap", "apma"):
-        return dict(_NOT_THERE)
-    if part.id == "rtf":
+def legacy_tree(collector: str, root: Steps, known: GroupFacts) -> dict[str, Any]:
+    """The original's entry of one group, without date and names."""
+    if collector in ("ap", "apma"):
+        return {"notImplemented": "Collector Not Implemented"}
+    if collector == "rtf":
         return {"rtf": None}
-    seen = _seen(known, FACTS[part.id])
-    if part.id == "ch":
-        return {"runtimeManagerMetrics": {"cloudhub": _plain(_cloudhub(seen))}}
-    if part.id == "arm":
-        return {"runtimeManagerMetrics": _plain(_runtimes(seen))}
-    if part.id == "amq":
-        return {"mqMetrics": _plain(_mq(seen))}
-    if part.id == "apm":
-        return {"apiManagerMetrics": _plain(_apis(seen))}
-    if part.id == "apc":
-        return {"apiManagerMetrics": {"clients": _plain(api_manager(seen)["clients"])}}
-    return {part.root[0]: _plain(dict(part.build(seen)))}
+    seen = _legacy_view(known, FACTS[collector])
+    match collector:
+        case "ch":
+            return {"runtimeManagerMetrics": {"cloudhub": _plain(_cloudhub(seen))}}
+        case "arm":
+            return {"runtimeManagerMetrics": _plain(_runtimes(seen))}
+        case "amq":
+            return {"mqMetrics": _plain(_mq(seen))}
+        case "apm":
+            return {"apiManagerMetrics": _plain(_apis(seen))}
+        case "apc":
+            return {"apiManagerMetrics": {"clients": _plain(api_manager(seen)["clients"])}}
+        case _:
+            return {root[0]: _plain(dict(FIGURES[collector](seen)))}
 
 
-def _seen(known: Known, names: frozenset[str]) -> Known:
-    """The group as a collector of the original saw it: nothing at all as soon as one of its calls failed, or where
-    there are no environments."""
+def _legacy_view(known: GroupFacts, names: frozenset[str]) -> GroupFacts:
+    """The group as a collector of the original sees it: empty if one of its calls failed or there are no
+    environments."""
     needed = names | {"environments"}
     failed = any(fact.scope[0] == known.group.id and fact.name in needed for fact in known.facts.problems())
-    if failed or is_passed_over(known) or any(name in known.skipped for name in names):
+    if failed or is_skipped(known) or any(name in known.skipped for name in names):
         return replace(known, only=frozenset[str](), environments=(), environments_cell=Cell(()), skipped={})
     return replace(known, only=names, skipped={}, filtered=False)
 
 
-def is_passed_over(known: Known) -> bool:
-    """Whether the original collects nothing of the group, as it has no environments but those for designing."""
+def is_skipped(known: GroupFacts) -> bool:
+    """Whether the original skips the group because it has only design environments."""
     return not known.environments and not known.filtered
 
 
-def _cloudhub(known: Known) -> dict[str, Node]:
-    """Usage was another collector's fact: nothing is used, and all is available."""
+def _cloudhub(known: GroupFacts) -> dict[str, Node]:
+    """Without usage, which another collector fetches: nothing is used, everything is available."""
     found = cloudhub(known)
     network: dict[str, Any] = found["networking"]
     for name in ("vpcs", "vpns", "dlbs", "staticIPs"):
         total: Cell = network[f"{name}Total"]
         network[f"{name}Used"] = None
         network[f"{name}Available"] = total
-        network[f"{name}Total"] = total.value  # null where nothing is said of it, and then 0 are available
+        network[f"{name}Total"] = total.value  # null if unknown; then 0 are available
     return found
 
 
-def _runtimes(known: Known) -> dict[str, Node]:
+def _runtimes(known: GroupFacts) -> dict[str, Node]:
     return {
         "cloudhub": _cloudhub(known),
         "rtf": {"capacity": capacity(known), "applications": fabric_applications(known, all_mc=True)},
@@ -86,12 +88,14 @@ def _runtimes(known: Known) -> dict[str, Node]:
     }
 
 
-def _mq(known: Known) -> dict[str, Node]:
-    """The first page of destinations, the first environment of each type by region, and nothing ever delivered."""
+def _mq(known: GroupFacts) -> dict[str, Node]:
+    """Only the first page of destinations, by region only the first environment of each type, and nothing delivered."""
     found: dict[str, Node] = {
         "stats": {
             "summary": summary(known, MOST_DESTINATIONS),
-            "byRegion": {kind: regions_listed(known, places[:1], MOST_DESTINATIONS) for kind, places in known.kinds()},
+            "byRegion": {
+                kind: figures_by_region(known, places[:1], MOST_DESTINATIONS) for kind, places in known.by_type()
+            },
         }
     }
     return cast("dict[str, Node]", _without(found, "messagesDelivered"))
@@ -106,12 +110,12 @@ def _without(node: Node, key: str) -> Node:
     return [_without(entry, key) for entry in cast("list[Node]", node)] if isinstance(node, list) else node
 
 
-def _apis(known: Known) -> dict[str, Node]:
-    """In the details policies were counted where API instances were meant."""
+def _apis(known: GroupFacts) -> dict[str, Node]:
+    """The details count policies instead of API instances."""
     found = api_manager(known)
-    for kind, environments in known.kinds():
+    for kind, environments in known.by_type():
         for environment, entry in zip(environments, found["apis"][kind]["details"], strict=True):
-            running = made(instances, known.cell("apm.apis", environment.id))
+            running = derive(api_instances, known.cell("apm.apis", environment.id))
             policies = [policy for cell in policies_of(known, environment, running) for policy in cell.value or ()]
             secured = sum(1 for policy in policies if template(policy)[1] in known.security)
             entry["apisWithSecurity"] = Cell(secured)
@@ -120,9 +124,92 @@ def _apis(known: Known) -> dict[str, Node]:
 
 
 def _plain(node: Node) -> Any:
-    """Without states; what is not known is a zero."""
+    """The values without states; missing ones become zeros."""
     if isinstance(node, Cell):
         return 0 if node.value is None else node.value
     if isinstance(node, dict):
         return {name: _plain(inner) for name, inner in cast("dict[str, Node]", node).items()}
     return [_plain(entry) for entry in cast("list[Node]", node)] if isinstance(node, list) else node
+
+
+REASONS: Final = tuple(
+    (re.compile(pattern), why)
+    for pattern, why in (
+        (r"messagesDelivered$", "The original adds up a misspelt name, so nothing is ever delivered."),
+        (r"\.byRegion\.", "The original shows the first environment of each type only."),
+        (r"^mqMetrics\.", "The original reads the first 20 destinations of a region only."),
+        (r"\.networking\.", "The original does not fetch the usage for this collector: nothing is used, all is left."),
+        (r"apisWith(out)?Security$", "The original counts policies here, not API instances."),
+        (r"\.reuse\.", "The original does not fetch the APIs for this collector, so nothing is managed."),
+        (r"\.cloudhub2\.|\.rtf\.applications\.", "The original counts CloudHub 2.0 as Runtime Fabric."),
+        (r"\.rtf\.", "The original reads a place that is not in its tree, so there is no value."),
+        (r"^apiManagerMetrics\.apis\.", "The original does not answer this collector."),
+    )
+)
+FAILED: Final = "A call failed: the original loses the whole group for that, and fills it with zeros."
+NO_ENVIRONMENTS: Final = "The original collects nothing of a group without environments, and fills it with zeros."
+_NO_VALUE: Final = "There is no value; the original makes it a zero."
+_PASSED_OVER: Final = frozenset({"date", "errors", "notImplemented", "rtf"})
+
+
+def find_differences(
+    right: Mapping[str, Any], legacy_tree: Mapping[str, Any], labels: Labels, lost: str | None = None
+) -> Iterator[Difference]:
+    """The differences between a group's right entry and the original's; `lost` is why the original has no data."""
+    theirs = {(match.path, match.labels): match.value for match in _figures(legacy_tree)}
+    for match in _figures(right):
+        legacy_value = theirs.get((match.path, match.labels))
+        if legacy_value != match.value:
+            found = tuple(sorted({*labels, *match.labels}))
+            yield Difference(
+                key=match.path,
+                labels=found,
+                right=match.value,
+                legacy=legacy_value,
+                why=lost or (_NO_VALUE if match.value is None else _why(match.path)),
+            )
+
+
+def _figures(entry: Mapping[str, Any]) -> list[Match]:
+    return flatten({name: value for name, value in entry.items() if name not in _PASSED_OVER and name != "states"})
+
+
+def _why(path: str) -> str:
+    return next((why for pattern, why in REASONS if pattern.search(path)), "The original has no such figure.")
+
+
+ROOTS: Final[Mapping[str, Steps]] = {
+    "ch": ("runtimeManagerMetrics", "cloudhub"), "apc": ("apiManagerMetrics", "clients"), "rtf": ("rtf",),
+    "ap": (), "apma": (),
+}  # fmt: skip
+"""Where the original looks, unless it is the first step of the collector's root. Its answer has the last step only."""
+
+
+def legacy_by_key(tree: Sequence[Mapping[str, Any]], info: Info, keys: Sequence[str]) -> list[dict[str, Any]]:
+    """The original's answer by key, computed from its answer for the whole collector."""
+    root = ROOTS.get(info.id, info.root[:1])
+    tests = key_matchers(info, keys)
+    found: list[dict[str, Any]] = []
+    for entry in tree:
+        view = {name: entry[name] for name in ("businessGroup", "businessGroupId")}
+        if root:
+            view[root[-1]] = _search(get_path(entry, *root), root, tests)
+        found.append(view)
+    return found
+
+
+def _search(node: Any, path: Steps, tests: Sequence[Matcher]) -> Any:
+    if isinstance(node, list):
+        entries = [_search(entry, path, tests) for entry in cast("list[Any]", node)]
+        return [entry for entry in entries if entry] or None
+    if not isinstance(node, dict):
+        return None
+    kept: dict[str, Any] = {}
+    for name, value in cast("dict[str, Any]", node).items():
+        if value is None:
+            continue
+        here = (*path, name)
+        inner = value if any(test(here) for test in tests) else _search(value, here, tests)
+        if inner is not None:
+            kept[name] = inner
+    return kept or None

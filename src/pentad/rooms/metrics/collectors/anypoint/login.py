@@ -1,23 +1,24 @@
-"""Logins at the platform: a user or a connected app, from the settings or from the headers of one request.
+"""Logins to the platform as a user or a connected app, from the settings or from a request's headers.
 
-A token is kept in memory until shortly before it ends, and fetched by one request however many wait for it. Passwords,
-secrets and tokens are in no text this module makes.
+A token stays in memory until shortly before it expires; concurrent requests share one login. No text made here contains
+a password, secret or token.
 """
 
 import asyncio
 import base64
 import hashlib
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.lru import LruCache
 from pentad.rooms.metrics.collectors.contract import Upstream
-from pentad.rooms.metrics.model import Failed, Problem
+from pentad.rooms.metrics.models import FetchError, Problem
+from pentad.rooms.metrics.settings import MetricsSettings
 
 USER_TOKEN_SECONDS: Final = 3300.0
-"""How long a user's token is used; the platform does not say how long it lives."""
+"""How long to use a user's token; the platform does not say when it expires."""
 
 SPARE_SECONDS: Final = 30.0
 RENEWAL_SECONDS: Final = 60.0
@@ -33,7 +34,7 @@ HINT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A client id wins over a user. `org` is the group to begin at where the question names none."""
+    """A connected app or a user; the app wins. `org` is the group to start at if the query names none."""
 
     client_id: str = ""
     client_secret: str = field(default="", repr=False)
@@ -46,24 +47,24 @@ class Credentials:
         return bool((self.client_id and self.client_secret) or (self.username and self.password))
 
     @property
-    def begun(self) -> bool:
-        """Whether any part of a login is there."""
+    def has_any(self) -> bool:
+        """Whether there is any part of a login."""
         return bool(self.client_id or self.client_secret or self.username or self.password)
 
     @property
     def key(self) -> str:
-        """Tells two logins apart without telling what they are."""
+        """Tells two logins apart without revealing them."""
         parts = (self.client_id, self.client_secret, self.username, self.password)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def from_settings(settings: Mapping[str, Any]) -> Credentials:
+def from_settings(settings: MetricsSettings) -> Credentials:
     names = ("client_id", "client_secret", "username", "password", "org")
-    return Credentials(**{name: str(settings.get(f"anypoint_{name}") or "").strip() for name in names})
+    return Credentials(**{name: (getattr(settings, f"anypoint_{name}") or "").strip() for name in names})
 
 
 def from_headers(headers: Mapping[str, str]) -> Credentials:
-    """Those of one request; a password is base64 unless `X-PLAINTEXT-PASSWORD: true` comes with it."""
+    """The credentials in a request's headers. The password is base64 unless `X-PLAINTEXT-PASSWORD` is true."""
     lower = {name.casefold().replace("_", "-"): value for name, value in headers.items()}
 
     def header(name: str) -> str:
@@ -81,28 +82,28 @@ def from_headers(headers: Mapping[str, str]) -> Credentials:
 
 
 class Login:
-    """One pair of credentials and its token."""
+    """Credentials with their token."""
 
     def __init__(self, credentials: Credentials, base: str) -> None:
         self._credentials = credentials
         self._base = base
         self._token = ""
         self._until = 0.0
-        self._is_doubted = False
+        self._is_refused = False
         self._renew_after = 0.0
         self._failure: Problem | None = None
         self._try_after = 0.0
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     @property
     def key(self) -> str:
         return self._credentials.key
 
     async def headers(self, upstream: Upstream) -> Mapping[str, str]:
-        async with self._turn:
+        async with self._lock:
             now = upstream.clock.monotonic()
-            renews = self._is_doubted and now >= self._renew_after
-            self._is_doubted = False
+            renews = self._is_refused and now >= self._renew_after
+            self._is_refused = False
             if renews or not self._token or now >= self._until:
                 if renews:
                     self._renew_after = now + RENEWAL_SECONDS
@@ -110,17 +111,17 @@ class Login:
             return {"authorization": f"Bearer {self._token}"}
 
     def refused(self, headers: Mapping[str, str]) -> None:
-        """The token is renewed, but not once for each of many requests that are refused whatever token they have."""
+        """Renew the token, but at most once a minute: some requests are refused whatever the token."""
         if headers.get("authorization") == f"Bearer {self._token}":
-            self._is_doubted = True
+            self._is_refused = True
 
     async def _log_in(self, upstream: Upstream, now: float) -> None:
-        """What was refused is not tried again for a while: a thousand wrong logins lock an account."""
+        """Get a token. A refused login is not retried for a while: many wrong logins lock an account."""
         if self._failure is not None and now < self._try_after:
-            raise Failed(self._failure)
+            raise FetchError(self._failure)
         try:
-            self._token, seconds = await self._fetched(upstream)
-        except Failed as failed:
+            self._token, seconds = await self._fetch_token(upstream)
+        except FetchError as failed:
             self._token, self._failure = "", failed.problem
             pause = REFUSED_SECONDS if failed.problem.kind == "permission" else FAILED_SECONDS
             self._try_after = upstream.clock.monotonic() + pause
@@ -128,7 +129,7 @@ class Login:
         self._failure = None
         self._until = now + max(seconds - SPARE_SECONDS, seconds / 2)
 
-    async def _fetched(self, upstream: Upstream) -> tuple[str, float]:
+    async def _fetch_token(self, upstream: Upstream) -> tuple[str, float]:
         mine = self._credentials
         if mine.client_id:
             path = "/accounts/api/v2/oauth2/token"
@@ -140,29 +141,29 @@ class Login:
             answer = await upstream.post(f"{self._base}{path}", form=form, scope="login")
         else:
             path = "/accounts/login"
-            said = {"username": mine.username, "password": mine.password}
-            answer = await upstream.post(f"{self._base}{path}", json=said, scope="login")
+            user = {"username": mine.username, "password": mine.password}
+            answer = await upstream.post(f"{self._base}{path}", json=user, scope="login")
         token = cast("dict[str, Any]", answer).get("access_token") if isinstance(answer, dict) else None
         if not isinstance(token, str) or not token:
             message = "The login was answered without a token."
-            raise Failed(Problem(scope="login", call=f"POST {path}", kind="parse", message=message))
+            raise FetchError.of("parse", message, call=f"POST {path}", scope="login")
         seconds = cast("dict[str, Any]", answer).get("expires_in")
         return token, float(seconds) if isinstance(seconds, (int, float)) and seconds > 0 else USER_TOKEN_SECONDS
 
 
 class Logins:
-    """Every login in use, the least recent given up first."""
+    """All logins in use; the least recently used are dropped first."""
 
     def __init__(self, base: str, own: Credentials) -> None:
         self.own = own
         self._base = base
-        self._logins: OrderedDict[str, Login] = OrderedDict()
+        self._logins = LruCache[str, Login](MOST_LOGINS)
 
     def credentials(self, given: Mapping[str, str] | None) -> Credentials:
-        """Those of the request if it has any, else the operator's; refused where both are missing."""
+        """The credentials of the request if it has any, else the operator's; refused if there are none."""
         asked = from_headers(given) if given else Credentials()
-        # Half a login must not become the operator's.
-        chosen = asked if asked.begun else self.own
+        # An incomplete login must not fall back to the operator's.
+        chosen = asked if asked.has_any else self.own
         if not chosen.complete:
             raise InvalidInput(NEEDED, hint=HINT)
         return replace(chosen, org=asked.org or self.own.org)
@@ -171,8 +172,6 @@ class Logins:
         chosen = self.credentials(given)
         login = self._logins.get(chosen.key)
         if login is None:
-            login = self._logins[chosen.key] = Login(chosen, self._base)
-        self._logins.move_to_end(chosen.key)
-        while len(self._logins) > MOST_LOGINS:
-            self._logins.popitem(last=False)
+            login = Login(chosen, self._base)
+            self._logins.put(chosen.key, login)
         return login

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Entry, Node, added, made, number, summed
-from pentad.rooms.metrics.collectors.anypoint.environments import labelled
-from pentad.rooms.metrics.collectors.anypoint.known import Known
-from pentad.rooms.metrics.collectors.anypoint.tree import Environment
+from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment
+from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Entry, Node, derive, exact_sum, sum_cells, to_number
+from pentad.rooms.metrics.collectors.anypoint.group_facts import GroupFacts, with_environment
 
 QUEUES: Final = {
     "messagesInFlight": "inflightMessages", "messagesSent": "messagesSent", "messagesReceived": "messagesReceived",
@@ -17,21 +16,21 @@ QUEUE_KEYS: Final = ("commonQueues", "fifoQueues", *QUEUES)
 EXCHANGE_KEYS: Final = ("exchangeQueues", *EXCHANGES)
 
 Figures = tuple[Entry, Entry]
-"""Of queues, and of exchanges."""
+"""The figures of queues, and of exchanges."""
 
-Seen = dict[tuple[str, str], Figures]
-"""The figures of environments and regions that were worked out already; they are in the summary and by region."""
+FigureCache = dict[tuple[str, str], Figures]
+"""Figures already computed, by environment and region; both the summary and the list of regions need them."""
 
 
-def mq(known: Known) -> dict[str, Node]:
-    seen: Seen = {}
-    by_region = {kind: regions_listed(known, environments, seen=seen) for kind, environments in known.kinds()}
+def mq(known: GroupFacts) -> dict[str, Node]:
+    seen: FigureCache = {}
+    by_region = {kind: figures_by_region(known, environments, seen=seen) for kind, environments in known.by_type()}
     return {"stats": {"summary": summary(known, seen=seen), "byRegion": by_region}}
 
 
-def regions_of(known: Known, environment: Environment) -> Cell:
-    """The regions of an environment that are asked for, by id."""
-    return made(
+def regions_of(known: GroupFacts, environment: Environment) -> Cell:
+    """The ids of the regions of an environment that the query includes."""
+    return derive(
         lambda found: [
             str(one.get("regionId"))
             for one in found
@@ -42,23 +41,25 @@ def regions_of(known: Known, environment: Environment) -> Cell:
 
 
 def destination(item: Any) -> tuple[str, str]:
-    """How its statistics are asked for."""
+    """The kind and id under which its statistics are fetched."""
     if item.get("type") == "exchange":
         return "exchanges", str(item.get("exchangeId"))
     return "queues", str(item.get("queueId"))
 
 
-def _once(known: Known, environment: Environment, region: str, most: int | None, seen: Seen | None) -> Figures:
+def _cached_figures(
+    known: GroupFacts, environment: Environment, region: str, most: int | None, seen: FigureCache | None
+) -> Figures:
     if seen is None:
-        return in_region(known, environment, region, most)
+        return region_figures(known, environment, region, most)
     place = (environment.id, region)
     if place not in seen:
-        seen[place] = in_region(known, environment, region, most)
+        seen[place] = region_figures(known, environment, region, most)
     return seen[place]
 
 
-def in_region(known: Known, environment: Environment, region: str, most: int | None = None) -> Figures:
-    """The figures of one region; of the first so many destinations, if that is asked for."""
+def region_figures(known: GroupFacts, environment: Environment, region: str, most: int | None = None) -> Figures:
+    """The figures of one region, of the first `most` destinations if given."""
     listed = known.cell("amq.destinations", environment.id, region)
     items: Sequence[Any] = (listed.value or ())[:most]
     stats = [(item, known.cell("amq.stats", environment.id, region, *destination(item))) for item in items]
@@ -67,7 +68,7 @@ def in_region(known: Known, environment: Environment, region: str, most: int | N
 
     def number_of(kind: str, *fifo: bool) -> Cell:
         fits = [item for item in items if item.get("type") == kind and (not fifo or bool(item.get("fifo")) in fifo)]
-        return made(lambda _: len(fits), listed)
+        return derive(lambda _: len(fits), listed)
 
     return (
         {
@@ -85,58 +86,61 @@ def in_region(known: Known, environment: Environment, region: str, most: int | N
 def _points(listed: Cell, stats: Sequence[Cell], name: str) -> Cell:
     if listed.value is None:
         return listed
-    return summed(
-        [made(lambda said: added(number(point.get("value")) for point in said.get(name) or ()), cell) for cell in stats]
+    return sum_cells(
+        [
+            derive(lambda stats: exact_sum(to_number(point.get("value")) for point in stats.get(name) or ()), cell)
+            for cell in stats
+        ]
     )
 
 
-def in_environment(
-    known: Known, environment: Environment, most: int | None = None, seen: Seen | None = None
+def environment_figures(
+    known: GroupFacts, environment: Environment, most: int | None = None, seen: FigureCache | None = None
 ) -> Figures:
     regions = regions_of(known, environment)
     if regions.value is None:
         return dict.fromkeys(QUEUE_KEYS, regions), dict.fromkeys(EXCHANGE_KEYS, regions)
-    return added_up([_once(known, environment, region, most, seen) for region in regions.value])
+    return sum_figures([_cached_figures(known, environment, region, most, seen) for region in regions.value])
 
 
-def added_up(figures: Sequence[Figures]) -> Figures:
+def sum_figures(figures: Sequence[Figures]) -> Figures:
     return (
-        {key: summed([queues[key] for queues, _ in figures]) for key in QUEUE_KEYS},
-        {key: summed([exchanges[key] for _, exchanges in figures]) for key in EXCHANGE_KEYS},
+        {key: sum_cells([queues[key] for queues, _ in figures]) for key in QUEUE_KEYS},
+        {key: sum_cells([exchanges[key] for _, exchanges in figures]) for key in EXCHANGE_KEYS},
     )
 
 
-def lacking(known: Known) -> Figures:
+def missing_figures(known: GroupFacts) -> Figures:
     return (
         dict.fromkeys(QUEUE_KEYS, known.environments_cell),
         dict.fromkeys(EXCHANGE_KEYS, known.environments_cell),
     )
 
 
-def summary(known: Known, most: int | None = None, *, seen: Seen | None = None) -> dict[str, Node]:
-    """By kind of environment; over the first so many destinations of each region, if that is asked for."""
+def summary(known: GroupFacts, most: int | None = None, *, seen: FigureCache | None = None) -> dict[str, Node]:
+    """The figures by type of environment, over the first `most` destinations of each region if given."""
     found: dict[str, Node] = {}
-    for kind, environments in known.kinds():
-        each = [in_environment(known, environment, most, seen) for environment in environments]
-        queues, exchanges = lacking(known) if known.environments_cell.value is None else added_up(each)
+    for kind, environments in known.by_type():
+        each = [environment_figures(known, environment, most, seen) for environment in environments]
+        queues, exchanges = missing_figures(known) if known.environments_cell.value is None else sum_figures(each)
         pairs = list(zip(environments, each, strict=True))
         found[kind] = {
-            "queues": {**queues, "details": [labelled(one, figures[0]) for one, figures in pairs]},
-            "exchanges": {**exchanges, "details": [labelled(one, figures[1]) for one, figures in pairs]},
+            "queues": {**queues, "details": [with_environment(one, figures[0]) for one, figures in pairs]},
+            "exchanges": {**exchanges, "details": [with_environment(one, figures[1]) for one, figures in pairs]},
         }
     return found
 
 
-def regions_listed(
-    known: Known, environments: Sequence[Environment], most: int | None = None, *, seen: Seen | None = None
+def figures_by_region(
+    known: GroupFacts, environments: Sequence[Environment], most: int | None = None, *, seen: FigureCache | None = None
 ) -> list[Node]:
-    """For every region of these environments their figures together."""
+    """The combined figures of these environments for each region."""
     places: dict[str, list[Figures]] = {}
     for environment in environments:
         for region in regions_of(known, environment).value or ():
-            places.setdefault(region, []).append(_once(known, environment, region, most, seen))
+            places.setdefault(region, []).append(_cached_figures(known, environment, region, most, seen))
     found: list[Node] = []
     for region, figures in places.items():
-        queues, exchanges = added_up(figures)
+        queues, exchanges = sum_figures(figures)
         found.append({"id": region, "queues": queues, "exchanges": exchanges})
     return found

@@ -1,1 +1,1 @@
-"""The systems software is made with: repositories, pages, jobs, tasks, dashboards."""
+"""Software delivery systems: repositories, pages, jobs, tasks, dashboards."""

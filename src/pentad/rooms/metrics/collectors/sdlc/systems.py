@@ -1,7 +1,7 @@
-"""How each system is asked. Only what the formulas read is kept, so no text of a page or a task is.
+"""Requests to each system. Only what the formulas read is kept, so no text of pages or tasks.
 
-All of them take a user and a token as basic authentication; certificates are always checked. Lists are read to their
-end, and a link to the next page is followed on the system's own host only.
+All systems use basic authentication with user and token; certificates are always checked. Lists are read to the end;
+links to the next page are followed on the system's own host only.
 """
 
 import base64
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from xml.etree import ElementTree as ET
 
 from pentad.rooms.metrics.collectors.contract import Upstream
-from pentad.rooms.metrics.model import Failed, Problem
+from pentad.rooms.metrics.models import FetchError
 
 MOST_PAGES: Final = 200
 WORK_ITEMS: Final = 200
@@ -24,13 +24,13 @@ BACKLOG: Final = "(sprint is EMPTY OR sprint IN futureSprints()) AND issuetype !
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """One system as the operator set it up."""
+    """A system in the settings."""
 
     name: str
     url: str
     headers: Mapping[str, str]
     query: str = ""
-    """What narrows a search: CQL for Confluence, JQL for Jira."""
+    """Narrows a search: CQL for Confluence, JQL for Jira."""
 
 
 def basic(user: str, token: str) -> dict[str, str]:
@@ -39,7 +39,7 @@ def basic(user: str, token: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The way to a system for one fact."""
+    """Requests to a system for one fact."""
 
     system: System
     upstream: Upstream
@@ -53,13 +53,13 @@ class Line:
             f"{self.system.url}{path}", json=body, headers=self.system.headers, params=params, scope=self.system.name
         )
 
-    def strange(self, message: str) -> Failed:
-        return Failed(Problem(scope=self.system.name, call=self.system.name, kind="parse", message=message))
+    def unexpected(self, message: str) -> FetchError:
+        return FetchError.of("parse", message, call=self.system.name, scope=self.system.name)
 
     def entries(self, answer: Any, name: str) -> list[dict[str, Any]]:
         found = cast("dict[str, Any]", answer).get(name) if isinstance(answer, dict) else None
         if not isinstance(found, list):
-            raise self.strange(f"The answer has no list of {name}.")
+            raise self.unexpected(f"The answer has no list of {name}.")
         return [cast("dict[str, Any]", entry) for entry in cast("list[Any]", found) if isinstance(entry, dict)]
 
 
@@ -75,7 +75,7 @@ async def _bitbucket(line: Line) -> Any:
         answer = await line.get("", {"start": start, "limit": 100})
         size = _at(answer, "size")
         if not isinstance(size, int):
-            raise line.strange("The answer does not say how many repositories there are.")
+            raise line.unexpected("The answer does not say how many repositories there are.")
         total += size
         following = _at(answer, "nextPageStart")
         if _at(answer, "isLastPage") is not False or not isinstance(following, int) or following <= start:
@@ -124,7 +124,7 @@ def _jira(which: str) -> Callable[[Line], Awaitable[Any]]:
                 kind, status = _at(task, "fields", "issuetype", "name"), _at(task, "fields", "status", "name")
                 tasks[task.get("id")] = {"type": kind, "status": status}
             start += len(found)
-            # Of the backlog only the total is read, which the first page has.
+            # For the backlog only the total counts, and the first page has it.
             if not found or start >= total or which == BACKLOG:
                 break
         return {"total": total, "tasks": [] if which == BACKLOG else list(tasks.values())}
@@ -134,13 +134,13 @@ def _jira(which: str) -> Callable[[Line], Awaitable[Any]]:
 
 async def _splunk(line: Line) -> Any:
     reply = await line.upstream.send("GET", line.system.url, headers=line.system.headers, scope=line.system.name)
-    # A NUL byte would be another encoding, in which a declaration could hide.
+    # A NUL byte means another encoding, which could hide a declaration.
     if any(mark in reply.body for mark in (b"<!DOCTYPE", b"<!ENTITY", b"\0")):
-        raise line.strange("The answer declares entities, which a feed has no use for.")
+        raise line.unexpected("The answer declares entities, which a feed does not need.")
     try:
         feed = ET.fromstring(reply.body)  # noqa: S314  without a DOCTYPE there are no entities to expand
     except ET.ParseError:
-        raise line.strange("The answer is not XML, or was cut off.") from None
+        raise line.unexpected("The answer is not XML, or was cut off.") from None
     return [_view(entry) for entry in feed.iter() if _local(entry) == "entry"]
 
 
@@ -174,12 +174,12 @@ def _azure_tasks(query: str) -> Callable[[Line], Awaitable[Any]]:
 async def _azure_repositories(line: Line) -> Any:
     count = _at(await line.get("/git/repositories", {"api-version": "4.1"}), "count")
     if not isinstance(count, int):
-        raise line.strange("The answer does not say how many repositories there are.")
+        raise line.unexpected("The answer does not say how many repositories there are.")
     return count
 
 
 async def _azure_pipelines(line: Line) -> Any:
-    """For each pipeline the result of its latest run; None where it never ran."""
+    """The result of the latest run of each pipeline; None if it never ran."""
     version = {"api-version": "6.0-preview.1"}
     latest: list[Any] = []
     for pipeline in line.entries(await line.get("/pipelines", version), "value"):
@@ -200,4 +200,4 @@ FETCHERS: Final[Mapping[str, Mapping[str, Callable[[Line], Awaitable[Any]]]]] = 
         "repositories": _azure_repositories, "pipelines": _azure_pipelines,
     },
 }  # fmt: skip
-"""By system, how each of its facts is fetched."""
+"""How to fetch each fact, by system."""

@@ -1,0 +1,185 @@
+"""What is wrong with a JSON document and how to fix it: findings, the nearest valid name or value, and patches.
+
+A finding names a place and says what was expected. It may suggest names or values and carry a JSON Patch (RFC 6902). A
+patch is certain only when the document says the same thing in another spelling: case, hyphens, a number in quotes, a
+time with a space. Nothing here invents content.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Final
+
+import msgspec
+
+from pentad.kernel import schema
+from pentad.kernel.names import nearest
+
+LONGEST_KEY: Final = 200
+"""Longer keys are cut in messages and never patched."""
+
+NO_VALUE: Final = object()
+"""Stands for "no suggestion", because None is a JSON value."""
+
+Place = tuple[Any, str | int] | None
+"""Where a value is: the place of its container and its key or index there; None is the document itself.
+
+A chain costs nothing while a document is valid; it becomes text only when something is wrong.
+"""
+
+Patch = list[dict[str, Any]]
+"""The operations of a JSON Patch."""
+
+_CERTAIN_RATIO: Final = 0.88
+_SPACING: Final = re.compile(r"[\s_\-]+")
+_INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,15})?")
+_TIME: Final = re.compile(
+    r"(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2})(:\d{2})?(\.\d+)? ?([Zz]|UTC|GMT|[+-]\d{2}:?\d{2})?", re.ASCII
+)
+_NO_RENAMES: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One error or warning about a document."""
+
+    code: str
+    message: str
+    path: str = ""
+    """For people: `skills[0].name`."""
+    pointer: str = ""
+    """The JSON Pointer: `/skills/0/name`."""
+    value: Any = None
+    expected: str | None = None
+    suggestions: tuple[str, ...] = ()
+    patch: tuple[dict[str, Any], ...] = ()
+    certain: bool = False
+    """The patch is the only sensible reading, so it may be applied without asking."""
+    constraint: Any = None
+
+    def line(self) -> str:
+        """The finding as one sentence with its place."""
+        if not self.path:
+            return f"Validation Error: {self.message}"
+        text = f"{self.message} Attribute path: {self.path}."
+        if self.constraint is None:
+            return text
+        return f"{text} Constraint: {msgspec.json.encode(self.constraint).decode()}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The finding for programs, without nulls, empty texts and false."""
+        fields = msgspec.to_builtins(self)
+        return {key: value for key, value in fields.items() if value not in (None, "", False)}
+
+
+def finding(code: str, message: str, place: Place, **fields: Any) -> Finding:
+    """Make a finding at a place. If a key is too long to repeat, the finding has no patch."""
+    keys = steps(place)
+    shortened = [_short(key) for key in keys]
+    if shortened != keys:
+        fields |= {"patch": (), "certain": False}
+    return Finding(code, message, _path_text(shortened), schema.pointer(shortened), **fields)
+
+
+def steps(place: Place) -> list[str | int]:
+    """The keys from the document down to the place."""
+    keys: list[str | int] = []
+    while place is not None:
+        place, key = place
+        keys.append(key)
+    keys.reverse()
+    return keys
+
+
+def path(place: Place) -> str:
+    """The place for people: `skills[0].name`."""
+    return _path_text([_short(key) for key in steps(place)])
+
+
+def pointer(place: Place) -> str:
+    """The place as a JSON Pointer."""
+    return schema.pointer(steps(place))
+
+
+def replacement(place: Place, value: Any) -> Patch:
+    """The patch that replaces the value at a place."""
+    return [{"op": "replace", "path": pointer(place), "value": value}]
+
+
+def fold(text: str) -> str:
+    """The text without the differences between spellings: case, hyphens, underscores and spaces."""
+    return _SPACING.sub("", text).casefold()
+
+
+@lru_cache(maxsize=8192)
+def fold_known(name: str) -> str:
+    """`fold` for known names, which are compared again and again."""
+    return fold(name)
+
+
+def same_spelling(value: str, known: Iterable[str], renamed: Mapping[str, str] = _NO_RENAMES) -> str | None:
+    """The known value that differs only in spelling, or that `renamed` maps the value to."""
+    allowed = list(known)
+    folded = fold(value)
+    same = [candidate for candidate in allowed if fold_known(candidate) == folded]
+    if len(same) == 1:
+        return same[0]
+    new_name = renamed.get(value.replace("-", "_").lower())
+    return new_name if new_name in allowed else None
+
+
+def nearest_names(
+    name: str, known: Iterable[str], renamed: Mapping[str, str] = _NO_RENAMES
+) -> tuple[list[str], bool]:  # fmt: skip
+    """Up to three known names close to a name, best first, and whether the first one is certainly meant."""
+    candidates = list(known)
+    if (same := same_spelling(name, candidates, renamed)) is not None:
+        return [same], True
+    near = nearest(name, candidates, limit=3)
+    close = bool(near) and SequenceMatcher(None, name.casefold(), near[0].casefold()).ratio() >= _CERTAIN_RATIO
+    return near, close and len(name) >= 4
+
+
+def convert_scalar(value: Any, kind: str) -> Any:
+    """The same value as a string, integer, number or boolean if nothing is lost, else NO_VALUE."""
+    if kind == "string" and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        return NO_VALUE
+    text = value.strip()
+    if kind == "integer" and _INTEGER.fullmatch(text):
+        return int(text)
+    if kind == "number" and _NUMBER.fullmatch(text):
+        return float(text) if "." in text else int(text)
+    if kind == "boolean" and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    return NO_VALUE
+
+
+def as_rfc3339(text: str) -> str | None:
+    """The time in RFC 3339 form, if only its punctuation is wrong."""
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
+        return None
+    day, minutes, seconds, fraction, zone = match.groups()
+    if zone and zone[0] in "+-" and ":" not in zone:
+        zone = f"{zone[:3]}:{zone[3:]}"
+    elif zone and zone[0] not in "+-":
+        zone = "Z"
+    return f"{day}T{minutes}{seconds or ':00'}{fraction or ''}{zone or ''}"
+
+
+def _path_text(keys: Sequence[str | int]) -> str:
+    text = ""
+    for key in keys:
+        if isinstance(key, int):
+            text += f"[{key}]"
+        else:
+            text += f".{key}" if text else key
+    return text
+
+
+def _short(key: str | int) -> str | int:
+    return key if isinstance(key, int) or len(key) <= LONGEST_KEY else key[:LONGEST_KEY] + "..."

@@ -1,0 +1,368 @@
+"""`pentad agents`: find agents, hand them tasks, look after the tasks, register cards; here, or on a server with --url.
+
+Without --url it works on the store, as its owner: the agents of the settings run in this process, and tasks of a server
+on the same store can be watched and canceled too.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+import click
+
+from pentad.kernel.errors import PentadError
+from pentad.rooms.agents.interface.cli.context import context
+from pentad.rooms.agents.interface.cli.formatting import agent_rows, task_lines, task_rows
+from pentad.rooms.agents.interface.cli.keys import CARD_KEYS
+from pentad.terminal.client import local_options, server_options
+from pentad.terminal.files import read
+from pentad.terminal.launcher import run_in_room
+from pentad.terminal.options import json_option
+from pentad.terminal.output import ExitCode, print_json, print_table, print_text, say
+
+if TYPE_CHECKING:
+    from pentad.rooms.agents.service import Agents
+    from pentad.settings.model import Settings
+    from pentad.terminal.client import Client, Target
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+_FAILED: Final = ("failed", "rejected", "canceled")
+_OVER: Final = (*_FAILED, "completed", "input-required", "auth-required")
+_LOOK_AGAIN: Final = 0.5
+_TOOL: Final = re.compile(r"\bagents_[a-z_]+")
+_COMMANDS: Final = {
+    "agents_list": "`pentad agents list`",
+    "agents_send_task": "`pentad agents send`",
+    "agents_get_task": "`pentad agents watch`",
+    "agents_cancel_task": "`pentad agents cancel`",
+    "agents_operate": "`pentad agents operate`",
+    "agents_register_card": "`pentad agents register`",
+    "agents_lint_context": "`pentad agents context lint`",
+}
+"""What a person types where a model calls a tool."""
+
+
+@click.group()
+def agents() -> None:
+    """Find agents, hand them tasks, follow and cancel tasks."""
+
+
+agents.add_command(context)
+agents.add_command(CARD_KEYS)
+
+
+@agents.command("list")
+@json_option
+@server_options("agent")
+def list_agents(as_json: bool, target: "Target") -> None:
+    """List the agents that run here and those in the registry."""
+    _show_agents(_told(target, "agents_list", {"limit": 100}), as_json)
+
+
+@agents.command()
+@click.argument("words", nargs=-1)
+@click.option("--tag", "tags", multiple=True, help="A tag it has; may be repeated.")
+@click.option("--skill", help="A skill, by its id or name.")
+@click.option("--auth", "auth_scheme", help="none, apiKey, bearer, oauth2, ...")
+@click.option("--dialect", type=click.Choice(["agentvault", "0.3", "1.0"]), help="What it speaks.")
+@click.option("--mcp/--no-mcp", "mcp_context", default=None, help="Whether it takes context.")
+@click.option("--tee/--no-tee", default=None, help="Whether it runs in a trusted environment, by its own word.")
+@click.option("--extension", help="The URI of an extension it declares.")
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="How many at once.")
+@click.option("--offset", type=click.IntRange(0), default=0, help="How many to pass over.")
+@json_option
+@server_options("agent")
+def search(
+    words: tuple[str, ...],
+    tags: tuple[str, ...],
+    skill: str | None,
+    auth_scheme: str | None,
+    dialect: str | None,
+    mcp_context: bool | None,
+    tee: bool | None,
+    extension: str | None,
+    limit: int,
+    offset: int,
+    as_json: bool,
+    target: "Target",
+) -> None:
+    """Find agents by words, tags, skills and what they speak; all that is given has to hold."""
+    wanted = {
+        "query": " ".join(words),
+        "tags": list(tags),
+        "skill": skill,
+        "auth_scheme": auth_scheme,
+        "dialect": dialect,
+        "mcp_context": mcp_context,
+        "tee": tee,
+        "extension": extension,
+        "limit": limit,
+        "offset": offset,
+    }
+    _show_agents(_told(target, "agents_list", wanted), as_json)
+
+
+@agents.command()
+@click.argument("wanted", metavar="AGENT")
+@server_options("agent")
+def card(wanted: str, target: "Target") -> None:
+    """Print an agent's card, by its readable id (acme/weather), its name here, or its card's id."""
+
+    print_json(json.loads(_with(target, lambda client: client.read(f"agents://cards/{wanted}"))))
+
+
+@agents.command()
+@click.argument("wanted", metavar="AGENT")
+@click.argument("text", nargs=-1)
+@click.option("--input", "data_file", metavar="FILE|-", help="A JSON object, sent as a data part.")
+@click.option("--context", "context_file", metavar="FILE|-", help="The context (mcp_context) as JSON.")
+@click.option("--task", "task_id", metavar="ID", help="Continue this task, such as with an answer.")
+@click.option("--no-wait", is_flag=True, help="Do not wait for the result.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, 600, min_open=True),
+    default=60,
+    show_default=True,
+    help="How long to wait; the task goes on after that.",
+)
+@json_option
+@server_options("agent")
+def send(
+    wanted: str,
+    text: tuple[str, ...],
+    data_file: str | None,
+    context_file: str | None,
+    task_id: str | None,
+    no_wait: bool,
+    seconds: float,
+    as_json: bool,
+    target: "Target",
+) -> int:
+    """Hand a task to an agent and wait for what comes of it; Ctrl-C cancels the task.
+
+    AGENT is a name here, a readable id (acme/weather) or the address of a card. What happens is told on stderr.
+    """
+    if not text and data_file is None:
+        raise click.UsageError("There is nothing to send: give TEXT, --input FILE or both.")
+    arguments = {
+        "agent": wanted,
+        "text": " ".join(text) or None,
+        "data": None if data_file is None else _object(data_file),
+        "context": None if context_file is None else _object(context_file),
+        "task_id": task_id,
+        "wait": not no_wait,
+        "seconds": seconds,
+    }
+    if target.server is not None:
+        return _show_task(_told(target, "agents_send_task", arguments), as_json)
+    return _show_task(within(target.settings, lambda room: _sent(room, arguments)), as_json)
+
+
+@agents.command()
+@click.option("--state", help="Only those in this state.")
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="How many at once.")
+@json_option
+@local_options(
+    "Follow one with `pentad agents watch TASK --url URL`; admins list all with `pentad agents operate`.", "agent"
+)
+def tasks(state: str | None, limit: int, as_json: bool, settings: "Settings") -> None:
+    """List the tasks of this machine's owner, the last changed first."""
+    rows = within(settings, lambda room: _tasks(room, state, limit))
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(("task", "agent", "state", "changed", "text"), task_rows(rows), empty="There are no tasks.")
+
+
+@agents.command()
+@click.argument("task_id", metavar="TASK")
+@json_option
+@server_options("agent")
+def watch(task_id: str, as_json: bool, target: "Target") -> int:
+    """Follow a task until it is over or waits for an answer; events are told on stderr, the task at the end."""
+    if target.server is not None:
+        return _show_task(_with(target, lambda client: _looked_at(client, task_id)), as_json)
+    return _show_task(within(target.settings, lambda room: _watched(room, task_id)), as_json)
+
+
+@agents.command()
+@click.argument("task_id", metavar="TASK")
+@json_option
+@server_options("agent")
+def cancel(task_id: str, as_json: bool, target: "Target") -> None:
+    """Stop a task that is not over yet."""
+    _show_task(_told(target, "agents_cancel_task", {"task_id": task_id}), as_json)
+
+
+@agents.command()
+@click.argument("task_id", metavar="[TASK]", required=False)
+@click.option("--reason", required=True, help="Why you look at the tasks of others; it goes into the audit trail.")
+@click.option("--cancel", is_flag=True, help="Cancel TASK.")
+@click.option("--owner", metavar="PRINCIPAL", help="Only this user's tasks, e.g. user:ada.")
+@click.option("--state", help="Only those in this state.")
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="How many at once.")
+@click.option("--cursor", help="Where the page before ended.")
+@json_option
+@server_options("agent")
+def operate(
+    task_id: str | None,
+    reason: str,
+    cancel: bool,
+    owner: str | None,
+    state: str | None,
+    limit: int,
+    cursor: str | None,
+    as_json: bool,
+    target: "Target",
+) -> None:
+    """List the tasks of all users, look at TASK or cancel it. Needs agents:admin."""
+    filters = {"owner": owner, "state": state, "limit": limit, "cursor": cursor}
+    found = _told(target, "agents_operate", {"reason": reason, "task_id": task_id, "cancel": cancel, **filters})
+    if as_json:
+        print_json(found)
+    elif task_id is not None:
+        _show_task(found["tasks"][0], as_json)
+    else:
+        columns = ("owner", "task", "agent", "state", "changed", "text")
+        rows = [(one["owner"], *row) for one, row in zip(found["tasks"], task_rows(found["tasks"]), strict=True)]
+        print_table(columns, rows, empty="There are no tasks.")
+        if found.get("next_cursor"):
+            say(f"{found['total']} in all; --cursor {found['next_cursor']} shows more.")
+
+
+@agents.command()
+@click.argument("place", metavar="FILE|URL|-")
+@click.option("--update", "card_id", metavar="ID", help="Update this card: members that are given replace its own.")
+@click.option("--no-directory", is_flag=True, help="Make no record of it in the directory.")
+@json_option
+@server_options("agent")
+def register(place: str, card_id: str | None, no_directory: bool, as_json: bool, target: "Target") -> None:
+    """Register an agent by its card, from a file, an address or stdin."""
+    is_url = place.startswith(("http://", "https://"))
+    given: dict[str, Any] = {"url": place} if is_url else {"card": _object(place)}
+    given |= {"card_id": card_id, "list_in_directory": not no_directory}
+    kept = _told(target, "agents_register_card", given)
+    if as_json:
+        print_json(kept)
+        return
+    print_text(kept["agent"]["id"])
+    if (listed := kept.get("directory")) is not None:
+        say(f"Directory: {listed['status']}{': ' + listed.get('cid', listed.get('reason', ''))}")
+
+
+def _object(file: str) -> dict[str, Any]:
+    try:
+        value = json.loads(read(file))
+    except (ValueError, RecursionError) as error:
+        raise click.UsageError(f"{file} is not JSON: {error}.") from None
+    if not isinstance(value, dict):
+        raise click.UsageError(f"{file} is not a JSON object.")
+    return cast("dict[str, Any]", value)
+
+
+def _told(target: "Target", tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What a tool of the room answers."""
+    return _with(target, lambda client: client.call_tool(tool, arguments))
+
+
+def _with(target: "Target", work: "Callable[[Client], Coroutine[Any, Any, T]]") -> T:
+    """Do something through a client, on the server that is named or in this process."""
+    with _hints_for_people():
+        return target.run(work, "agents", "directory")
+
+
+def within(settings: "Settings", work: "Callable[[Agents], Coroutine[Any, Any, T]]") -> T:
+    """Do something with the opened room."""
+    with _hints_for_people():
+        return run_in_room(settings, work, "agents", "directory")
+
+
+@contextmanager
+def _hints_for_people() -> Generator[None]:
+    """Errors whose hints name the commands of this program, where the room named its tools."""
+    try:
+        yield
+    except PentadError as error:
+        error.hint = _in_commands(error.hint)
+        raise
+
+
+def _in_commands(hint: str | None) -> str | None:
+    return None if hint is None else _TOOL.sub(lambda found: _COMMANDS.get(found[0], found[0]), hint)
+
+
+async def _sent(room: "Agents", arguments: Mapping[str, Any]) -> dict[str, Any]:
+    from pentad.kernel.principal import LOCAL
+    from pentad.rooms.agents.delegation import delegate
+    from pentad.rooms.agents.interface.presentation import delegation_view, describe_event
+    from pentad.rooms.agents.interface.tools import SendArguments, task_request
+    from pentad.rooms.agents.models import Event
+
+    given = SendArguments.model_validate({name: value for name, value in arguments.items() if value is not None})
+
+    async def on_event(event: Event) -> None:
+        say(describe_event(event.body))
+
+    seconds = given.seconds if given.wait else 0.0
+    delegated = await delegate(room, LOCAL, task_request(given), seconds=seconds, on_event=on_event, trusted=True)
+    return delegation_view(delegated, given.max_characters).model_dump(exclude_none=True)
+
+
+async def _watched(room: "Agents", task_id: str) -> dict[str, Any]:
+    from pentad.kernel.principal import LOCAL
+    from pentad.rooms.agents.interface.presentation import describe_event, task_view
+    from pentad.rooms.agents.models import Event
+
+    async for event in room.tasks.follow(LOCAL, task_id, after=0, rest=True):
+        if isinstance(event, Event):
+            say(describe_event(event.body))
+    task = await room.tasks.get(LOCAL, task_id)
+    return task_view(task, task.agent).model_dump(exclude_none=True)
+
+
+async def _looked_at(client: "Client", task_id: str) -> dict[str, Any]:
+    """On a server: look again until the task rests."""
+    known = ""
+    while True:
+        task = await client.call_tool("agents_get_task", {"task_id": task_id})
+        if (now := f"{task['state']}: {task['text']}") != known:
+            known = now
+            say(now[:200])
+        if task["state"] in _OVER:
+            return task
+        await asyncio.sleep(_LOOK_AGAIN)
+
+
+async def _tasks(room: "Agents", state: str | None, limit: int) -> list[dict[str, Any]]:
+    from pentad.kernel.principal import LOCAL
+    from pentad.rooms.agents.interface.presentation import task_view
+
+    page = await room.tasks.list(LOCAL, state=state, page_size=limit)
+    return [task_view(one, one.agent, 2_000).model_dump(exclude_none=True) for one in page.tasks]
+
+
+def _show_agents(found: Mapping[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    columns = ("id", "name", "speaks", "where", "description")
+    print_table(columns, agent_rows(found["agents"]), empty="No agent was found.")
+    if (offset := found.get("next_offset")) is not None:
+        say(f"{found['total']} in all; --offset {offset} shows more.")
+
+
+def _show_task(task: Mapping[str, Any], as_json: bool) -> int:
+    if as_json:
+        print_json({**task, "hint": _in_commands(task["hint"])} if task.get("hint") else task)
+    else:
+        for line in task_lines(task):
+            print_text(line)
+        if task.get("waiting_for"):
+            say(f"It waits for {task['waiting_for']}: pentad agents send {task['agent']} --task {task['task_id']} ...")
+        elif task["state"] not in _OVER:
+            say(f"It goes on: pentad agents watch {task['task_id']}")
+    return ExitCode.FAILED if task["state"] in _FAILED else ExitCode.OK

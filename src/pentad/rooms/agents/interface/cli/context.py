@@ -1,0 +1,167 @@
+"""`pentad agents context`: what a context is worth before it is sent; on files, without a server.
+
+Only `resolve` opens the store: it reads what references lead to, as the owner of this machine.
+"""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from pentad.kernel.errors import InvalidInput
+from pentad.terminal.client import local_options
+from pentad.terminal.files import indented, out_option, read, write
+from pentad.terminal.launcher import launcher
+from pentad.terminal.options import json_option
+from pentad.terminal.output import ExitCode, print_json, print_text, say
+
+if TYPE_CHECKING:
+    from pentad.rooms.agents.context.findings import Level
+    from pentad.settings.model import Settings
+
+level_option = click.option(
+    "--level",
+    type=click.Choice(["lenient", "standard", "strict"]),
+    default="standard",
+    show_default=True,
+    help="lenient is what AgentVault does.",
+)
+
+
+@click.group()
+def context() -> None:
+    """Check, hash, clean, fit and resolve an `mcp_context`. FILE is JSON; - reads it from stdin."""
+
+
+@context.command()
+@click.argument("file")
+@level_option
+@json_option
+def lint(file: str, level: "Level", as_json: bool) -> int:
+    """Say everything there is to say about a context, each with its place."""
+    from pentad.rooms.agents.context.lint import lint_text
+
+    report = lint_text(read(file), level, now=time.time())
+    if as_json:
+        print_json(report.as_json())
+    else:
+        for issue in report.issues:
+            print_text(f"{issue.severity.upper()} {issue.code} {issue.line()}")
+        if report.more:
+            say(f"{report.more} more are not listed.")
+    return ExitCode.OK if report.valid else ExitCode.FAILED
+
+
+@context.command(name="hash")
+@click.argument("file")
+@json_option
+def hash_of(file: str, as_json: bool) -> int:
+    """Print the hash of a context, over its canonical form (RFC 8785)."""
+    from pentad.rooms.agents.context.integrity import sealed
+
+    seal = sealed(_items(file))
+    if as_json:
+        print_json(seal)
+    else:
+        print_text(seal["sha256"])
+    return ExitCode.OK
+
+
+@context.command()
+@click.argument("file")
+@click.option("--target", default="agent", show_default=True, help="Who is to see it: an agent's name, store or log.")
+@json_option
+@out_option
+def redact(file: str, target: str, as_json: bool, out: Path | None) -> int:
+    """Give a context out without its secrets; what was masked goes to stderr."""
+    from pentad.rooms.agents.context.redaction import redacted
+
+    clean = redacted(_items(file), target)
+    report = [{"path": one.path, "what": one.what, "action": one.action} for one in clean.report]
+    if as_json:
+        print_json({"context": {"items": clean.items}, "masked": report})
+        return ExitCode.OK
+    write(indented({"items": clean.items}), out)
+    for one in report:
+        say(f"{one['path']}: {one['what']} masked")
+    return ExitCode.OK
+
+
+@context.command()
+@click.argument("file")
+@click.option("--max-bytes", type=click.IntRange(min=64), help="The bytes it may have.  [default: 65536]")
+@click.option("--max-tokens", type=click.IntRange(min=16), help="The tokens it may have, four bytes each.")
+@click.option("--no-refs", is_flag=True, help="The receiver cannot follow references: cut or leave out instead.")
+@json_option
+@out_option
+def plan(
+    file: str, max_bytes: int | None, max_tokens: int | None, no_refs: bool, as_json: bool, out: Path | None
+) -> int:
+    """Give a context out so that it fits a budget; what became of each item goes to stderr."""
+    from pentad.rooms.agents.context.budget import planned
+
+    if max_bytes is None and max_tokens is None:
+        max_bytes = 65_536
+    made = planned(_items(file), max_bytes=max_bytes, max_tokens=max_tokens, refer=not no_refs)
+    if as_json:
+        print_json({**made.as_json(), "context": {"items": made.items}})
+        return ExitCode.OK
+    write(indented({"items": made.items}), out)
+    for one in made.decisions:
+        why = f": {one.why}" if one.why else ""
+        say(f"{one.name}: {one.fate}, {one.size} -> {one.sent} bytes{why}")
+    return ExitCode.OK
+
+
+@context.command()
+@click.argument("file")
+@click.option("--item", "names", multiple=True, metavar="NAME", help="Only this item; may be repeated.")
+@json_option
+@out_option
+@local_options("Run it where the server's store is reached, with --data or --database.", "rooms")
+def resolve(
+    file: str, names: tuple[str, ...], as_json: bool, out: Path | None, settings: "Settings"
+) -> int:  # fmt: skip
+    """Give a context out with what its references lead to put in, hashes verified."""
+    import asyncio
+
+    items = _items(file)
+    unknown = [name for name in names if name not in items]
+    if unknown:
+        raise click.UsageError(f"There is no item {unknown[0]!r} in the context.")
+    whole = asyncio.run(_resolved(items, names, settings))
+    if as_json:
+        print_json({"items": whole})
+    else:
+        write(indented({"items": whole}), out)
+    return ExitCode.OK
+
+
+async def _resolved(items: dict[str, Any], names: tuple[str, ...], settings: "Settings") -> dict[str, Any]:
+    from pentad.kernel.principal import LOCAL
+    from pentad.rooms.agents.context.context_store import ContentStore
+    from pentad.rooms.agents.context.refs import Resolver
+
+    async with launcher().open_app(settings) as app:
+        resolver = Resolver(app.neighbours, ContentStore(app.database, app.clock), app.fetcher)
+        return await resolver.opened(LOCAL, items).all(names or None)
+
+
+def _items(file: str) -> dict[str, Any]:
+    """The items of a context in a file; one that is none is refused with the reasons."""
+    from pentad.rooms.agents.context.findings import Issues, refusal
+    from pentad.rooms.agents.context.lint import parsed, unwrapped
+    from pentad.rooms.agents.context.shape import shape
+
+    issues = Issues("lenient")
+    try:
+        value = unwrapped(parsed(read(file), issues))
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{file} is not JSON: {error}.", hint="A context is one JSON object.") from None
+    shaped = shape(value, issues)
+    if shaped is None or not issues.valid:
+        raise refusal(issues.errors)
+    for issue in issues.found:
+        say(issue.line())
+    return cast("dict[str, Any]", shaped.get("items", {}))

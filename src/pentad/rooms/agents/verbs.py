@@ -1,0 +1,11 @@
+"""The verbs of the agents room."""
+
+from typing import Final
+
+from pentad.terminal.verbs import Verb, Verbs
+
+VERBS: Final[Verbs] = {
+    "agents": Verb(
+        "pentad.rooms.agents.interface.cli.commands:agents", "Find agents, hand them tasks, follow and cancel tasks."
+    ),
+}

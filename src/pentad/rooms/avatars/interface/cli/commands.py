@@ -1,0 +1,230 @@
+"""`pentad avatars`: bring documents in, ask, examine, publish, and serve one over stdio; on the store, as its owner."""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from pentad.rooms.avatars.interface.cli.formatting import answer_lines, card_lines, report_lines
+from pentad.terminal.client import local_options, server_options
+from pentad.terminal.launcher import launcher, open_room, run_in_room
+from pentad.terminal.options import json_option, store_options
+from pentad.terminal.output import ExitCode, print_json, print_table, print_text, say
+from pentad.terminal.progress import shown_progress
+
+if TYPE_CHECKING:
+    from pentad.rooms.avatars.corpus.ingest import IngestOptions
+    from pentad.rooms.avatars.corpus.ingest_report import IngestReport
+    from pentad.rooms.avatars.evaluation.score_card import ScoreCard
+    from pentad.rooms.avatars.service import Avatars
+    from pentad.settings.model import Settings
+    from pentad.terminal.client import Client, Target
+
+T = TypeVar("T")
+
+_MOST_OTHERS: Final = 6
+avatar_option: Final = click.option("--avatar", metavar="ID", help="Which avatar; needed only where there are several.")
+
+
+@click.group()
+def avatars() -> None:
+    """Ingest documents, ask avatars, examine them, publish them, serve one."""
+
+
+@avatars.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="FOLDER | FILE...")
+@click.option("--avatar", metavar="ID", help="Add the files to this avatar; without it FOLDER is an avatar's own.")
+@click.option("--source", metavar="ID", help="Only the source of this id.")
+@click.option("--dry-run", is_flag=True, help="Read and cut the documents, change nothing.")
+@click.option("--force", is_flag=True, help="Read and embed again what has not changed.")
+@json_option
+@local_options("Run it where the server's store is reached, with --data or --database.")
+def ingest(
+    paths: tuple[Path, ...],
+    avatar: str | None,
+    source: str | None,
+    dry_run: bool,
+    force: bool,
+    as_json: bool,
+    settings: "Settings",
+) -> int:
+    """Bring an avatar's folder up to date, or add files to an avatar.
+
+    A folder holds config.json and documents under corpus/ (PDF, Markdown, text, HTML, DOCX, EPUB). What has not changed
+    is left alone; an ingest that fails leaves the avatar as it was.
+    """
+    from pentad.rooms.avatars.corpus.ingest import IngestOptions
+
+    if avatar is None and len(paths) != 1:
+        raise click.UsageError("Give one FOLDER, or --avatar ID and files.")
+    if not paths:
+        raise click.UsageError("Give the files or folders to add.")
+    if missing := [path for path in paths if not path.exists()]:
+        raise click.UsageError(f"There is no {missing[0]}.")
+    report = asyncio.run(_ingest(settings, paths, avatar, IngestOptions(source, dry_run, force)))
+    if as_json:
+        print_json(report.as_json())
+    else:
+        for line in report_lines(report):
+            say(line)
+    return ExitCode.FAILED if report.of("failed") else ExitCode.OK
+
+
+@avatars.command()
+@click.argument("question", nargs=-1, required=True)
+@avatar_option
+@json_option
+@server_options()
+def ask(question: tuple[str, ...], avatar: str | None, as_json: bool, target: "Target") -> None:
+    """Ask an avatar, and show its answer with the quotes it rests on."""
+    asked = {"question": " ".join(question), "avatar": avatar, "mode": "extractive"}
+    answer = target.call_tool("generate_response", asked, "avatars")
+    if as_json:
+        print_json(answer)
+        return
+    from pentad.rooms.avatars.interface.presentation import AnswerView
+
+    for line in answer_lines(AnswerView.model_validate(answer)):
+        print_text(line)
+
+
+@avatars.command("list")
+@json_option
+@server_options()
+def list_avatars(as_json: bool, target: "Target") -> None:
+    """List the avatars and the size of their corpora."""
+    rows = target.run(_listed, "avatars")
+    if as_json:
+        print_json(rows)
+        return
+    print_table(
+        ("id", "name", "documents", "passages", "characters"),
+        [(row["id"], row["name"], row["documents"], row["passages"], f"{row['characters']:,}") for row in rows],
+        empty="There are no avatars; `pentad avatars ingest FOLDER` makes one.",
+    )
+
+
+async def _listed(client: "Client") -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for one in (await client.call_tool("list_avatars", {}))["avatars"]:
+        about = await client.call_tool("get_avatar_info", {"avatar": one["id"]})
+        rows.append(
+            {
+                "id": one["id"],
+                "name": one["name"],
+                "description": one["description"],
+                "documents": one["document_count"],
+                "passages": one["passage_count"],
+                "characters": about["corpus_size"],
+                "generation": about["generation"],
+            }
+        )
+    return rows
+
+
+@avatars.command("eval")
+@avatar_option
+@click.option("--strict", is_flag=True, help="Fail if a figure misses its goal.")
+@json_option
+@local_options("Run it where the server's store is reached, with --data or --database.")
+def evaluate(avatar: str | None, strict: bool, as_json: bool, settings: "Settings") -> int:
+    """Examine an avatar on its own corpus and print a score card.
+
+    Does it find the passage a question was made of, does it refuse what it cannot know, and do the checks catch
+    statements that were spoilt? Nothing is changed, and no labels are needed.
+    """
+    card = within(settings, lambda room: _evaluated(room, avatar))
+    if as_json:
+        print_json(card.as_json())
+    else:
+        for line in card_lines(card):
+            print_text(line)
+    return ExitCode.FAILED if strict and not card.passed else ExitCode.OK
+
+
+@avatars.command()
+@click.option("--avatar", metavar="ID", help="Only this avatar; without it all of them.")
+@click.option("--print", "only_print", is_flag=True, help="Print the records; push nothing.")
+@json_option
+@local_options("Run it where the server's store is reached, with --data or --database.")
+def publish(avatar: str | None, only_print: bool, as_json: bool, settings: "Settings") -> int:
+    """Push an OASF record of each avatar to the directory of this store, with its A2A card where it has an address.
+
+    An avatar that has not changed since has the record, and the CID, it had before.
+    """
+    if only_print:
+        print_json([record for _, record in within(settings, lambda room: _records(room, avatar))])
+        return ExitCode.OK
+    pushed = asyncio.run(_published(settings, avatar))
+    if as_json:
+        print_json(pushed)
+    else:
+        rows = [(one["avatar"], one.get("cid") or one.get("error_message", "")) for one in pushed]
+        print_table(("avatar", "record"), rows, empty="There are no avatars; `pentad avatars ingest FOLDER` makes one.")
+    return ExitCode.OK if all(one.get("cid") for one in pushed) else ExitCode.FAILED
+
+
+@avatars.command()
+@click.option("--avatar", required=True, metavar="ID", help="The avatar to serve.")
+@store_options
+def serve(avatar: str, settings: "Settings") -> None:
+    """Serve one avatar over stdin and stdout, under the name and version its config.json gives it."""
+    from pentad.logs import configure_logging
+
+    configure_logging(settings.log.level, settings.log.format)
+    with suppress(asyncio.CancelledError):
+        asyncio.run(_serve(settings, avatar))
+
+
+async def _serve(settings: "Settings", avatar_id: str) -> None:
+    from pentad.rooms.avatars.interface.single_avatar import one_avatar
+
+    await launcher().serve_part(settings, "avatars", lambda opened: one_avatar(opened.room, opened.service, avatar_id))
+
+
+async def _ingest(
+    settings: "Settings", paths: tuple[Path, ...], avatar: str | None, options: "IngestOptions"
+) -> "IngestReport":
+    room: Avatars
+    async with open_room(settings, "avatars") as room:
+        with shown_progress() as told:
+            if avatar is None:
+                return await room.ingest(paths[0], options, told)
+            return await room.add(avatar, paths, options, told)
+
+
+async def _evaluated(room: "Avatars", avatar_id: str | None) -> "ScoreCard":
+    from pentad.rooms.avatars.evaluation.score_card import evaluate as examine
+
+    avatar = await room.open(avatar_id)
+    ids = [one.id for one in await room.list() if one.id != avatar.id]
+    with shown_progress() as told:
+        return await examine(avatar, await room.open_all(ids[:_MOST_OTHERS]), room.similarity, told)
+
+
+async def _records(room: "Avatars", avatar_id: str | None) -> list[tuple[str, dict[str, Any]]]:
+    from pentad.rooms.avatars.interface.publication import record_of
+
+    ids = [one.id for one in await room.list()] if avatar_id is None else [avatar_id]
+    return [(one, record_of((await room.open(one)).avatar)) for one in ids]
+
+
+async def _published(settings: "Settings", avatar_id: str | None) -> list[dict[str, Any]]:
+    """The rooms know nothing of each other: the record goes in by the directory's own tool."""
+    pushed: list[dict[str, Any]] = []
+    async with launcher().open_app(replace(settings, rooms=("avatars", "directory"))) as app, app.client() as client:
+        for one, record in await _records(app.rooms[0].service, avatar_id):
+            answer = await client.call_tool("agntcy_dir_push_record", {"record_json": json.dumps(record)})
+            pushed.append({"avatar": one, **answer["structuredContent"]})
+    return pushed
+
+
+def within(settings: "Settings", work: "Callable[[Avatars], Coroutine[Any, Any, T]]") -> T:
+    """Do something with the opened room."""
+
+    return run_in_room(settings, work, "avatars")

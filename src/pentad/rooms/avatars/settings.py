@@ -1,0 +1,18 @@
+"""The settings of the avatars room: the language model that drafts answers, if there is one."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pentad.settings.model import RoomSettings, setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AvatarsSettings(RoomSettings):
+    """What an operator can set for avatars."""
+
+    model_url: str | None = setting(None, "An OpenAI-compatible or Anthropic endpoint that drafts answers.")
+    model_name: str | None = setting(None, "The model to ask the endpoint for.")
+    model_kind: Literal["openai", "anthropic"] | None = setting(
+        None, "What the endpoint speaks; by default as its address suggests."
+    )
+    model_key: str | None = setting(None, "The endpoint's key.", secret=True)

@@ -1,0 +1,17 @@
+"""The verbs of the avatars room."""
+
+from typing import Final
+
+from pentad.terminal.verbs import Verb, Verbs
+
+VERBS: Final[Verbs] = {
+    "avatars": Verb(
+        "pentad.rooms.avatars.interface.cli.commands:avatars",
+        "Ingest documents, ask avatars, examine them, publish them, serve one.",
+    ),
+    "@avatar-sdk/mcp-server": Verb(
+        "pentad.rooms.avatars.interface.cli.commands:serve",
+        "Serve one avatar over stdin and stdout, under the name and version its config.json gives it.",
+        listed=False,
+    ),
+}

@@ -1,0 +1,73 @@
+"""What the verbs of `pentad directory` share: the room, the schemas alone, and the records a user points at.
+
+A record is given as a file, as `-` for what comes in, as a CID, or as name[:version][@cid].
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pentad.kernel.cid import is_cid
+from pentad.kernel.errors import PentadError
+from pentad.terminal.files import is_file, read
+from pentad.terminal.launcher import open_fetcher, run_in_room
+from pentad.terminal.output import print_json, print_text
+
+if TYPE_CHECKING:
+    from pentad.rooms.directory.oasf.schema_source import SchemaSource
+    from pentad.rooms.directory.service import Directory
+    from pentad.settings.model import Settings
+    from pentad.terminal.client import Client
+
+T = TypeVar("T")
+
+
+def with_schemas(settings: "Settings", work: "Callable[[SchemaSource], Coroutine[Any, Any, T]]") -> T:
+    """Do something that asks about OASF alone: no store is opened, nor made where there is none."""
+    import asyncio
+
+    from pentad.kernel.clock import SystemClock
+    from pentad.rooms.directory.service import configured_schemas
+    from pentad.rooms.directory.settings import DirectorySettings
+    from pentad.settings.rooms import resolve_room
+
+    own: DirectorySettings = resolve_room(settings, "directory", DirectorySettings).values
+
+    async def run() -> T:
+        async with open_fetcher(settings) as fetcher:
+            return await work(configured_schemas(own, fetcher, SystemClock()))
+
+    return asyncio.run(run())
+
+
+def within(settings: "Settings", work: "Callable[[Directory], Coroutine[Any, Any, T]]") -> T:
+    """Do something with the opened directory."""
+    return run_in_room(settings, work, "directory")
+
+
+def failed(answer: dict[str, Any]) -> PentadError | None:
+    """The failure that a tool of the original reports in its answer, if it does."""
+    message = str(answer.get("error_message") or "")
+    return PentadError(message[:1].lower() + message[1:]) if message else None
+
+
+async def record_text(client: "Client", reference: str) -> str:
+    """The canonical text of the record that a CID or a name means."""
+    given = reference.strip()
+    cid = given if is_cid(given) else (await client.call_tool("directory_resolve", {"reference": given}))["cid"]
+    return await client.read(f"directory://records/{cid}")
+
+
+async def record_given(client: "Client", given: str) -> dict[str, Any]:
+    """The record that a file, stdin, a CID or a name means."""
+    from pentad.rooms.directory.oasf.parsing import parse_record
+
+    return parse_record(read(given) if is_file(given) else (await record_text(client, given)).encode())
+
+
+def tell(value: Any, as_json: bool, lines: Callable[[], list[str]]) -> None:
+    """The value as JSON for programs, or its lines for people."""
+    if as_json:
+        print_json(value)
+    else:
+        for line in lines():
+            print_text(line)

@@ -1,0 +1,1 @@
+"""The directory's gRPC server, compatible with AGNTCY directory clients."""

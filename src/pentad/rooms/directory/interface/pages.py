@@ -1,0 +1,179 @@
+"""The directory's console pages: the list of records, newest first or by search, and one record in full."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, cast
+
+import msgspec
+
+from pentad.kernel.pages import (
+    Block,
+    Cell,
+    Code,
+    Column,
+    Facts,
+    Links,
+    Note,
+    Page,
+    Pager,
+    Pages,
+    Place,
+    Prose,
+    SearchBox,
+    Section,
+    Sheet,
+    Table,
+    Visit,
+)
+from pentad.rooms.directory.models import Record
+from pentad.rooms.directory.node import LocalNode
+from pentad.rooms.directory.oasf.versions import Family
+from pentad.rooms.directory.records.index_fields import annotations_of, classes_of, locators_of
+from pentad.rooms.directory.records.referrers import PUBLIC_KEY, SCAN_REPORT, SIGNATURE, Referrer
+from pentad.rooms.directory.records.summaries import RecordSummary
+from pentad.rooms.directory.search.query import Filter, FilterKind, Query
+from pentad.rooms.directory.service import Directory
+
+_AT_ONCE: Final = 25
+_COLUMNS: Final = ("Agent", Column("Version", short=True), "What it does", Column("Created", short=True), "Trust")
+_FILTERS: Final[Mapping[str, FilterKind]] = {"skill": FilterKind.SKILL_NAME, "domain": FilterKind.DOMAIN_NAME}
+_REFERRERS: Final = {SIGNATURE: "signature", PUBLIC_KEY: "public key", SCAN_REPORT: "scan report"}
+
+
+async def records(directory: Directory, visit: Visit) -> Sheet:
+    """A page of the list of records."""
+    words, cursor = visit.asked(), visit.query.get("cursor") or None
+    kept = {name: visit.asked(name) for name in ("q", *_FILTERS)}
+    filters = tuple(Filter(kind, kept[name]) for name, kind in _FILTERS.items() if kept[name])
+    found = await directory.search.find(Query(filters, words or None, limit=_AT_ONCE, cursor=cursor))
+    rows = [_row(one) for one in await directory.records.summaries([hit.cid for hit in found.hits])]
+    blocks: list[Block] = [SearchBox("Search by what an agent can do", words)]
+    if not isinstance(directory.node, LocalNode):
+        blocks.append(Note(f"The tools of this server use the directory at {directory.node.address}, not this one."))
+    if filters:
+        blocks.append(Links([f"{name}: {kept[name]}" for name in _FILTERS if kept[name]]))
+    empty = "Nothing was found." if words or filters else "No record has been pushed yet."
+    blocks.append(Table(_COLUMNS, rows, empty))
+    if rows:
+        blocks.append(
+            Pager(
+                f"{found.total:,} records" if found.total is not None else "",
+                Place((), {**kept, "cursor": found.cursor}) if found.cursor else None,
+                Place((), kept) if cursor else None,
+            )
+        )
+    return Sheet("Directory", blocks, lead="Agents that have a record here, found by what they do.")
+
+
+async def one_record(directory: Directory, visit: Visit) -> Sheet:
+    """One record: its content, lineage, signatures and JSON text."""
+    record = await directory.records.pull(visit.path["cid"])
+    data = record.data
+    blocks: list[Block] = [Prose(_text(data, "description")), Facts(_facts(record, data))]
+    for title, family in (("Skills", "skill"), ("Domains", "domain")):
+        if classes := _classes(data, cast("Family", family)):
+            blocks.append(Section(title, [Links(classes)]))
+    blocks += _sections(data)
+    blocks += await _lineage(directory, record)
+    blocks += await _statements(directory, record)
+    pretty = msgspec.json.format(record.text.encode(), indent=2).decode()
+    blocks.append(Section("The record as JSON", [Code(pretty)], folded=True))
+    return Sheet(_text(data, "name") or record.cid, blocks)
+
+
+async def figures(directory: Directory, _visit: Visit) -> Sequence[tuple[str, str]]:
+    return [("records", f"{await directory.records.count():,}")]
+
+
+PAGES: Final[Pages[Directory]] = Pages([Page("", records), Page("records/{cid}", one_record)], figures)
+
+
+def _row(one: RecordSummary) -> tuple[str | Cell, ...]:
+    trust = "signed, domain verified" if one.verified else "signed" if one.trusted else ""
+    return (Cell(one.name or one.cid, _place(one.cid)), one.version, one.description, one.created_at[:10], trust)
+
+
+def _facts(record: Record, data: Mapping[str, Any]) -> list[tuple[str, str | Cell]]:
+    previous = _text(data, "previous_record_cid")
+    authors = data.get("authors")
+    return [
+        ("Version", _text(data, "version")),
+        ("OASF", _text(data, "schema_version")),
+        ("Created", _text(data, "created_at")),
+        ("Authors", ", ".join(str(one) for one in _list(authors)[:50])),
+        ("CID", record.cid),
+        ("Replaces", Cell(previous, _place(previous))),
+    ]
+
+
+def _classes(data: Mapping[str, Any], family: Family) -> list[str | Cell]:
+    """Skills or domains, each linked to the records that share it."""
+    found = {one.name: one.caption or one.name for one in classes_of(data, family) if one.name}
+    return [Cell(caption, Place((), {family: name})) for name, caption in found.items()]
+
+
+def _sections(data: Mapping[str, Any]) -> Iterator[Section]:
+    """Locators, modules and annotations."""
+    if locators := [(kind, Cell(url, url)) for kind, url in locators_of(data)]:
+        yield Section("Locators", [Table((Column("Type", short=True), "Address"), locators)])
+    for item in [*_list(data.get("modules")), *_list(data.get("extensions"))][:50]:
+        if isinstance(item, dict):
+            module = cast("dict[str, Any]", item)
+            name = _text(module, "name") or "Module"
+            shown = msgspec.json.format(msgspec.json.encode(module), indent=2).decode()
+            yield Section(f"Module {name}", [Code(shown)], folded=True)
+    if annotations := annotations_of(data):
+        yield Section("Annotations", [Facts(list(annotations.items()))])
+
+
+async def _lineage(directory: Directory, record: Record) -> list[Block]:
+    steps = await directory.naming.lineage(record.cid)
+    if len(steps) < 2:
+        return []
+    rows = [
+        (
+            one.version if one.cid == record.cid else Cell(one.version or one.cid, _place(one.cid)),
+            one.name,
+            one.created_at[:10],
+            "this record" if one.cid == record.cid else "",
+        )
+        for one in reversed(steps)
+    ]
+    return [
+        Section("Lineage", [Table((Column("Version", short=True), "Name", Column("Created", short=True), ""), rows)])
+    ]
+
+
+async def _statements(directory: Directory, record: Record) -> list[Block]:
+    """Signatures and other statements about the record."""
+    referrers = await directory.referrers.pull(record.cid)
+    if not referrers:
+        return []
+    blocks: list[Block] = []
+    if any(one.type == SIGNATURE for one in referrers):
+        verdict = await directory.trust.verify(record.cid)
+        blocks.append(Note(f"Signatures: {verdict.message}.", "good" if verdict.success else "bad"))
+        blocks += [Prose(f"Signed with {one.issuer}\n{one.identity}") for one in verdict.signers[:20]]
+        blocks += [Note(problem, "bad") for problem in verdict.problems[:20]]
+    blocks.append(
+        Table(
+            (Column("Statement", short=True), Column("Made", short=True), "CID"), [_statement(one) for one in referrers]
+        )
+    )
+    return [Section("What others say of it", blocks)]
+
+
+def _statement(one: Referrer) -> tuple[str, ...]:
+    return _REFERRERS.get(one.type, one.type), one.created_at, one.cid
+
+
+def _place(cid: str) -> Place:
+    return Place(("records", cid))
+
+
+def _text(data: Mapping[str, Any], key: str) -> str:
+    value = data.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []

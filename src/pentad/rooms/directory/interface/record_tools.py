@@ -1,0 +1,296 @@
+"""Tools about records: push, search, pull and verify.
+
+They use a node: the directory of this process, or the remote one in the settings.
+"""
+
+from typing import Annotated, Any, Final, Literal, cast
+
+import msgspec
+from pydantic import Field, model_validator
+
+from pentad.kernel.errors import InvalidInput, PentadError
+from pentad.mcp.arguments import Arguments
+from pentad.mcp.call import Call
+from pentad.mcp.declare import ToolResult, tool
+from pentad.rooms.directory.interface.tool_results import (
+    DomainVerification,
+    FoundRecords,
+    PulledRecord,
+    PushedRecord,
+    Signer,
+    VerifiedName,
+    VerifiedRecord,
+    error_text,
+    failure_text,
+    output_schema,
+    tool_result,
+)
+from pentad.rooms.directory.oasf.parsing import parse_record
+from pentad.rooms.directory.records.records import uri_of
+from pentad.rooms.directory.search.query import FILTER_ARRAYS, Filter, FilterKind, Query, asked
+from pentad.rooms.directory.service import Directory
+
+_FRAME_BYTES: Final = 1_024
+_TEXTS: Final[dict[str, Any]] = {"type": "array", "items": {"type": "string"}}
+_FILTERS: Final = {
+    "names": "Agent names.",
+    "versions": "Agent versions; also comparisons such as >=1.2.0.",
+    "skill_ids": "Numeric skill ids, matched in each record's own OASF version.",
+    "skill_names": "Full skill names.",
+    "locators": "Locators: a type, an address, or type:address.",
+    "module_names": "Module names.",
+    "modules": "The same as module_names.",
+    "module_ids": "Numeric module ids.",
+    "domain_ids": "Numeric domain ids.",
+    "domain_names": "Full domain names.",
+    "created_ats": "When the record was made; also comparisons such as >=2026-01-01.",
+    "authors": "Authors.",
+    "schema_versions": "OASF versions; also comparisons.",
+    "annotations": "Annotations: key, or key:value.",
+    "descriptions": "Descriptions.",
+}
+
+
+def _search_schema() -> dict[str, Any]:
+    """Written by hand with plain arrays, because some hosts cannot read unions."""
+    arrays = {name: {**_TEXTS, "description": about} for name, about in _FILTERS.items()}
+    return {
+        "type": "object",
+        "properties": {
+            "limit": {"type": "integer", "description": "How many to return: 100 if not given, 1000 at most."},
+            "offset": {"type": "integer", "description": "How many to skip."},
+            **arrays,
+            "query": {"type": "string", "description": "Free text; results are ranked by words and meaning."},
+            "match": {
+                "type": "string",
+                "enum": ["all", "any"],
+                "description": "Whether all kinds of filters must match (the default), or any of them.",
+            },
+            "exclude": {"type": "object", "description": "Filters, by the same names, whose matches are left out."},
+            "sort": {
+                "type": "string",
+                "enum": ["recency", "popularity", "relevance"],
+                "description": "Newest first unless `query` is given; then the best match first.",
+            },
+            "verified": {"type": "boolean", "description": "Whether the domain in the name vouches for the record."},
+            "trusted": {"type": "boolean", "description": "Whether the record has a valid signature."},
+            "id_version": {"type": "string", "description": "The OASF version the given ids belong to."},
+            "cursor": {"type": "string", "description": "The cursor of the last answer, for the next page."},
+            "return": {
+                "type": "string",
+                "enum": ["cids", "hits", "records"],
+                "description": "CIDs alone, with scores and reasons, or with the records themselves.",
+            },
+        },
+    }
+
+
+class RecordArguments(Arguments):
+    record_json: Annotated[str, Field(description="The record, as JSON text.")]
+
+
+class CidArguments(Arguments):
+    cid: Annotated[str, Field(description="The content id (CID) of the record.")]
+
+
+Texts = Annotated[list[str], Field(default_factory=list)]
+
+
+class FilterArguments(Arguments):
+    """One list of texts for each kind of filter."""
+
+    names: Texts
+    versions: Texts
+    skill_ids: Texts
+    skill_names: Texts
+    locators: Texts
+    module_names: Texts
+    modules: Texts
+    module_ids: Texts
+    domain_ids: Texts
+    domain_names: Texts
+    created_ats: Texts
+    authors: Texts
+    schema_versions: Texts
+    annotations: Texts
+    descriptions: Texts
+
+    def arrays(self) -> dict[str, list[str]]:
+        given: dict[str, list[str]] = {name: list(getattr(self, name)) for name in FILTER_ARRAYS}
+        return {**given, "module_names": [*self.module_names, *self.modules]}
+
+
+class SearchArguments(FilterArguments):
+    """The arguments of a search. Some hosts send null for an argument that was not given."""
+
+    limit: int = 0
+    offset: int = 0
+    query: str = ""
+    match: Literal["all", "any"] = "all"
+    exclude: FilterArguments | None = None
+    sort: Literal["recency", "popularity", "relevance"] | None = None
+    verified: bool | None = None
+    trusted: bool | None = None
+    id_version: str = ""
+    cursor: str = ""
+    return_: Annotated[Literal["cids", "hits", "records"], Field(alias="return")] = "cids"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        return {name: value for name, value in cast("dict[str, Any]", given).items() if value is not None}
+
+    def marks(self) -> list[Filter]:
+        """The filters on trust."""
+        asked_for = ((FilterKind.VERIFIED, self.verified), (FilterKind.TRUSTED, self.trusted))
+        return [Filter(kind, str(value).lower()) for kind, value in asked_for if value is not None]
+
+
+class NameArguments(Arguments):
+    cid: Annotated[str, Field(description="The content id (CID) of the record.")] = ""
+    name: Annotated[str, Field(description="The record's name, instead of a CID.")] = ""
+    version: Annotated[str, Field(description="The version that goes with the name; without it the newest.")] = ""
+
+
+@tool(
+    "agntcy_dir_push_record", action="write", destructive=False, idempotent=True,
+    output_schema=output_schema(PushedRecord),
+)  # fmt: skip
+async def push_record(arguments: RecordArguments, call: Call[Directory]) -> ToolResult:
+    """Validates an agent record and stores it in the directory; returns its CID. The same record has the same CID."""
+    directory = call.service
+    try:
+        data = parse_record(arguments.record_json)
+    except InvalidInput as error:
+        return tool_result(PushedRecord(error_message=failure_text("Failed to parse record JSON", error)))
+    try:
+        report = await directory.schemas.validate(data)
+    except PentadError as error:
+        return tool_result(PushedRecord(error_message=failure_text("Failed to validate record", error)))
+    if not report.valid:
+        lines = "; ".join(finding.line() for finding in report.errors)
+        return tool_result(PushedRecord(error_message=f"Record validation failed: [{lines}]"))
+    try:
+        pushed = await directory.node.push(call.principal, data)
+    except PentadError as error:
+        return tool_result(PushedRecord(error_message=failure_text("Failed to push record to server", error)))
+    answer = PushedRecord(cid=pushed.cid, server_address=directory.node.address)
+    if pushed.new is not None:
+        answer.new = pushed.new
+    return tool_result(answer)
+
+
+@tool(
+    "agntcy_dir_search_local", read_only=True, input_schema=_search_schema(),
+    output_schema=output_schema(FoundRecords),
+)  # fmt: skip
+async def search_local(arguments: SearchArguments, call: Call[Directory]) -> ToolResult:
+    """Finds agent records by filters, by words (`query`), or both. Values take the wildcards * ? and [a-z].
+
+    Values of one filter are alternatives; different filters must all match, unless match is "any".
+    """
+    try:
+        query = _query(arguments)
+    except InvalidInput as error:
+        return tool_result(FoundRecords(count=0, has_more=False, error_message=error_text(error)))
+    directory = call.service
+    try:
+        found = await directory.node.search(query)
+        fields: dict[str, Any] = {"count": len(found.hits), "has_more": found.has_more}
+        if found.hits:
+            fields["record_cids"] = [hit.cid for hit in found.hits]
+        if found.total is not None:
+            fields["total_count"] = found.total
+        if found.cursor is not None:
+            fields["cursor"] = found.cursor
+        if found.retrieval is not None:
+            fields["retrieval"] = found.retrieval
+        if found.waiting:
+            fields["waiting"] = found.waiting
+        if found.no_good_match:
+            fields["no_good_match"] = True
+        if arguments.return_ == "hits" or query.words:
+            fields["hits"] = [hit.as_json() for hit in found.hits]
+        if arguments.return_ == "records":
+            records = await directory.node.pull_many([hit.cid for hit in found.hits])
+            fields["records"] = [{"cid": record.cid, "record": record.data} for record in records]
+    except PentadError as error:
+        return tool_result(FoundRecords(count=0, has_more=False, error_message=failure_text("Search failed", error)))
+    return tool_result(FoundRecords(**fields))
+
+
+def _query(arguments: SearchArguments) -> Query:
+    return asked(
+        arguments.arrays(),
+        marks=arguments.marks(),
+        exclude=arguments.exclude.arrays() if arguments.exclude is not None else None,
+        words=arguments.query,
+        match=arguments.match,
+        sort=arguments.sort,
+        limit=arguments.limit,
+        offset=arguments.offset,
+        cursor=arguments.cursor,
+        id_version=arguments.id_version,
+    )
+
+
+@tool("agntcy_dir_pull_record", read_only=True, output_schema=output_schema(PulledRecord))
+async def pull_record(arguments: CidArguments, call: Call[Directory]) -> ToolResult:
+    """Returns the agent record with this CID as JSON text, after checking that its content has this hash."""
+    if not arguments.cid:
+        return tool_result(PulledRecord(error_message="CID is required"))
+    try:
+        record = await call.service.node.pull(arguments.cid)
+    except PentadError as error:
+        return tool_result(PulledRecord(error_message=failure_text("Failed to pull record", error)))
+    if _answer_bytes(record.text) > call.service.platform.limits.result_bytes:
+        said = (
+            f"the record has {len(record.text)} characters, more than an answer may. Read {uri_of(record.cid)} instead."
+        )
+        return tool_result(PulledRecord(error_message=f"Failed to pull record: {said}"))
+    return tool_result(PulledRecord(record_data=record.text))
+
+
+def _answer_bytes(text: str) -> int:
+    """The size of the answer, which contains the record twice: as structured data and as text."""
+    data = msgspec.json.encode({"record_data": text})
+    return len(data) + len(msgspec.json.encode(data.decode())) + _FRAME_BYTES
+
+
+@tool("agntcy_dir_verify_record", read_only=True, output_schema=output_schema(VerifiedRecord))
+async def verify_record(arguments: CidArguments, call: Call[Directory]) -> ToolResult:
+    """Checks all signatures of a record and says who signed it."""
+    if not arguments.cid:
+        return tool_result(VerifiedRecord(success=False, message="not trusted", error="CID is required"))
+    try:
+        verdict = await call.service.node.verify(arguments.cid)
+    except PentadError as error:
+        return tool_result(VerifiedRecord(success=False, message="not trusted", error=error_text(error)))
+    fields: dict[str, Any] = {"success": verdict.success, "message": verdict.message}
+    if verdict.signers:
+        fields["signers"] = [Signer(identity=one.identity, issuer=one.issuer) for one in verdict.signers]
+    return tool_result(VerifiedRecord(**fields))
+
+
+@tool("agntcy_dir_verify_name", read_only=True, output_schema=output_schema(VerifiedName))
+async def verify_name(arguments: NameArguments, call: Call[Directory]) -> ToolResult:
+    """Checks that the domain in a record's name vouches for the key the record was signed with."""
+    if not arguments.cid and not arguments.name:
+        return tool_result(VerifiedName(verified=False, error_message="Either 'cid' or 'name' is required"))
+    try:
+        verdict = await call.service.node.verify_name(
+            arguments.cid or None, arguments.name or None, arguments.version or None
+        )
+    except PentadError as error:
+        return tool_result(VerifiedName(verified=False, error_message=error_text(error)))
+    if not verdict.verified:
+        return tool_result(VerifiedName(verified=False, error_message=verdict.error_message or "no verification found"))
+    seen = DomainVerification(
+        domain=verdict.domain, method=verdict.method, matched_key_id=verdict.key_id, verified_at=verdict.verified_at
+    )
+    return tool_result(VerifiedName(verified=True, domain_verification=seen))
+
+
+RECORD_TOOLS: Final = (push_record, search_local, pull_record, verify_record, verify_name)

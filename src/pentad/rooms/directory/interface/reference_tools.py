@@ -1,0 +1,196 @@
+"""Tools that take a reference, a CID or `name[:version][@cid]`: resolve, lineage, diff, migrate, sign and delete.
+
+They are Pentad's own additions.
+"""
+
+import asyncio
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, Field
+
+from pentad.mcp.arguments import Arguments
+from pentad.mcp.call import Call
+from pentad.mcp.declare import tool
+from pentad.rooms.directory.models import NamedRef
+from pentad.rooms.directory.record_references import find_record, require_local_directory, resolve_reference
+from pentad.rooms.directory.records.naming import LineageEntry
+from pentad.rooms.directory.service import Directory
+
+MOST_VERSIONS: Final = 100
+_REFERENCE: Final = "A CID, or name, name:version, name@cid, name:version@cid. If several match, the newest one."
+
+Reference = Annotated[str, Field(description=_REFERENCE, min_length=1, max_length=4_300)]
+
+
+class ReferenceArguments(Arguments):
+    reference: Reference
+
+
+class DiffArguments(Arguments):
+    before: Reference
+    after: Reference
+
+
+class MigrateArguments(ReferenceArguments):
+    to_version: Annotated[str, Field(description='The OASF version to translate the record to, such as "1.1.0".')]
+    allow_unmapped: Annotated[
+        bool, Field(description="Drop skills and domains without a counterpart instead of reporting problems.")
+    ] = False
+
+
+class Ref(BaseModel):
+    name: str
+    version: str
+    cid: str
+
+
+class Resolved(Ref):
+    versions: list[Ref]
+    """All records of the name, newest first."""
+
+
+class Step(Ref):
+    created_at: str
+    previous: str | None = None
+    previous_is_here: bool = False
+
+
+class Lineage(BaseModel):
+    records: list[Step]
+
+
+class Change(BaseModel):
+    """`kind` is added, removed or changed; `what` is a skill, domain, locator, module, author, annotation or field."""
+
+    kind: str
+    what: str
+    name: str
+    breaking: bool
+    before: Any = None
+    after: Any = None
+
+
+class Difference(BaseModel):
+    same: bool
+    changes: list[Change]
+    version_bump: str
+    breaking: bool
+    hint: str | None = None
+
+
+class Migration(BaseModel):
+    record: dict[str, Any]
+    valid: bool
+    mappings: list[dict[str, Any]]
+    losses: list[dict[str, Any]]
+    problems: list[str]
+
+
+@tool("directory_resolve", title="Resolve a name", read_only=True)
+async def resolve(arguments: ReferenceArguments, call: Call[Directory]) -> Resolved:
+    """Finds the record for a name, name and version, or CID, and lists all versions of that name, newest first."""
+    found = await resolve_reference(call.service, arguments.reference)
+    versions = await call.service.naming.resolve(found.name)
+    return Resolved(**_ref(found), versions=[Ref(**_ref(one)) for one in versions[:MOST_VERSIONS]])
+
+
+@tool("directory_lineage", title="Lineage of a record", read_only=True)
+async def lineage(arguments: ReferenceArguments, call: Call[Directory]) -> Lineage:
+    """Lists the history of an agent, oldest first: its versions, and the records they claim to replace."""
+    require_local_directory(call.service)
+    return Lineage(records=[_step(one) for one in await call.service.naming.lineage(arguments.reference)])
+
+
+@tool("directory_diff", title="Compare two records", read_only=True)
+async def diff(arguments: DiffArguments, call: Call[Directory]) -> Difference:
+    """Compares two records by meaning: skills by class, locators by address, modules by content.
+
+    Marks changes that could break users of the old record, and checks whether the version number reflects them.
+    """
+    from pentad.rooms.directory.translate.difference import difference
+
+    before = await find_record(call.service, arguments.before)
+    after = await find_record(call.service, arguments.after)
+    return Difference.model_validate(difference(before.data, after.data).as_json())
+
+
+@tool("directory_migrate", title="Migrate a record", read_only=True)
+async def migrate(arguments: MigrateArguments, call: Call[Directory]) -> Migration:
+    """Converts a record to another OASF version. Nothing is stored: push the result to keep it.
+
+    Reports how each skill, domain and module was mapped, what was lost, and whether the result is valid.
+    """
+    from pentad.rooms.directory.translate.migration import migrate as migrated
+
+    record = await find_record(call.service, arguments.reference)
+    moved = migrated(record.data, arguments.to_version, allow_unmapped=arguments.allow_unmapped)
+    return Migration(**moved.as_json())
+
+
+def _ref(found: NamedRef) -> dict[str, str]:
+    return {"name": found.name, "version": found.version, "cid": found.cid}
+
+
+def _step(entry: LineageEntry) -> Step:
+    return Step(
+        name=entry.name,
+        version=entry.version,
+        cid=entry.cid,
+        created_at=entry.created_at,
+        previous=entry.previous,
+        previous_is_here=entry.known,
+    )
+
+
+HISTORY_TOOLS: Final = (resolve, lineage, diff, migrate)
+
+
+class Signed(BaseModel):
+    """`public_key` is the PEM text with which others can check the signature."""
+
+    cid: str
+    algorithm: str
+    signed_at: str
+    signature: str
+    public_key: str
+
+
+class Deleted(BaseModel):
+    cid: str
+    deleted: bool
+
+
+@tool("directory_sign", title="Sign a record", destructive=False, idempotent=True)
+async def sign(arguments: ReferenceArguments, call: Call[Directory]) -> Signed:
+    """Signs a record with this server's own key and attaches the signature and public key to the record.
+
+    The private key is created on first use and never leaves the server. `agntcy_dir_verify_record` checks signatures.
+    """
+    directory = call.service
+    found = await resolve_reference(directory, arguments.reference)
+    key = await directory.signing_keys.private_key()
+    signature = await directory.trust.sign(call.principal, found.cid, key)
+    public = await asyncio.to_thread(_public, key)
+    return Signed(
+        cid=found.cid,
+        algorithm=signature.algorithm,
+        signed_at=signature.signed_at,
+        signature=signature.signature,
+        public_key=public,
+    )
+
+
+@tool("directory_delete", title="Delete a record", destructive=True, idempotent=True)
+async def delete(arguments: ReferenceArguments, call: Call[Directory]) -> Deleted:
+    """Permanently deletes one record and its signatures. Other versions of the same name stay."""
+    found = await resolve_reference(call.service, arguments.reference)
+    return Deleted(cid=found.cid, deleted=await call.service.records.delete(call.principal, found.cid))
+
+
+def _public(private_key: str) -> str:
+    from pentad.rooms.directory.trust.keys import read_private_key
+
+    return read_private_key(private_key).public.pem
+
+
+KEEPING_TOOLS: Final = (sign, delete)

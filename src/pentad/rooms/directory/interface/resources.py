@@ -1,0 +1,104 @@
+"""The directory's resources: the OASF schemas and taxonomies, and records by CID or by name.
+
+Records are listed from the store, newest first.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from pentad.kernel.errors import InvalidInput
+from pentad.mcp.call import Call
+from pentad.mcp.declare import Completer, Resource, ResourcePage, resource
+from pentad.rooms.directory.interface.completions import complete_cid, complete_domain, complete_skill, complete_version
+from pentad.rooms.directory.oasf.schema_source import Family
+from pentad.rooms.directory.service import Directory
+
+RECORDS: Final = "directory://records/"
+_JSON: Final = "application/json"
+_AT_ONCE: Final = 100
+_DAY: Final = 86_400.0
+
+
+async def listing(call: Call[Any], cursor: str | None) -> ResourcePage:
+    """A page of records, newest first. The cursor is the row id that the next page starts below."""
+    directory: Directory = call.service
+    if cursor is not None and not (cursor.isdigit() and len(cursor) < 19):
+        raise InvalidInput("This cursor leads nowhere.", hint="Start again without a cursor.")
+    page = await directory.records.newest(_AT_ONCE + 1, below=None if cursor is None else int(cursor))
+    entries = [
+        {"uri": RECORDS + one.cid, "name": f"{one.name} {one.version}"[:200], "mimeType": _JSON}
+        for _row, one in page[:_AT_ONCE]
+    ]
+    return ResourcePage(entries, str(page[_AT_ONCE - 1][0]) if len(page) > _AT_ONCE else None)
+
+
+@resource("oasf://versions", name="OASF versions", mime_type=_JSON, seconds_fresh=_DAY)
+async def versions(call: Call[Directory]) -> str:
+    """The OASF versions this server knows, and the default."""
+    available, default = await call.service.schemas.versions()
+    return _text({"available_versions": available, "default_version": default})
+
+
+@resource(
+    "oasf://{version}/schema", name="OASF schema", mime_type="application/schema+json", seconds_fresh=_DAY,
+    complete={"version": complete_version},
+)  # fmt: skip
+async def schema(version: str, call: Call[Directory]) -> str:
+    """The JSON Schema of a record in one OASF version."""
+    return _text(await call.service.schemas.json_schema(version))
+
+
+def _taxonomy(family: Family, top: str, complete: Completer) -> tuple[Resource, Resource]:
+    """Two resources of a family of classes: the top classes, and the children of one class."""
+    uri, version = f"oasf://{{version}}/{family}s", {"version": complete_version}
+
+    @resource(
+        uri, name=f"OASF {family}s", description=f"The top {top} of an OASF version.", mime_type=_JSON,
+        complete=version, seconds_fresh=_DAY,
+    )  # fmt: skip
+    async def classes(version: str, call: Call[Directory]) -> str:
+        return await _children(call, version, family, None)
+
+    @resource(
+        uri + "/{+parent}", name=f"OASF sub-{family}s",
+        description=f"The {family}s directly below one, by its short or full name.", mime_type=_JSON,
+        complete={**version, "parent": complete}, seconds_fresh=_DAY,
+    )  # fmt: skip
+    async def children(version: str, parent: str, call: Call[Directory]) -> str:
+        return await _children(call, version, family, parent)
+
+    return classes, children
+
+
+@resource(RECORDS + "{cid}", name="Agent record", mime_type=_JSON, complete={"cid": complete_cid})
+async def record(cid: str, call: Call[Directory]) -> str:
+    """One agent record, by its CID. Its content was written by others."""
+    return (await call.service.records.pull(cid)).text
+
+
+@resource("directory://names/{+name}", name="Versions of a record", mime_type=_JSON)
+async def names(name: str, call: Call[Directory]) -> str:
+    """Every record of one name, newest first: its version and CID."""
+    found = await call.service.naming.resolve(name)
+    return _text([{"name": one.name, "version": one.version, "cid": one.cid} for one in found])
+
+
+RESOURCES: Final = (
+    versions,
+    schema,
+    *_taxonomy("skill", "skill categories", complete_skill),
+    *_taxonomy("domain", "domains", complete_domain),
+    record,
+    names,
+)
+
+
+async def _children(call: Call[Directory], version: str, family: Family, parent: str | None) -> str:
+    found = await call.service.schemas.children(version, family, parent)
+    return _text([{"name": one.name, "caption": one.caption, "id": one.id} for one in found])
+
+
+def _text(value: Mapping[str, Any] | list[Any]) -> str:
+    return msgspec.json.encode(value).decode("utf-8")

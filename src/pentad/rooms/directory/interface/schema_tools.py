@@ -1,0 +1,162 @@
+"""Tools about OASF itself: versions, schemas, skills, domains, and validation of records.
+
+They use the embedded tables and need no network, unless the settings name an OASF server.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+import msgspec
+from pydantic import Field
+
+from pentad.kernel.errors import InvalidInput, NotFound, PentadError
+from pentad.mcp.arguments import Arguments
+from pentad.mcp.call import Call
+from pentad.mcp.declare import ToolResult, tool
+from pentad.rooms.directory.interface.tool_results import (
+    ClassInfo,
+    Domains,
+    SchemaText,
+    Skills,
+    Validated,
+    Versions,
+    failure_text,
+    output_schema,
+    tool_result,
+)
+from pentad.rooms.directory.oasf.findings import Report
+from pentad.rooms.directory.oasf.parsing import parse_record
+from pentad.rooms.directory.oasf.schema_source import Family
+from pentad.rooms.directory.service import Directory
+
+_UNPARSED: Final = "Please ensure the JSON is valid and follows the OASF schema structure."
+
+
+class VersionArguments(Arguments):
+    version: Annotated[str, Field(description='The OASF version, such as "1.0.0".')]
+
+
+class SkillsArguments(VersionArguments):
+    parent_skill: Annotated[str, Field(description="Only the direct sub-skills of this skill.")] = ""
+
+
+class DomainsArguments(VersionArguments):
+    parent_domain: Annotated[str, Field(description="Only the direct sub-domains of this domain.")] = ""
+
+
+class ValidateArguments(Arguments):
+    record_json: Annotated[str, Field(description="The record, as JSON text.")]
+    fix: Annotated[bool, Field(description="Also return the record with all certain fixes applied.")] = False
+
+
+@tool("agntcy_oasf_list_versions", read_only=True, output_schema=output_schema(Versions))
+async def list_versions(call: Call[Directory]) -> ToolResult:
+    """Lists the OASF schema versions this server knows, and which of them is the default."""
+    try:
+        available, default = await call.service.schemas.versions()
+    except PentadError as error:
+        return tool_result(
+            Versions(count=0, error_message=failure_text("Failed to get available schema versions", error))
+        )
+    return tool_result(Versions(available_versions=available, default_version=default, count=len(available)))
+
+
+@tool("agntcy_oasf_get_schema", read_only=True, output_schema=output_schema(SchemaText))
+async def get_schema(arguments: VersionArguments, call: Call[Directory]) -> ToolResult:
+    """Returns the JSON Schema of an agent record in one OASF version, as text."""
+    schemas = call.service.schemas
+    try:
+        known, _default = await schemas.versions()
+        if (wrong := _version_problem(arguments.version, known)) is not None:
+            text = wrong[0].upper() + wrong[1:]
+            return tool_result(SchemaText(version="", schema_="", error_message=text, available_versions=known))
+        schema = await schemas.json_schema(arguments.version)
+    except PentadError as error:
+        return tool_result(
+            SchemaText(version="", schema_="", error_message=failure_text("Failed to get the schema", error))
+        )
+    return tool_result(
+        SchemaText(version=arguments.version, schema_=msgspec.json.encode(schema).decode("utf-8"), error_message="")
+    )
+
+
+@tool("agntcy_oasf_get_schema_skills", read_only=True, output_schema=output_schema(Skills))
+async def get_schema_skills(arguments: SkillsArguments, call: Call[Directory]) -> ToolResult:
+    """Lists skills of an OASF version: the top categories, or the direct children of `parent_skill`."""
+    found = await _classes(call.service, arguments.version, "skill", arguments.parent_skill)
+    return tool_result(Skills(**_named(found, "skills", "parent_skill")))
+
+
+@tool("agntcy_oasf_get_schema_domains", read_only=True, output_schema=output_schema(Domains))
+async def get_schema_domains(arguments: DomainsArguments, call: Call[Directory]) -> ToolResult:
+    """Lists domains of an OASF version: the top categories, or the direct children of `parent_domain`."""
+    found = await _classes(call.service, arguments.version, "domain", arguments.parent_domain)
+    return tool_result(Domains(**_named(found, "domains", "parent_domain")))
+
+
+@tool("agntcy_oasf_validate_record", read_only=True, output_schema=output_schema(Validated))
+async def validate_record(arguments: ValidateArguments, call: Call[Directory]) -> ToolResult:
+    """Checks an agent record against the OASF version it names. Warnings are listed even when it is valid."""
+    try:
+        data = parse_record(arguments.record_json)
+    except InvalidInput as error:
+        said = f"Failed to parse record JSON: {error.message.rstrip('.')}. {_UNPARSED}"
+        return tool_result(Validated(valid=False, error_message=said))
+    version = str(data["schema_version"])
+    try:
+        report = await call.service.schemas.validate(data)
+    except PentadError as error:
+        return tool_result(
+            Validated(valid=False, schema_version=version, error_message=failure_text("Validation error", error))
+        )
+    return tool_result(_validated(version, data, report, arguments.fix))
+
+
+def _validated(version: str, data: dict[str, Any], report: Report, fix: bool) -> Validated:
+    fields: dict[str, Any] = {"valid": report.valid, "schema_version": version}
+    if lines := report.lines():
+        fields["validation_errors"] = lines
+        fields["findings"] = [one.as_json() for one in (*report.errors, *report.warnings)]
+    if fix:
+        from pentad.rooms.directory.oasf.repair import repaired
+
+        mended, patch, left = repaired(data, report)
+        fields["fixed_record_json"] = msgspec.json.encode(mended).decode("utf-8")
+        fields["patch"] = patch
+        fields["left"] = [one.line() for one in left]
+    return Validated(**fields)
+
+
+async def _classes(directory: Directory, version: str, family: Family, parent: str) -> dict[str, Any]:
+    """The fields of a result about a family of classes. The caller renames `entries` and `parent`."""
+    fields: dict[str, Any] = {"version": "", "entries": None}
+    try:
+        known, _default = await directory.schemas.versions()
+        if (wrong := _version_problem(version, known)) is not None:
+            return {**fields, "error_message": wrong, "available_versions": known}
+        fields["version"] = version
+        if parent:
+            fields["parent"] = parent
+        try:
+            children = await directory.schemas.children(version, family, parent or None)
+        except NotFound as error:
+            return {**fields, "error_message": error.message, "available_versions": known}
+    except PentadError as error:
+        return {**fields, "error_message": failure_text(f"Failed to get schema {family}s", error)}
+    entries = [ClassInfo(name=one.name, caption=one.caption, id=one.id) for one in children]
+    return {**fields, "entries": entries}
+
+
+def _named(fields: dict[str, Any], entries: str, parent: str) -> dict[str, Any]:
+    names = {"entries": entries, "parent": parent}
+    return {names.get(key, key): value for key, value in fields.items()}
+
+
+def _version_problem(version: str, known: Sequence[str]) -> str | None:
+    listed = f"Available versions: {', '.join(known)}"
+    if not version:
+        return f"version parameter is required. {listed}"
+    return None if version in known else f"invalid version '{version[:100]}'. {listed}"
+
+
+SCHEMA_TOOLS: Final = (list_versions, get_schema, get_schema_skills, get_schema_domains, validate_record)

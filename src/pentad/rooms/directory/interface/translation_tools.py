@@ -1,0 +1,262 @@
+"""Tools that translate other formats into records and back, and list what each translation lost.
+
+A plain import returns a record without skills and domains, which a model then chooses. With `enrich`, `push`,
+`schema_version` or `dry_run` the same call does more. `directory_import` does everything for many sources at once.
+"""
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import BaseModel, Field
+
+from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
+from pentad.mcp.arguments import Arguments
+from pentad.mcp.call import Call
+from pentad.mcp.declare import ToolResult, tool
+from pentad.rooms.directory.interface.tool_results import (
+    ExportedRecord,
+    ImportedRecord,
+    error_text,
+    failure_text,
+    output_schema,
+    tool_result,
+)
+from pentad.rooms.directory.service import Directory
+from pentad.rooms.directory.translate.envelope import SCHEMA_VERSION, Doubt
+from pentad.rooms.directory.translate.formats import (
+    Format,
+    export_format,
+    export_record,
+    import_format,
+    import_record,
+    parse_json,
+    parse_source,
+)
+from pentad.rooms.directory.translate.losses import Loss, losses_json, withheld_json
+
+if TYPE_CHECKING:
+    from pentad.rooms.directory.translate.import_pipeline import Imported
+
+
+SUSPICIOUS: Final = (
+    "What to do with values that may be secrets: refuse the source, withhold them, or keep them because they are not"
+    " secret. Certain secrets are always withheld."
+)
+
+
+class ImportArguments(Arguments):
+    source_data: Annotated[str, Field(description="What to import: JSON text, or the text of a SKILL.md.")]
+    source_format: Annotated[
+        str, Field(description="mcp, a2a or agentskills; also ghcopilot, claude, cursor and vscode configurations.")
+    ]
+    schema_version: Annotated[str, Field(description="The OASF version of the record; 1.0.0 if not given.")] = ""
+    enrich: Annotated[bool, Field(description="Also suggest skills and domains, and validate the record.")] = False
+    push: Annotated[bool, Field(description="Also store the record; implies enrich.")] = False
+    suspicious: Annotated[Doubt, Field(description=SUSPICIOUS)] = "refuse"
+    dry_run: Annotated[bool, Field(description="With push: report what would happen, store nothing.")] = False
+
+
+class ExportArguments(Arguments):
+    record_json: Annotated[str, Field(description="The record, as JSON text.")]
+    target_format: Annotated[
+        str, Field(description="a2a, ghcopilot or agentskills; also mcp (server.json), claude, cursor and vscode.")
+    ]
+
+
+@tool(
+    "agntcy_oasf_import_record", action="read", destructive=False, idempotent=True,
+    output_schema=output_schema(ImportedRecord),
+)  # fmt: skip
+async def import_tool(arguments: ImportArguments, call: Call[Directory]) -> ToolResult:
+    """Translates an MCP server, an A2A card, a skill or an MCP configuration into an agent record (JSON text).
+
+    The record has no skills and domains unless `enrich` is set. `losses` lists what the record has no place for,
+    `withheld` the secrets that were removed.
+    """
+    if not arguments.source_data:
+        return tool_result(ImportedRecord(error_message="source_data is required"))
+    if not arguments.source_format:
+        return tool_result(ImportedRecord(error_message="source_format is required"))
+    try:
+        form = import_format(arguments.source_format)
+    except InvalidInput as error:
+        return tool_result(ImportedRecord(error_message=error.message))
+    try:
+        source = parse_source(form, arguments.source_data)
+    except InvalidInput as error:
+        return tool_result(ImportedRecord(error_message=failure_text("Failed to parse source data JSON", error)))
+    if arguments.push and not call.principal.may("directory", "write"):
+        raise Forbidden(
+            "Storing a record needs the right to write.", hint="Leave push out, or ask for directory:write."
+        )
+    try:
+        return tool_result(await _imported(form, source, arguments, call))
+    except PentadError as error:
+        return tool_result(_refused(form, error_text(error), error.details.get("suspicious")))
+
+
+async def _imported(
+    form: Format, source: dict[str, Any], arguments: ImportArguments, call: Call[Directory]
+) -> ImportedRecord:
+    if arguments.enrich or arguments.push:
+        from pentad.rooms.directory.translate.import_pipeline import ImportOptions
+
+        options = ImportOptions(
+            schema_version=arguments.schema_version or SCHEMA_VERSION,
+            doubt=arguments.suspicious,
+            dry_run=arguments.dry_run or not arguments.push,
+        )
+        made = await call.service.importer.import_one(call.principal, source, form.name, options)
+        if made.status == "suspicious":
+            return _refused(form, made.errors[0], [one.as_json() for one in made.suspicious])
+        return _enriched(made)
+    record, losses = await asyncio.to_thread(import_record, form, source, doubt=arguments.suspicious)
+    if arguments.schema_version:
+        from pentad.rooms.directory.translate.migration import migrate
+
+        moved = migrate(record, arguments.schema_version)
+        record, losses = moved.record, losses + moved.losses
+    return ImportedRecord(record_json=_indented(record), **_lost(losses))
+
+
+def _lost(losses: list[Loss]) -> dict[str, Any]:
+    fields: dict[str, Any] = {"losses": losses_json(losses)} if losses else {}
+    return fields | ({"withheld": withheld} if (withheld := withheld_json(losses)) else {})
+
+
+def _refused(form: Format, why: str, suspicious: list[dict[str, str]] | None) -> ImportedRecord:
+    message = f"Failed to import from {form.label} format: {why}"
+    if suspicious is None:
+        return ImportedRecord(error_message=message)
+    return ImportedRecord(error_message=message, status="suspicious", suspicious=suspicious)
+
+
+def _enriched(made: "Imported") -> ImportedRecord:
+    fields: dict[str, Any] = {"record_json": _indented(made.record), "status": made.status}
+    if made.errors:
+        fields["error_message"] = f"Record validation failed: [{'; '.join(made.errors)}]"
+    else:
+        fields["cid"] = made.cid
+    fields |= _lost(made.losses)
+    if made.suggested:
+        fields["suggested"] = [{"family": one.family, **one.as_json()} for one in made.suggested]
+    lines = [f"ERROR: {line}" for line in made.errors] + [f"WARNING: {line}" for line in made.warnings]
+    if lines:
+        fields["validation_errors"] = lines
+    return ImportedRecord(**fields)
+
+
+@tool("agntcy_oasf_export_record", read_only=True, output_schema=output_schema(ExportedRecord))
+async def export_tool(arguments: ExportArguments, call: Call[Directory]) -> ToolResult:
+    """Translates an agent record into another format. `losses` lists what that format has no place for."""
+    if not arguments.record_json:
+        return tool_result(ExportedRecord(error_message="record_json is required"))
+    if not arguments.target_format:
+        return tool_result(ExportedRecord(error_message="target_format is required"))
+    try:
+        record = parse_json(arguments.record_json)
+    except InvalidInput as error:
+        return tool_result(ExportedRecord(error_message=failure_text("Failed to parse record JSON", error)))
+    try:
+        form = export_format(arguments.target_format)
+    except InvalidInput as error:
+        return tool_result(ExportedRecord(error_message=error.message))
+    try:
+        text, losses = export_record(form, record)
+    except PentadError as error:
+        return tool_result(
+            ExportedRecord(error_message=failure_text(f"Failed to export to {form.label} format", error))
+        )
+    fields: dict[str, Any] = {"exported_data": text}
+    if losses:
+        fields["losses"] = losses_json(losses)
+    return tool_result(ExportedRecord(**fields))
+
+
+def _indented(record: dict[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False, indent=2)
+
+
+TRANSLATION_TOOLS: Final = (import_tool, export_tool)
+
+
+MOST_SOURCES: Final = 100
+
+
+class ImportSource(Arguments):
+    content: Annotated[str, Field(description="JSON text, or the text of a SKILL.md.", min_length=1)]
+    format: Annotated[
+        str | None, Field(description="mcp, a2a, agentskills, ghcopilot, claude, cursor, vscode or oasf.")
+    ] = None
+    label: Annotated[str, Field(description="What to call the source in the answer.", max_length=200)] = ""
+
+
+class ImportManyArguments(Arguments):
+    sources: Annotated[
+        list[ImportSource],
+        Field(description="What to import; the format is detected.", min_length=1, max_length=MOST_SOURCES),
+    ]
+    schema_version: Annotated[
+        str | None,
+        Field(description="Convert to this OASF version. By default a record keeps its own; other sources get 1.0.0."),
+    ] = None
+    record_version: Annotated[str | None, Field(description="The version of the records, instead of the source's.")] = (
+        None
+    )
+    authors: Annotated[tuple[str, ...], Field(description="The authors, instead of the source's.", max_length=100)] = ()
+    skills: Annotated[tuple[str, ...], Field(description="Skills (names or ids), instead of suggested ones.")] = ()
+    domains: Annotated[tuple[str, ...], Field(description="Domains (names or ids), instead of suggested ones.")] = ()
+    allow_unmapped: Annotated[
+        bool,
+        Field(description="When converting, drop and list skills and domains that the version does not have."),
+    ] = False
+    suspicious: Annotated[Doubt, Field(description=SUSPICIOUS)] = "refuse"
+    dry_run: Annotated[bool, Field(description="Report what would happen, store nothing.")] = False
+
+
+class ManyImported(BaseModel):
+    """`outcomes` has one entry per source: status, CID, losses, withheld secrets, suggestions, repairs and errors."""
+
+    imported: int
+    already_there: int
+    failed: int
+    outcomes: list[dict[str, Any]]
+
+
+@tool("directory_import", title="Import agents", destructive=False, idempotent=True, heavy=True)
+async def import_many(arguments: ImportManyArguments, call: Call[Directory]) -> ManyImported:
+    """Imports MCP server.json files, A2A cards, SKILL.md files and MCP configurations as agent records.
+
+    Each source is translated, given skills and domains, validated, and stored if it is valid. A valid OASF record is
+    stored unchanged. Secrets in a source are withheld and listed. The same source gives the same CID, so importing
+    twice changes nothing. A bad source does not stop the rest.
+    """
+    from pentad.rooms.directory.translate.file_discovery import Source
+    from pentad.rooms.directory.translate.import_pipeline import ImportOptions, Outcome
+
+    options = ImportOptions(
+        schema_version=arguments.schema_version,
+        record_version=arguments.record_version,
+        authors=arguments.authors,
+        skills=arguments.skills,
+        domains=arguments.domains,
+        allow_unmapped=arguments.allow_unmapped,
+        doubt=arguments.suspicious,
+        dry_run=arguments.dry_run,
+    )
+    sources = [
+        Source(one.label or f"sources[{index}]", one.content, format=one.format)
+        for index, one in enumerate(arguments.sources)
+    ]
+
+    async def progress(done: int, outcome: Outcome) -> None:
+        await call.progress(done, len(sources), outcome.status)
+
+    outcomes = await call.service.importer.import_many(call.principal, sources, options, progress)
+    return ManyImported(
+        imported=sum(one.status in ("imported", "would be imported") for one in outcomes),
+        already_there=sum(one.status == "already there" for one in outcomes),
+        failed=sum(not one.ok for one in outcomes),
+        outcomes=[one.as_json() for one in outcomes],
+    )

@@ -1,0 +1,1 @@
+"""The client for another directory over gRPC: connection, authentication and calls."""

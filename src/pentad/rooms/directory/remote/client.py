@@ -1,0 +1,221 @@
+"""Calls another directory over gRPC: plain text, TLS, SPIFFE or bearer tokens.
+
+The channel is opened on first use. SPIFFE identities expire, so such a channel is reopened from time to time; a token
+goes with each call as metadata. Every call has a deadline, and its failure becomes an error of the kernel.
+"""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+from grpc import StatusCode, aio
+
+from pentad.kernel.clock import Clock, SystemClock
+from pentad.kernel.errors import Misconfigured, PentadError, Unavailable
+from pentad.rooms.directory.remote.client_settings import ClientSettings, file_bytes
+from pentad.rooms.directory.remote.oidc import OidcTokens
+from pentad.rooms.directory.remote.spiffe import Identity, fetch_identity, fetch_token, identity_from_file
+from pentad.rooms.directory.wire.statuses import error_of
+
+IDENTITY_SECONDS: Final = 600.0
+TOKEN_SECONDS: Final = 60.0
+_ANSWER_BYTES: Final = 16 * 1024 * 1024
+_OPTIONS: Final[list[tuple[str, Any]]] = [
+    ("grpc.max_receive_message_length", _ANSWER_BYTES),
+    ("grpc.max_send_message_length", _ANSWER_BYTES),
+    ("grpc.enable_retries", 0),
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    ("grpc.max_reconnect_backoff_ms", 2_000),
+]
+
+
+class Channel:
+    """One connection, reused for many calls."""
+
+    def __init__(
+        self, settings: ClientSettings, *, tokens: OidcTokens | None = None, clock: Clock | None = None
+    ) -> None:
+        self._settings = settings
+        self._tokens = tokens
+        self._clock = clock or SystemClock()
+        self._open: aio.Channel | None = None
+        self._open_until = 0.0
+        self._token = settings.token
+        self._token_until = 0.0
+        self._making = asyncio.Lock()
+
+    async def opened(self) -> aio.Channel:
+        """The connection, reopened if its identity is old."""
+        async with self._making:
+            if self._open is None or self._clock.monotonic() >= self._open_until:
+                made = await self._made()
+                await self._drop()
+                self._open = made
+                renewed = self._settings.mode in ("x509", "jwt")
+                self._open_until = self._clock.monotonic() + IDENTITY_SECONDS if renewed else float("inf")
+            return self._open
+
+    async def metadata(self) -> list[tuple[str, str]]:
+        """The metadata of a call: its bearer token."""
+        settings = self._settings
+        if self._tokens is not None:
+            return [("authorization", f"Bearer {await self._tokens.token()}")]
+        if settings.mode in ("jwt", "jwt-tls") and self._clock.monotonic() >= self._token_until:
+            self._token = await fetch_token(settings.spiffe_socket, settings.audience, settings.deadline)
+            self._token_until = self._clock.monotonic() + TOKEN_SECONDS
+        return [("authorization", f"Bearer {self._token}")] if self._token else []
+
+    def refused(self) -> None:
+        """The other side rejected the token of a call."""
+        if self._tokens is not None:
+            self._tokens.refused()
+
+    async def close(self) -> None:
+        """Close the connection, and stop waiting for a login."""
+        await self._drop()
+        if self._tokens is not None:
+            await self._tokens.close()
+
+    async def _drop(self) -> None:
+        """Close the connection; running calls get a second to end."""
+        opened, self._open = self._open, None
+        if opened is not None:
+            await opened.close(grace=1.0)
+
+    async def _made(self) -> aio.Channel:
+        settings = self._settings
+        if settings.mode in ("none", "insecure"):
+            return aio.insecure_channel(settings.address, options=_OPTIONS)
+        identity = await self._identity()
+        roots, name = identity.roots or None, settings.server_name
+        if settings.skip_verify:
+            roots, name = await asyncio.to_thread(_shown_certificate, settings)
+        elif settings.ca_file:
+            roots = file_bytes(settings.ca_file, "TLS_CA_FILE")
+        credentials = grpc.ssl_channel_credentials(roots, identity.key or None, identity.chain or None)
+        named = [("grpc.ssl_target_name_override", name)] if name else []
+        return aio.secure_channel(settings.address, credentials, options=[*_OPTIONS, *named])
+
+    async def _identity(self) -> Identity:
+        """Our certificate and the roots we trust. Empty parts mean no certificate and the system's roots."""
+        settings = self._settings
+        if settings.mode == "token":
+            return identity_from_file(file_bytes(settings.spiffe_token, "SPIFFE_TOKEN"))
+        if settings.mode == "x509":
+            return await fetch_identity(settings.spiffe_socket, settings.deadline)
+        if settings.mode == "jwt":
+            whole = await fetch_identity(settings.spiffe_socket, settings.deadline)
+            return Identity(b"", b"", whole.roots)
+        if not settings.cert_file:
+            return Identity(b"", b"", b"")
+        chain, key = file_bytes(settings.cert_file, "TLS_CERT_FILE"), file_bytes(settings.key_file, "TLS_KEY_FILE")
+        return Identity(chain, key, b"")
+
+
+def _shown_certificate(settings: ClientSettings) -> tuple[bytes, str]:
+    """The server's current certificate, to be trusted as it is, and a name in it.
+
+    gRPC always checks certificates, so "do not verify" can only mean to trust the first one seen.
+    """
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    try:
+        pem = ssl.get_server_certificate(settings.host_and_port, timeout=settings.deadline)
+    except (OSError, ValueError):
+        raise Unavailable(f"The directory at {settings.address} shows no certificate.") from None
+    certificate = x509.load_pem_x509_certificate(pem.encode())
+    names: list[str] = []
+    try:
+        alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        names = alternatives.get_values_for_type(x509.DNSName)
+        names += [str(address) for address in alternatives.get_values_for_type(x509.IPAddress)]
+    except x509.ExtensionNotFound:
+        names = [str(one.value) for one in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    if not names:
+        raise Misconfigured(
+            f"The certificate of {settings.address} has no host name, so it cannot be used without verification.",
+            hint="Set DIRECTORY_CLIENT_TLS_CA_FILE and DIRECTORY_CLIENT_TLS_SERVER_NAME instead.",
+        )
+    return pem.encode(), names[0].replace("*", "any")
+
+
+M = TypeVar("M", bound=Message)
+
+
+LOST_STATUS: Final = "Internal error from Core"
+"""The text of gRPC's client if a message could not be sent because the call had ended."""
+
+
+class BrokenStream(Unavailable):
+    """The server ended a stream while requests were still being sent. gRPC does not report why."""
+
+
+class WireClient:
+    """Calls the directory at an address."""
+
+    def __init__(self, settings: ClientSettings, tokens: OidcTokens | None = None) -> None:
+        self.address = settings.address
+        self._deadline = settings.deadline
+        self._channel = Channel(settings, tokens=tokens)
+
+    async def close(self) -> None:
+        await self._channel.close()
+
+    async def one(self, method: str, request: Message, answer: type[M]) -> M:
+        """One request, one answer."""
+        channel = await self._channel.opened()
+        ask: Any = channel.unary_unary(method, _serialized, answer.FromString)
+        try:
+            return await ask(request, timeout=self._deadline, metadata=await self._channel.metadata())
+        except aio.AioRpcError as error:
+            raise self._failure(error) from None
+
+    async def many(self, method: str, request: Message, answer: type[M]) -> AsyncIterator[M]:
+        """One request, a stream of answers."""
+        channel = await self._channel.opened()
+        ask: Any = channel.unary_stream(method, _serialized, answer.FromString)
+        call = ask(request, timeout=self._deadline, metadata=await self._channel.metadata())
+        async for one in self._read(call):
+            yield one
+
+    async def exchanged(self, method: str, requests: Sequence[bytes]) -> AsyncIterator[bytes]:
+        """Send a stream of requests as bytes and yield an answer for each.
+
+        A stream of one is sent as a single request, which is the same to the server and cannot break halfway.
+        """
+        channel: Any = await self._channel.opened()
+        alone = len(requests) == 1
+        ask = channel.unary_stream(method) if alone else channel.stream_stream(method)
+        given = requests[0] if alone else iter(requests)
+        call = ask(given, timeout=self._deadline, metadata=await self._channel.metadata())
+        count = 0
+        async for one in self._read(call):
+            count += 1
+            yield one
+        if count < len(requests):
+            raise Unavailable(f"The directory at {self.address} answered {count} of {len(requests)} requests.")
+
+    async def _read(self, call: Any) -> AsyncIterator[Any]:
+        try:
+            async for one in call:
+                yield one
+        except aio.AioRpcError as error:
+            if error.code() is StatusCode.INTERNAL and error.details() == LOST_STATUS:
+                raise BrokenStream(f"The directory at {self.address} ended the stream.") from None
+            raise self._failure(error) from None
+        finally:
+            call.cancel()
+
+    def _failure(self, error: aio.AioRpcError) -> PentadError:
+        if error.code() is StatusCode.UNAUTHENTICATED:
+            self._channel.refused()
+        return error_of(error.code(), error.details() or "", self.address)
+
+
+def _serialized(message: Message) -> bytes:
+    return message.SerializeToString()

@@ -1,0 +1,191 @@
+"""The SQL for records, their terms and words.
+
+Statements work on many records at once. The number of records of each term is updated in the same transaction, so it is
+always exact.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from pentad.kernel.ports import Dialect, Rows, Transaction, Value
+from pentad.rooms.directory.records.index_fields import WORDS, Facts, Term
+
+T = TypeVar("T")
+
+CHUNK: Final = 500
+"""The number of values in one IN list."""
+
+PULL: Final = "SELECT t.data FROM directory_records r JOIN directory_texts t ON t.record = r.id WHERE r.cid = ?"
+
+_INSERT_RECORD: Final = (
+    "INSERT INTO directory_records (id, cid, name, version, schema_version, created_at, previous_cid, version_key,"
+    " created_key, pushed_by, pushed_at, description) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_INSERT_TERM: Final = (
+    "INSERT INTO directory_terms (id, digest, kind, number, records, text, detail) VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A record ready to be stored."""
+
+    cid: str
+    text: str
+    facts: Facts
+
+
+def take_turn(tx: Transaction, dialect: Dialect) -> None:
+    """Lock the terms for this transaction. Must come first, so that the snapshot is taken after the lock."""
+    if dialect == "postgres":
+        tx.run("LOCK TABLE directory_turn IN EXCLUSIVE MODE")
+
+
+def insert(tx: Transaction, dialect: Dialect, drafts: Sequence[Draft], who: str, now: float) -> set[str]:
+    """Store the records that are not there yet; their CIDs. The caller has taken its turn."""
+    known = ids_of(tx, [draft.cid for draft in drafts])
+    new = list({draft.cid: draft for draft in drafts if draft.cid not in known}.values())
+    if not new:
+        return set()
+    ids = _allot(tx, dialect, "directory_records", len(new))
+    tx.run_many(
+        _INSERT_RECORD,
+        [
+            (key, d.cid, d.facts.name, d.facts.version, d.facts.schema_version, d.facts.created_at,
+             d.facts.previous_cid, d.facts.version_key, d.facts.created_key, who, now, d.facts.description)
+            for key, d in zip(ids, new, strict=True)
+        ],
+    )  # fmt: skip
+    tx.run_many(
+        "INSERT INTO directory_texts (record, data) VALUES (?, ?)",
+        [(key, draft.text) for key, draft in zip(ids, new, strict=True)],
+    )
+    _insert_postings(tx, dialect, ids, new)
+    WORDS.insert(tx, dialect, [(key, draft.facts.texts) for key, draft in zip(ids, new, strict=True)])
+    return {draft.cid for draft in new}
+
+
+def remove(tx: Transaction, dialect: Dialect, record: int) -> None:
+    """Delete a record and everything about it. The caller must have called `take_turn`."""
+    terms = [term for (term,) in tx.all("SELECT term FROM directory_postings WHERE record = ?", record)]
+    tx.run("DELETE FROM directory_postings WHERE record = ?", record)
+    _add(tx, dialect, Counter(dict.fromkeys(terms, -1)))
+    for part in chunks(terms):
+        tx.run(f"DELETE FROM directory_terms WHERE records = 0 AND id IN ({marks(len(part))})", *part)  # noqa: S608  only marks
+    WORDS.delete(tx, dialect, [record])
+    tx.run("DELETE FROM directory_texts WHERE record = ?", record)
+    tx.run("DELETE FROM directory_records WHERE id = ?", record)  # referrers and verifications go with it
+
+
+def ids_of(rows: Rows, cids: Sequence[str]) -> dict[str, int]:
+    """The stored ones of these CIDs, with their row ids."""
+    found: dict[str, int] = {}
+    for part in chunks(cids):
+        found.update(rows.all(f"SELECT cid, id FROM directory_records WHERE cid IN ({marks(len(part))})", *part))  # noqa: S608  only marks
+    return found
+
+
+def texts_of(rows: Rows, cids: Sequence[str]) -> dict[str, str]:
+    """The texts of the stored ones of these CIDs."""
+    found: dict[str, str] = {}
+    for part in chunks(cids):
+        found.update(
+            rows.all(
+                "SELECT r.cid, t.data FROM directory_records r JOIN directory_texts t ON t.record = r.id"  # noqa: S608  only marks
+                f" WHERE r.cid IN ({marks(len(part))})",
+                *part,
+            )
+        )
+    return found
+
+
+def count(rows: Rows) -> int:
+    """The number of records: each has exactly one schema version among its terms."""
+    return rows.value("SELECT coalesce(sum(records), 0) FROM directory_terms WHERE kind = 9")
+
+
+def digest_of(term: Term) -> bytes:
+    """The hash by which a term is found, whatever its length."""
+    text = f"{int(term.kind)}\0{term.number}\0{term.text}\0{term.detail}"
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def chunks(values: Sequence[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
+    for start in range(0, len(values), size):
+        yield values[start : start + size]
+
+
+def marks(count: int) -> str:
+    """`?, ?, ?`"""
+    return ", ".join("?" * count)
+
+
+def _insert_postings(tx: Transaction, dialect: Dialect, ids: Sequence[int], drafts: Sequence[Draft]) -> None:
+    counts = Counter(term for draft in drafts for term in draft.facts.terms)
+    terms = _term_ids(tx, dialect, counts)
+    pairs = sorted((terms[term], key) for key, draft in zip(ids, drafts, strict=True) for term in draft.facts.terms)
+    if dialect == "sqlite":
+        tx.run_many("INSERT INTO directory_postings (term, record) VALUES (?, ?)", pairs)
+    else:
+        tx.run(
+            "INSERT INTO directory_postings (term, record)"
+            " SELECT * FROM unnest(CAST(? AS bigint[]), CAST(? AS bigint[]))",
+            _array(term for term, _ in pairs), _array(record for _, record in pairs),
+        )  # fmt: skip
+
+
+def _term_ids(tx: Transaction, dialect: Dialect, counts: Counter[Term]) -> dict[Term, int]:
+    """The ids of terms, created if they are new, with their counts raised."""
+    digests = {digest_of(term): term for term in counts}
+    found: dict[Term, int] = {}
+    for part in chunks(list(digests)):
+        sql = f"SELECT digest, id FROM directory_terms WHERE digest IN ({marks(len(part))})"  # noqa: S608  only marks
+        found.update((digests[bytes(digest)], key) for digest, key in tx.all(sql, *part))
+    _add(tx, dialect, Counter({key: counts[term] for term, key in found.items()}))
+    new = [(digest, term) for digest, term in digests.items() if term not in found]
+    rows: list[Sequence[Value]] = []
+    for key, (digest, term) in zip(_allot(tx, dialect, "directory_terms", len(new)), new, strict=True):
+        found[term] = key
+        rows.append((key, digest, int(term.kind), term.number, counts[term], term.text, term.detail))
+    if rows:
+        tx.run_many(_INSERT_TERM, rows)
+    return found
+
+
+def _add(tx: Transaction, dialect: Dialect, changes: Counter[int]) -> None:
+    """Change the number of records of each term."""
+    if not changes:
+        return
+    if dialect == "sqlite":
+        tx.run_many(
+            "UPDATE directory_terms SET records = records + ? WHERE id = ?",
+            [(change, key) for key, change in changes.items()],
+        )
+    else:
+        tx.run(
+            "UPDATE directory_terms SET records = records + change.by FROM"
+            " unnest(CAST(? AS bigint[]), CAST(? AS bigint[])) AS change (id, by)"
+            " WHERE directory_terms.id = change.id",
+            _array(changes), _array(changes.values()),
+        )  # fmt: skip
+
+
+def _allot(tx: Transaction, dialect: Dialect, table: str, count: int) -> list[int]:
+    """Reserve ids for new rows, so that inserts need not return them."""
+    if count == 0:
+        return []
+    if dialect == "postgres":
+        sql = "SELECT nextval(pg_get_serial_sequence(?, 'id')) FROM generate_series(1, ?)"
+        return sorted(key for (key,) in tx.all(sql, table, count))
+    last: int = tx.value(f"SELECT coalesce(max(id), 0) FROM {table}")  # noqa: S608  own table
+    if table == "directory_records":  # a larger id is a later record, also when the latest was deleted
+        used = tx.value("SELECT seq FROM sqlite_sequence WHERE name = ?", table)
+        last = max(last, used or 0)
+    return list(range(last + 1, last + 1 + count))
+
+
+def _array(numbers: Any) -> str:
+    return "{" + ",".join(map(str, numbers)) + "}"

@@ -1,0 +1,122 @@
+"""Finds importable files below a folder: skills, server.json, agent cards, mcp.json, records and bundles.
+
+It reads local files, so only the owner of the machine may use it. Links are not followed. The content of a JSON file,
+not only its name, decides its format.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pentad.kernel.errors import InvalidInput, LimitExceeded, PentadError
+from pentad.kernel.secrets.text import scrub_text
+from pentad.rooms.directory.translate.agent_skills import SKILL_FILE
+from pentad.rooms.directory.translate.bundles import MOST_FILES, MOST_PACKED, MOST_UNPACKED, Bundle, Member
+from pentad.rooms.directory.translate.format_detection import Content, detected
+from pentad.rooms.directory.translate.formats import MOST_SOURCE, parse_json
+from pentad.rooms.directory.translate.host_configs import split_config
+
+_SKIPPED: Final = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "__pycache__"})
+_PACKED: Final = (".zip", ".skill", ".tar", ".tgz", ".tar.gz")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One source to import, with a label for people. A source that could not be read has an error instead."""
+
+    label: str
+    content: Content = b""
+    error: PentadError | None = None
+    format: str | None = None
+
+
+def discover_sources(paths: Iterable[Path]) -> Iterator[Source]:
+    """The sources in files and folders, in a stable order. A file that is named explicitly must be a source."""
+    for path in paths:
+        if path.is_dir():
+            yield from _folder(path, path.name or ".")
+        else:
+            yield from _file(path, path.name, named=True)
+
+
+def _folder(folder: Path, label: str) -> Iterator[Source]:
+    if (folder / SKILL_FILE).is_file():
+        yield _safely(lambda: Source(f"{label}/{SKILL_FILE}", _skill(folder)), f"{label}/{SKILL_FILE}")
+        return
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        yield Source(label, error=InvalidInput(f"the folder cannot be read: {error.strerror}"))
+        return
+    for entry in entries:
+        inner = f"{label}/{entry.name}"
+        if entry.is_symlink():
+            continue
+        if entry.is_dir():
+            if entry.name not in _SKIPPED:
+                yield from _folder(Path(entry.path), inner)
+        elif entry.name.endswith((".json", *_PACKED)):
+            yield from _file(Path(entry.path), inner, named=False)
+
+
+def _file(path: Path, label: str, *, named: bool) -> Iterator[Source]:
+    source = _safely(lambda: Source(label, _read(path)), label)
+    if source.error is not None or not path.name.endswith(".json") or not isinstance(source.content, bytes):
+        yield source
+        return
+    try:
+        data = parse_json(source.content.decode())
+        kind = detected(data)
+        if kind in ("claude", "ghcopilot") and len(configurations := split_config(data)) > 1:
+            for name, one in configurations.items():
+                yield Source(f"{label}#{scrub_text(name)}", one, format="ghcopilot")
+            return
+    except (PentadError, UnicodeDecodeError):
+        if not named and path.name not in ("server.json", "mcp.json", ".mcp.json", "agent-card.json", "agent.json"):
+            return  # some unrelated JSON file
+    yield source
+
+
+def _read(path: Path) -> bytes:
+    most = MOST_PACKED if path.name.endswith(_PACKED) else MOST_SOURCE
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise LimitExceeded(f"the file has more than {most} bytes", hint="Leave something out.")
+    return content
+
+
+def _safely(read: Callable[[], Source], label: str) -> Source:
+    try:
+        return read()
+    except PentadError as error:
+        return Source(label, error=error)
+    except OSError as error:
+        return Source(label, error=InvalidInput(f"the file cannot be read: {error.strerror}", hint="Check its rights."))
+
+
+def _skill(folder: Path) -> Bundle:
+    """A skill's folder as a bundle."""
+    members: list[Member] = []
+    total = 0
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED)
+        for name in sorted(files):
+            path = Path(place) / name
+            if path.is_symlink() or not path.is_file():
+                continue
+            total += path.stat().st_size
+            if len(members) >= MOST_FILES or total > MOST_UNPACKED:
+                raise LimitExceeded(
+                    f"the skill's folder has more than {MOST_FILES} files or {MOST_UNPACKED} bytes", hint="Tidy it up."
+                )
+            members.append(Member(path.relative_to(folder).as_posix(), path.read_bytes()))
+    members.sort(key=lambda member: member.path)
+    markdown = next(member.content for member in members if member.path == SKILL_FILE)
+    try:
+        text = markdown.decode()
+    except UnicodeDecodeError:
+        raise InvalidInput("the SKILL.md is not UTF-8", hint="Save it as UTF-8.") from None
+    return Bundle(text, tuple(member for member in members if member.path != SKILL_FILE))

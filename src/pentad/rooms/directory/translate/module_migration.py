@@ -1,0 +1,218 @@
+"""Migrates modules (0.3.1: extensions) between OASF versions: names, ids and data.
+
+Before 1.0 a module with an unknown name may have any content, so a module that an old version lacks is kept there under
+its own name and restored by a later migration. Some modules changed the shape of their data: MCP has a list of servers
+up to 0.8 and one server with connections from 1.0 on; A2A no longer repeats the card; the ACP manifest changed
+two names at 0.7; AGP became SLIM; and an agent spec now has options.
+"""
+
+from typing import Any, Final
+
+from pentad.rooms.directory.oasf.class_rules import FEATURE_NAMES, OLD_MODULE_NAMES
+from pentad.rooms.directory.oasf.mapping import mapped
+from pentad.rooms.directory.oasf.taxonomy import ClassEntry, taxonomy
+from pentad.rooms.directory.oasf.versions import EMBEDDED
+from pentad.rooms.directory.translate.class_migration import HOWS, ClassMapping, How
+from pentad.rooms.directory.translate.losses import Loss
+from pentad.rooms.directory.translate.untrusted_json import (
+    items_of,
+    mapping_of,
+    objects_of,
+    text_of,
+    without_duplicates,
+    without_empty,
+)
+from pentad.rooms.directory.translate.version_projection import VersionProjection
+
+VERSION_NOTE: Final = "oasf.version"
+_FEATURES: Final = {short: name for name, short in FEATURE_NAMES.items()}
+
+
+class ModuleMigration:
+    """Migrates the modules of a record between two versions."""
+
+    def __init__(self, before: str, after: str, losses: list[Loss]) -> None:
+        self._before = before
+        self._after = after
+        self.losses = losses
+        self._fitting = VersionProjection(after, losses)
+        self.mappings: list[ClassMapping] = []
+
+    def migrate(self, value: Any, key: str) -> list[dict[str, Any]]:
+        modules = enumerate(objects_of(value))
+        return without_duplicates(one for index, module in modules for one in self._module(module, f"{key}[{index}]"))
+
+    def _module(self, module: dict[str, Any], path: str) -> list[dict[str, Any]]:
+        name = text_of(module.get("name")) or ""
+        known = _known(name, self._before)
+        found = None if known is None else mapped(known[0], known[1], self._after, "module")
+        if known is None or found is None or found.entry.grouping:
+            return self._unknown(module, name, path)
+        self._note(name, found.entry.name, HOWS[found.how])
+        datas = reshape_module_data(found.entry.short, module.get("data"), self._after, self.losses, f"{path}.data")
+        return [self._named(module, found.entry, data, path) for data in datas]
+
+    def _unknown(self, module: dict[str, Any], name: str, path: str) -> list[dict[str, Any]]:
+        if self._after >= "1":
+            self._note(name, None, "dropped")
+            self.losses.append(Loss(path, f"OASF {self._after} has no module {name[:80]!r}, and allows no others"))
+            return []
+        self._note(name, name, "kept as it is")
+        return [{key: value for key, value in module.items() if key != "id"}]
+
+    def _named(self, module: dict[str, Any], entry: ClassEntry, data: Any, path: str) -> dict[str, Any]:
+        notes = dict(mapping_of(module.get("annotations")))
+        made: dict[str, Any] = {"name": entry.name, "id": entry.id, "data": data}
+        if self._after == "0.3.1":
+            made = {"name": _FEATURES[entry.short], "data": data}
+            if version := notes.pop(VERSION_NOTE, None):
+                made["version"] = version
+        elif "version" in module:
+            notes[VERSION_NOTE] = str(module["version"])
+        rest = {
+            key: value for key, value in module.items() if key not in ("name", "id", "data", "annotations", "version")
+        }
+        return self._fitting.module(entry.short, made | rest | ({"annotations": notes} if notes else {}), path)
+
+    def _note(self, before: str, after: str | None, how: How) -> None:
+        self.mappings.append(ClassMapping("module", before[:200], after, how))
+
+
+def _known(name: str, version: str) -> tuple[ClassEntry, str] | None:
+    """The module with a name, and its version: the record's own, or another one if the module was kept unchanged."""
+    if version == "0.3.1":
+        feature = taxonomy(version, "module").by_name(FEATURE_NAMES.get(name, ""))
+        if feature is not None:
+            return feature, version
+    elif (own := _named_in(name, version)) is not None:
+        return own, version
+    if version >= "1":
+        return None
+    others = (other for other in reversed(EMBEDDED) if other not in (version, "0.3.1"))
+    return next(((entry, other) for other in others if (entry := _named_in(name, other)) is not None), None)
+
+
+def _named_in(name: str, version: str) -> ClassEntry | None:
+    full = OLD_MODULE_NAMES.get(name, name) if version == "0.7.0" else name
+    entry = taxonomy(version, "module").by_name(full)
+    return entry if entry is not None and entry.name == full and not entry.grouping else None
+
+
+CAPABILITY: Final = "notify"
+"""The assumed capability of an MCP server if a version requires one and the record has none."""
+
+_UP: Final = {"local": "stdio", "http": "streamable-http", "sse": "sse"}
+_DOWN: Final = {new: old for old, new in _UP.items()}
+_CONNECTION: Final = ("url", "command", "args", "env_vars", "headers")
+_OFFERED: Final = ("tools", "prompts", "resources")
+
+
+def reshape_module_data(short: str, data: Any, after: str, losses: list[Loss], path: str) -> list[Any]:
+    """The data in the shape of a version. Several if one module becomes several."""
+    if not isinstance(data, dict):
+        return [data]
+    given = mapping_of(data)
+    new = after >= "1"
+    match short:
+        case "mcp" if new and "servers" in given:
+            return [_connected(server, losses, f"{path}.servers[{i}]") for i, server in _servers(given)] or [given]
+        case "mcp" if not new and "connections" in given:
+            return [_served(given, losses, path)]
+        case "a2a":
+            return [_card(given, new=new)]
+        case "manifest" | "acp":
+            return [_manifest(given, old=after == "0.3.1")]
+        case "agentspec":
+            return [_spec(given, new=new, losses=losses, path=path)]
+        case "observability" | "observability_observability":
+            return [_observed(given, old=after == "0.3.1")]
+        case _:
+            return [given]
+
+
+def _servers(given: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:
+    return [(index, mapping_of(server)) for index, server in enumerate(items_of(given["servers"]))]
+
+
+def _connected(server: dict[str, Any], losses: list[Loss], path: str) -> dict[str, Any]:
+    """One server of the list as the data of its own module."""
+    lost = [name for name in ("title", "scope", "capabilities") if server.get(name)]
+    losses.extend(Loss(f"{path}.{name}", "a module of 1.x has no place for it") for name in lost)
+    kind = str(server.get("type"))
+    connection = {"type": _UP.get(kind, "stdio")} | {name: server[name] for name in _CONNECTION if name in server}
+    said = {name: server[name] for name in ("name", "description", *_OFFERED) if name in server}
+    return said | {"connections": [connection]}
+
+
+def _served(given: dict[str, Any], losses: list[Loss], path: str) -> dict[str, Any]:
+    """A server's connections as a list of servers."""
+    servers: list[dict[str, Any]] = []
+    name = text_of(given.get("name")) or "server"
+    for index, connection in enumerate(objects_of(given["connections"])):
+        server = {
+            "name": name if index == 0 else f"{name}-{index + 1}",
+            "type": _DOWN.get(str(connection.get("type")), "local"),
+            "capabilities": [CAPABILITY],
+            "description": given.get("description"),
+            **({key: given.get(key) for key in _OFFERED} if index == 0 else {}),
+        }
+        said = {key: connection[key] for key in _CONNECTION if key in connection}
+        servers.append(without_empty(server) | said)
+    reason = f"the record does not say it, so {CAPABILITY!r} is assumed"
+    losses.extend(Loss(f"{path}.servers[{index}].capabilities", reason) for index, _ in enumerate(servers))
+    rest = given.keys() - {"name", "description", "connections", *_OFFERED}
+    losses.extend(Loss(f"{path}.{key}", "a module of this version has no place for it") for key in sorted(rest))
+    return {"servers": servers}
+
+
+def _card(given: dict[str, Any], *, new: bool) -> dict[str, Any]:
+    wanted, other = ("card_schema_version", "protocol_version") if new else ("protocol_version", "card_schema_version")
+    if wanted in given:
+        return given
+    told = mapping_of(given.get("card_data")).get("protocolVersion")
+    version = given.get(other) if new else told if isinstance(told, str) else given.get(other)
+    return {key: value for key, value in given.items() if key != other} | {wanted: version or "v1.0.0"}
+
+
+def _manifest(given: dict[str, Any], *, old: bool) -> dict[str, Any]:
+    names = {"acp": "acp_spec", "deployment": "agent_deployment"}
+    renamed = names if old else {value: key for key, value in names.items()}
+    made = {renamed.get(key, key): value for key, value in given.items()}
+    key = "agent_deployment" if old else "deployment"
+    deployment = mapping_of(made.get(key))
+    if isinstance(deployment.get("agent_deps"), list):
+        needed = [_dependency(item, old=old) for item in objects_of(deployment["agent_deps"])]
+        made[key] = deployment | {"agent_deps": needed}
+    return made
+
+
+def _dependency(item: dict[str, Any], *, old: bool) -> dict[str, Any]:
+    reference = dict(mapping_of(item.get("ref")))
+    if old and isinstance(reference.get("locator"), dict):
+        locator = mapping_of(reference.pop("locator"))
+        reference["url"] = (items_of(locator.get("urls")) or [locator.get("url")])[0]
+    elif not old and isinstance(reference.get("url"), str):
+        reference["locator"] = {"type": "unspecified", "url": reference.pop("url")}
+    return item | {"ref": reference}
+
+
+def _observed(given: dict[str, Any], *, old: bool) -> dict[str, Any]:
+    """AGP was renamed to SLIM."""
+    names = {"SLIM": "AGP"} if old else {"AGP": "SLIM"}
+    protocols = given.get("communication_protocols")
+    if not isinstance(protocols, list):
+        return given
+    spoken = [names.get(name, name) if isinstance(name, str) else name for name in items_of(protocols)]
+    return given | {"communication_protocols": spoken}
+
+
+def _spec(given: dict[str, Any], *, new: bool, losses: list[Loss], path: str) -> dict[str, Any]:
+    if new and "runtime_framework" in given:
+        rest = {key: value for key, value in given.items() if key != "runtime_framework"}
+        return rest | {"deployment_options": [{"runtime_framework": given["runtime_framework"]}]}
+    if not new and "deployment_options" in given:
+        options = objects_of(given["deployment_options"])
+        rest = {key: value for key, value in given.items() if key != "deployment_options"}
+        losses.append(Loss(f"{path}.deployment_options", "only the first option's framework has a place"))
+        return rest | ({"runtime_framework": options[0].get("runtime_framework")} if options else {})
+    return given

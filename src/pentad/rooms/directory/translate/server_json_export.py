@@ -1,0 +1,186 @@
+"""Exports a record as server.json, the MCP registry's description of a server.
+
+A record that was imported from one returns the original. Otherwise packages are derived from the launch commands; a
+program that no package manager starts has no place in a server.json.
+"""
+
+import re
+from typing import Any, Final
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.directory.translate.envelope import (
+    artifact_json,
+    carried,
+    find_module,
+    module_path,
+    unexported_parts,
+)
+from pentad.rooms.directory.translate.host_configs import CONFIG, Exported
+from pentad.rooms.directory.translate.launches import ASKED, MODULES, PLACE, Launch, connection_of
+from pentad.rooms.directory.translate.losses import Loss, Translated
+from pentad.rooms.directory.translate.server_json_import import launches_of
+from pentad.rooms.directory.translate.untrusted_json import (
+    mapping_of,
+    objects_of,
+    text_of,
+    texts_of,
+    without_duplicates,
+    without_empty,
+)
+
+SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-09-29/server.schema.json"
+_REGISTRIES: Final = {
+    "npx": "npm", "bunx": "npm", "uvx": "pypi", "pipx": "pypi", "python": "pypi", "python3": "pypi",
+    "docker": "oci", "podman": "oci", "dotnet": "nuget", "dnx": "nuget", "mcpb": "mcpb",
+}  # fmt: skip
+_VALUE_FLAGS: Final = frozenset(
+    {"-e", "--env", "-v", "--volume", "--mount", "-p", "--publish", "--name", "--network", "--from", "--with", "-w"}
+)
+_VERSIONED: Final = re.compile(r"(.+)@([^@/]+)")
+_TAGGED: Final = re.compile(r"(.+):([^:/]+)")
+_UNNAMED: Final = re.compile(r"[^a-zA-Z0-9.-]+")
+
+
+def from_record(record: dict[str, Any]) -> Translated[dict[str, Any]]:
+    """The server.json of a record."""
+    module = find_module(record, MODULES)
+    if module is None:
+        raise InvalidInput("MCP module not found in record", hint=f"The record needs a module {MODULES[0]}.")
+    found = carried(module)
+    data = mapping_of(module.get("data"))
+    path = module_path(record, module)
+    losses = [loss for loss in unexported_parts(record, module, "a server.json") if loss.path != "locators"]
+    if found.why:
+        losses.append(Loss(f"{path}.artifact", found.why))
+    original = _original((found.artifact_type != CONFIG and artifact_json(found)) or None, data)
+    if original is not None:
+        return Translated(original, losses + _other_locators(record, original))
+    made, told = _made(record)
+    return Translated(made, losses + told + _other_locators(record, made))
+
+
+def _original(source: dict[str, Any] | None, data: dict[str, Any]) -> dict[str, Any] | None:
+    """The original server.json, unless the module's connections have changed since."""
+    for server in (source, mapping_of(data.get("mcp_data"))):
+        if server:
+            made = without_duplicates(map(connection_of, launches_of(server)))
+            if made and made == data.get("connections"):
+                return server
+    return None
+
+
+def _other_locators(record: dict[str, Any], server: dict[str, Any]) -> list[Loss]:
+    repository = mapping_of(server.get("repository")).get("url")
+    return [
+        Loss(f"locators[{index}]", "a server.json names the repository alone")
+        for index, locator in enumerate(objects_of(record.get("locators")))
+        if _urls(locator) != [repository]
+    ]
+
+
+def _urls(locator: dict[str, Any]) -> list[str]:
+    return texts_of(locator.get("urls")) or texts_of([locator.get("url")])
+
+
+def _made(record: dict[str, Any]) -> Translated[dict[str, Any]]:
+    exported = Exported(record)
+    losses = [loss for loss in exported.losses if ".data." in loss.path]
+    packages: list[dict[str, Any]] = []
+    remotes: list[dict[str, Any]] = []
+    for name, launch in exported.named:
+        if launch.transport != "stdio":
+            remotes.append(_remote(launch))
+        elif package := _package(launch):
+            packages.append(package)
+        else:
+            reason = f"{launch.command!r} is not started by a package manager, so no package can be told"
+            losses.append(Loss(f"{exported.path}.data ({name})", reason))
+    if not packages and not remotes:
+        raise InvalidInput(
+            "no connection of the record can be told as a package or a remote", hint="Give the module a url, or npx."
+        )
+    locators = objects_of(record.get("locators"))
+    sources = [url for one in locators if one.get("type") in ("source_code", "source-code") for url in _urls(one)]
+    server = {
+        "$schema": SCHEMA,
+        "name": _qualified(record, text_of(exported.data.get("name"))),
+        "description": text_of(exported.data.get("description")) or text_of(record.get("description")),
+        "version": text_of(record.get("version")),
+        "repository": {"url": sources[0], "source": _forge(sources[0])} if sources else None,
+        "packages": packages,
+        "remotes": remotes,
+    }
+    return Translated(without_empty(server), losses)
+
+
+def _qualified(record: dict[str, Any], name: str | None) -> str:
+    """The name with a namespace, which the registry requires; `local` if there is none."""
+    wanted = name or text_of(record.get("name")) or "server"
+    namespace, slash, rest = wanted.removeprefix("https://").removeprefix("http://").rpartition("/")
+    kept = _UNNAMED.sub("-", rest).strip("-") or "server"
+    return f"{_UNNAMED.sub('.', namespace).strip('.') or 'local'}/{kept}" if slash else f"local/{kept}"
+
+
+def _forge(url: str) -> str:
+    return next((forge for forge in ("github", "gitlab", "bitbucket") if f"{forge}." in url), "git")
+
+
+def _remote(launch: Launch) -> dict[str, Any]:
+    headers = [_input(name, value) for name, value in launch.headers]
+    return without_empty({"type": launch.transport, "url": launch.url, "headers": headers})
+
+
+def _input(name: str, value: str) -> dict[str, Any]:
+    asked = {place: {"isRequired": True, "isSecret": True} for place in PLACE.findall(value)}
+    return without_empty({"name": name, "value": value, "variables": asked})
+
+
+def _package(launch: Launch) -> dict[str, Any] | None:
+    command = (launch.command or "").rsplit("/", 1)[-1].removesuffix(".exe").removesuffix(".cmd")
+    kind = _REGISTRIES.get(command)
+    before, identifier, after = _split(kind, list(launch.args))
+    if kind is None or identifier is None:
+        return None
+    name, version = _version(kind, identifier)
+    variables = [
+        without_empty(
+            {
+                "name": variable.name,
+                "description": variable.description,
+                "default": ASKED.sub(r"{\1}", variable.value or ""),
+                "isRequired": variable.required,
+                "isSecret": True if variable.value is None else None,
+            }
+        )
+        for variable in launch.env
+    ]
+    return without_empty(
+        {
+            "registryType": kind,
+            "identifier": name,
+            "version": version,
+            "runtimeHint": launch.command,
+            "runtimeArguments": [{"type": "positional", "value": argument} for argument in before],
+            "packageArguments": [{"type": "positional", "value": argument} for argument in after],
+            "environmentVariables": variables,
+            "transport": {"type": "stdio"},
+        }
+    )
+
+
+def _split(kind: str | None, args: list[str]) -> tuple[list[str], str | None, list[str]]:
+    """The arguments before the package, the package, and the arguments after it."""
+    takes_value = False
+    for index, argument in enumerate(args):
+        is_verb = (kind, argument) in {("oci", "run"), ("mcpb", "run"), ("nuget", "tool"), ("nuget", "run")}
+        if takes_value or argument.startswith("-") or is_verb:
+            takes_value = not takes_value and argument in _VALUE_FLAGS
+            continue
+        return args[:index], argument, args[index + 1 :]
+    return args, None, []
+
+
+def _version(kind: str, identifier: str) -> tuple[str, str | None]:
+    pattern = {"npm": _VERSIONED, "pypi": _VERSIONED, "oci": _TAGGED}.get(kind)
+    match = pattern.fullmatch(identifier) if pattern else None
+    return (match[1], match[2]) if match else (identifier, None)

@@ -1,0 +1,179 @@
+"""Imports server.json, the MCP registry's description of a server, as a record.
+
+The connections follow the reference implementation, which drops the values of flags. Exports that must start the server
+use the complete description, which the record keeps (`launches_of` with `complete`).
+"""
+
+import re
+from typing import Any, Final
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.directory.translate.envelope import (
+    DEFAULT_SERVER_DESCRIPTION,
+    DEFAULT_SERVER_NAME,
+    NO_OVERRIDES,
+    Overrides,
+    first_date,
+    json_artifact,
+    new_record,
+)
+from pentad.rooms.directory.translate.launches import MODULES, Launch, Variable, connection_of, transport_of
+from pentad.rooms.directory.translate.losses import Loss, Translated
+from pentad.rooms.directory.translate.untrusted_json import (
+    mapping_of,
+    objects_of,
+    required_object,
+    text_of,
+    without_duplicates,
+    without_empty,
+)
+
+OFFICIAL: Final = "io.modelcontextprotocol.registry/official"
+_COMMANDS: Final = {"npm": "npx", "pypi": "python", "oci": "docker", "nuget": "dotnet", "mcpb": "mcpb"}
+_FIRST: Final = {"pypi": ("-m",), "oci": ("run",), "nuget": ("tool", "run"), "mcpb": ("run",)}
+_NOT_NAME: Final = re.compile(r"[^a-z0-9]+")
+
+
+def wrapped(source: dict[str, Any]) -> dict[str, Any]:
+    """The source with the server under the key `server`."""
+    return source if "server" in source else {"server": source}
+
+
+def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Translated[dict[str, Any]]:
+    """The record of `{"server": ...}`."""
+    if "server" not in source:
+        raise InvalidInput("missing 'server' in input data", hint="Give the server.json under the key server.")
+    server = required_object(source["server"], "server")
+    launches = launches_of(server)
+    if not launches:
+        raise InvalidInput(
+            "no packages or remotes found in MCP server data", hint="Give the server a package or a remote address."
+        )
+    artifact, losses = json_artifact(server)
+    losses += [Loss(key, "only the server itself is imported") for key in source if key != "server"]
+    name = text_of(server.get("name")) or DEFAULT_SERVER_NAME
+    described = text_of(server.get("description")) or DEFAULT_SERVER_DESCRIPTION
+    data = {
+        "name": name,
+        "description": described,
+        "connections": without_duplicates(map(connection_of, launches)),
+        "mcp_data": {key: value for key, value in server.items() if key != "$schema"},
+    }
+    record = new_record(
+        name=name,
+        description=described,
+        version=text_of(server.get("version")),
+        authors=[_author(name)],
+        created_at=first_date(_dates(server, source)),
+        module={"name": MODULES[0], "data": data, "artifact": artifact},
+        given=given,
+    )
+    repository = text_of(mapping_of(server.get("repository")).get("url"))
+    record["locators"] = [{"type": "source_code", "urls": [repository]}] if repository else []
+    return Translated(record, losses)
+
+
+def launches_of(server: dict[str, Any], *, complete: bool = False) -> list[Launch]:
+    """Every way to start or reach the server: packages first, then remotes."""
+    launches = [_of_package(package, complete=complete) for package in objects_of(server.get("packages"))]
+    launches += [_of_remote(remote) for remote in objects_of(server.get("remotes"))]
+    return [launch for launch in launches if launch.command or launch.url]
+
+
+def _of_package(package: dict[str, Any], *, complete: bool) -> Launch:
+    transport = mapping_of(package.get("transport"))
+    if transport_of(transport.get("type")) != "stdio":
+        return _of_remote(transport)
+    hint = text_of(package.get("runtimeHint"))
+    kind = text_of(package.get("registryType")) or ""
+    args = list(() if hint else _FIRST.get(kind, ()))
+    for argument in objects_of(package.get("runtimeArguments")):
+        args += _argument(argument, complete=complete)
+    args = args if complete else list(dict.fromkeys(args))
+    args += _identified(package, kind, hint)
+    for argument in objects_of(package.get("packageArguments")):
+        args += _package_argument(argument, complete=complete)
+    return Launch(
+        transport="stdio",
+        command=hint or _COMMANDS.get(kind, "echo"),
+        args=tuple(args),
+        env=tuple(_variables(package.get("environmentVariables"))),
+    )
+
+
+def _argument(argument: dict[str, Any], *, complete: bool) -> list[str]:
+    """A named argument becomes its name, followed by its value if `complete`; any other becomes its value."""
+    value = text_of(argument.get("value")) or (text_of(argument.get("default")) if complete else None)
+    name = text_of(argument.get("name"))
+    if argument.get("type") != "named" or name is None:
+        return [value] if value else []
+    return [name, value] if complete and value else [name]
+
+
+def _package_argument(argument: dict[str, Any], *, complete: bool) -> list[str]:
+    value = text_of(argument.get("value")) or text_of(argument.get("default"))
+    if complete and argument.get("type") == "named":
+        return _argument(argument, complete=True)
+    hint = text_of(argument.get("valueHint"))
+    return [value] if value else [f"{{{hint}}}"] if hint and complete else []
+
+
+def _identified(package: dict[str, Any], kind: str, hint: str | None) -> list[str]:
+    identifier = text_of(package.get("identifier"))
+    version = None if hint else text_of(package.get("version"))
+    if identifier is None:
+        return []
+    if version is None or kind not in ("npm", "oci", "nuget"):
+        return [identifier]
+    if kind == "nuget":
+        return [identifier, "--version", version]
+    return [f"{identifier}@{version}" if kind == "npm" else f"{identifier}:{version}"]
+
+
+def _variables(declared: Any) -> list[Variable]:
+    variables: list[Variable] = []
+    for item in objects_of(declared):
+        if name := text_of(item.get("name")):
+            required = item.get("isRequired")
+            variables.append(
+                Variable(
+                    name,
+                    text_of(item.get("value")) or text_of(item.get("default")),
+                    text_of(item.get("description")),
+                    required if isinstance(required, bool) else None,
+                )
+            )
+    return variables
+
+
+def _of_remote(remote: dict[str, Any]) -> Launch:
+    headers = [
+        (name, text_of(header.get("value")) or (f"{{{_snake(name)}}}" if header.get("description") else ""))
+        for header in objects_of(remote.get("headers"))
+        if (name := text_of(header.get("name")))
+    ]
+    return Launch(
+        transport="sse" if remote.get("type") == "sse" else "streamable-http",
+        url=text_of(remote.get("url")),
+        headers=tuple(headers),
+    )
+
+
+def _snake(name: str) -> str:
+    return _NOT_NAME.sub("_", name.lower()).strip("_")
+
+
+def _author(name: str) -> str:
+    """`io.github.vendor/server` is by vendor."""
+    namespace, slash, _ = name.partition("/")
+    return namespace.rsplit(".", 1)[-1] if slash else ""
+
+
+def _dates(server: dict[str, Any], source: dict[str, Any]) -> list[Any]:
+    found: list[Any] = []
+    for holder in (source, server):
+        meta = mapping_of(holder.get("_meta"))
+        official = mapping_of(meta.get(OFFICIAL))
+        found += [official.get("publishedAt"), official.get("updatedAt"), meta.get("publishedAt")]
+    detail = without_empty(mapping_of(server.get("version_detail")))
+    return [*found, detail.get("release_date"), server.get("created_at"), server.get("updated_at")]

@@ -1,0 +1,12 @@
+"""The verbs of the directory."""
+
+from typing import Final
+
+from pentad.terminal.verbs import Verb, Verbs
+
+VERBS: Final[Verbs] = {
+    "directory": Verb(
+        "pentad.rooms.directory.interface.cli.commands:directory",
+        "Validate, push, find, translate and sign agent records.",
+    ),
+}

@@ -1,0 +1,136 @@
+"""Business groups and environments, and the filters that select them.
+
+A group is found by id, by name if that is unique, or by its path from the top. An ignored group is left out; the groups
+below it are not. A filter that matches nothing is refused with the available names.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.names import nearest
+
+DEEPEST: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    id: str
+    name: str
+    path: tuple[str, ...]
+    """The names of the groups above it, then its own."""
+    chain: tuple[str, ...]
+    """The same as ids."""
+    entitlements: Mapping[str, Any]
+    is_top: bool = False
+    """Whether it is known to be at the top."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    id: str
+    name: str
+    is_production: bool
+
+    @property
+    def type(self) -> str:
+        return "Production" if self.is_production else "Sandbox"
+
+    def is_called(self, word: str) -> bool:
+        """By id, name or type, ignoring case."""
+        folded = word.casefold()
+        return folded in (self.id.casefold(), self.name.casefold(), self.type.casefold())
+
+
+def parse_groups(hierarchy: Any) -> list[Group]:
+    """All groups of a hierarchy, parents first."""
+    found: list[Group] = []
+    waiting: list[tuple[Any, tuple[str, ...], tuple[str, ...]]] = [(hierarchy, (), ())]
+    while waiting:
+        node, above, chain = waiting.pop()
+        if not isinstance(node, dict) or len(above) > DEEPEST:
+            continue
+        entry = cast("dict[str, Any]", node)
+        name = str(entry.get("name") or entry.get("id") or "")
+        path, ids = (*above, name), (*chain, str(entry.get("id")))
+        granted = entry.get("entitlements")
+        rights = cast("dict[str, Any]", granted) if isinstance(granted, dict) else {}
+        found.append(Group(ids[-1], name, path, ids, rights, entry.get("isMaster") is True))
+        waiting += [(child, path, ids) for child in reversed(cast("list[Any]", entry.get("subOrganizations") or []))]
+    return found
+
+
+def select_groups(
+    found: Sequence[Group], bg: str | None, *, recursive: bool, ignored: Iterable[str] = ()
+) -> list[Group]:
+    """The named group and, if `recursive`, all groups below it."""
+    if not found:
+        return []
+    top = found[0] if bg is None else _find_group(found, bg)
+    below = [group for group in found if group.chain[: len(top.chain)] == top.chain] if recursive else [top]
+    left_out = set(ignored)
+    return [group for group in below if group.id not in left_out]
+
+
+def _find_group(found: Sequence[Group], bg: str) -> Group:
+    folded = bg.casefold()
+    steps = tuple(step.strip().casefold() for step in bg.strip("/").split("/"))
+    by_id = [group for group in found if group.id.casefold() == folded]
+    by_path = [group for group in found if tuple(step.casefold() for step in group.path) == steps]
+    by_name = [group for group in found if group.name.casefold() == folded]
+    for reading in (by_id, by_path, by_name):
+        if len(reading) == 1:
+            return reading[0]
+        if reading:
+            paths = ", ".join("/".join(group.path) for group in reading[:5])
+            raise InvalidInput(
+                f"Several business groups are called {bg[:80]!r}.", hint=f"Name one by its path: {paths}."
+            )
+    close = nearest(bg, ["/".join(group.path) for group in found] + [group.name for group in found], limit=5)
+    known = ", ".join(close or ["/".join(group.path) for group in found[:5]])
+    raise InvalidInput(f"There is no business group {bg[:80]!r} here.", hint=f"The nearest: {known}.")
+
+
+def parse_environments(answer: Any, ignored: Iterable[str] = ()) -> list[Environment]:
+    """The environments of a group, without design environments and ignored ones."""
+    left_out = set(ignored)
+    return [
+        Environment(str(entry["id"]), str(entry.get("name") or entry["id"]), bool(entry.get("isProduction")))
+        for entry in cast("list[dict[str, Any]]", answer)
+        if entry.get("type") != "design" and str(entry.get("id")) not in left_out
+    ]
+
+
+def select_environments(found: Iterable[Environment], words: Sequence[str]) -> list[Environment]:
+    """The environments that match one of the words; all without words.
+
+    An exact name wins over a type: an environment is often called Sandbox.
+    """
+    there = list(found)
+    if not words:
+        return there
+    meant: set[str] = set()
+    for word in words:
+        exactly = [one.id for one in there if word in (one.id, one.name)]
+        meant.update(exactly or (one.id for one in there if one.is_called(word)))
+    return [one for one in there if one.id in meant]
+
+
+def refuse_unknown_environments(found: Sequence[Environment], words: Sequence[str]) -> None:
+    """Refuse a word that names no environment of any group."""
+    for word in words:
+        if not any(one.is_called(word) for one in found) and word.casefold() not in ("production", "sandbox"):
+            names = ", ".join(dict.fromkeys(one.name for one in found)) or "none"
+            raise InvalidInput(f"There is no environment {word[:80]!r}.", hint=f"Environments here: {names}.")
+
+
+def refuse_unknown_regions(found: Iterable[str], words: Sequence[str]) -> None:
+    """Refuse a word that names none of the regions seen, if any were."""
+    seen: dict[str, str] = {}
+    for region in found:
+        seen.setdefault(region.casefold(), region)
+    for word in words:
+        if seen and word.casefold() not in seen:
+            names = ", ".join(sorted(seen.values()))
+            raise InvalidInput(f"There is no region {word[:80]!r}.", hint=f"Regions here: {names}.")

@@ -1,0 +1,345 @@
+"""Runtime Manager: CloudHub 1.0, Runtime Fabric, CloudHub 2.0 and standalone servers.
+
+Runtime Fabric and CloudHub 2.0 deployments both have the provider MC. A deployment belongs to CloudHub 2.0 if its
+target is named so, or if it is measured in vCores and its target is none of the group's fabrics.
+"""
+
+from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment
+from pentad.rooms.metrics.collectors.anypoint.cells import (
+    Cell,
+    Entry,
+    Node,
+    combined_state,
+    count_of,
+    derive,
+    exact_sum,
+    get_path,
+    missing_state,
+    simplify,
+    sum_cells,
+    to_number,
+)
+from pentad.rooms.metrics.collectors.anypoint.group_facts import GroupFacts, by_environment_type
+
+CLOUDHUB_KEYS: Final = (
+    "vcoresUsed", "applicationsTotal", "applicationsStarted", "applicationsStopped", "runtimesUsed", "runtimesUsedTotal"
+)  # fmt: skip
+NETWORK: Final = {
+    "vpcs": ("vpcs", "vpcsConsumed"),
+    "vpns": ("vpns", "vpnsConsumed"),
+    "dlbs": ("loadBalancer", "loadBalancersConsumed"),
+    "staticIPs": ("staticIps", "staticIpsConsumed"),
+}
+LISTS: Final = {"runtimesUsed": "runtimesUsedTotal"}
+
+
+def cloudhub(known: GroupFacts) -> dict[str, Node]:
+    return {"networking": networking(known), "applications": applications(known)}
+
+
+def applications(known: GroupFacts) -> dict[str, Node]:
+    found = by_environment_type(known, CLOUDHUB_KEYS, LISTS, lambda environment: cloudhub_figures(known, environment))
+    for kind, part in found.items():
+        total, used = vcores(known, kind), part["vcoresUsed"]
+        left = derive(lambda all_of_it, taken: exact_sum((all_of_it, -taken)), total, used)
+        if known.filtered and left.value is not None:
+            left = Cell(left.value, "partial")
+        found[kind] = {"vcoresTotal": total, "vcoresUsed": used, "vcoresAvailable": left, **part}
+    return dict(found)
+
+
+def cloudhub_figures(known: GroupFacts, environment: Environment) -> Entry:
+    apps = derive(
+        lambda found: [app for app in found if known.in_region(app.get("region"))],
+        known.cell("ch.applications", environment.id),
+    )
+    started = derive(lambda found: sum(1 for app in found if _is_started(app)), apps)
+    runtimes = derive(lambda found: distinct_texts(get_path(app, "muleVersion", "version") for app in found), apps)
+    return {
+        "vcoresUsed": derive(_vcores_of_started, apps),
+        "applicationsTotal": derive(len, apps),
+        "applicationsStarted": started,
+        "applicationsStopped": derive(lambda found, running: len(found) - running, apps, started),
+        "runtimesUsed": runtimes,
+        "runtimesUsedTotal": count_of(runtimes),
+    }
+
+
+def distinct_texts(values: Iterable[Any]) -> list[str]:
+    """The distinct texts, in order of first appearance."""
+    return list(dict.fromkeys(str(value) for value in values if value is not None))
+
+
+def _is_started(app: Any) -> bool:
+    return app.get("status") == "STARTED"
+
+
+def _vcores_of_started(apps: Iterable[Any]) -> int | float:
+    return simplify(
+        sum(
+            (
+                Decimal(str(to_number(get_path(app, "workers", "type", "weight"))))
+                * Decimal(str(to_number(get_path(app, "workers", "amount"))))
+                for app in apps
+                if _is_started(app)
+            ),
+            Decimal(0),
+        )
+    )
+
+
+def networking(known: GroupFacts) -> dict[str, Node]:
+    """The network resources of the group: assigned, in use, and left."""
+    usage = known.cell("usage")
+    found: dict[str, Node] = {}
+    for name, (entitlement, used_name) in NETWORK.items():
+        assigned = get_path(known.group.entitlements, entitlement, "assigned")
+        total = Cell(to_number(assigned)) if assigned is not None else Cell(None, "not-entitled")
+        used = derive(lambda said, wanted=used_name: said.get(wanted), usage)
+        if used.state == "ok" and used.value is None:
+            used = Cell(None, "unsupported")
+        found[f"{name}Total"] = total
+        found[f"{name}Used"] = used
+        found[f"{name}Available"] = derive(
+            lambda all_of_it, taken: exact_sum((all_of_it, -to_number(taken))), total, used
+        )
+    return found
+
+
+def vcores(known: GroupFacts, kind: str) -> Cell:
+    """The vCores the group itself may use: assigned and not passed on."""
+    granted = get_path(known.group.entitlements, {"production": "vCoresProduction", "sandbox": "vCoresSandbox"}[kind])
+    if granted is None:
+        return Cell(None, "not-entitled")
+    return Cell(exact_sum((to_number(get_path(granted, "assigned")), -to_number(get_path(granted, "reassigned")))))
+
+
+FABRIC_KEYS: Final = (
+    "coresReservedA", "coresReservedB", "coresReserved", "memoryReservedA", "memoryReservedB", "memoryReserved",
+    "applicationsTotal", "applicationsStarted", "applicationsStopped", "runtimesUsed", "runtimesUsedTotal",
+)  # fmt: skip
+CLOUDHUB_2_KEYS: Final = (
+    "vcoresUsed", "applicationsTotal", "applicationsStarted", "applicationsStopped", "runtimesUsed", "runtimesUsedTotal"
+)  # fmt: skip
+
+
+def capacity(known: GroupFacts) -> dict[str, Node]:
+    cell = derive(lambda found: [one for one in found if known.in_region(one.get("region"))], known.cell("rtf.fabrics"))
+    nodes = derive(lambda found: [node for fabric in found for node in fabric.get("nodes") or ()], cell)
+    workers = derive(lambda found: [node for node in found if node.get("role") == "worker"], nodes)
+    count = derive(len, cell)
+
+    def thousandths(name: str) -> Cell:
+        return derive(
+            lambda found: _thousandth(exact_sum(to_number(get_path(node, "capacity", name)) for node in found)), workers
+        )
+
+    cores, memory = thousandths("cpuMillis"), thousandths("memoryMi")
+    return {
+        "fabrics": count,
+        "workers": derive(len, workers),
+        "controllers": derive(lambda found: sum(1 for node in found if node.get("role") == "controller"), nodes),
+        "coresTotal": cores,
+        "memoryTotal": memory,
+        "coresPerFabric": derive(_share, cores, count),
+        "memoryPerFabric": derive(_share, memory, count),
+    }
+
+
+def _thousandth(value: float) -> int | float:
+    return simplify(Decimal(str(value)) / 1000)
+
+
+def _share(total: float, parts: int) -> int | float:
+    return simplify(Decimal(str(total)) / parts) if parts else 0
+
+
+def fabric_applications(known: GroupFacts, *, all_mc: bool = False) -> dict[str, Node]:
+    """With `all_mc` every deployment of the provider MC counts as a fabric's."""
+    return dict(
+        by_environment_type(
+            known, FABRIC_KEYS, LISTS, lambda environment: fabric_figures(known, environment, all_mc=all_mc)
+        )
+    )
+
+
+def cloudhub_2(known: GroupFacts) -> dict[str, Node]:
+    return {
+        "applications": dict(
+            by_environment_type(known, CLOUDHUB_2_KEYS, LISTS, lambda one: _cloudhub_2_figures(known, one))
+        )
+    }
+
+
+def deployments_with_details(known: GroupFacts, environment: Environment) -> tuple[Cell, list[tuple[Any, Cell]]]:
+    """The list of deployments, and each with its details."""
+    listed = known.cell("arm.deployments", environment.id)
+    return listed, [
+        (item, known.cell("arm.deployment", environment.id, str(item.get("id")))) for item in listed.value or ()
+    ]
+
+
+def is_cloudhub_2(known: GroupFacts, item: Any, detail: Any) -> bool:
+    target = str(get_path(item, "target", "targetId") or get_path(detail, "target", "targetId") or "")
+    if target.startswith("cloudhub-"):
+        return True
+    fabrics = known.cell("rtf.fabrics").value or ()
+    return get_path(detail, "application", "vCores") is not None and target not in {
+        str(one.get("id")) for one in fabrics
+    }
+
+
+def _deployments_of_mc(
+    known: GroupFacts, pairs: Iterable[tuple[Any, Cell]], *, wanted: bool | None
+) -> list[tuple[Any, Cell]]:
+    """Deployments of the provider MC: CloudHub 2.0's, a fabric's, or with None both."""
+    return [
+        (item, cell)
+        for item, cell in pairs
+        if get_path(item, "target", "provider") == "MC"
+        and (wanted is None or is_cloudhub_2(known, item, cell.value) is wanted)
+    ]
+
+
+def fabric_figures(known: GroupFacts, environment: Environment, *, all_mc: bool) -> Entry:
+    listed, pairs = deployments_with_details(known, environment)
+    fabrics = known.cell("rtf.fabrics")
+    if listed.value is None:
+        return dict.fromkeys(FABRIC_KEYS, listed)
+    mine = _deployments_of_mc(known, pairs, wanted=None if all_mc else False)
+    if known.regions:
+        if fabrics.value is None:
+            return dict.fromkeys(FABRIC_KEYS, fabrics)
+        mine = _in_regions(known, mine, fabrics.value)
+    running = [cell for _, cell in mine if cell.value is None or _is_running(cell.value)]
+    new, old = _reserved(running, "cpu"), _reserved(running, "memory")
+    return {
+        "coresReservedA": new[0],
+        "coresReservedB": new[1],
+        "coresReserved": sum_cells(new),
+        "memoryReservedA": old[0],
+        "memoryReservedB": old[1],
+        "memoryReserved": sum_cells(old),
+        **application_counts(item for item, _ in mine),
+        **runtime_versions([cell for _, cell in (pairs if all_mc else mine)]),
+    }
+
+
+def _in_regions(known: GroupFacts, pairs: Iterable[tuple[Any, Cell]], fabrics: Iterable[Any]) -> list[tuple[Any, Cell]]:
+    """The deployments on a fabric in the query's regions."""
+    there = {str(one.get("id")) for one in fabrics if known.in_region(one.get("region"))}
+    return [(item, cell) for item, cell in pairs if str(get_path(item, "target", "targetId")) in there]
+
+
+def _cloudhub_2_figures(known: GroupFacts, environment: Environment) -> Entry:
+    listed, pairs = deployments_with_details(known, environment)
+    if listed.value is None:
+        return dict.fromkeys(CLOUDHUB_2_KEYS, listed)
+    mine = _deployments_of_mc(known, pairs, wanted=True)
+    used = [derive(_vcores_used, cell) for _, cell in mine]
+    return {
+        "vcoresUsed": sum_cells(used),
+        **application_counts(item for item, _ in mine),
+        **runtime_versions([c for _, c in mine]),
+    }
+
+
+def _vcores_used(detail: Any) -> int | float:
+    if not _is_running(detail):
+        return 0
+    replicas = to_number(get_path(detail, "target", "replicas"))
+    return simplify(Decimal(str(to_number(get_path(detail, "application", "vCores")))) * Decimal(str(replicas)))
+
+
+def application_counts(items: Iterable[Any]) -> Entry:
+    found = list(items)
+    started = sum(1 for item in found if _is_running(item))
+    return {
+        "applicationsTotal": Cell(len(found)),
+        "applicationsStarted": Cell(started),
+        "applicationsStopped": Cell(len(found) - started),
+    }
+
+
+def runtime_versions(cells: list[Cell]) -> Entry:
+    details_known = [cell.value for cell in cells if cell.value is not None]
+    if cells and not details_known:
+        missing = Cell(None, missing_state(cells))
+        return {"runtimesUsed": missing, "runtimesUsedTotal": missing}
+    used = distinct_texts(
+        get_path(detail, "target", "deploymentSettings", "runtimeVersion") for detail in details_known
+    )
+    runtimes = Cell(used, combined_state(cells))
+    return {"runtimesUsed": runtimes, "runtimesUsedTotal": count_of(runtimes)}
+
+
+def _is_running(item: Any) -> bool:
+    return get_path(item, "application", "status") == "RUNNING"
+
+
+def _reserved(running: list[Cell], what: str) -> tuple[Cell, Cell]:
+    """Reserved amounts by the new fields, and by the old ones for deployments that missing the new."""
+    if running and all(cell.value is None for cell in running):
+        missing = Cell(None, missing_state(running))
+        return missing, missing
+    new: list[Decimal] = []
+    old: list[Decimal] = []
+    for cell in running:
+        settings = get_path(cell.value, "target", "deploymentSettings")
+        replicas = Decimal(str(to_number(get_path(cell.value, "target", "replicas"))))
+        if get_path(settings, "resources") is not None:
+            new.append(_amount(get_path(settings, "resources", what, "reserved")) * replicas / 1000)
+        elif settings is not None:
+            old.append(_amount(get_path(settings, f"{what}Reserved")) * replicas / 1000)
+    state = combined_state(running)
+    return Cell(simplify(sum(new, Decimal(0))), state), Cell(simplify(sum(old, Decimal(0))), state)
+
+
+def _amount(value: Any) -> Decimal:
+    """An amount in thousandths of a core or in Mi, as a number or as text with its unit."""
+    if value is None:
+        return Decimal(0)
+    text = str(value).strip()
+    text = text.removesuffix("Mi").removesuffix("m")
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return Decimal(0)
+
+
+HYBRID_KEYS: Final = (
+    "servers", "clusters", "serverGroups", "applicationsTotal", "applicationsStarted", "applicationsStopped",
+    "runtimesUsed", "runtimesUsedTotal",
+)  # fmt: skip
+
+
+def hybrid(known: GroupFacts) -> dict[str, Node]:
+    return dict(by_environment_type(known, HYBRID_KEYS, LISTS, lambda environment: hybrid_figures(known, environment)))
+
+
+def hybrid_figures(known: GroupFacts, environment: Environment) -> Entry:
+    servers = known.cell("arm.servers", environment.id)
+    mine = derive(
+        lambda items: [item for item in items if get_path(item, "target", "provider") == "RR"],
+        known.cell("arm.deployments", environment.id),
+    )
+    started = derive(_started_count, mine)
+    runtimes = derive(lambda found: distinct_texts(server.get("muleVersion") for server in found), servers)
+    return {
+        "servers": derive(len, servers),
+        "clusters": derive(len, known.cell("arm.clusters", environment.id)),
+        "serverGroups": derive(len, known.cell("arm.groups", environment.id)),
+        "applicationsTotal": derive(len, mine),
+        "applicationsStarted": started,
+        "applicationsStopped": derive(lambda found, running: len(found) - running, mine, started),
+        "runtimesUsed": runtimes,
+        "runtimesUsedTotal": count_of(runtimes),
+    }
+
+
+def _started_count(items: Any) -> int:
+    return sum(1 for item in items if item.get("status") == "STARTED")

@@ -1,0 +1,239 @@
+"""Answers queries to collectors: fetch the facts, reduce them, and say how complete the answer is.
+
+An answer always has its coverage and, for each missing fact, the problem and the metrics that suffer from it. Facts
+fetched with a caller's own credentials are shared with nobody else.
+"""
+
+import hashlib
+import hmac
+import math
+import secrets
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal
+
+import msgspec
+import msgspec.structs
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import Unavailable
+from pentad.kernel.ports import Fetcher
+from pentad.rooms.metrics.collectors.contract import Collector, KeepsHistory
+from pentad.rooms.metrics.engine.catalogue import Catalogue
+from pentad.rooms.metrics.engine.query_execution import Progress, QueryExecution
+from pentad.rooms.metrics.engine.request_coalescing import FactCache, RequestCoalescer
+from pentad.rooms.metrics.engine.upstream import UpstreamPool, UpstreamSession
+from pentad.rooms.metrics.models import Fact, Facts, FetchError, Info, Metric, Problem, Query, Sample, Snapshot
+from pentad.rooms.metrics.store import Point, Series, sampled
+
+LIMIT: Final = 64
+FINEST_STEP: Final = 15
+"""The shortest step, in seconds, in which a source is asked for its own history."""
+
+HISTORY_SECONDS: Final = 25.0
+
+
+class Answer(msgspec.Struct, kw_only=True):
+    """A snapshot, and how it came about."""
+
+    snapshot: Snapshot
+    info: Info
+    facts: Facts
+    calls: int
+    seconds: float
+    skipped: Mapping[Fact, str]
+    source: Literal["live", "cache", "mixed"]
+
+    @property
+    def age(self) -> float:
+        """The age of the oldest fact, in seconds."""
+        return max((self.facts.now - self.facts.at(fact) for fact in self.facts), default=0.0)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether planned facts are missing."""
+        return self.snapshot.coverage.failed > 0
+
+
+class DryRun(msgspec.Struct, kw_only=True):
+    """What an answer would cost: facts by name, and how many of them are known already."""
+
+    collector: str
+    facts: dict[str, int]
+    known: int
+    to_fetch: int
+    calls: int | None
+    calls_made: int
+    rounds_at_limit: int
+    """The least number of round trips, with as many requests at once as allowed."""
+    later: list[str]
+    """The names of facts that these lead to; how many there are is known only later."""
+
+
+class QueryEngine:
+    """Answers queries to all collectors."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        fetcher: Fetcher,
+        clock: Clock,
+        *,
+        limit: int = LIMIT,
+        trusted: set[tuple[str, str]] | None = None,
+    ) -> None:
+        self.catalogue = catalogue
+        self.clock = clock
+        self.pool = UpstreamPool(fetcher, clock, limit=limit, trusted=trusted)
+        self.cache = FactCache(clock)
+        self.coalescer = RequestCoalescer(self.cache)
+        self._width = 2 * limit
+        self._credentials_salt = secrets.token_bytes(32)
+
+    async def answer(self, collector: str, query: Query, progress: Progress | None = None) -> Answer:
+        """Fetch everything the query needs and reduce it. Missing values are reported, never made up."""
+        chosen = self.catalogue.ready(collector, brings_credentials=query.credentials is not None)
+        info = chosen.info()
+        began = self.clock.monotonic()
+        session, execution = self._execution(chosen, query)
+        await execution.run(progress)
+        facts = execution.facts
+        snapshot = chosen.reduce(query, facts)
+        snapshot.coverage = execution.coverage()
+        snapshot.problems = _all_problems(info, snapshot.problems, facts)
+        snapshot.samples = _with_times(info, snapshot, facts)
+        return Answer(
+            snapshot=snapshot,
+            info=info,
+            facts=facts,
+            calls=session.calls,
+            seconds=self.clock.monotonic() - began,
+            skipped=execution.skipped,
+            source=_source(facts),
+        )
+
+    async def dry_run(self, collector: str, query: Query) -> DryRun:
+        """The plan. Fetches only what planning itself needs."""
+        chosen = self.catalogue.ready(collector, brings_credentials=query.credentials is not None)
+        info = chosen.info()
+        session, execution = self._execution(chosen, query, only=frozenset(info.structure))
+        await execution.run()
+        family, credentials = info.family or info.id, self._credentials_key(query.credentials)
+        cached = sum(
+            1 for fact in execution.not_fetched if self.cache.get_fresh((family, credentials, fact)) is not None
+        )
+        names = Counter(fact.name for fact in (*execution.facts, *execution.not_fetched))
+        to_fetch = len(execution.not_fetched) - cached
+        known = cached + len(execution.facts)
+        calls = max(to_fetch, (execution.estimate or 0) - known) if to_fetch else 0
+        needed = {name for metric in info.catalogue if query.wants(metric.key) for name in metric.facts}
+        skipped = {fact.name for fact in execution.skipped}
+        return DryRun(
+            collector=info.id,
+            facts=dict(sorted(names.items())),
+            known=known,
+            to_fetch=to_fetch,
+            calls=calls,
+            calls_made=session.calls,
+            rounds_at_limit=math.ceil(calls / self.pool.host_limits.limit),
+            later=sorted(needed - names.keys() - skipped),
+        )
+
+    async def source_history(
+        self, collector: str, keys: Sequence[str], begin: float, end: float, *, step: int | None, most: int
+    ) -> list[tuple[Series, list[Point]]]:
+        """The history that the source itself keeps, as Prometheus does; empty if it keeps none."""
+        chosen = self.catalogue.find(collector)
+        if not isinstance(chosen, KeepsHistory) or not chosen.info().ready:
+            return []
+        width = max(FINEST_STEP, math.ceil((end - begin) / most), step or 0)
+        session = UpstreamSession(self.pool, deadline=self.clock.monotonic() + HISTORY_SECONDS)
+        found: list[tuple[Series, list[Point]]] = []
+        for key in keys:
+            try:
+                lines = await chosen.history(key, begin, end, width, session)
+            except FetchError as error:
+                raise Unavailable(
+                    f"{chosen.title} did not give the history of {key!r}: {error.problem.message}"
+                ) from None
+            for label, points in lines.items():
+                series = Series(0, chosen.id, "", key, (("id", label),) if label else (), "gauge", None)
+                found.append((series, [sampled(at, value) for at, value in points if value is not None]))
+        return found
+
+    def _execution(
+        self, chosen: Collector, query: Query, only: frozenset[str] | None = None
+    ) -> tuple[UpstreamSession, QueryExecution]:
+        session = UpstreamSession(self.pool, credentials=query.credentials, deadline=query.deadline)
+        return session, QueryExecution(
+            chosen,
+            query,
+            session,
+            self.cache,
+            self.coalescer,
+            credentials_key=self._credentials_key(query.credentials),
+            width=self._width,
+            only=only,
+        )
+
+    def _credentials_key(self, credentials: Mapping[str, str] | None) -> str:
+        """Tells credentials apart without keeping them."""
+        if credentials is None:
+            return ""
+        text = msgspec.json.encode(sorted(credentials.items()))
+        return hmac.new(self._credentials_salt, text, hashlib.sha256).hexdigest()
+
+
+def _source(facts: Facts) -> Literal["live", "cache", "mixed"]:
+    cached = sum(1 for fact in facts if facts.was_cached(fact))
+    if not cached:
+        return "live"
+    return "cache" if cached == len(facts) else "mixed"
+
+
+def _all_problems(info: Info, reported: Iterable[Problem], facts: Facts) -> list[Problem]:
+    """The problems of the collector and of the facts, each once, with the metrics that suffer."""
+    found: dict[tuple[str, str, str], Problem] = {}
+    by_fact = [*facts.problems().items(), *facts.stale().items()]
+    for fact, problem in by_fact:
+        affects = problem.affects or tuple(metric.key for metric in info.catalogue if fact.name in metric.facts)
+        scope = problem.scope or "/".join(fact.scope)
+        found[scope, problem.call, problem.kind] = msgspec.structs.replace(problem, scope=scope, affects=affects)
+    for problem in reported:
+        found.setdefault((problem.scope, problem.call, problem.kind), problem)
+    return list(found.values())
+
+
+def _with_times(info: Info, snapshot: Snapshot, facts: Facts) -> list[Sample]:
+    """Samples with the time of their oldest fact, and whether it was cached or stale."""
+    ages = _ages(facts)
+    stale = {fact.name for fact in facts.stale()}
+    traits = {metric.key: _fact_traits(metric, ages, stale) for metric in info.catalogue}
+    dated: list[Sample] = []
+    for sample in snapshot.samples:
+        at, cached, is_stale = traits.get(sample.key, (0.0, False, False))
+        dated.append(
+            msgspec.structs.replace(
+                sample,
+                as_of=sample.as_of or at or snapshot.as_of,
+                cached=sample.cached or cached,
+                state="stale" if is_stale and sample.state == "ok" else sample.state,
+            )
+        )
+    return dated
+
+
+def _ages(facts: Facts) -> dict[str, tuple[float, bool]]:
+    """By fact name: when the oldest was fetched, and whether all came from the cache."""
+    found: dict[str, tuple[float, bool]] = {}
+    for fact in facts:
+        at, cached = found.get(fact.name, (math.inf, True))
+        found[fact.name] = (min(at, facts.at(fact)), cached and facts.was_cached(fact))
+    return found
+
+
+def _fact_traits(metric: Metric, ages: Mapping[str, tuple[float, bool]], stale: set[str]) -> tuple[float, bool, bool]:
+    needed = [ages[name] for name in metric.facts if name in ages]
+    if not needed:
+        return 0.0, False, False
+    return min(at for at, _ in needed), all(cached for _, cached in needed), not stale.isdisjoint(metric.facts)

@@ -1,0 +1,295 @@
+"""Sends the requests of one query (`collectors.contract.Upstream`) through the platform's guarded fetcher.
+
+A request is retried only if that can help: after the pause the host asks for, with a new login after one 401, or with
+jittered backoff when the host is broken. All of it ends at the query's deadline. Error messages are built from statuses
+and names only: queries, headers and bodies may hold secrets.
+"""
+
+import asyncio
+import math
+import random
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any, Final, Unpack
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import DeadlineExceeded, Forbidden, LimitExceeded, PentadError
+from pentad.kernel.ports import Fetched, Fetcher
+from pentad.rooms.metrics.collectors.contract import JsonRequestOptions, Login, PostOptions, Reply, SendOptions
+from pentad.rooms.metrics.engine.host_limits import HostLimit, HostLimits
+from pentad.rooms.metrics.models import FetchError, Problem, ProblemKind
+
+TRIES: Final = 4
+MOST_WAITS: Final = 20
+"""How often a host may tell us when to come again. That is no failure, and the deadline bounds it."""
+
+FIRST_PAUSE: Final = 0.25
+LONGEST_WAIT: Final = 90.0
+REQUEST_SECONDS: Final = 30.0
+ANSWER_BYTES: Final = 16 * 1024 * 1024
+RETRIED: Final = frozenset({429, 500, 502, 503, 504})
+EPOCH_BEGINS: Final = 1_000_000_000
+"""A larger number in a rate-limit header is a point in time, a smaller one a number of seconds."""
+
+_KINDS: Final[dict[int, ProblemKind]] = {
+    401: "permission", 403: "permission", 404: "unsupported", 405: "unsupported", 410: "unsupported",
+    429: "rate", 501: "unsupported",
+}  # fmt: skip
+
+
+class UpstreamPool:
+    """What all queries share: the fetcher, the limits per host, and the origins the operator trusts."""
+
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        clock: Clock,
+        *,
+        limit: int = 64,
+        trusted: set[tuple[str, str]] | None = None,
+        tries: int = TRIES,
+    ) -> None:
+        self.fetcher = fetcher
+        self.clock = clock
+        self.host_limits = HostLimits(limit, clock)
+        self.trusted: set[tuple[str, str]] = trusted if trusted is not None else set()
+        self.tries = tries
+        self.calls = 0
+        """Requests sent since the start."""
+
+
+class _Request(msgspec.Struct):
+    """A request, and how problems name it."""
+
+    method: str
+    url: str
+    headers: dict[str, str]
+    body: bytes | None
+    scope: str
+    call: str
+    affects: tuple[str, ...]
+
+    def error(self, kind: ProblemKind, message: str, http: int | None = None) -> FetchError:
+        return FetchError(
+            Problem(scope=self.scope, call=self.call, kind=kind, message=message, http=http, affects=self.affects)
+        )
+
+
+class UpstreamSession:
+    """Sends the requests of one query; `calls` counts them."""
+
+    def __init__(
+        self, pool: UpstreamPool, *, credentials: Mapping[str, str] | None = None, deadline: float | None = None
+    ) -> None:
+        self._pool = pool
+        self._credentials = credentials
+        self.deadline = deadline
+        self.calls = 0
+
+    @property
+    def clock(self) -> Clock:
+        return self._pool.clock
+
+    @property
+    def credentials(self) -> Mapping[str, str] | None:
+        return self._credentials
+
+    async def get(self, url: str, **options: Unpack[JsonRequestOptions]) -> Any:
+        return await self._json(_request("GET", _with_query(url, options), None, options), options.get("login"))
+
+    async def post(self, url: str, **options: Unpack[PostOptions]) -> Any:
+        form = options.get("form")
+        body = msgspec.json.encode(options.get("json")) if form is None else urlencode(form).encode()
+        request = _request("POST", _with_query(url, options), body, options)
+        kind = "application/json" if form is None else "application/x-www-form-urlencoded"
+        request.headers.setdefault("content-type", kind)
+        return await self._json(request, options.get("login"))
+
+    async def send(self, method: str, url: str, **options: Unpack[SendOptions]) -> Reply:
+        answer = await self._send(_request(method, url, options.get("body"), options), options.get("login"))
+        return Reply(answer.status, answer.headers, answer.body)
+
+    async def _json(self, request: _Request, login: Login | None) -> Any:
+        request.headers.setdefault("accept", "application/json")
+        answer = await self._send(request, login)
+        value, wrong = decode_json(answer.body, answer.headers.get("content-type", ""))
+        if wrong is not None:
+            raise request.error("parse", wrong, answer.status)
+        return value
+
+    async def _send(self, request: _Request, login: Login | None) -> Fetched:
+        if login is None:
+            return await self._send_with_retries(request, request.headers)
+        for last in (False, True):
+            proof = await login.headers(self)
+            try:
+                return await self._send_with_retries(request, {**request.headers, **proof})
+            except FetchError as error:
+                if error.problem.http != 401 or last:
+                    raise
+                login.refused(proof)
+        raise AssertionError("the second round answers or raises")
+
+    async def _send_with_retries(self, request: _Request, headers: Mapping[str, str]) -> Fetched:
+        host = self._pool.host_limits.for_host(urlsplit(request.url).netloc)
+        tries, waits = self._pool.tries, MOST_WAITS
+        while True:
+            try:
+                answer = await self._send_once(request, headers, host)
+            except PentadError as error:
+                kind = problem_kind_of_error(error)
+                tries -= 1
+                if not tries or kind in ("unsupported", "parse"):
+                    raise request.error(kind, error.message) from None
+                await self._back_off(request, self._pool.tries - tries - 1, kind, error.message)
+                continue
+            if 200 <= answer.status < 300:
+                return answer
+            if is_rate_limited(answer) and waits and retry_after(answer.headers, self.clock.now()) is not None:
+                waits -= 1  # many requests wait for the same moment, and not all of them get through then
+            else:
+                tries -= 1
+            if not tries or answer.status not in RETRIED:
+                raise request.error(problem_kind(answer), describe_status(answer), answer.status)
+            await self._wait_before_retry(request, max(0, self._pool.tries - tries - 1), answer, host)
+
+    async def _send_once(self, request: _Request, headers: Mapping[str, str], host: HostLimit) -> Fetched:
+        left = self._seconds_left(request)
+        try:
+            async with asyncio.timeout(left), host.slot():
+                self.calls += 1
+                self._pool.calls += 1
+                return await self._pool.fetcher.fetch(
+                    request.url,
+                    method=request.method,
+                    headers=headers,
+                    body=request.body,
+                    max_bytes=ANSWER_BYTES,
+                    timeout=REQUEST_SECONDS,
+                    trusted=self._is_trusted(request.url),
+                )
+        except TimeoutError:
+            # Not final: another query with more time may have joined this request and moved its deadline.
+            raise DeadlineExceeded("There was no answer before the deadline.") from None
+
+    async def _wait_before_retry(self, request: _Request, attempt: int, answer: Fetched, host: HostLimit) -> None:
+        """Pause all requests to this host if it asks for that; otherwise back off."""
+        if not is_rate_limited(answer):
+            await self._back_off(request, attempt, problem_kind(answer), describe_status(answer), answer.status)
+            return
+        asked = retry_after(answer.headers, self.clock.now())
+        wait = _backoff_seconds(attempt) if asked is None else asked + random.random() * 0.1  # noqa: S311  jitter
+        if wait > LONGEST_WAIT or (self.deadline is not None and self.clock.monotonic() + wait >= self.deadline):
+            raise request.error("rate", describe_status(answer), answer.status)
+        host.pause(wait)
+        await asyncio.sleep(wait)
+
+    async def _back_off(
+        self, request: _Request, attempt: int, kind: ProblemKind, message: str, http: int | None = None
+    ) -> None:
+        wait = _backoff_seconds(attempt)
+        if self.deadline is not None and self.clock.monotonic() + wait >= self.deadline:
+            raise request.error(kind, message, http)
+        await asyncio.sleep(wait)
+
+    def _seconds_left(self, request: _Request) -> float | None:
+        if self.deadline is None:
+            return None
+        left = self.deadline - self.clock.monotonic()
+        if left <= 0:
+            raise request.error("timeout", "The deadline passed before this was requested.")
+        return left
+
+    def _is_trusted(self, url: str) -> bool:
+        parts = urlsplit(url)
+        return (parts.scheme, parts.netloc) in self._pool.trusted
+
+
+def _request(
+    method: str, url: str, body: bytes | None, options: JsonRequestOptions | PostOptions | SendOptions
+) -> _Request:
+    return _Request(
+        method,
+        url,
+        {name.lower(): value for name, value in (options.get("headers") or {}).items()},
+        body,
+        options.get("scope", ""),
+        options.get("call") or f"{method} {urlsplit(url).path}",
+        options.get("affects", ()),
+    )
+
+
+def _with_query(url: str, options: JsonRequestOptions | PostOptions) -> str:
+    params = options.get("params")
+    return f"{url}{'&' if '?' in url else '?'}{urlencode(params)}" if params else url
+
+
+def _backoff_seconds(attempt: int) -> float:
+    return FIRST_PAUSE * 2**attempt * (0.5 + random.random())  # noqa: S311  jitter, not a secret
+
+
+def problem_kind(answer: Fetched) -> ProblemKind:
+    """What an error status means. Only status and headers count: error bodies may hold secrets."""
+    return "rate" if is_rate_limited(answer) else _KINDS.get(answer.status, "server")
+
+
+def is_rate_limited(answer: Fetched) -> bool:
+    """Whether the host says "slow down": 429, or the empty 503 of a platform at its capacity."""
+    return answer.status == 429 or (
+        answer.status == 503 and (not answer.body.strip() or _retry_header(answer.headers) is not None)
+    )
+
+
+def _retry_header(headers: Mapping[str, str]) -> str | None:
+    return headers.get("retry-after") or headers.get("x-ratelimit-reset") or headers.get("ratelimit-reset")
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """How many seconds the host asks us to wait, if it does."""
+    text = _retry_header(headers)
+    if text is None:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        try:
+            number = parsedate_to_datetime(text).timestamp()
+        except ValueError:
+            return None
+    if not math.isfinite(number):
+        return None
+    return max(0.0, number - now if number > EPOCH_BEGINS else number)
+
+
+def describe_status(answer: Fetched) -> str:
+    """An error status in words."""
+    text = {
+        401: "The login was refused.",
+        403: "The login has no permission for this.",
+        404: "There is nothing at this address.",
+        429: "Too many requests; the source did not recover in time.",
+        503: "The source is at its capacity." if is_rate_limited(answer) else "The source is not available.",
+    }.get(answer.status, "The source answered with an error.")
+    return f"{text} (HTTP {answer.status})"
+
+
+def problem_kind_of_error(error: PentadError) -> ProblemKind:
+    """What it means that there was no answer at all."""
+    if isinstance(error, DeadlineExceeded):
+        return "timeout"
+    if isinstance(error, LimitExceeded):
+        return "parse"
+    return "unsupported" if isinstance(error, Forbidden) else "network"
+
+
+def decode_json(body: bytes, content_type: str) -> tuple[Any, str | None]:
+    """The JSON value of a body, or what is wrong with it."""
+    if "html" in content_type or body[:256].lstrip()[:1] == b"<":
+        return None, "A web page came instead of data; a login page, perhaps."
+    try:
+        return (msgspec.json.decode(body) if body.strip() else None), None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None, "The answer is not valid JSON, or was cut off."

@@ -1,0 +1,293 @@
+"""The arguments of the tools. Unknown names are refused; nothing is ignored silently.
+
+`collector` and `collectorId` are the same argument and have to agree. `environment` and `region` may be given inside
+`filters` or next to it; the ones next to it win, and the answer says so.
+"""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from pentad.kernel.errors import InvalidInput
+from pentad.mcp.arguments import Arguments
+from pentad.mcp.call import Call
+from pentad.rooms.metrics.engine.query import QueryOptions
+from pentad.rooms.metrics.loaders.formats import Format
+from pentad.rooms.metrics.metric_keys import split_list
+
+OneOrMore = str | list[str]
+
+_COLLECTOR: Final = "The collector, by id or by one of its other names. Same as `collectorId`; give one of them."
+_COLLECTOR_ID: Final = "The same as `collector`."
+_ENVIRONMENT: Final = (
+    "Only these environments, by name, id or type (production, sandbox). One or several. An exact name wins over a"
+    " type."
+)
+_REGION: Final = "Only these regions."
+COLLECTORS: Final = (
+    "arm", "ch", "apma", "ex", "core", "dc", "rtf", "amq", "osv2", "ap", "apc", "apm", "benefits", "host", "http_json",
+    "pentad", "postgres", "prometheus", "sdlc",
+)  # fmt: skip
+"""The ids every installation has; plug-ins may bring more."""
+
+
+def _offering_ids(schema: dict[str, Any]) -> None:
+    """Add the known collector ids to the schema; other names and lists stay valid."""
+    schema["anyOf"] = [{"enum": list(COLLECTORS)}, *schema["anyOf"]]
+
+
+class Filters(Arguments):
+    """The members of `filters`."""
+
+    environment: Annotated[OneOrMore | None, Field(description=_ENVIRONMENT)] = None
+    region: Annotated[OneOrMore | None, Field(description=_REGION)] = None
+
+
+class CollectorArguments(Arguments):
+    """Which collector."""
+
+    collector: Annotated[OneOrMore | None, Field(description=_COLLECTOR, json_schema_extra=_offering_ids)] = None
+    collector_id: Annotated[OneOrMore | None, Field(alias="collectorId", description=_COLLECTOR_ID)] = None
+
+    def collectors(self) -> tuple[str, ...]:
+        """The named collectors, at least one."""
+        found = _agreed("collector", self.collector, "collectorId", self.collector_id)
+        if not found:
+            raise InvalidInput("No collector is named.", hint="Give `collector`; getAvailableCollectors lists them.")
+        return found
+
+    def one_collector(self) -> str:
+        """The collector, for tools that take only one."""
+        found = self.collectors()
+        if len(found) != 1:
+            raise InvalidInput(f"{len(found)} collectors are named.", hint="This tool takes one at a time.")
+        return found[0]
+
+
+class ScopedArguments(CollectorArguments):
+    """Which collector, and which part of its data."""
+
+    bg: Annotated[
+        str | None,
+        Field(
+            description="The business group: its id, its name if unique, or a path such as `Root/Sub`. Defaults to the"
+            " one in the settings; collectors without groups need none."
+        ),
+    ] = None
+    recursive: Annotated[bool, Field(description="Include the groups below it.")] = True
+    filters: Annotated[
+        Filters | None, Field(description="`environment` and `region`, as below; the ones below win.")
+    ] = None
+    environment: Annotated[OneOrMore | None, Field(description=_ENVIRONMENT)] = None
+    region: Annotated[OneOrMore | None, Field(description=_REGION)] = None
+    compat: Annotated[
+        Literal["legacy"] | None,
+        Field(description="`legacy`: the numbers and roots of the Metrics Toolkit, including its mistakes."),
+    ] = None
+    timeout_seconds: Annotated[
+        float | None, Field(gt=0, le=600, description="Answer with what has arrived by then, marked partial.")
+    ] = None
+
+    def environments(self) -> tuple[str, ...]:
+        return split_list(self.environment) or split_list(self.filters.environment if self.filters else None)
+
+    def regions(self) -> tuple[str, ...]:
+        return split_list(self.region) or split_list(self.filters.region if self.filters else None)
+
+    def query_options(self) -> QueryOptions:
+        """The query these arguments describe."""
+        return {
+            "bg": self.bg,
+            "recursive": self.recursive,
+            "environments": self.environments(),
+            "regions": self.regions(),
+            "compat": self.compat,
+            "seconds": self.timeout_seconds,
+        }
+
+    def overridden_filters(self) -> list[str]:
+        """Notes about members of `filters` that another argument overrides."""
+        given = self.filters or Filters()
+        pairs = (("environment", self.environment, given.environment), ("region", self.region, given.region))
+        return [
+            f"`{name}` is {', '.join(split_list(outer))[:100]!r}; `filters.{name}` is passed over."
+            for name, outer, inner in pairs
+            if split_list(outer) and split_list(inner) and _folded(split_list(outer)) != _folded(split_list(inner))
+        ]
+
+
+class ShapedArguments(ScopedArguments):
+    """How much of the answer to return."""
+
+    details: Annotated[
+        bool | None, Field(description="Include the lists of environments; by default only for up to three groups.")
+    ] = None
+    limit: Annotated[int | None, Field(ge=1, le=10_000, description="Maximum number of groups.")] = None
+    offset: Annotated[int, Field(ge=0, description="Skip this many groups.")] = 0
+    max_tokens: Annotated[
+        int,
+        Field(ge=100, le=1_000_000, description="Approximate size limit in tokens; the answer says what was left out."),
+    ] = 25_000
+    dry_run: Annotated[
+        bool, Field(description="Return the plan instead (facts and number of calls); fetch nothing else.")
+    ] = False
+
+
+class CollectorMetricsArguments(ShapedArguments):
+    """Arguments of getPlatformMetricsByCollector."""
+
+    fields: Annotated[OneOrMore | None, Field(description="Only these parts of the answer, as metric keys.")] = None
+    raw: Annotated[
+        bool, Field(description="Return the source's own answers, with secrets removed, instead of figures.")
+    ] = False
+    allow_all: Annotated[bool, Field(description="Allow the collector `all`; that can take long.")] = False
+
+    def filters_in_use(self) -> frozenset[str]:
+        """The filters in use that not every collector supports."""
+        given = {
+            "bg": self.bg, "environment": self.environments(), "region": self.regions(), "raw": self.raw,
+            "compat": self.compat,
+        }  # fmt: skip
+        return frozenset(name for name, value in given.items() if value)
+
+
+class MetricByKeyArguments(ShapedArguments):
+    """Arguments of getPlatformMetricByKey."""
+
+    metric_key: Annotated[
+        OneOrMore,
+        Field(
+            alias="metricKey",
+            description="A dotted path (`cloudhub.networking.vpcsUsed`), a name at any depth (`networking`), wildcards"
+            " (`*` one step, `**` any number), or several of these.",
+        ),
+    ]
+    shape: Annotated[
+        Literal["tree", "flat", "value"],
+        Field(description="tree: pruned to the key; flat: rows of path, value and labels; value: the single value."),
+    ] = "tree"
+
+
+class ListKeysArguments(CollectorArguments):
+    """Arguments of listMetricKeys."""
+
+    query: Annotated[str, Field(max_length=200, description="Words in key, description, unit or formula.")] = ""
+    limit: Annotated[int, Field(ge=1, le=1000)] = 50
+    offset: Annotated[int, Field(ge=0)] = 0
+
+
+class ExplainArguments(ScopedArguments):
+    """Arguments of explainMetric."""
+
+    metric_key: Annotated[str, Field(alias="metricKey", description="A single key.")]
+
+
+class ExportArguments(ScopedArguments):
+    """Arguments of exportMetrics."""
+
+    format: Annotated[Format, Field(description="The output format.")] = "json"
+    keys: Annotated[OneOrMore | None, Field(description="Only these metric keys.")] = None
+
+
+class LoadArguments(ScopedArguments):
+    """Arguments of loadMetrics."""
+
+    to: Annotated[str, Field(max_length=100, description="The name of a destination in the settings.")]
+    keys: Annotated[OneOrMore | None, Field(description="Only these metric keys.")] = None
+
+
+class BenefitsArguments(Arguments):
+    """Arguments of getPlatformBenefits; times in days."""
+
+    develop_historic: Annotated[
+        float, Field(alias="developAPIHistoricTime", ge=0, description="Days, before the platform.")
+    ]
+    develop_current: Annotated[float, Field(alias="developAPICurrentTime", ge=0, description="Days, today.")]
+    maintain_historic: Annotated[
+        float, Field(alias="maintainAPIHistoricTime", ge=0, description="Days, before the platform.")
+    ]
+    maintain_current: Annotated[float, Field(alias="maintainAPICurrentTime", ge=0, description="Days, today.")]
+    day_rate: Annotated[float, Field(alias="developerDayRate", ge=0, description="Cost of one developer day.")]
+    bg: Annotated[str | None, Field(description="The business group: id, name or path.")] = None
+    recursive: Annotated[bool, Field(description="Include the groups below it.")] = True
+    as_rows: Annotated[bool, Field(description="Return flat rows with the names of the csv and json exports.")] = False
+
+
+class SdlcArguments(Arguments):
+    """Arguments of getSdlcMetrics."""
+
+    raw: Annotated[bool, Field(description="Return the systems' own answers, with secrets removed.")] = False
+
+
+class HistoryScopeArguments(CollectorArguments):
+    """Which part of the history."""
+
+    bg: Annotated[str | None, Field(description="The scope; needed only if several have a history.")] = None
+
+
+class HistoryArguments(HistoryScopeArguments):
+    """Arguments of getMetricHistory."""
+
+    metric_key: Annotated[OneOrMore, Field(alias="metricKey", description="As in getPlatformMetricByKey.")]
+    begin: Annotated[str, Field(alias="from", max_length=60, description="now-6h, 7d (ago), a date, an ISO time.")] = (
+        "now-24h"
+    )
+    end: Annotated[str, Field(alias="to", max_length=60, description="The same; by default now.")] = "now"
+    step: Annotated[str | None, Field(max_length=20, description="One point per interval: 5m, 1h, 1d.")] = None
+    max_points: Annotated[int, Field(ge=1, le=5_000)] = 100
+    environment: Annotated[str | None, Field(max_length=200, description="Only this environment.")] = None
+    forecast: Annotated[bool, Field(description="Forecast when a limit is reached.")] = False
+    chart: Annotated[Literal["svg", "ascii"] | None, Field(description="Add a chart of the first lines.")] = None
+
+
+class CompareArguments(HistoryScopeArguments):
+    """Arguments of compareMetrics."""
+
+    since: Annotated[str, Field(max_length=60, description="The earlier time: now-24h, 7d, a date.")] = "now-24h"
+    until: Annotated[str, Field(max_length=60, description="The later time.")] = "now"
+    metric_key: Annotated[OneOrMore | None, Field(alias="metricKey", description="Only these keys.")] = None
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 50
+
+
+class AlertsArguments(Arguments):
+    """Arguments of listAlerts."""
+
+    level: Annotated[Literal["warn", "alarm"] | None, Field(description="Only this level.")] = None
+    collector: Annotated[str | None, Field(max_length=100, description="Only this collector.")] = None
+    since: Annotated[
+        str | None, Field(max_length=60, description="Also list alerts raised and cleared since then: now-24h, 7d.")
+    ] = None
+
+
+def _agreed(name: str, value: OneOrMore | None, other: str, other_value: OneOrMore | None) -> tuple[str, ...]:
+    first, second = split_list(value), split_list(other_value)
+    if first and second and _folded(first) != _folded(second):
+        raise InvalidInput(
+            f"{name} is {', '.join(first)[:100]!r} and {other} is {', '.join(second)[:100]!r}.",
+            hint="They are the same argument: give one of them.",
+        )
+    return first or second
+
+
+def _folded(values: Iterable[str]) -> set[str]:
+    return {value.casefold() for value in values}
+
+
+HEADERS: Final = (
+    "x-anypnt-org-id",
+    "x-anypnt-client-id",
+    "x-anypnt-client-secret",
+    "x-anypnt-username",
+    "x-anypnt-password",
+    "x-plaintext-password",
+)
+"""The headers in which a request may bring its own credentials, as in the original."""
+
+
+def request_credentials(call: Call[Any]) -> dict[str, str] | None:
+    """The credentials in this request's headers, by header name; None if there are none.
+
+    They are valid for this request only, never stored or logged, and sent only to addresses the operator set.
+    """
+    return {name: value for name in HEADERS if (value := call.header(name))} or None

@@ -1,0 +1,302 @@
+"""`pentad metrics`: current figures, their history, live charts and exports.
+
+Without --url collectors ask their sources from this process; with it the server's tools answer (`server.py`).
+"""
+
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from pentad.entry_points import entry_points
+from pentad.rooms.metrics.interface.cli import server
+from pentad.rooms.metrics.interface.cli.formatting import (
+    collector_rows,
+    line_texts,
+    missing_lines,
+    plan_lines,
+    sample_rows,
+)
+from pentad.terminal.client import local_options, server_options
+from pentad.terminal.launcher import run_in_room
+from pentad.terminal.options import json_option
+from pentad.terminal.output import ExitCode, print_json, print_table, print_text, say, warn
+
+if TYPE_CHECKING:
+    from pentad.rooms.metrics.engine.query_engine import Answer
+    from pentad.rooms.metrics.history.metric_history import HistoryLines
+    from pentad.rooms.metrics.models import Query
+    from pentad.rooms.metrics.service import Metrics
+    from pentad.settings.model import Settings
+    from pentad.terminal.client import Target
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+FORMATS: Final = ("csv", "json", "ndjson", "prometheus", "otlp", "splunk", "elastic", "webhook")
+_COLUMNS: Final = ("key", "of", "value", "state")
+
+
+@click.group()
+def metrics() -> None:
+    """Figures by collector and by key, their history, charts and exports."""
+
+
+def where_options(command: F) -> F:
+    """What part of what a collector sees."""
+    for option in (
+        click.option("--region", "regions", multiple=True, help="Only this region; may be repeated."),
+        click.option("--environment", "environments", multiple=True, help="Only this one, by name, id or type."),
+        click.option("--bg", help="The business group: id, name or path."),
+    ):
+        command = option(command)
+    return command
+
+
+@metrics.command()
+@json_option
+@server_options()
+def collectors(as_json: bool, target: "Target") -> None:
+    """List the collectors and whether they are set up."""
+    if target.server is not None:
+        server.list_collectors(target, as_json)
+        return
+
+    async def work(room: "Metrics") -> None:
+        from pentad.rooms.metrics.interface.presentation import collector_view
+
+        infos = room.infos()
+        if as_json:
+            print_json([collector_view(info) for info in infos])
+        else:
+            print_table(("id", "title", "metrics", "state"), collector_rows(infos), empty="There are no collectors.")
+            for line in missing_lines(infos):
+                say(line)
+
+    within(target.settings, work)
+
+
+@metrics.command()
+@click.argument("collector")
+@click.argument("keys", nargs=-1)
+@where_options
+@click.option("--raw", is_flag=True, help="The source's own answers, secrets taken out; JSON.")
+@click.option("--legacy", is_flag=True, help="The Metrics Toolkit's numbers and roots; JSON.")
+@click.option("--dry-run", is_flag=True, help="What it would take; nothing else is fetched.")
+@click.option("--timeout", type=click.FloatRange(0.1, 600), metavar="SECONDS", help="Then show what is there.")
+@json_option
+@server_options()
+def show(collector: str, keys: tuple[str, ...], dry_run: bool, as_json: bool, target: "Target", **how: Any) -> int:
+    """Show the figures of a COLLECTOR as they are now, or only those of some KEYS."""
+    if target.server is not None:
+        return server.show_figures(target, collector, keys, how, dry_run=dry_run, as_json=as_json)
+
+    async def work(room: "Metrics") -> int:
+        query = _query(room, collector, keys, how)
+        if dry_run:
+            from pentad.rooms.metrics.interface.presentation import plan_view
+
+            plan = await room.plan(collector, query)
+            if as_json:
+                print_json(plan_view(plan))
+            for line in () if as_json else plan_lines(plan):
+                print_text(line)
+            return ExitCode.OK
+        answer = await room.collect(collector, query)
+        _show(answer, keys, query, as_json or how["raw"] or how["legacy"])
+        return _outcome(answer)
+
+    return within(target.settings, work, everything=_is_of_rooms(collector))
+
+
+@metrics.command()
+@click.argument("collector")
+@click.argument("keys", nargs=-1, required=True)
+@click.option("--from", "begin", default="now-24h", show_default=True, help="now-6h, 7d (ago), a date, an ISO time.")
+@click.option("--to", "end", default="now", show_default=True)
+@click.option("--step", help="One point for each: 5m, 1h, 1d.")
+@click.option("--bg", help="The scope, where there is a history of several.")
+@click.option("--forecast", is_flag=True, help="Say when a limit is reached if things go on like this.")
+@json_option
+@server_options()
+def history(
+    collector: str,
+    keys: tuple[str, ...],
+    begin: str,
+    end: str,
+    step: str | None,
+    bg: str | None,
+    forecast: bool,
+    as_json: bool,
+    target: "Target",
+) -> None:
+    """Draw what was recorded of some KEYS of a COLLECTOR."""
+    if target.server is not None:
+        asked = {"collector": collector, "metricKey": list(keys), "from": begin, "to": end, "step": step, "bg": bg}
+        server.show_history(target, {**asked, "forecast": forecast}, as_json)
+        return
+
+    async def work(room: "Metrics") -> "HistoryLines":
+        from pentad.rooms.metrics.interface.time_expressions import parse_duration, parse_time
+
+        now = room.now()
+        return await room.history.lines(
+            collector,
+            keys,
+            parse_time(begin, now),
+            parse_time(end, now),
+            scope=bg,
+            step=None if step is None else parse_duration(step),
+            with_forecast=forecast,
+        )
+
+    found = within(target.settings, work)
+    if as_json:
+        from pentad.rooms.metrics.interface.presentation import line_view
+
+        print_json([line_view(line) for line in found.lines])
+        return
+    for line in found.lines:
+        for text in line_texts(line, plain=not _draws_blocks()):
+            print_text(text)
+    if found.left_out:
+        say(f"{found.left_out} more lines are not drawn; name a narrower key, or --bg.")
+    if not found.lines:
+        say("Nothing was recorded yet. `pentad metrics poll COLLECTOR` records, and so does a server that runs.")
+
+
+@metrics.command()
+@click.argument("collector")
+@click.option("--bg", help="The business group: id, name or path.")
+@local_options("A server polls by itself, as `[rooms.metrics.poll]` says.")
+def poll(collector: str, bg: str | None, settings: "Settings") -> None:
+    """Collect everything of a COLLECTOR now and record it."""
+    kept = within(settings, lambda room: room.poll(collector, bg), everything=_is_of_rooms(collector))
+    say(f"{kept} samples were kept.")
+
+
+@metrics.command()
+@click.argument("collector")
+@click.argument("keys", nargs=-1)
+@where_options
+@click.option("--every", type=click.FloatRange(0.1, 3600), default=2.0, show_default=True, metavar="SECONDS")
+@click.option("--count", type=click.IntRange(1), help="Stop after so many looks; without it Ctrl-C stops.")
+@json_option
+@local_options("Use `pentad metrics show --url URL`, or open the console.")
+def watch(
+    collector: str,
+    keys: tuple[str, ...],
+    every: float,
+    count: int | None,
+    as_json: bool,
+    settings: "Settings",
+    **how: Any,
+) -> None:
+    """Draw the figures of a COLLECTOR again and again, as charts that move. With --json, a line for each look."""
+    from pentad.rooms.metrics.interface.cli.watch import watched
+
+    async def work(room: "Metrics") -> None:
+        wanted_keys = keys or tuple(_worth_watching(room, collector))
+        await watched(
+            lambda: room.collect(collector, _query(room, collector, wanted_keys, how)),
+            _query(room, collector, wanted_keys, how).keys or (),
+            every=every,
+            count=count,
+            as_json=as_json,
+            plain=not _draws_blocks(),
+        )
+
+    within(settings, work, everything=_is_of_rooms(collector))
+
+
+@metrics.command()
+@click.argument("collector")
+@click.argument("keys", nargs=-1)
+@where_options
+@click.option("--format", "form", type=click.Choice(FORMATS), default="csv", show_default=True)
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="A file; without it, stdout.")
+@server_options()
+def export(collector: str, keys: tuple[str, ...], form: str, output: Path | None, target: "Target", **how: Any) -> int:
+    """Write the figures of a COLLECTOR in another system's words."""
+    if target.server is not None:
+        _write(*server.export_figures(target, collector, keys, how, form), output)
+        return ExitCode.OK
+    from pentad.rooms.metrics.interface.presentation import answer_notes
+
+    told, answer = within(
+        target.settings,
+        lambda room: room.export(collector, _query(room, collector, keys, how), form),
+        everything=_is_of_rooms(collector),
+    )
+    _write(told.body, told.records, output)
+    for note in answer_notes(answer):
+        warn(note)
+    return _outcome(answer)
+
+
+def _write(body: str, records: int, output: Path | None) -> None:
+    if output is None:
+        click.echo(body, nl=not body.endswith("\n"))
+    else:
+        output.write_text(body, encoding="utf-8")
+        say(f"{records} records were written to {output}.")
+
+
+def within(settings: "Settings", work: "Callable[[Metrics], Coroutine[Any, Any, T]]", *, everything: bool = False) -> T:
+    """Do something with the opened room; with `everything` beside the other rooms, whose sizes are figures too."""
+
+    opened = settings.rooms or tuple(entry_points("pentad.rooms"))
+    others = [name for name in opened if name != "metrics"] if everything and "metrics" in opened else []
+    return run_in_room(settings, work, "metrics", *others)
+
+
+def _is_of_rooms(collector: str) -> bool:
+    """Whether the collector is Pentad itself, by any of its names."""
+    from pentad.rooms.metrics.collectors.pentad import Pentad
+
+    return collector.strip().casefold() in (Pentad.id, *Pentad.aliases)
+
+
+def _query(room: "Metrics", collector: str, keys: tuple[str, ...], how: dict[str, Any]) -> "Query":
+    return room.query(
+        collector,
+        keys=keys,
+        bg=how["bg"],
+        environments=how["environments"],
+        regions=how["regions"],
+        compat="legacy" if how.get("legacy") else None,
+        seconds=how.get("timeout"),
+        raw=bool(how.get("raw")),
+    )
+
+
+def _worth_watching(room: "Metrics", collector: str) -> list[str]:
+    """The figures that have a threshold, else the first ones; those without labels, so that each is one line."""
+    plain = [one for one in room.info(collector).catalogue if one.kind in ("gauge", "counter") and not one.labels]
+    judged = [one.key for one in plain if one.warn is not None or one.alarm is not None or one.limit]
+    return (judged or [one.key for one in plain])[:4]
+
+
+def _show(answer: "Answer", keys: tuple[str, ...], query: "Query", as_json: bool) -> None:
+    from pentad.rooms.metrics.interface.presentation import answer_metadata, answer_notes
+    from pentad.rooms.metrics.metric_keys import select
+
+    for note in answer_notes(answer):
+        warn(note)
+    if as_json:
+        tree = select(answer.snapshot.tree, answer.info, keys)[0] if keys else answer.snapshot.tree
+        print_json(answer_metadata(answer) | {"metrics": tree})
+        return
+    print_table(_COLUMNS, sample_rows(answer, query.keys), empty="There are no figures.")
+
+
+def _outcome(answer: "Answer") -> ExitCode:
+    """A part of an answer is one; nothing at all is a failure."""
+    coverage = answer.snapshot.coverage
+    return ExitCode.UNAVAILABLE if coverage.failed and not coverage.ok else ExitCode.OK
+
+
+def _draws_blocks() -> bool:
+    """Whether stdout takes more than ASCII."""
+    return (getattr(sys.stdout, "encoding", "") or "").lower().replace("-", "").startswith("utf")

@@ -1,0 +1,96 @@
+"""Figures, lines and charts as text for people."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pentad.rooms.metrics.engine.query_engine import Answer, DryRun
+    from pentad.rooms.metrics.history.metric_history import HistoryLine
+    from pentad.rooms.metrics.models import Info, Sample
+
+MOST_ROWS: Final = 2_000
+_WIDEST: Final = 100
+_PARENTS: Final = ("businessGroupId", "environmentType")
+
+
+def collector_rows(infos: "Sequence[Info]") -> list[tuple[object, ...]]:
+    """One row for each collector."""
+    return [(info.id, info.title, len(info.catalogue), "ready" if info.ready else "not set up") for info in infos]
+
+
+def missing_lines(infos: "Sequence[Info]") -> Iterator[str]:
+    """What collectors that are not set up lack, said once for all that lack the same."""
+    lacking: dict[str, list[str]] = {}
+    for info in infos:
+        if not info.ready:
+            lacking.setdefault(info.missing, []).append(info.id)
+    for missing, ids in lacking.items():
+        yield f"{', '.join(ids)}: {missing}"
+
+
+def sample_rows(answer: "Answer", keys: Sequence[str] | None) -> list[tuple[object, ...]]:
+    """One row for each figure; what has no value says why."""
+    wanted = None if keys is None else set(keys)
+    rows: list[tuple[object, ...]] = [
+        (sample.key, _labels(sample.labels), _value(sample), "" if sample.state == "ok" else sample.state)
+        for sample in answer.snapshot.samples
+        if wanted is None or sample.key in wanted
+    ]
+    return rows[:MOST_ROWS]
+
+
+def plan_lines(plan: "DryRun") -> Iterator[str]:
+    """What an answer would take."""
+    for name, count in plan.facts.items():
+        yield f"{count:>7}  {name}"
+    rounds = f"{plan.calls} calls in {plan.rounds_at_limit} round trips"
+    yield f"{plan.to_fetch} facts to fetch, {plan.known} known; {rounds}."
+    if plan.later:
+        yield f"What these name comes on top: {', '.join(plan.later)}."
+
+
+def line_texts(line: "HistoryLine", *, plain: bool) -> Iterator[str]:
+    """A chart of a line, or its words; then where it leads."""
+    from pentad.kernel.charts import format_number, text_chart
+    from pentad.kernel.clock import iso
+    from pentad.rooms.metrics.interface.presentation import plot_points, series_label
+
+    name = series_label(line.series)
+    if line.texts:
+        yield name
+        for at, value in line.texts:
+            yield f"  {iso(at)}  {value}"
+        return
+    unit = line.series.unit
+    per_second = line.series.kind == "counter"
+    yield text_chart(
+        f"{name}, each second" if per_second else name, plot_points(line), unit=unit, width=chart_width(), plain=plain
+    )
+    said = line.forecast
+    if said is not None:
+        yield f"  {format_number(said.per_day, unit)} a day" + (
+            f"; {format_number(said.limit, unit)} is reached on {iso(said.reached_at)[:10]}"
+            if said.limit is not None and said.reached_at is not None
+            else ""
+        )
+
+
+def chart_width() -> int:
+    """As wide as the terminal, within reason."""
+    return max(20, min(shutil.get_terminal_size().columns - 20, _WIDEST))
+
+
+def _value(sample: "Sample") -> str:
+    from pentad.kernel.charts import format_number
+
+    value = sample.value
+    if value is None:
+        return "-"
+    if isinstance(value, list):
+        return " ".join(value)
+    return value if isinstance(value, str) else format_number(value, sample.unit)
+
+
+def _labels(labels: Sequence[tuple[str, str]]) -> str:
+    return ", ".join(text for name, text in labels if name not in _PARENTS)

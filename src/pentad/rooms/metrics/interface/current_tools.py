@@ -1,0 +1,294 @@
+"""The tools that read current figures: the original's four, and the ones that explain, export or send figures."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+import msgspec.structs
+
+from pentad.kernel.errors import InvalidInput, PentadError
+from pentad.mcp.call import Call
+from pentad.mcp.content import Text
+from pentad.mcp.declare import ToolResult, tool
+from pentad.rooms.metrics.collectors.anypoint.benefits import Inputs, with_benefits
+from pentad.rooms.metrics.collectors.anypoint.collector import FAMILY as ANYPOINT
+from pentad.rooms.metrics.collectors.anypoint.legacy import legacy_by_key
+from pentad.rooms.metrics.engine.query_engine import Answer
+from pentad.rooms.metrics.engine.response_budget import (
+    FEWEST_TOKENS,
+    ResponseShape,
+    RowDetails,
+    ShapedResponse,
+    shape_response,
+)
+from pentad.rooms.metrics.interface.arguments import (
+    BenefitsArguments,
+    CollectorMetricsArguments,
+    ExplainArguments,
+    ExportArguments,
+    ListKeysArguments,
+    LoadArguments,
+    MetricByKeyArguments,
+    ScopedArguments,
+    SdlcArguments,
+    ShapedArguments,
+    request_credentials,
+)
+from pentad.rooms.metrics.interface.presentation import (
+    ANSWER,
+    COLLECTORS,
+    EXPLAINED,
+    EXPORTED,
+    KEYS,
+    LOADED,
+    answer_metadata,
+    answer_notes,
+    content_blocks,
+    explanations,
+    metric_view,
+    plan_view,
+    problem_view,
+    to_json,
+    tool_result,
+)
+from pentad.rooms.metrics.loaders.rows import benefit_rows, business_groups
+from pentad.rooms.metrics.metric_keys import Match, split_list
+from pentad.rooms.metrics.models import Query
+from pentad.rooms.metrics.service import Metrics
+
+_SECONDS: Final = 620.0
+"""A query may take ten minutes; the tool needs a little more to answer."""
+
+_remote_read = partial(tool, read_only=True, open_world=True, seconds=_SECONDS)
+"""Declares a tool that reads figures from their sources."""
+
+
+@tool("getAvailableCollectors", title="Collectors", read_only=True, output_schema=COLLECTORS)
+async def get_available_collectors(call: Call[Metrics]) -> ToolResult:
+    """The ids of all collectors. Light and cacheable."""
+    ids = call.service.catalogue.ids()
+    return ToolResult(content=[Text(text=to_json(ids))], structured={"collectors": ids})
+
+
+@_remote_read("getPlatformMetricsByCollector", title="Metrics of a collector", output_schema=ANSWER)
+async def get_platform_metrics_by_collector(arguments: CollectorMetricsArguments, call: Call[Metrics]) -> ToolResult:
+    """The figures of one collector, filtered by business group, environment and region.
+
+    Missing values are null, with the reason in `problems`; never zero.
+    """
+    metrics = call.service
+    ids = metrics.select_collectors(
+        arguments.collectors(), allow_all=arguments.allow_all, filters=arguments.filters_in_use()
+    )
+    if arguments.raw and arguments.compat is not None:
+        raise InvalidInput(
+            "`raw` and `compat` cannot be combined: raw answers are the platform's own.", hint="Leave one of them out."
+        )
+    keys = split_list(arguments.fields)
+    shape = ResponseShape(fields=keys)
+    queries = [(one, _query(call, one, arguments, keys=keys, raw=arguments.raw)) for one in ids]
+    if arguments.dry_run:
+        return await _plans(metrics, queries)
+    if len(queries) == 1:
+        (one, query) = queries[0]
+        return _shaped_result(await metrics.collect(one, query, call.progress), arguments, shape)
+    if not queries:
+        raise InvalidInput("No collector supports all of these filters.", hint="Leave a filter out.")
+    answers = await metrics.collect_all(queries, call.progress)
+    return _combined_result(
+        [(one, answer) for (one, _), answer in zip(queries, answers, strict=True)], arguments, shape
+    )
+
+
+@_remote_read("getPlatformMetricByKey", title="One metric", aliases=("getPlatformMetricsByKey",), output_schema=ANSWER)
+async def get_platform_metric_by_key(arguments: MetricByKeyArguments, call: Call[Metrics]) -> ToolResult:
+    """The value of one metric, or of all below a key such as `networking`. Fetches only what these need."""
+    metrics, keys = call.service, split_list(arguments.metric_key)
+    (one,) = metrics.select_collectors([arguments.one_collector()])
+    if not keys:
+        raise InvalidInput("metricKey is empty.", hint="listMetricKeys lists them.")
+    query = _query(call, one, arguments, keys=keys)
+    if arguments.dry_run:
+        return await _plans(metrics, [(one, query)])
+    answer = await metrics.collect(one, query, call.progress)
+    if query.compat == "legacy" and answer.info.family == ANYPOINT and arguments.shape == "tree":
+        answer.snapshot.tree = legacy_by_key(answer.snapshot.tree, answer.info, keys)
+        return _shaped_result(answer, arguments, ResponseShape())
+    return _shaped_result(answer, arguments, ResponseShape(form=arguments.shape, keys=keys), query.keys or ())
+
+
+@tool("listMetricKeys", title="Metric keys", read_only=True, output_schema=KEYS)
+async def list_metric_keys(arguments: ListKeysArguments, call: Call[Metrics]) -> ToolResult:
+    """The keys you can ask for, with unit, description, formula and thresholds. Search them by words."""
+    named = split_list(arguments.collector) or split_list(arguments.collector_id)
+    found = call.service.keys(arguments.query, arguments.collectors() if named else ())
+    page = found[arguments.offset : arguments.offset + arguments.limit]
+    view: dict[str, Any] = {"keys": [metric_view(owner, metric) for owner, metric in page], "total": len(found)}
+    if arguments.offset + len(page) < len(found):
+        view["nextOffset"] = arguments.offset + len(page)
+    return ToolResult(structured=view)
+
+
+@_remote_read("explainMetric", title="Where a figure comes from", output_schema=EXPLAINED)
+async def explain_metric(arguments: ExplainArguments, call: Call[Metrics]) -> ToolResult:
+    """A metric's formula, its values, the facts behind them, when those were fetched, and what is missing."""
+    one, query = _one_query(call, arguments, [arguments.metric_key])
+    answer = await call.service.collect(one, query, call.progress)
+    return tool_result(answer, {"explained": explanations(answer, query.keys or ())})
+
+
+@_remote_read("exportMetrics", title="Export metrics", output_schema=EXPORTED)
+async def export_metrics(arguments: ExportArguments, call: Call[Metrics]) -> ToolResult:
+    """Figures in another system's format: csv, json, ndjson, prometheus, otlp, splunk, elastic, webhook."""
+    one, query = _one_query(call, arguments, split_list(arguments.keys))
+    export, answer = await call.service.export(one, query, arguments.format, call.progress)
+    view = {
+        "format": arguments.format, "contentType": export.content_type, "records": export.records, "body": export.body
+    }  # fmt: skip
+    notes = [Text(text="\n".join(answer_notes(answer)))] if answer.snapshot.problems else []
+    return ToolResult(content=[Text(text=export.body), *notes], structured=_with_problems(view, answer))
+
+
+@tool(
+    "loadMetrics",
+    title="Send metrics",
+    destructive=False,
+    open_world=True,
+    seconds=_SECONDS,
+    output_schema=LOADED,
+)
+async def load_metrics(arguments: LoadArguments, call: Call[Metrics]) -> ToolResult:
+    """Send figures to a destination the operator set up: Splunk, Elasticsearch, a webhook, an OTLP collector."""
+    one, query = _one_query(call, arguments, split_list(arguments.keys))
+    export, answer = await call.service.load(one, query, arguments.to, call.progress)
+    groups = business_groups(answer.snapshot.tree)
+    errors = [{"businessGroup": group["businessGroup"], "errors": group.get("errors", [])} for group in groups]
+    view = {"message": "Events loaded successfully", "records": export.records, "errors": errors}
+    return ToolResult(structured=_with_problems(view, answer))
+
+
+@_remote_read("getPlatformBenefits", title="What the platform is worth", output_schema=ANSWER)
+async def get_platform_benefits(arguments: BenefitsArguments, call: Call[Metrics]) -> ToolResult:
+    """Savings from API reuse and easier maintenance, per business group, computed from the times you give.
+
+    Values that cannot be computed, such as a division by zero, are null with the reason in `errors`.
+    """
+    metrics = call.service
+    query = metrics.query(
+        "benefits", bg=arguments.bg, recursive=arguments.recursive, credentials=request_credentials(call)
+    )
+    answer = await metrics.collect("benefits", query, call.progress)
+    given = Inputs(
+        arguments.develop_historic,
+        arguments.develop_current,
+        arguments.maintain_historic,
+        arguments.maintain_current,
+        arguments.day_rate,
+    )
+    found = [with_benefits(entry, given) for entry in answer.snapshot.tree]
+    if not arguments.as_rows:
+        return tool_result(answer, {"metrics": found})
+    rows: list[dict[str, Any]] = msgspec.to_builtins(benefit_rows(found, metrics.now()))
+    for row in rows:
+        del row["environmentName"]
+    return tool_result(answer, {"rows": rows})
+
+
+@_remote_read("getSdlcMetrics", title="How software is delivered", output_schema=ANSWER)
+async def get_sdlc_metrics(arguments: SdlcArguments, call: Call[Metrics]) -> ToolResult:
+    """Figures of Bitbucket, Confluence, Jenkins, Jira, Splunk and Azure DevOps, as far as these are set up."""
+    metrics = call.service
+    answer = await metrics.collect("sdlc", metrics.query("sdlc", raw=arguments.raw), call.progress)
+    return tool_result(answer, {"metrics": answer.snapshot.tree})
+
+
+def _query(
+    call: Call[Metrics], collector: str, arguments: ScopedArguments, *, keys: Sequence[str] = (), raw: bool = False
+) -> Query:
+    options = arguments.query_options()
+    options.update(keys=keys, raw=raw, credentials=request_credentials(call))
+    return call.service.query(collector, **options)
+
+
+def _one_query(call: Call[Metrics], arguments: ScopedArguments, keys: Sequence[str]) -> tuple[str, Query]:
+    """The one collector these arguments name, and the query for it."""
+    (one,) = call.service.select_collectors([arguments.one_collector()])
+    return one, _query(call, one, arguments, keys=keys)
+
+
+def _with_problems(view: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
+    problems = [problem_view(problem) for problem in answer.snapshot.problems]
+    return {**view, "problems": problems} if problems else dict(view)
+
+
+async def _plans(metrics: Metrics, queries: Sequence[tuple[str, Query]]) -> ToolResult:
+    plans = [plan_view(await metrics.plan(one, query)) for one, query in queries]
+    return ToolResult(structured={"plan": plans[0]} if len(plans) == 1 else {"plan": {"collectors": plans}})
+
+
+def _combined_result(
+    answers: Sequence[tuple[str, Answer | PentadError]], arguments: ShapedArguments, shape: ResponseShape
+) -> ToolResult:
+    """The answers of several collectors, each with its share of the tokens; errors become notes."""
+    failed = {one: answer for one, answer in answers if isinstance(answer, PentadError)}
+    if len(failed) == len(answers):
+        raise next(iter(failed.values()))
+    notes = [*arguments.overridden_filters(), *(f"- {one}: {error.sentence()}" for one, error in failed.items())]
+    trees: dict[str, Any] = {}
+    views: list[dict[str, Any]] = [{"collector": one, "error": error.sentence()} for one, error in failed.items()]
+    for one, answer in answers:
+        if not isinstance(answer, PentadError):
+            found = _shaped(answer, arguments, shape, len(answers) - len(failed))
+            trees[one] = found.content
+            notes += answer_notes(answer, found.notes)
+            views.append(answer_metadata(answer, found.notes) | {"metrics": found.content})
+    return ToolResult(content=content_blocks(trees, notes), structured={"answers": views})
+
+
+def _shaped_result(
+    answer: Answer, arguments: ShapedArguments, shape: ResponseShape, keys: Sequence[str] = ()
+) -> ToolResult:
+    """The figures in the wanted shape; with their unit if all of these keys have the same."""
+    found = _shaped(answer, arguments, shape)
+    notes = [*arguments.overridden_filters(), *found.notes]
+    if shape.form == "flat":
+        return tool_result(answer, {"rows": found.content}, notes)
+    if shape.form == "value":
+        return tool_result(answer, {"value": found.content, **_row_details(answer)(found.matches[0])}, notes)
+    units = {metric.unit for metric in answer.info.catalogue if metric.key in keys}
+    unit = units.pop() if len(units) == 1 else None
+    return tool_result(answer, {"metrics": found.content, **({"unit": unit} if unit else {})}, notes)
+
+
+def _row_details(answer: Answer) -> RowDetails:
+    """Finds the unit of a figure, and its state unless that is ok."""
+    steps = len(answer.info.root)
+    samples = {(sample.key, sample.labels): sample for sample in answer.snapshot.samples}
+
+    def details(match: Match) -> dict[str, Any]:
+        path = match.path.split(".")
+        inner = ".".join(step for step in path[steps:] if step != "details")
+        sample = samples.get((inner, match.labels))
+        if sample is None:
+            return {}
+        unit = {"unit": sample.unit} if sample.unit else {}
+        return {**unit, "state": sample.state} if sample.state != "ok" else unit
+
+    return details
+
+
+def _shaped(answer: Answer, arguments: ShapedArguments, shape: ResponseShape, answers: int = 1) -> ShapedResponse:
+    """The answer cut to the caller's limits, as one of so many answers that share the tokens."""
+    return shape_response(
+        answer.snapshot.tree,
+        answer.info,
+        msgspec.structs.replace(
+            shape,
+            details=arguments.details,
+            limit=arguments.limit,
+            offset=arguments.offset,
+            max_tokens=max(FEWEST_TOKENS, arguments.max_tokens // answers),
+        ),
+        _row_details(answer) if shape.form == "flat" else None,
+    )

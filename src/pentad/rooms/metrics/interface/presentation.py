@@ -1,0 +1,359 @@
+"""The answers of the tools: their JSON Schemas, and the functions that turn results into JSON data.
+
+An answer's first text block holds the figures alone, as in the original. A second one follows only if there is more to
+say: what is missing and why, or what was left out.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from pentad.kernel.clock import iso
+from pentad.kernel.pages import Chart
+from pentad.kernel.pages import Series as ChartSeries
+from pentad.mcp.content import Content, Text
+from pentad.mcp.declare import ToolResult
+from pentad.rooms.metrics.engine.query_engine import Answer, DryRun
+from pentad.rooms.metrics.history.alerts import Alert, AlertChange
+from pentad.rooms.metrics.history.changes import Change
+from pentad.rooms.metrics.history.forecast import Forecast
+from pentad.rooms.metrics.history.metric_history import HistoryLine
+from pentad.rooms.metrics.models import Difference, Info, Metric, Problem, Sample
+from pentad.rooms.metrics.store import Point, Series
+
+ANSWER: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "collector": {"type": "string"},
+        "asOf": {"type": "string", "description": "When the figures were computed."},
+        "ageSeconds": {"type": "number", "description": "Age of the oldest fact."},
+        "source": {"enum": ["live", "cache", "mixed"]},
+        "calls": {"type": "integer", "description": "Requests sent for this answer."},
+        "coverage": {"type": "object"},
+        "problems": {"type": "array"},
+        "differences": {"type": "array", "description": "Where the original's figures differ from the right ones."},
+        "notes": {"type": "array", "items": {"type": "string"}},
+        "metrics": {"description": "The figures; a list of business groups if the collector has groups."},
+        "rows": {"type": "array"},
+        "value": {},
+        "answers": {"type": "array"},
+        "plan": {"type": "object"},
+    },
+}
+
+
+_TEXT: Final = {"type": "string"}
+_COUNT: Final = {"type": "integer"}
+_LIST: Final = {"type": "array"}
+
+
+def _object(*required: str, **members: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": members, "required": list(required)}
+
+
+CAPABILITIES: Final = _object(
+    "description", "tools",
+    description=_TEXT,
+    tools={"type": "array", "items": _object("name", "description", "inputSchema")},
+    collectors={"type": "array", "items": _object("id", "title", "ready")},
+    faq={"type": "array", "items": _object("question", "answer")},
+)  # fmt: skip
+COLLECTORS: Final = _object("collectors", collectors={"type": "array", "items": _TEXT})
+KEYS: Final = _object(
+    "keys", "total",
+    keys={"type": "array", "items": _object("collector", "key", "description")},
+    total=_COUNT,
+    nextOffset={"type": "integer", "description": "Offset of the next page; missing on the last."},
+)  # fmt: skip
+EXPLAINED: Final[dict[str, Any]] = {
+    **ANSWER,
+    "properties": {
+        **ANSWER["properties"],
+        "explained": {"type": "array", "items": _object("key", "formula", "values", "facts")},
+    },
+}
+EXPORTED: Final = _object(
+    "format", "contentType", "records", "body",
+    format=_TEXT, contentType=_TEXT, records=_COUNT, body=_TEXT, problems=_LIST,
+)  # fmt: skip
+LOADED: Final = _object("message", "records", "errors", message=_TEXT, records=_COUNT, errors=_LIST, problems=_LIST)
+HISTORY: Final = _object(
+    "from", "to", "series",
+    to=_TEXT,
+    series={"type": "array", "items": _object("collector", "key", "kind")},
+    notes=_LIST,
+    **{"from": _TEXT},
+)  # fmt: skip
+COMPARED: Final = _object("before", "after", "changes", "total", before=_TEXT, after=_TEXT, changes=_LIST, total=_COUNT)
+ALERTS: Final = _object("alerts", alerts=_LIST, changes=_LIST)
+
+_MOST_PROBLEMS: Final = 50
+_MOST_DIFFERENCES: Final = 200
+_MOST_FACTS: Final = 50
+_MOST_VALUES: Final = 50
+_MOST_GAPS: Final = 100
+_PROBLEMS_IN_TEXT: Final = 5
+PARENT_LABELS: Final = frozenset({"businessGroupId", "environmentType"})
+"""Labels that another label of the same value implies; people need not see them."""
+
+
+def to_json(value: Any) -> str:
+    """A value as JSON text."""
+    return msgspec.json.encode(value).decode()
+
+
+def tool_result(answer: Answer, figures: Mapping[str, Any], notes: Sequence[str] = ()) -> ToolResult:
+    """One collector's answer. `figures` become data under their names; the first one is also the text."""
+    return ToolResult(
+        content=content_blocks(next(iter(figures.values())), answer_notes(answer, notes)),
+        structured=answer_metadata(answer, notes) | dict(figures),
+        is_error=is_denied(answer),
+    )
+
+
+def is_denied(answer: Answer) -> bool:
+    """Whether there is no fact at all, only because of missing permission: the login is wrong or has no rights."""
+    problems = answer.snapshot.problems
+    return not answer.snapshot.coverage.ok and bool(problems) and all(one.kind == "permission" for one in problems)
+
+
+def content_blocks(figures: Any, notes: Sequence[str]) -> list[Content]:
+    """The figures as JSON, then the notes, if any."""
+    found: list[Content] = [Text(text=to_json(figures))]
+    if notes:
+        found.append(Text(text="\n".join(notes)))
+    return found
+
+
+def answer_metadata(answer: Answer, notes: Sequence[str] = ()) -> dict[str, Any]:
+    """How an answer came about."""
+    snapshot = answer.snapshot
+    view: dict[str, Any] = {
+        "collector": snapshot.collector,
+        "asOf": iso(snapshot.as_of),
+        "ageSeconds": round(max(0.0, answer.age), 3),
+        "source": answer.source,
+        "calls": answer.calls,
+        "coverage": msgspec.to_builtins(snapshot.coverage),
+        "problems": [problem_view(problem) for problem in snapshot.problems[:_MOST_PROBLEMS]],
+    }
+    if snapshot.differences:
+        view["differences"] = [difference_view(one) for one in snapshot.differences[:_MOST_DIFFERENCES]]
+    if notes:
+        view["notes"] = list(notes)
+    return view
+
+
+def answer_notes(answer: Answer, notes: Sequence[str] = ()) -> list[str]:
+    """What a reader has to know besides the figures."""
+    lines = list(notes)
+    coverage, problems = answer.snapshot.coverage, answer.snapshot.problems
+    if answer.is_partial:
+        lines.append(
+            f"Partial: {coverage.ok} of {coverage.planned} facts are there, {coverage.failed} failed,"
+            f" {coverage.skipped} were skipped. Figures that need the others are missing, not zero."
+        )
+    lines += [
+        f"- {problem.scope or 'all'}: {problem.message} ({problem.call})" for problem in problems[:_PROBLEMS_IN_TEXT]
+    ]
+    if len(problems) > _PROBLEMS_IN_TEXT:
+        lines.append(f"- and {len(problems) - _PROBLEMS_IN_TEXT} more in `problems`.")
+    return lines
+
+
+def problem_view(problem: Problem) -> dict[str, Any]:
+    """A problem without its empty fields."""
+    view: dict[str, Any] = msgspec.to_builtins(problem)
+    return {name: value for name, value in view.items() if value not in (None, [], ())}
+
+
+def difference_view(difference: Difference) -> dict[str, Any]:
+    """A figure that the original gives differently, and why."""
+    return {**msgspec.to_builtins(difference), "labels": dict(difference.labels)}
+
+
+def plan_view(plan: DryRun) -> dict[str, Any]:
+    """What an answer would cost."""
+    return {
+        "collector": plan.collector,
+        "facts": plan.facts,
+        "known": plan.known,
+        "toFetch": plan.to_fetch,
+        "calls": plan.calls,
+        "callsMade": plan.calls_made,
+        "roundTrips": plan.rounds_at_limit,
+        **({"later": plan.later} if plan.later else {}),
+    }
+
+
+def collector_view(info: Info) -> dict[str, Any]:
+    """A collector in a few words."""
+    view: dict[str, Any] = {"id": info.id, "title": info.title, "description": info.description, "ready": info.ready}
+    return view if info.ready else view | {"missing": info.missing}
+
+
+def metric_view(collector: str, metric: Metric) -> dict[str, Any]:
+    """An entry of a catalogue."""
+    return {"collector": collector, **msgspec.to_builtins(metric)}
+
+
+def explanations(answer: Answer, keys: Sequence[str]) -> list[dict[str, Any]]:
+    """For each key: formula, values, the facts used, when they were fetched, and what is missing."""
+    wanted = set(keys)
+    by_key: dict[str, list[Sample]] = {}
+    for sample in answer.snapshot.samples:
+        by_key.setdefault(sample.key, []).append(sample)
+    return [
+        _explanation(answer, metric, by_key.get(metric.key, []))
+        for metric in answer.info.catalogue
+        if metric.key in wanted
+    ]
+
+
+def _explanation(answer: Answer, metric: Metric, samples: Sequence[Sample]) -> dict[str, Any]:
+    facts = answer.facts
+    used = [fact for fact in facts if fact.name in metric.facts]
+    view: dict[str, Any] = {
+        "key": metric.key,
+        "description": metric.description,
+        "kind": metric.kind,
+        "unit": metric.unit,
+        "formula": metric.formula or "as the source gives it",
+        "values": [
+            {
+                "value": sample.value,
+                "state": sample.state,
+                "as_of": iso(sample.as_of),
+                "source": "cache" if sample.cached else "live",
+                **({"labels": dict(sample.labels)} if sample.labels else {}),
+            }
+            for sample in samples[:_MOST_VALUES]
+        ],
+        "facts": [
+            {
+                "fact": fact.text(),
+                "fetched": iso(facts.at(fact)),
+                "age_seconds": round(max(0.0, facts.now - facts.at(fact)), 3),
+                "source": "cache" if facts.was_cached(fact) else "live",
+                **({"problem": problem.message, "kind": problem.kind} if (problem := facts.problem(fact)) else {}),
+            }
+            for fact in used[:_MOST_FACTS]
+        ],
+        "missing": [
+            {"call": problem.call, "scope": problem.scope, "kind": problem.kind, "message": problem.message}
+            for problem in answer.snapshot.problems
+            if metric.key in problem.affects
+        ],
+        "skipped": [
+            {"fact": fact.text(), "why": why} for fact, why in answer.skipped.items() if fact.name in metric.facts
+        ],
+    }
+    if len(used) > _MOST_FACTS:
+        view["more_facts"] = len(used) - _MOST_FACTS
+    if metric.warn is not None or metric.alarm is not None:
+        view["thresholds"] = {"warn": metric.warn, "alarm": metric.alarm, "better": metric.better}
+    return view
+
+
+def label_text(labels: Sequence[tuple[str, str]]) -> str:
+    """Labels as people read them."""
+    return ", ".join(text for name, text in labels if name not in PARENT_LABELS)
+
+
+def series_label(series: Series) -> str:
+    """The name of a line: its key, and the labels that tell it from the others."""
+    labels = label_text(series.labels)
+    return f"{series.key} ({labels})" if labels else series.key
+
+
+def plot_points(line: HistoryLine) -> list[tuple[float, float | None]]:
+    """The points to draw: values, or rates for a counter. A gap has the value None."""
+    points = line.rates if line.series.kind == "counter" else [(point.last_at, point.mean) for point in line.points]
+    return sorted([*points, *((at, None) for at, _ in line.gaps)], key=lambda point: point[0])
+
+
+def history_chart(title: str, lines: Sequence[HistoryLine]) -> Chart:
+    """The lines as a chart; counters as their rate per second."""
+    first = lines[0].series
+    unit = (first.unit or "").replace("By", "B") + ("/s" if first.kind == "counter" else "")
+    drawn = [ChartSeries(series_label(line.series), points) for line in lines if (points := plot_points(line))]
+    return Chart(title, drawn, unit)
+
+
+def line_view(line: HistoryLine) -> dict[str, Any]:
+    """A series with its points."""
+    series = line.series
+    view: dict[str, Any] = {"collector": series.collector, "key": series.key, "kind": series.kind}
+    view |= {"scope": series.scope} if series.scope else {}
+    view |= {"labels": dict(series.labels)} if series.labels else {}
+    view |= {"unit": series.unit} if series.unit else {}
+    if line.texts:
+        return view | {"values": [{"at": iso(at), "value": value} for at, value in line.texts]}
+    view["points"] = [point_view(point) for point in line.points]
+    if line.rates:
+        view["perSecond"] = [{"at": iso(at), "value": _rounded(value)} for at, value in line.rates]
+    if line.rise is not None:
+        view["rise"] = _rounded(line.rise)
+    if line.gaps:
+        view["gaps"] = [{"at": iso(at), "state": state} for at, state in line.gaps[-_MOST_GAPS:]]
+    if line.forecast is not None:
+        view["forecast"] = forecast_view(line.forecast)
+    return view
+
+
+def point_view(point: Point) -> dict[str, Any]:
+    """One sample as its value; several as their minimum, mean, maximum and last value."""
+    if point.samples == 1:
+        return {"at": iso(point.at), "value": _rounded(point.last)}
+    return {
+        "at": iso(point.at),
+        "min": _rounded(point.lowest),
+        "avg": _rounded(point.mean),
+        "max": _rounded(point.highest),
+        "last": _rounded(point.last),
+        "samples": point.samples,
+    }
+
+
+def forecast_view(forecast: Forecast) -> dict[str, Any]:
+    """Where a line leads."""
+    view: dict[str, Any] = {
+        "perDay": _rounded(forecast.per_day), "now": _rounded(forecast.value), "points": forecast.points
+    }  # fmt: skip
+    if forecast.limit is not None:
+        view |= {"limit": _rounded(forecast.limit), "isReached": forecast.is_reached}
+    times = (("reachedAt", forecast.reached_at), ("earliest", forecast.earliest), ("latest", forecast.latest))
+    return view | {name: iso(at) for name, at in times if at is not None}
+
+
+def change_view(change: Change) -> dict[str, Any]:
+    """A difference between two times."""
+    fields: dict[str, Any] = msgspec.to_builtins(change) | {"labels": dict(change.labels)}
+    view = {name: _rounded(value) if isinstance(value, float) else value for name, value in fields.items()}
+    if not change.labels:
+        del view["labels"]
+    return view
+
+
+def alert_view(alert: Alert) -> dict[str, Any]:
+    """An alert without its empty fields."""
+    view: dict[str, Any] = msgspec.to_builtins(alert)
+    figures = {name: _rounded(view[name]) for name in ("value", "threshold") if view[name] is not None}
+    times = {"since": iso(alert.since), "checked": iso(alert.checked)}
+    return _filled({**view, **figures, **times, "labels": dict(alert.labels)})
+
+
+def alert_change_view(change: AlertChange) -> dict[str, Any]:
+    """An alert that was raised or cleared."""
+    view: dict[str, Any] = msgspec.to_builtins(change)
+    return _filled({**view, "labels": dict(change.labels), "at": iso(change.at)})
+
+
+def _filled(view: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in view.items() if value not in (None, "", {})}
+
+
+def _rounded(value: float) -> float | int:
+    """Six significant digits; whole numbers stay exact."""
+    return int(value) if float(value).is_integer() and abs(value) < 2**53 else float(f"{value:.6g}")

@@ -1,0 +1,78 @@
+"""The settings of the metrics room and of the collectors that come with it.
+
+A collector of another package brings settings of its own: they begin with its name, as in `shelves_url`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from pentad.entry_points import entry_points
+from pentad.kernel.errors import Misconfigured
+from pentad.settings.model import NO_TABLE, RoomSettings, setting
+
+T = TypeVar("T")
+COLLECTORS: Final = "pentad.collectors"
+"""The entry-point group of collectors."""
+_AT_LEAST_ONE: Final = ("concurrency", "raw_days", "hour_days", "day_days")
+
+
+def _anypoint(name: str, default: T, about: str, *, secret: bool = False) -> T:
+    return setting(default, about, secret=secret, variables=(f"PENTAD_ANYPOINT_{name}",))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsSettings(RoomSettings):
+    """What an operator can set for metrics."""
+
+    anypoint_client_id: str | None = _anypoint("CLIENT_ID", None, "The id of a connected app.")
+    anypoint_client_secret: str | None = _anypoint("CLIENT_SECRET", None, "Its secret.", secret=True)
+    anypoint_username: str | None = _anypoint("USERNAME", None, "A user, where there is no connected app.")
+    anypoint_password: str | None = _anypoint("PASSWORD", None, "The user's password.", secret=True)
+    anypoint_org: str | None = _anypoint("ORG", None, "The business group to use when a question names none.")
+    anypoint_url: str | None = _anypoint("URL", None, "One address for all product APIs; by default the vendor's own.")
+    anypoint_plane: str | None = _anypoint(
+        "PLANE", None, "us, eu or gov, where no address is given; with one, gov or private says what is there."
+    )
+    anypoint_object_store_url: str | None = _anypoint(
+        "OBJECT_STORE_URL", None, "Where the object store's statistics are, if not at the same address."
+    )
+    anypoint_security_policies: tuple[str, ...] = _anypoint(
+        "SECURITY_POLICIES", (), "The policies that make an API secure; by default the usual ones."
+    )
+    anypoint_ignore_organizations: tuple[str, ...] = _anypoint("IGNORE_ORGANIZATIONS", (), "Business groups to skip.")
+    anypoint_ignore_environments: tuple[str, ...] = _anypoint("IGNORE_ENVIRONMENTS", (), "Environments to skip.")
+    plain_methods: bool = setting(
+        False, "Whether tools also answer as JSON-RPC methods of their own names, without `tools/call`."
+    )
+    sse: bool = setting(False, "Whether the transport of 2024-11-05 is served too; for a server of one process.")
+    concurrency: int = setting(64, "Requests to one host at the same time.")
+    poll: Mapping[str, Any] = setting(NO_TABLE, "Seconds between polls, by collector; 0 is never.")
+    thresholds: Mapping[str, Any] = setting(NO_TABLE, "`warn` and `alarm`, by collector and key.")
+    raw_days: float = setting(7.0, "Days samples are kept.")
+    hour_days: float = setting(90.0, "Days hourly figures are kept.")
+    day_days: float = setting(1_825.0, "Days daily figures are kept.")
+    prometheus_url: str | None = setting(None, "A Prometheus server.")
+    prometheus_token: str | None = setting(None, "The token for it.", secret=True)
+    prometheus_queries: Mapping[str, Any] = setting(NO_TABLE, "Queries by name.")
+    postgres_url: str | None = setting(
+        None, "A PostgreSQL server to measure; by default the store, if it is one.", secret=True
+    )
+    http_json: Mapping[str, Any] = setting(NO_TABLE, "JSON documents over HTTP: by name `url`, and `values` by path.")
+    sdlc: Mapping[str, Any] = setting(NO_TABLE, "Systems of software delivery: by name `url`, `user`, `token`.")
+    loaders: Mapping[str, Any] = setting(
+        NO_TABLE, "Destinations: by name `format`, `url`, `token` or `user` and `password`, `index`."
+    )
+
+    def __post_init__(self) -> None:
+        for name in _AT_LEAST_ONE:
+            if getattr(self, name) < 1:
+                raise Misconfigured(f"rooms.metrics.{name} is {getattr(self, name):g}.", hint="Use 1 or more.")
+
+    @staticmethod
+    def accepts(name: str) -> bool:
+        return name.startswith(tuple(f"{collector}_" for collector in entry_points(COLLECTORS)))
+
+    def get(self, name: str) -> Any:
+        """A setting of a collector of another package; None if it is not set."""
+        return self.extra.get(name)

@@ -1,0 +1,207 @@
+"""The history tables: series, samples as they arrived, and roll-ups of older ones.
+
+This module only reads and writes. The package `history` decides what is recorded, for how long, and what it means.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from pentad.kernel.ports import Row, Rows, Transaction
+from pentad.rooms.metrics.models import Kind, Labels, Scalar, State
+
+HOUR: Final = 3_600
+DAY: Final = 86_400
+_SERIES: Final = "d.id, d.collector, d.scope, d.key, d.labels, d.kind, d.unit"
+_ROLLUP: Final = "samples, lowest, highest, total, first, last, rise, last_at"
+
+
+class Series(msgspec.Struct, frozen=True):
+    """One metric of one scope with one set of labels, over time."""
+
+    id: int
+    collector: str
+    scope: str
+    key: str
+    labels: Labels
+    kind: Kind
+    unit: str | None
+
+
+class Point(msgspec.Struct, frozen=True):
+    """A summary of the samples in a span of time that begins at `at`; a single sample has the span 0."""
+
+    at: float
+    samples: int
+    lowest: float
+    highest: float
+    total: float
+    first: float
+    last: float
+    rise: float
+    last_at: float
+    span: int = 0
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.samples
+
+
+class Latest(msgspec.Struct, frozen=True):
+    """The last value of a series at some time."""
+
+    series: Series
+    at: float
+    value: Scalar
+    state: State
+
+
+def label_text(labels: Labels) -> str:
+    return msgspec.json.encode(dict(sorted(labels))).decode()
+
+
+def sampled(at: float, value: float) -> Point:
+    """One sample as a point."""
+    return Point(at, 1, value, value, value, value, value, 0.0, at)
+
+
+def series_ids(
+    transaction: Transaction, collector: str, scope: str, wanted: Mapping[tuple[str, str], tuple[Kind, str | None]]
+) -> dict[tuple[str, str], int]:
+    """The ids of series by key and label text; new series are created."""
+    known = _ids(transaction, collector, scope)
+    new = [(collector, scope, key, text, *wanted[key, text]) for key, text in wanted if (key, text) not in known]
+    if new:
+        transaction.run_many(
+            "INSERT INTO metric_series (collector, scope, key, labels, kind, unit) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (collector, scope, key, labels) DO NOTHING",
+            new,
+        )
+        known = _ids(transaction, collector, scope)
+    return known
+
+
+def _ids(rows: Rows, collector: str, scope: str) -> dict[tuple[str, str], int]:
+    found = rows.all(
+        "SELECT key, labels, id FROM metric_series WHERE collector = ? AND scope = ?", collector, scope
+    )  # fmt: skip
+    return {(key, text): number for key, text, number in found}
+
+
+def add_samples(transaction: Transaction, rows: Iterable[Sequence[int | float | str | None]]) -> None:
+    """Add rows of series, time, value, text, state; existing ones stay."""
+    transaction.run_many(
+        "INSERT INTO metric_samples (series, at, value, text, state) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (series, at) DO NOTHING",
+        rows,
+    )
+
+
+def find_series(
+    rows: Rows, collector: str, *, scope: str | None = None, keys: Sequence[str] | None = None
+) -> list[Series]:
+    """The series of a collector, of these keys if any are given."""
+    sql = f"SELECT {_SERIES} FROM metric_series d WHERE d.collector = ?"  # noqa: S608  constants
+    params: list[str] = [collector]
+    if scope is not None:
+        sql += " AND d.scope = ?"
+        params.append(scope)
+    found = [_series(row) for row in rows.all(sql + " ORDER BY d.scope, d.key, d.labels", *params)]
+    return found if keys is None else [one for one in found if one.key in set(keys)]
+
+
+def scopes(rows: Rows, collector: str) -> list[str]:
+    """The scopes of a collector that have a history."""
+    found = rows.all("SELECT DISTINCT scope FROM metric_series WHERE collector = ? ORDER BY scope", collector)
+    return [scope for (scope,) in found]
+
+
+def first(rows: Rows, collector: str) -> float | None:
+    """When the history of a collector begins."""
+    moments = [
+        rows.value(
+            f"SELECT min(m.at) FROM {table} m JOIN metric_series d ON d.id = m.series WHERE d.collector = ?",  # noqa: S608  one of two names
+            collector,
+        )
+        for table in ("metric_samples", "metric_rollups")
+    ]
+    return min((at for at in moments if at is not None), default=None)
+
+
+def points(rows: Rows, series: int, begin: float, end: float) -> list[Point]:
+    """The points of a series from `begin` to before `end`, oldest first, from samples and roll-ups."""
+    rolled = rows.all(
+        f"SELECT at, {_ROLLUP}, step FROM metric_rollups"  # noqa: S608  constants
+        " WHERE series = ? AND at > ? - step AND at < ? ORDER BY at, step DESC",
+        series, begin, end,
+    )  # fmt: skip
+    raw = rows.all(
+        "SELECT at, value FROM metric_samples WHERE series = ? AND at >= ? AND at < ? AND value IS NOT NULL"
+        " ORDER BY at",
+        series, begin, end,
+    )  # fmt: skip
+    found = [Point(*row) for row in rolled] + [sampled(at, value) for at, value in raw]
+    return sorted(found, key=lambda point: point.at)
+
+
+def gaps(rows: Rows, series: int, begin: float, end: float) -> list[tuple[float, State]]:
+    """When a number was missing, and why."""
+    return rows.all(
+        "SELECT at, state FROM metric_samples WHERE series = ? AND at >= ? AND at < ? AND value IS NULL"
+        " AND text IS NULL ORDER BY at",
+        series, begin, end,
+    )  # fmt: skip
+
+
+def texts(rows: Rows, series: int, begin: float, end: float) -> list[tuple[float, Scalar]]:
+    """The values of a text series, at each time it changed."""
+    found = rows.all(
+        "SELECT at, text FROM metric_samples WHERE series = ? AND at >= ? AND at < ? AND text IS NOT NULL ORDER BY at",
+        series, begin, end,
+    )  # fmt: skip
+    return [(at, msgspec.json.decode(text)) for at, text in found]
+
+
+def latest_texts(rows: Rows, collector: str, scope: str) -> dict[int, str]:
+    """The last values of the text series of a scope, as JSON, by series id."""
+    found = rows.all(
+        "SELECT m.series, m.text FROM metric_series d JOIN metric_samples m ON m.series = d.id"
+        " AND m.at = (SELECT max(x.at) FROM metric_samples x WHERE x.series = d.id AND x.text IS NOT NULL)"
+        " WHERE d.collector = ? AND d.scope = ? AND d.kind IN ('text', 'list') AND m.text IS NOT NULL",
+        collector, scope,
+    )  # fmt: skip
+    return dict(found)
+
+
+def latest(rows: Rows, collector: str, scope: str | None = None, at: float | None = None) -> list[Latest]:
+    """The last value of each series at that time, or now."""
+    moment = float("9e15") if at is None else at
+    where = "d.collector = ?" + ("" if scope is None else " AND d.scope = ?")
+    params = [collector] if scope is None else [collector, scope]
+    fresh = rows.all(
+        f"SELECT {_SERIES}, m.at, m.value, m.text, m.state FROM metric_series d JOIN metric_samples m"  # noqa: S608  own columns
+        " ON m.series = d.id AND m.at = (SELECT max(x.at) FROM metric_samples x WHERE x.series = d.id AND x.at <= ?)"
+        f" WHERE {where} ORDER BY d.scope, d.key, d.labels",
+        moment, *params,
+    )  # fmt: skip
+    rolled = rows.all(
+        f"SELECT {_SERIES}, m.last_at, m.last, NULL, 'ok' FROM metric_series d JOIN metric_rollups m"  # noqa: S608  own columns
+        " ON m.series = d.id AND m.last_at = (SELECT max(x.last_at) FROM metric_rollups x"
+        "   WHERE x.series = d.id AND x.last_at <= ?)"
+        f" WHERE {where} ORDER BY d.scope, d.key, d.labels, m.step",
+        moment, *params,
+    )  # fmt: skip
+    found = {row[0]: _latest(row) for row in rolled}
+    found.update({row[0]: _latest(row) for row in fresh})
+    return sorted(found.values(), key=lambda one: (one.series.scope, one.series.key, one.series.labels))
+
+
+def _series(row: Row) -> Series:
+    labels: Labels = tuple(msgspec.json.decode(row[4], type=dict[str, str]).items())
+    return Series(row[0], row[1], row[2], row[3], labels, row[5], row[6])
+
+
+def _latest(row: Row) -> Latest:
+    at, value, text, state = row[7:]
+    return Latest(_series(row), at, msgspec.json.decode(text) if text is not None else value, state)

@@ -1,0 +1,12 @@
+"""The verbs of the metrics room."""
+
+from typing import Final
+
+from pentad.terminal.verbs import Verb, Verbs
+
+VERBS: Final[Verbs] = {
+    "metrics": Verb(
+        "pentad.rooms.metrics.interface.cli.commands:metrics",
+        "Figures by collector and by key, their history, charts and exports.",
+    ),
+}

@@ -1,0 +1,270 @@
+"""`pentad registers`: list registers, import and export files; on the store or, with --url, on a server."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+from urllib.parse import quote
+
+import click
+
+from pentad.kernel.errors import Forbidden, NotFound, PentadError, Unauthenticated, Unavailable
+from pentad.terminal.client import server_options
+from pentad.terminal.launcher import open_room
+from pentad.terminal.options import json_option
+from pentad.terminal.output import ExitCode, print_json, print_table, say
+from pentad.terminal.progress import shown_progress
+
+if TYPE_CHECKING:
+    from pentad.rooms.registers.models import Caller
+    from pentad.rooms.registers.service import Registers
+    from pentad.settings.model import Settings
+    from pentad.terminal.client import Client, Target
+
+_FORMATS: Final = ("csv", "xlsx", "json", "jsonl")
+_REPORTED: Final = 20
+_BY_STATUS: Final[dict[int, type[PentadError]]] = {401: Unauthenticated, 403: Forbidden, 404: NotFound}
+
+
+@click.group()
+def registers() -> None:
+    """List registers; import and export objects."""
+
+
+@registers.command("list")
+@json_option
+@server_options()
+def list_registers(as_json: bool, target: "Target") -> None:
+    """List registers, their schemas and how many objects each has."""
+    rows = target.run(_listed, "registers")
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(
+            ("register", "title", "schema", "objects"),
+            [(row["register"], row["title"], row["schema"] or "", row["objects"]) for row in rows],
+            empty="There are no registers.",
+        )
+
+
+@registers.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--register", "-r", "register", required=True, metavar="REF", help="The register: id, uuid or slug.")
+@click.option("--schema", "-s", "schema", required=True, metavar="REF", help="The schema: id, uuid or slug.")
+@click.option(
+    "--key", "keys", multiple=True, metavar="PROPERTY", help="Update objects with the same value; repeatable."
+)
+@click.option("--format", "kind", type=click.Choice(_FORMATS), help="By default what the file's name ends in.")
+@click.option("--encoding", metavar="NAME", help="The encoding of a CSV file that is not Unicode.")
+@click.option("--partial", is_flag=True, help="Keep the good rows even if others are bad.")
+@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@json_option
+@server_options()
+def import_file(
+    file: Path,
+    register: str,
+    schema: str,
+    keys: tuple[str, ...],
+    kind: str | None,
+    encoding: str | None,
+    partial: bool,
+    dry_run: bool,
+    as_json: bool,
+    target: "Target",
+) -> int:
+    """Import the objects of FILE (CSV, Excel, JSON or JSON Lines).
+
+    Either every row is imported or none, unless --partial is given. Rows of a table change only the properties the
+    file has columns for.
+    """
+    options: dict[str, Any] = {"key": keys, "partial": partial, "dry_run": dry_run}
+    if target.server is not None:
+        if encoding is not None:
+            raise click.UsageError("A server reads Unicode only. Convert the file to UTF-8 and leave out --encoding.")
+        kind, content = kind or file.suffix.lstrip(".").lower(), file.read_bytes()
+        report = target.run(
+            lambda client: _upload(client, content, register, {"schema": schema, "format": kind, **options})
+        )
+    else:
+        with file.open("rb") as source:
+            given = {**options, "encoding": encoding}
+            report = asyncio.run(_import(target.settings, source, kind or file.name, register, schema, given))
+    if as_json:
+        print_json(report)
+    else:
+        _tell(report)
+    return ExitCode.FAILED if report["failed"] else ExitCode.OK
+
+
+@registers.command("export")
+@click.option("--register", "-r", "register", required=True, metavar="REF", help="The register: id, uuid or slug.")
+@click.option("--schema", "-s", "schema", required=True, metavar="REF", help="The schema: id, uuid or slug.")
+@click.option("--format", "kind", type=click.Choice(_FORMATS), help="By default what --out ends in, or csv.")
+@click.option("--filter", "filters", metavar="JSON", help='Which objects: {"status": "open", "price": {"gte": 5}}.')
+@click.option("--fields", metavar="A,B,...", help="Only these properties.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file to write.  [default: stdout]")
+@server_options()
+def export_file(
+    register: str,
+    schema: str,
+    kind: str | None,
+    filters: str | None,
+    fields: str | None,
+    out: Path | None,
+    target: "Target",
+) -> None:
+    """Export objects to a file or to stdout. The file appears, or is replaced, only once it is complete."""
+    asked: dict[str, Any] = {}
+    if filters is not None:
+        asked["filter"] = _parsed(filters)
+    if fields is not None:
+        asked["fields"] = fields
+    name = kind or (out.name if out is not None else "csv")
+    if out is None:
+        _export(target, sys.stdout.buffer, name, register, schema, asked)
+        sys.stdout.buffer.flush()
+        return
+    unfinished = out.with_name(f".{out.name}.{os.getpid()}.part")
+    try:
+        with unfinished.open("wb") as file:
+            _export(target, file, name, register, schema, asked)
+        unfinished.replace(out)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    say(f"Saved {out} ({out.stat().st_size:,} bytes).")
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise click.BadParameter('is not JSON; write it as {"property": value}.', param_hint="--filter") from None
+
+
+async def _listed(client: "Client") -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    async for register in _all_registers(client):
+        known = {"register": register["slug"], "title": register["title"]}
+        for schema in register.get("schemas") or (None,):
+            rows.append({**known, "schema": None, "objects": 0})
+            if schema is not None:
+                named = await client.call_tool("schemas", {"action": "get", "id": schema, "fields": ["slug"]})
+                place = {"register": register["id"], "schema": schema}
+                found = await client.call_tool("objects", {"action": "list", **place, "limit": 0})
+                rows[-1].update(schema=named["slug"], objects=found["total"])
+    return rows
+
+
+async def _all_registers(client: "Client") -> AsyncGenerator[dict[str, Any]]:
+    asked: dict[str, Any] = {"action": "list", "fields": ["slug", "title", "schemas"], "offset": 0}
+    while asked["offset"] is not None:
+        page = await client.call_tool("registers", asked)
+        for register in page["results"]:
+            yield register
+        asked["offset"] = page.get("next_offset")
+
+
+async def _upload(client: "Client", content: bytes, register: str, query: dict[str, Any]) -> dict[str, Any]:
+    """Import over HTTP. A file with bad rows is refused with a report, too."""
+    keys = ",".join(query.pop("key")) or None
+    flags = {name: str(query.pop(name)).lower() for name in ("partial", "dry_run")}
+    path = f"/api/registers/{quote(register, safe='')}/import"
+    status, body = await client.send_file("POST", path, {**query, **flags, "key": keys}, content)
+    report = _answer(status, body)
+    if "rows" not in report:
+        raise _refusal(status, report)
+    return report
+
+
+def _answer(status: int, body: bytes) -> dict[str, Any]:
+    try:
+        return json.loads(body)
+    except ValueError:
+        raise Unavailable(f"The server answered {status} with something else than JSON.") from None
+
+
+def _refusal(status: int, answer: dict[str, Any]) -> PentadError:
+    from pentad.mcp.tool_errors import error_from
+
+    told: Any = answer.get("error")
+    found = error_from(cast("dict[str, Any]", told)) if isinstance(told, dict) else None
+    text = str(answer.get("message") or answer.get("error") or f"The server answered {status}.")
+    return found or _BY_STATUS.get(status, Unavailable if status >= 500 else PentadError)(text)
+
+
+async def _import(
+    settings: "Settings", source: BinaryIO, name: str, register: str, schema: str, options: dict[str, Any]
+) -> dict[str, Any]:
+    from pentad.rooms.registers.transfer.imports import ImportOptions
+    from pentad.rooms.registers.transfer.rows import format_named
+
+    kind = format_named(name)
+    async with _open(settings) as (room, caller):
+        pair = await room.catalogue.pair(caller, register, schema, "create")
+        with shown_progress() as progress:
+            report = await room.transfer.import_file(caller, pair, source, kind, ImportOptions(**options), progress)
+            return report.wire()
+
+
+def _export(target: "Target", file: BinaryIO, name: str, register: str, schema: str, asked: dict[str, Any]) -> None:
+    if target.server is None:
+        asyncio.run(_write(target.settings, file, name, register, schema, asked))
+    else:
+        file.write(target.run(lambda client: _download(client, name, register, schema, asked)))
+
+
+async def _download(client: "Client", name: str, register: str, schema: str, asked: dict[str, Any]) -> bytes:
+    filters = json.dumps(asked["filter"]) if "filter" in asked else None
+    kind = name.rpartition(".")[2].lower()
+    query = {"schema": schema, "format": kind, "_filter": filters, "_fields": asked.get("fields")}
+    status, body = await client.send_file("GET", f"/api/registers/{quote(register, safe='')}/export", query)
+    if status != 200:
+        raise _refusal(status, _answer(status, body))
+    return body
+
+
+async def _write(
+    settings: "Settings", file: BinaryIO, name: str, register: str, schema: str, asked: dict[str, Any]
+) -> None:
+    from pentad.rooms.registers.transfer.rows import format_named
+
+    kind = format_named(name)
+    async with _open(settings) as (room, caller):
+        pair = await room.catalogue.pair(caller, register, schema)
+        async for part in room.transfer.export(caller, pair, kind, asked):
+            file.write(part)
+
+
+@asynccontextmanager
+async def _open(settings: "Settings") -> "AsyncGenerator[tuple[Registers, Caller]]":
+    """The room alone, and the owner of this machine as its caller."""
+    from pentad.kernel.errors import NotFound
+    from pentad.kernel.principal import LOCAL
+    from pentad.rooms.registers.missing import Missing
+    from pentad.rooms.registers.models import Caller
+
+    async with open_room(settings, "registers") as room:
+        try:
+            yield room, Caller(LOCAL, agent="pentad registers")
+        except Missing as error:
+            raise NotFound(error.message, hint=error.hint_on_the_command_line, details=error.details) from None
+
+
+def _tell(report: dict[str, Any]) -> None:
+    if report["problems"]:
+        shown = report["problems"][:_REPORTED]
+        rows = [(one["row"], one["column"], one["problem"]) for one in shown]
+        print_table(("row", "column", "problem"), rows, empty="")
+    failed = report["failed"]
+    done = f"{report['created']:,} created, {report['updated']:,} updated, {report['unchanged']:,} unchanged"
+    bad = f", {failed:,} bad" if failed else ""
+    tail = {
+        "dry run": "Nothing was written: this was a dry run.",
+        "partial": "The bad rows were left out." if failed else "Everything was imported.",
+        "all or nothing": "Nothing was written." if failed else "Everything was imported.",
+    }[report["mode"]]
+    say(f"{report['rows']:,} rows: {done}{bad}. {tail}")

@@ -1,0 +1,9 @@
+"""The verbs of the registers room."""
+
+from typing import Final
+
+from pentad.terminal.verbs import Verb, Verbs
+
+VERBS: Final[Verbs] = {
+    "registers": Verb("pentad.rooms.registers.interface.cli:registers", "List registers; import and export objects."),
+}

@@ -1,0 +1,217 @@
+"""The client that verbs talk to Pentad through: a server with `--url`, or the rooms opened in this process.
+
+A verb that takes `@server_options()` is given a `Target` and works the same way on either.
+"""
+
+import asyncio
+import base64
+import functools
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from urllib.parse import urlencode, urlsplit
+
+import click
+
+from pentad.kernel.errors import InvalidInput
+from pentad.terminal.launcher import launcher
+from pentad.terminal.options import Decorator, Verb, settings_options
+
+if TYPE_CHECKING:
+    from pentad.settings.model import Settings
+
+T = TypeVar("T")
+
+_SERVER_OPTIONS: Final = (
+    click.option("--url", help="Use a server over HTTP instead, e.g. http://127.0.0.1:8700/mcp."),
+    click.option("--token", envvar="PENTAD_TOKEN", help="The API key for --url; PENTAD_TOKEN keeps it out of sight."),
+    click.option("--user", metavar="NAME[:PASSWORD]", help="The login for --url; the password is asked for."),
+)
+
+
+Send = Callable[[str, str, "bytes | None"], Awaitable["tuple[int, bytes]"]]
+"""Sends a request with a method, a path with its query, and a body; returns the status and the body of the answer."""
+
+
+class Session(Protocol):
+    """The client's side of an MCP conversation."""
+
+    async def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]: ...
+
+    async def list_all(self, method: str, key: str) -> list[dict[str, Any]]: ...
+
+
+class Client:
+    """A conversation with Pentad, in this process or over HTTP."""
+
+    def __init__(self, session: Session, send: "Send | None" = None) -> None:
+        self.request = session.request
+        self.list_all = session.list_all
+        self._send = send
+
+    async def send_file(
+        self, method: str, path: str, query: Mapping[str, Any], body: bytes | None = None
+    ) -> "tuple[int, bytes]":
+        """Status and body of a request for a file, to a path of the server; only with `--url`. A parameter that is None
+        is left out. What the server refuses is raised as its error, unless it answers with a report."""
+        if self._send is None:
+            raise RuntimeError("Files go over HTTP only to and from a server.")
+        given = urlencode({key: value for key, value in query.items() if value is not None}, doseq=True)
+        return await self._send(method, f"{path}?{given}", body)
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The structured content of a tool's result."""
+        return (await self.call(name, arguments))["structuredContent"]
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The result of a tool; arguments that are None are left out. A failure is raised as its error."""
+        given = {key: value for key, value in arguments.items() if value is not None}
+        result = await self.request("tools/call", {"name": name, "arguments": given})
+        if result.get("isError"):
+            from pentad.mcp.tool_errors import error_of
+
+            raise error_of(result)
+        return result
+
+    async def read(self, uri: str) -> str:
+        """The text of a resource."""
+        return (await self.request("resources/read", {"uri": uri}))["contents"][0]["text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server over HTTP and the login for it."""
+
+    url: str
+    authorization: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a verb works: on a server, or on the store of the settings."""
+
+    settings: "Settings"
+    server: Server | None = None
+
+    def run(self, work: Callable[[Client], Coroutine[Any, Any, T]], *rooms: str) -> T:
+        """Do something through a client; in this process only these rooms are opened, or those of the settings."""
+
+        async def run() -> T:
+            async with self.open(*rooms) as client:
+                return await work(client)
+
+        return asyncio.run(run())
+
+    def call_tool(self, name: str, arguments: Mapping[str, Any], *rooms: str) -> dict[str, Any]:
+        """The structured result of one tool call."""
+        return self.run(lambda client: client.call_tool(name, arguments), *rooms)
+
+    @asynccontextmanager
+    async def open(self, *rooms: str) -> AsyncGenerator[Client]:
+        """A conversation, closed at the end."""
+        if self.server is not None:
+            async with _remote_session(self.server) as (session, send):
+                yield Client(session, send)
+            return
+        from pentad.mcp.memory import RemoteError
+        from pentad.mcp.tool_errors import error_of_reply
+
+        settings = replace(self.settings, rooms=rooms) if rooms else self.settings
+        async with launcher().open_app(settings) as app, app.client() as session:
+            try:
+                yield Client(session)
+            except RemoteError as error:
+                raise error_of_reply(error.code, error.message, error.data) from None
+
+
+def server_options(*names: str) -> Decorator:
+    """Give a verb the options of the store, of these settings and of a server; it receives them as `target`."""
+
+    def decorate(verb: Verb) -> Verb:
+        @functools.wraps(verb)
+        def run(
+            *args: Any, settings: "Settings", url: str | None, token: str | None, user: str | None, **given: Any
+        ) -> Any:
+            server = None if url is None else Server(url, _authorization(token, user))
+            return verb(*args, target=Target(settings, server), **given)
+
+        decorated: Verb = settings_options(*names, "data", "database")(run)
+        for option in reversed(_SERVER_OPTIONS):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+def basic_authorization(name: str, password: str) -> str:
+    """The header to log in with by name and password."""
+    return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode("ascii")
+
+
+def local_options(instead: str, *names: str) -> Decorator:
+    """Give a verb that only works on the store the options of the store; `--url` is refused with what to do instead."""
+
+    def decorate(verb: Verb) -> Verb:
+        @functools.wraps(verb)
+        def run(*args: Any, url: str | None, **given: Any) -> Any:
+            if url is not None:
+                raise click.UsageError(f"This cannot be done on a server over HTTP. {instead}")
+            return verb(*args, **given)
+
+        hidden = click.option("--url", hidden=True, help="Refused.")
+        return hidden(settings_options("data", "database", *names)(run))
+
+    return decorate
+
+
+def _authorization(token: str | None, user: str | None) -> str | None:
+    """The header to log in with. A missing password is asked for."""
+    if user is None:
+        return None if token is None else f"Bearer {token}"
+    name, colon, password = user.partition(":")
+    if not colon:
+        password = click.prompt("Password", hide_input=True, err=True)
+    return basic_authorization(name, password)
+
+
+@asynccontextmanager
+async def _remote_session(server: Server) -> AsyncGenerator[tuple[Session, Send]]:
+    """A session with a server. Requests can go to exactly the host the user named."""
+    from pentad.mcp.remote_server import LONGEST_CALL, MOST_BYTES, RemoteServer
+    from pentad.net.fetch import HttpFetcher
+    from pentad.net.policy import FetchPolicy
+
+    parts = urlsplit(server.url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InvalidInput("--url is not the address of a server.", hint="Write http://127.0.0.1:8700/mcp.")
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    # No redirects: the login is for the server the user named and for no other.
+    policy = FetchPolicy(
+        allow_hosts=frozenset({parts.hostname}),
+        allow_http=True,
+        ports=frozenset({port}),
+        max_bytes=MOST_BYTES,
+        max_redirects=0,
+        timeout=LONGEST_CALL,
+    )
+    fetcher = HttpFetcher(policy)
+    hint = "Give --token (or PENTAD_TOKEN), or --user NAME."
+    session = RemoteServer(server.url, server.authorization, fetcher, login_hint=hint)
+    base = f"{parts.scheme}://{parts.netloc}{parts.path.partition('/rooms/')[0].rstrip('/').removesuffix('/mcp')}"
+
+    async def send(method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+        headers = {} if server.authorization is None else {"Authorization": server.authorization}
+        if body is not None:
+            headers["Content-Type"] = "application/octet-stream"
+        answer = await fetcher.fetch(
+            base + path, method=method, headers=headers, body=body, max_bytes=MOST_BYTES, timeout=LONGEST_CALL
+        )
+        return answer.status, answer.body
+
+    try:
+        await session.open()
+        yield session, send
+    finally:
+        await session.close()
+        await fetcher.close()

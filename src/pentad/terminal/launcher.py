@@ -1,0 +1,68 @@
+"""Opens Pentad in the process of a verb.
+
+The application lies above the rooms, so a room's verbs cannot import it: the command line puts a `Launcher` into the
+context of every command it runs.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from pentad.kernel.ports import Database, Fetcher
+    from pentad.settings.model import Settings
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """What the command line opens for the verbs of rooms."""
+
+    open_app: "Callable[[Settings], AbstractAsyncContextManager[Any]]"
+    """The application (`pentad.app.App`) with the rooms of the settings."""
+    open_store: "Callable[[Settings], AbstractAsyncContextManager[Database]]"
+    """The store alone, with the tables of the core."""
+    serve_part: "Callable[[Settings, str, Callable[[Any], Awaitable[Any]]], Awaitable[None]]"
+    """Serves one part of a room over stdio until the input ends. The function makes the part of the open room."""
+
+
+def launcher() -> Launcher:
+    """The launcher of the command that runs."""
+    found = click.get_current_context().find_object(Launcher)
+    if found is None:
+        raise RuntimeError("This command has to be run by `pentad`.")
+    return found
+
+
+def run_in_room(settings: "Settings", work: Callable[[Any], Coroutine[Any, Any, T]], *rooms: str) -> T:
+    """Open these rooms and do something with the service of the first."""
+
+    async def run() -> T:
+        async with open_room(settings, *rooms) as service:
+            return await work(service)
+
+    return asyncio.run(run())
+
+
+@asynccontextmanager
+async def open_room(settings: "Settings", *rooms: str) -> AsyncGenerator[Any]:
+    """The service of the first of these rooms, with the others beside it."""
+    async with launcher().open_app(replace(settings, rooms=rooms)) as app:
+        yield app.rooms[0].service
+
+
+@asynccontextmanager
+async def open_fetcher(settings: "Settings") -> "AsyncGenerator[Fetcher]":
+    """Outgoing HTTP under the rules of the settings, for a verb that needs no store."""
+    from pentad.net.fetch import HttpFetcher
+
+    fetcher = HttpFetcher(settings.fetch)
+    try:
+        yield fetcher
+    finally:
+        await fetcher.close()

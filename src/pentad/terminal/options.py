@@ -1,0 +1,89 @@
+"""Options several verbs share, so that a flag is spelt, explained and checked once.
+
+A verb names the settings it lets its user give and is handed the whole `Settings`. Importing this module must stay as
+cheap as `--help`: settings are read when a verb runs.
+"""
+
+import functools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from pentad.terminal.output import warn
+
+if TYPE_CHECKING:
+    from pentad.settings.model import Settings
+
+Verb = Callable[..., Any]
+Decorator = Callable[[Verb], Verb]
+
+_OPTIONS: Final[dict[str, Decorator]] = {
+    "host": click.option("--host", help="The address to listen on.  [default: 127.0.0.1]"),
+    "port": click.option("--port", type=int, help="The HTTP port; 0 picks a free one.  [default: 8700]"),
+    "grpc_port": click.option("--grpc-port", type=int, help="The gRPC port; 0 switches it off.  [default: 8888]"),
+    "data": click.option(
+        "--data",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="The folder that holds everything Pentad keeps.",
+    ),
+    "database": click.option(
+        "--database",
+        metavar="URL",
+        help="A postgresql:// address instead of SQLite; PENTAD_DATABASE keeps it out of the process list.",
+    ),
+    "auth": click.option(
+        "--auth", type=click.Choice(["required", "none"]), help="none only on this machine.  [default: required]"
+    ),
+    "workers": click.option("--workers", type=int, metavar="N", help="Processes that serve.  [default: 1]"),
+    "rooms": click.option(
+        "--rooms", metavar="A,B,...", help="Rooms to open, by name or as my.module:ROOM; all by default."
+    ),
+    "agent": click.option("--agent", multiple=True, metavar="MODULE:AGENT", help="An agent to host; may be repeated."),
+}
+_CONFIG: Final = click.option(
+    "--config", type=click.Path(dir_okay=False, path_type=Path), help="The configuration file (TOML)."
+)
+
+json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def settings_options(*names: str) -> Decorator:
+    """Give a verb the options of these settings and `--config`; it receives them all as `settings`."""
+
+    def decorate(verb: Verb) -> Verb:
+        @functools.wraps(verb)
+        def run(*args: Any, config: Path | None, **given: Any) -> Any:
+            flags = {name: _given(given.pop(name)) for name in names}
+            return verb(*args, settings=read_settings(config, **flags), **given)
+
+        decorated: Verb = _CONFIG(run)
+        for name in reversed(names):
+            decorated = _OPTIONS[name](decorated)
+        return decorated
+
+    return decorate
+
+
+store_options: Final = settings_options("data", "database")
+"""For every verb that touches the store."""
+
+
+def read_settings(config: Path | None = None, **flags: Any) -> "Settings":
+    """The settings under these flags (None is not given); warnings are told on the way."""
+    from pentad.settings.sources import load_settings
+
+    settings = load_settings(flags, config=config)
+    for warning in settings.warnings:
+        warn(warning)
+    if any(":" in name for name in (*settings.rooms, *settings.agent)):
+        # A room or agent of one's own may lie in the folder the command is run from.
+        sys.path.insert(0, str(Path.cwd()))
+    return settings
+
+
+def _given(value: Any) -> Any:
+    """None for a repeatable option that was not given: an empty list would overrule the file."""
+    return None if value == () else value

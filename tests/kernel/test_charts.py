@@ -1,0 +1,69 @@
+"""Charts as SVG and as text."""
+
+import math
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pentad.kernel.charts import format_number, svg_chart, text_chart
+from pentad.kernel.pages import Chart, Series
+
+VALUES = st.lists(st.none() | st.floats(-1e9, 1e9), min_size=1, max_size=200)
+
+
+@pytest.mark.requirement("metrics:charts")
+def test_a_chart_for_terminals_has_its_scale_and_its_times():
+    points = [(1_700_000_000 + 60 * number, float(number)) for number in range(40)]
+    lines = text_chart("cpu", points, width=40, height=4, unit="%").splitlines()
+    assert lines[0] == "cpu"
+    assert lines[1].startswith("39% |")
+    assert lines[4].startswith(" 0% |")
+    assert lines[-1].split() == ["2023-11-14", "22:13", "2023-11-14", "22:52"]
+    assert lines[4].count("█") == 40
+    assert text_chart("x", [(0, None)]) == "x\n  (no values yet)"
+
+
+@pytest.mark.parametrize(("value", "scale"), [(5.0, ("5 B", "0 B")), (0.0, ("1 B", "0 B")), (-3.0, ("0 B", "-3 B"))])
+def test_a_value_that_does_not_change_is_drawn_beside_zero(value, scale):
+    lines = text_chart("x", [(1_700_000_000, value), (1_700_000_030, value)], height=3, unit="By").splitlines()
+    assert (lines[1].split(" |")[0].strip(), lines[3].split(" |")[0].strip()) == scale
+    assert lines[-1].split() == ["2023-11-14", "22:13:20", "2023-11-14", "22:13:50"]
+
+
+@given(VALUES)
+def test_a_chart_for_terminals_never_falls_over(values):
+    points = [(1_700_000_000.0 + number, value) for number, value in enumerate(values)]
+    for plain in (True, False):
+        text = text_chart("t", points, plain=plain)
+        assert text.startswith("t\n")
+        assert not plain or text.isascii()
+
+
+def test_an_svg_breaks_its_line_at_a_gap_and_escapes_its_texts():
+    points = [(0.0, 1.0), (60.0, 2.0), (120.0, None), (180.0, 3.0), (240.0, 1.0)]
+    drawn = ET.fromstring(svg_chart(Chart("<b>&", [Series("a<b", points)], "%")))
+    lines = [element for element in drawn.iter() if element.tag.endswith("polyline")]
+    assert [len(line.get("points").split()) for line in lines] == [2, 2]
+    assert drawn[0].text == "<b>&"
+
+
+@given(VALUES)
+def test_an_svg_is_well_formed_and_stays_within_its_frame(values):
+    points = [(1_700_000_000.0 + number, value) for number, value in enumerate(values)]
+    drawn = ET.fromstring(svg_chart(Chart("t", [Series("a", points)]), width=600, height=200))
+    for element in drawn.iter():
+        for pair in (element.get("points") or "").split():
+            x, y = (float(part) for part in pair.split(","))
+            assert 0 <= x <= 600
+            assert 0 <= y <= 200
+            assert math.isfinite(x + y)
+
+
+@pytest.mark.parametrize(("value", "unit", "text"), [
+    (1536, "By", "1.5 KiB"), (12, "By", "12 B"), (0.12345, "s", "0.1235 s"), (1234567, None, "1,234,567"),
+    (50, "%", "50%"),
+])  # fmt: skip
+def test_numbers_are_format_number(value, unit, text):
+    assert format_number(value, unit) == text

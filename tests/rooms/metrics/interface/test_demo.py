@@ -1,0 +1,144 @@
+"""The demo's organisation with its fortnight, and the console's pages over it."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from pentad.app import App, open_app
+from pentad.kernel.ports import Rows
+from pentad.rooms.metrics.interface.demo import DAY, HISTORY_DAYS, ORG
+from pentad.rooms.metrics.room import fill
+from pentad.rooms.metrics.service import Metrics
+from pentad.settings.model import Settings
+from tests.behaviour.connecting import front_of
+from tests.console.conftest import Browser
+from tests.stores import PostgresServer
+
+pytestmark = pytest.mark.anyio
+USED = "applications.production.vcoresUsed"
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+async def app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
+    database: str | None = None
+    if request.param == "postgres":
+        server: PostgresServer = request.getfixturevalue("postgres_server")
+        database = server.fresh_database()
+    folder = tmp_path_factory.mktemp("demo")
+    settings = Settings(data=folder, database=database, rooms=("metrics",), auth="none")
+    async with open_app(settings) as app:
+        await fill(app.rooms[0].service)
+        yield app
+
+
+@pytest.fixture
+def metrics(app: App) -> Metrics:
+    return app.rooms[0].service
+
+
+async def samples(app: App, collector: str) -> int:
+    """Everything that was recorded, as it came or rolled up: a server tidies up while it runs."""
+
+    def work(rows: Rows) -> int:
+        of = "JOIN metric_series d ON d.id = m.series WHERE d.collector = ?"
+        raw = f"SELECT count(*) FROM metric_samples m {of} AND (m.value IS NOT NULL OR m.text IS NOT NULL)"
+        rolled = f"SELECT coalesce(sum(m.samples), 0) FROM metric_rollups m {of}"
+        return int(rows.value(raw, collector)) + int(rows.value(rolled, collector))
+
+    return await app.database.read(work)
+
+
+@pytest.mark.requirement("metrics:demo")
+async def test_the_organisation_has_a_fortnight_behind_it(metrics: Metrics) -> None:
+    now = metrics.now()
+    found = await metrics.history.lines(
+        "ch", [USED], now - 20 * DAY, now, with_forecast=True, labels={"businessGroup": "Lumen Orchards"}
+    )
+    line = next(line for line in found.lines if "environmentName" not in dict(line.series.labels))
+    assert 2 * HISTORY_DAYS <= len(line.points) <= 2 * HISTORY_DAYS + 1
+    assert line.points[-1].last > line.points[0].last, "it grows"
+    assert line.forecast is not None
+    assert line.forecast.limit == 2.3
+    assert line.forecast.reached_at is not None
+    assert line.forecast.reached_at > now
+
+
+@pytest.mark.requirement("metrics:demo")
+async def test_a_second_start_adds_nothing(app: App, metrics: Metrics) -> None:
+    before = await samples(app, "ch")
+    await fill(metrics)
+    assert await samples(app, "ch") == before
+    assert before > 0
+
+
+@pytest.mark.requirement("metrics:demo")
+async def test_its_figures_of_today_are_answered_without_any_call(app: App) -> None:
+    async with app.client() as client:
+        for collector in ("arm", "ch", "apma", "ex", "core", "dc", "rtf", "amq", "osv2", "apm", "apc", "ap"):
+            said = (await client.call_tool("getPlatformMetricsByCollector", {"collector": collector}))[
+                "structuredContent"
+            ]
+            assert said["calls"] == 0
+            assert said["problems"] == []
+            assert [group["businessGroup"] for group in said["metrics"]] == ["Lumen Orchards", "Lumen Press"]
+        raw = await client.call_tool("getPlatformMetricsByCollector", {"collector": "ch", "raw": True})
+        assert raw["isError"] is False
+        legacy = await client.call_tool("getPlatformMetricsByCollector", {"collector": "ch", "compat": "legacy"})
+        assert legacy["isError"] is False
+
+
+@pytest.mark.requirement("metrics:demo")
+async def test_an_organisation_of_the_operators_own_is_not_replaced(tmp_path_factory: pytest.TempPathFactory) -> None:
+    settings = Settings(
+        data=tmp_path_factory.mktemp("own"),
+        rooms=("metrics",),
+        auth="none",
+        environment={"PENTAD_ANYPOINT_CLIENT_ID": "mine", "PENTAD_ANYPOINT_CLIENT_SECRET": "x"},
+    )
+    async with open_app(settings) as app:
+        await fill(app.rooms[0].service)
+        assert await samples(app, "ch") == 0
+        assert await samples(app, "host") > 0
+
+
+@pytest.mark.requirement("metrics:pages")
+async def test_the_console_shows_collectors_figures_and_lines(app: App) -> None:
+    browser = Browser(app, front_of(app))
+    first = await browser.get("/console/metrics")
+    assert first.status == 200
+    assert "This machine" in first.page.text
+    links = first.page.values("a", "href")
+    assert "/console/metrics/ch" in links
+    host = await browser.get("/console/metrics/host")
+    assert "memory.percent" in host.page.text
+    assert "/console/metrics/host/memory.percent" in host.page.values("a", "href")
+    assert " GB" in host.page.text
+    assert "GBy" not in host.page.text
+    found = await browser.get("/console/metrics/host?q=swap")
+    assert "swap.total" in found.page.text
+    assert "memory.percent" not in found.page.texts
+    cloudhub = await browser.get("/console/metrics/ch")
+    assert "Lumen Orchards" in cloudhub.page.text
+    line = await browser.get(f"/console/metrics/ch/{USED}?span=14d")
+    assert line.page.count("svg") == 1
+    assert "is reached on" in line.page.text
+    words = await browser.get("/console/metrics/ch/applications.production.runtimesUsed?span=90d")
+    assert "4.6.1" in words.page.text
+    assert (await browser.get("/console/metrics/prometheus")).page.text.count("Not set up") >= 1
+    assert (await browser.get("/console/metrics/nothing")).status == 404
+    assert (await browser.get(f"/console/metrics/ch/{USED}?span=nonsense")).status == 422
+
+
+async def test_the_organisations_group_is_the_scope_of_its_history(metrics: Metrics) -> None:
+    assert await metrics.history.scopes("ch") == [ORG]
+
+
+@pytest.mark.requirement("metrics:history")
+@pytest.mark.parametrize("bg", ["Lumen Press", "lumen press", "a0000000-0000-4000-8000-00000000d002"])
+async def test_a_history_is_asked_by_the_name_or_id_of_a_group(metrics: Metrics, bg: str) -> None:
+    now = metrics.now()
+    found = await metrics.history.lines("ch", [USED], now - 15 * DAY, now, scope=bg)
+    assert {dict(line.series.labels)["businessGroup"] for line in found.lines} == {"Lumen Press"}
+    changes = await metrics.history.changes("ch", now - 13 * DAY, now, scope="Lumen Orchards")
+    assert {dict(change.labels)["businessGroup"] for change in changes} == {"Lumen Orchards"}
+    assert (await metrics.history.lines("ch", [USED], now - 15 * DAY, now, scope="nobody")).lines == []
