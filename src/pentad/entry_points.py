@@ -1,7 +1,7 @@
 """Entry points of installed packages: what they declare under a group, and the objects behind the names.
 
 `importlib.metadata` gives the same answers, but importing it would take a fifth of the time of `pentad --help`
-(docs/decisions/016-verbs-and-settings-of-rooms.md), so the few lines of `entry_points.txt` are read here.
+(docs/decisions/017-verbs-and-settings-of-rooms.md), so the few lines of `entry_points.txt` are read here.
 """
 
 import sys
