@@ -20,8 +20,7 @@ from typing import Any
 import pytest
 
 from pentad.kernel.ports import Database, Rows
-from pentad.storage.migration_files import STORAGE, MigrationSet
-from pentad.storage.migrations import apply
+from pentad.storage.migrations import STORAGE, MigrationSet, apply
 from pentad.storage.open import open_database
 
 Sets = tuple[MigrationSet, ...]

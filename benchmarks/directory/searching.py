@@ -27,8 +27,7 @@ from pentad.rooms.directory import store
 from pentad.rooms.directory.records.records import drafted
 from pentad.rooms.directory.search.query import Query, asked
 from pentad.rooms.directory.search.service import RecordSearch
-from pentad.storage.migration_files import STORAGE, MigrationSet
-from pentad.storage.migrations import apply
+from pentad.storage.migrations import STORAGE, MigrationSet, apply
 from pentad.storage.open import open_database
 
 _SETS: Final = (STORAGE, MigrationSet("directory", "pentad.rooms.directory.schema"))

@@ -27,8 +27,7 @@ from pentad.search.files import VectorFiles
 from pentad.search.index import EXACT_UP_TO, SearchIndex
 from pentad.search.roster import Rosters
 from pentad.settings.sources import load_settings
-from pentad.storage.migration_files import STORAGE, MigrationSet
-from pentad.storage.migrations import apply
+from pentad.storage.migrations import STORAGE, MigrationSet, apply
 from pentad.storage.open import open_database
 
 PER_ROUND: Final = 10

@@ -25,8 +25,7 @@ from pentad.search.documents import Document
 from pentad.search.embedders import open_embedder
 from pentad.search.index import SearchIndex
 from pentad.settings.sources import load_settings
-from pentad.storage.migration_files import STORAGE, MigrationSet
-from pentad.storage.migrations import apply
+from pentad.storage.migrations import STORAGE, MigrationSet, apply
 from pentad.storage.open import open_database
 
 DEPTH: Final = 100

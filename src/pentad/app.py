@@ -42,10 +42,9 @@ from pentad.rooms.finder import find_rooms
 from pentad.search.index import SearchIndex
 from pentad.settings.model import Settings
 from pentad.settings.rooms import resolve_room
-from pentad.storage.migration_files import STORAGE, MigrationSet
-from pentad.storage.migrations import apply
+from pentad.storage.diagnostics import StoreWatch
+from pentad.storage.migrations import STORAGE, MigrationSet, apply
 from pentad.storage.open import open_database
-from pentad.storage.watch import StoreWatch
 
 if TYPE_CHECKING:
     from pentad.access.anonymous import AnonymousLimits

@@ -7,7 +7,7 @@ import pytest
 
 from pentad.access.passwords import HashCost, Passwords
 from pentad.kernel.ports import Database, Transaction
-from pentad.storage.migration_files import STORAGE, MigrationSet
+from pentad.storage.migrations import STORAGE, MigrationSet
 from tests.stores import PostgresServer, Stores
 
 SETS = (STORAGE, MigrationSet("access", "pentad.access.schema"))

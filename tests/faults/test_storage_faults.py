@@ -15,8 +15,7 @@ import pytest
 
 from pentad.kernel.errors import PentadError, Unavailable
 from pentad.kernel.ports import Transaction
-from pentad.storage.migration_files import STORAGE
-from pentad.storage.migrations import apply
+from pentad.storage.migrations import STORAGE, apply
 from pentad.storage.postgres import PostgresDatabase
 from pentad.storage.sqlite import SqliteDatabase
 from tests.faults.broken_disks import FailingDisk, ForgetfulDisk

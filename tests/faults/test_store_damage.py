@@ -7,8 +7,7 @@ import pytest
 from pentad.kernel.errors import Misconfigured
 from pentad.storage.health import health_of
 from pentad.storage.integrity import check_integrity
-from pentad.storage.migration_files import STORAGE
-from pentad.storage.migrations import apply
+from pentad.storage.migrations import STORAGE, apply
 from pentad.storage.postgres import PostgresDatabase
 from tests.stores import PostgresServer
 
@@ -36,7 +35,7 @@ async def test_a_damaged_page_of_postgres_is_told_and_found():
             await db.read(lambda rows: rows.all("SELECT * FROM things"))
         assert caught.value.details["reason"] == "damaged"
         assert health_of(db).status == "failing"
-        health_of(db).is_sound()
+        health_of(db).found_sound()
         found = await check_integrity(db, seconds=60)
         assert "The table things is damaged." in found.faults
         assert health_of(db).status == "failing"

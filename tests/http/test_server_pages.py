@@ -14,7 +14,7 @@ from pentad.app import App, open_app
 from pentad.http import openapi, telemetry
 from pentad.kernel.limits import Limits
 from pentad.settings.model import Settings
-from pentad.storage import watch
+from pentad.storage import diagnostics
 from tests.behaviour.clocks import TurnedClock
 from tests.behaviour.connecting import ROOM as LAB
 from tests.behaviour.connecting import front_of
@@ -119,7 +119,7 @@ async def test_strangers_share_one_rendering_of_the_metrics_and_one_probe_for_a_
     opened: Opener, monkeypatch: pytest.MonkeyPatch, database_url: str | None
 ) -> None:
     rendered = _counted(monkeypatch, telemetry, "exposition")
-    probed = _counted(monkeypatch, watch, "probe_store")
+    probed = _counted(monkeypatch, diagnostics, "probe_store")
     clock = TurnedClock()
     app = await opened(clock=clock, database=database_url)
     for seconds, times in ((0, 1), (0.9, 1), (0.2, 2)):

@@ -22,7 +22,7 @@ from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.wire.protos import core_pb2, search_pb2
 from pentad.rooms.registers.models import Caller
 from pentad.settings.model import Settings
-from pentad.storage.probe import Store
+from pentad.storage.diagnostics import Store
 from tests.behaviour.clients import HTTP_MODERN
 from tests.behaviour.connecting import AppMaker, front_of
 from tests.behaviour.http_wire import HttpAnswer, send
@@ -254,7 +254,7 @@ async def test_writing_is_refused_on_every_wire_with_the_number_in_the_log(
 async def test_a_full_disk_makes_the_server_degraded_and_it_recovers_by_itself(
     make_app: AppMaker, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pentad.storage.watch.FRESH_SECONDS", 0.0)
+    monkeypatch.setattr("pentad.storage.diagnostics.FRESH_SECONDS", 0.0)
     app = await make_app(rooms=("registers",))
     front = front_of(app)
 
@@ -318,7 +318,7 @@ async def test_a_store_that_does_not_answer_makes_the_server_fail(
     async def away(db: Database) -> Store:
         return Store(db.dialect, trouble=Unavailable("The store is closed."))
 
-    monkeypatch.setattr("pentad.storage.watch.probe_store", away)
+    monkeypatch.setattr("pentad.storage.diagnostics.probe_store", away)
     answer = send(front_of(await make_app()), "GET", "/readyz")
     state = await answer.json()
     assert (answer.status, state["status"]) == (503, "failing")

@@ -7,8 +7,7 @@ import pytest
 
 from pentad.app import CORE_SETS
 from pentad.kernel.ports import Database, Transaction
-from pentad.storage.migration_files import MigrationSet, load
-from pentad.storage.migrations import apply
+from pentad.storage.migrations import MigrationSet, apply, load
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio

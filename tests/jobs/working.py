@@ -10,7 +10,7 @@ from pentad.jobs.queue import JobQueue
 from pentad.jobs.workers import Workers
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.ports import Database
-from pentad.storage.migration_files import STORAGE, MigrationSet
+from pentad.storage.migrations import STORAGE, MigrationSet
 
 SETS = (STORAGE, MigrationSet("jobs", "pentad.jobs.schema"))
 

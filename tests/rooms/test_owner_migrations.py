@@ -9,8 +9,8 @@ import pytest
 from pentad.app import CORE_SETS
 from pentad.kernel.ports import Database, Transaction
 from pentad.rooms.agents.tasks.callers import unpacked
-from pentad.storage.migration_files import MigrationSet
-from pentad.storage.statements import split
+from pentad.storage.migrations import MigrationSet
+from pentad.storage.sql_text import split_statements
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +25,7 @@ OLD = ["key:aaaa", "Laptop", ["*:read"], "key"]
 def _step(package: str, name: str, dialect: str) -> list[str]:
     folder = Path(str(files(package)))
     [found] = [one for one in (folder / f"{name}.sql", folder / f"{name}.{dialect}.sql") if one.exists()]
-    return list(split(found.read_text(encoding="utf-8"), dialect))
+    return list(split_statements(found.read_text(encoding="utf-8"), dialect))
 
 
 async def _fill(db: Database) -> None:

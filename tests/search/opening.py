@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pentad.kernel.ports import Database
 from pentad.search.documents import Document
 from pentad.search.index import SearchIndex
-from pentad.storage.migration_files import STORAGE, MigrationSet
+from pentad.storage.migrations import STORAGE, MigrationSet
 from tests.search.hashing import HashingEmbedder
 
 SETS = (STORAGE, MigrationSet("search", "pentad.search.schema"))

@@ -13,7 +13,7 @@ from pentad.kernel.errors import Conflict, Misconfigured
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.storage import migrations, postgres_listener, sqlite_copy
 from pentad.storage.backup import backup, restore
-from pentad.storage.migration_files import STORAGE, Migration, MigrationSet
+from pentad.storage.migrations import STORAGE, Migration, MigrationSet
 from pentad.storage.open import locate
 from tests.stores import PostgresServer, Stores
 

@@ -10,13 +10,11 @@ import pytest
 from pentad.kernel.errors import Misconfigured, PentadError, Unavailable
 from pentad.kernel.ports import Database
 from pentad.storage import sqlite_connection
+from pentad.storage.diagnostics import StoreWatch, probe_store
 from pentad.storage.health import health_of
 from pentad.storage.integrity import check_integrity
-from pentad.storage.migration_files import STORAGE
-from pentad.storage.migrations import apply
-from pentad.storage.probe import probe_store
+from pentad.storage.migrations import STORAGE, apply
 from pentad.storage.sqlite import SqliteDatabase
-from pentad.storage.watch import StoreWatch
 from tests.faults.broken_disks import FailingDisk
 from tests.refusing import damage, full, read_only
 
@@ -166,7 +164,7 @@ async def test_whoever_meets_a_damaged_page_makes_the_store_fail_until_it_was_ch
     assert health_of(damaged).status == "failing"
     await probe_store(damaged)
     assert health_of(damaged).status == "failing", "that the rest works proves nothing"
-    health_of(damaged).is_sound()
+    health_of(damaged).found_sound()
     assert health_of(damaged).status == "ok"
 
 
@@ -213,7 +211,7 @@ async def test_however_many_ask_the_store_is_asked_once(things: Database, monkey
         asked += 1
         return await probe_store(db)
 
-    monkeypatch.setattr("pentad.storage.watch.probe_store", counted)
+    monkeypatch.setattr("pentad.storage.diagnostics.probe_store", counted)
     watch = StoreWatch(things)
     found = await asyncio.gather(*(watch.now() for _ in range(50)))
     assert asked == 1
@@ -224,8 +222,8 @@ async def test_however_many_ask_the_store_is_asked_once(things: Database, monkey
 async def test_a_store_that_works_again_is_noticed_without_anybody_asking(
     things: Database, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("pentad.storage.watch.EVERY_SECONDS", 0.01)
-    monkeypatch.setattr("pentad.storage.watch.FRESH_SECONDS", 0.0)
+    monkeypatch.setattr("pentad.storage.diagnostics.EVERY_SECONDS", 0.01)
+    monkeypatch.setattr("pentad.storage.diagnostics.FRESH_SECONDS", 0.0)
     watch = StoreWatch(things)
     watch.start()
     with read_only(things):
@@ -239,9 +237,9 @@ async def test_a_store_that_works_again_is_noticed_without_anybody_asking(
 
 @pytest.mark.requirement("storage:health:recovers")
 async def test_damage_that_is_gone_is_noticed_by_a_check(things: Database, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("pentad.storage.watch.EVERY_SECONDS", 0.01)
-    monkeypatch.setattr("pentad.storage.watch.CHECK_EVERY_SECONDS", 0.0)
-    health_of(things).noted(Misconfigured("x", details={"reason": "damaged"}), "read")
+    monkeypatch.setattr("pentad.storage.diagnostics.EVERY_SECONDS", 0.01)
+    monkeypatch.setattr("pentad.storage.diagnostics.CHECK_EVERY_SECONDS", 0.0)
+    health_of(things).record(Misconfigured("x", details={"reason": "damaged"}), "read")
     watch = StoreWatch(things)
     watch.start()
     async with asyncio.timeout(20):

@@ -9,8 +9,7 @@ import pytest
 
 from pentad.kernel.errors import Misconfigured, PentadError
 from pentad.kernel.ports import Database
-from pentad.storage.migration_files import STORAGE, MigrationSet
-from pentad.storage.migrations import apply, plan, versions
+from pentad.storage.migrations import STORAGE, MigrationSet, apply, plan, versions
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio

@@ -6,9 +6,9 @@ import pytest
 
 from pentad.kernel.errors import Misconfigured, Unavailable
 from pentad.kernel.ports import Database
+from pentad.storage.diagnostics import probe_folder, probe_store, sqlite_features
 from pentad.storage.open import locate, open_database
 from pentad.storage.postgres import PostgresDatabase
-from pentad.storage.probe import probe_folder, probe_store, sqlite_features
 from pentad.storage.sqlite import SqliteDatabase
 from tests.stores import PostgresServer
 

@@ -15,9 +15,8 @@ import pytest
 
 from pentad.kernel.errors import Misconfigured, Overloaded, Unavailable
 from pentad.kernel.ports import Rows, Transaction
-from pentad.storage import sqlite_connection, writer
-from pentad.storage.migration_files import STORAGE
-from pentad.storage.migrations import apply
+from pentad.storage import sqlite_connection, sqlite_transactions
+from pentad.storage.migrations import STORAGE, apply
 from pentad.storage.sqlite import SqliteDatabase
 from pentad.storage.sqlite_connection import prepare_file
 
@@ -149,8 +148,8 @@ async def test_a_unit_cancelled_before_its_turn_is_not_run(db: SqliteDatabase):
 @pytest.fixture
 async def quick(db: SqliteDatabase, monkeypatch: pytest.MonkeyPatch) -> SqliteDatabase:
     """A store whose commits count as quick, and have been for a while."""
-    monkeypatch.setattr(writer, "_QUICK_SECONDS", PATIENCE)
-    for number in range(writer._QUICK_MOST):
+    monkeypatch.setattr(sqlite_transactions, "_QUICK_SECONDS", PATIENCE)
+    for number in range(sqlite_transactions._QUICK_MOST):
         await db.write(add(f"before {number}"))
     rested(db)
     return db
@@ -180,13 +179,13 @@ async def test_where_commits_are_quick_a_brief_unit_is_committed_where_it_stands
 async def test_two_commits_that_were_slow_send_brief_units_to_the_writer(
     quick: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(writer, "_QUICK_SECONDS", 0.0)
+    monkeypatch.setattr(sqlite_transactions, "_QUICK_SECONDS", 0.0)
     threads = [await quick.write(where, brief=True) for _ in range(4)]
     assert threads == [threading.current_thread().name] * 2 + ["pentad-writer"] * 2
 
 
 async def test_the_writer_has_its_turn_now_and_then(quick: SqliteDatabase, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(writer, "_MOST_IN_A_ROW", 2)
+    monkeypatch.setattr(sqlite_transactions, "_MOST_IN_A_ROW", 2)
     here = threading.current_thread().name
     assert [await quick.write(where, brief=True) for _ in range(3)] == [here, here, "pentad-writer"]
 
@@ -353,7 +352,7 @@ async def test_a_full_queue_is_refused_rather_than_kept(tmp_path: Path):
         started.set()
         assert release.wait(PATIENCE)
 
-    one = writer.Writer(connection, lambda signals: None, origin="here", backlog=2)
+    one = sqlite_transactions.Writer(connection, lambda signals: None, origin="here", backlog=2)
     first = one.submit(slow)
     assert await asyncio.to_thread(started.wait, PATIENCE)
     more = [one.submit(lambda tx: None) for _ in range(2)]
@@ -375,7 +374,7 @@ async def test_old_signals_are_pruned(db: SqliteDatabase):
 
 
 async def test_the_log_does_not_outgrow_its_bound(db: SqliteDatabase, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(writer, "_WAL_BYTES", 200_000)
+    monkeypatch.setattr(sqlite_transactions, "_WAL_BYTES", 200_000)
     log = db.path.with_name("pentad.db-wal")
     await db.write(lambda tx: tx.run_many("INSERT INTO t VALUES (?)", [("x" * 1000,)] * 1000))
     await db.write(lambda tx: None)
@@ -386,7 +385,7 @@ async def test_a_watcher_rests_while_nobody_listens_and_skips_what_it_slept_thro
     other = await SqliteDatabase.open(db.path)
     db.listen("news", lambda payload: None)()
     async with asyncio.timeout(PATIENCE):
-        while db._watcher._wanted.is_set():
+        while db._watcher._has_listeners.is_set():
             await asyncio.sleep(0.01)
     await other.write(lambda tx: tx.signal("news", "unheard"))
     heard: list[str] = []

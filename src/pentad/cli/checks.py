@@ -19,10 +19,10 @@ from pentad.app import migration_sets, sealed_columns
 from pentad.cli.store import open_store
 from pentad.kernel.errors import PentadError
 from pentad.rooms.finder import find_rooms
+from pentad.storage.diagnostics import probe_folder, probe_store, sqlite_features
 from pentad.storage.integrity import Progress, check_integrity
 from pentad.storage.migrations import plan
 from pentad.storage.open import locate
-from pentad.storage.probe import probe_folder, probe_store, sqlite_features
 
 if TYPE_CHECKING:
     from pentad.access.tokens import TokensOfIssuer, TokenVerifier

@@ -11,7 +11,7 @@ from pentad.terminal.output import print_json, print_table
 
 if TYPE_CHECKING:
     from pentad.settings.model import Settings
-    from pentad.storage.migration_files import Migration
+    from pentad.storage.migrations import Migration
 
 
 @click.command()
@@ -33,8 +33,7 @@ async def _plan(settings: "Settings") -> "list[Migration]":
     from pentad.app import migration_sets
     from pentad.cli.store import open_store
     from pentad.rooms.finder import find_rooms
-    from pentad.storage.migration_files import load
-    from pentad.storage.migrations import plan
+    from pentad.storage.migrations import load, plan
     from pentad.storage.open import locate
 
     sets = migration_sets(find_rooms(settings.rooms))

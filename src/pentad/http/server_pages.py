@@ -133,7 +133,7 @@ async def readiness(app: App) -> tuple[int, dict[str, Any]]:
         elif "unreachable" in issuers.values() or any(state.get("status") != "ok" for state in rooms.values()):
             status = "degraded"
     shown: dict[str, Any] = {"dialect": store.dialect, "schema": store.schema, "queued": store.queued}
-    if troubles := [{**trouble.told, "since": iso(trouble.since)} for trouble in health.troubles()]:
+    if troubles := [{**fault.error, "since": iso(fault.since)} for fault in health.faults()]:
         shown["troubles"] = troubles
     elif store.trouble is not None:
         shown["troubles"] = [store.trouble.as_json()]

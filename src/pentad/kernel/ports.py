@@ -72,8 +72,8 @@ class Database(Protocol):
         """One row by a unique key, the cheapest way the store has."""
         ...
 
-    def listen(self, channel: str, heard: Callable[[str], None]) -> Callable[[], None]:
-        """Have `heard(payload)` called on the event loop for every signal; returns the function that ends it."""
+    def listen(self, channel: str, callback: Callable[[str], None]) -> Callable[[], None]:
+        """Call `callback(payload)` on the event loop for every signal; the returned function stops that."""
         ...
 
     async def close(self) -> None: ...

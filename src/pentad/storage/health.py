@@ -1,8 +1,8 @@
-"""What is wrong with a store right now, as those who use it have met it.
+"""The faults a store has right now, as its callers have met them.
 
-Every operation that fails because of the store is noted here, from whatever thread: one line in the log when it begins,
-and the number of that line in the error. A success proves little (on a full disk a small write may still find room), so
-trouble ends when a probe says so (`watch.py`), and damage only when the whole store was read and found sound.
+Every operation that fails because of the store is recorded here, from any thread: one log line when the fault begins,
+and its incident number in the error. A success proves little (on a full disk a small write may still find room), so a
+fault ends only when a probe succeeds (`diagnostics.py`), and damage only when the whole store was read and found sound.
 """
 
 import logging
@@ -14,10 +14,10 @@ from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import PentadError
 from pentad.kernel.incidents import Incidents
 from pentad.kernel.ports import Database
-from pentad.storage.troubles import DAMAGED, Reason, reason_of
+from pentad.storage.errors import DAMAGED, Reason, reason_of
 
 Status = Literal["ok", "degraded", "failing"]
-Doing = Literal["read", "write"]
+Operation = Literal["read", "write"]
 E = TypeVar("E", bound=BaseException)
 
 _ONLY_WRITES: Final = frozenset({"disk-full", "read-only"})
@@ -25,19 +25,20 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class Fault:
     """One thing that is wrong."""
 
     reason: Reason
-    doing: Doing
-    told: dict[str, Any]
-    """The error its callers get."""
+    operation: Operation
+    error: dict[str, Any]
+    """The error that callers receive."""
     since: float
 
     @property
     def fails_reads(self) -> bool:
         """Whether it keeps callers from reading, too."""
-        return self.reason in (DAMAGED, "unreachable") or (self.doing == "read" and self.reason not in _ONLY_WRITES)
+        is_reading = self.operation == "read" and self.reason not in _ONLY_WRITES
+        return self.reason in (DAMAGED, "unreachable") or is_reading
 
 
 class StoreHealth:
@@ -47,55 +48,55 @@ class StoreHealth:
         self._clock = clock or SystemClock()
         self._incidents = Incidents(_log, clock=clock)
         self._lock = threading.Lock()
-        self._troubles: dict[tuple[Reason, Doing], Trouble] = {}
+        self._faults: dict[tuple[Reason, Operation], Fault] = {}
 
     @property
     def status(self) -> Status:
         """`degraded`: reading works, writing does not; `failing`: not even reading can be relied on."""
-        troubles = self.troubles()
-        if not troubles:
+        faults = self.faults()
+        if not faults:
             return "ok"
-        return "failing" if any(trouble.fails_reads for trouble in troubles) else "degraded"
+        return "failing" if any(fault.fails_reads for fault in faults) else "degraded"
 
     @property
     def is_damaged(self) -> bool:
-        return any(trouble.reason == DAMAGED for trouble in self.troubles())
+        return any(fault.reason == DAMAGED for fault in self.faults())
 
-    def troubles(self) -> list[Trouble]:
-        """All that is wrong, the worst first."""
+    def faults(self) -> list[Fault]:
+        """Everything that is wrong, the worst first."""
         with self._lock:
-            found = list(self._troubles.values())
-        return sorted(found, key=lambda trouble: (not trouble.fails_reads, trouble.since))
+            found = list(self._faults.values())
+        return sorted(found, key=lambda fault: (not fault.fails_reads, fault.since))
 
-    def noted(self, error: E, doing: Doing) -> E:
-        """The same error; if it tells of the store, it is noted and now has its number."""
+    def record(self, error: E, operation: Operation) -> E:
+        """Record the error if it reports a fault of the store, and put the incident number into it. Returns it."""
         if not isinstance(error, PentadError) or (reason := reason_of(error)) is None or "incident" in error.details:
             return error
         error.details["incident"] = self._incidents.note(
-            (reason, doing), f"The store failed to {doing}: {error.message}", reason=reason, doing=doing
+            (reason, operation), f"The store failed to {operation}: {error.message}", reason=reason, doing=operation
         )
         with self._lock:
-            known = self._troubles.get((reason, doing))
+            known = self._faults.get((reason, operation))
             since = self._clock.now() if known is None else known.since
-            self._troubles[reason, doing] = Trouble(reason, doing, error.as_json(), since)
+            self._faults[reason, operation] = Fault(reason, operation, error.as_json(), since)
         return error
 
-    def works_again(self) -> None:
-        """A probe could write and read: whatever was wrong is over, but for damage."""
-        self._end([trouble for trouble in self.troubles() if trouble.reason != DAMAGED], "The store works again.")
+    def probe_succeeded(self) -> None:
+        """A probe could write and read, so every fault but damage is over."""
+        self._end([fault for fault in self.faults() if fault.reason != DAMAGED], "The store works again.")
 
-    def is_sound(self) -> None:
+    def found_sound(self) -> None:
         """The whole store was read and found sound."""
-        found = [trouble for trouble in self.troubles() if trouble.reason == DAMAGED]
+        found = [fault for fault in self.faults() if fault.reason == DAMAGED]
         self._end(found, "The store was checked and found sound.")
 
-    def _end(self, troubles: list[Trouble], message: str) -> None:
-        for trouble in troubles:
+    def _end(self, faults: list[Fault], message: str) -> None:
+        for fault in faults:
             with self._lock:
-                self._troubles.pop((trouble.reason, trouble.doing), None)
-            self._incidents.over((trouble.reason, trouble.doing), message)
+                self._faults.pop((fault.reason, fault.operation), None)
+            self._incidents.over((fault.reason, fault.operation), message)
 
 
 def health_of(db: Database) -> StoreHealth:
-    """The health of a store of either dialect; of any other nothing is known."""
+    """The health of a store of either dialect; an empty one for any other database."""
     return getattr(db, "health", None) or StoreHealth()

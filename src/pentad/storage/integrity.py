@@ -1,8 +1,8 @@
-"""Whether the store is sound: all of it is read, within a time.
+"""Checks whether the store is sound by reading all of it within a time limit. Nothing is changed.
 
-SQLite checks its own pages, indexes and references. PostgreSQL is asked what its checksums have seen; its indexes are
-checked by `amcheck` where the operator has installed it; and every row of every table is read to its last byte, which
-meets a damaged page wherever it is. Nothing is changed.
+SQLite checks its own pages, indexes and references. For PostgreSQL the check reads the server's checksum statistics,
+runs `amcheck` on the indexes if the operator has installed it, and reads every row of every table to its last byte,
+which meets a damaged page wherever it is.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ import apsw
 
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.ports import Database
+from pentad.storage.errors import damaged
 from pentad.storage.health import health_of
 from pentad.storage.sqlite import SqliteDatabase
-from pentad.storage.sqlite_errors import translated
-from pentad.storage.troubles import damaged
+from pentad.storage.sqlite_errors import translate_error
 
 Progress = Callable[[str], None]
-"""Hears what is being checked, several times a second at most."""
+"""Called with what is being checked, a few times a second."""
 
 _MOST_FAULTS: Final = 10
 _INSTRUCTIONS: Final = 100_000
@@ -30,7 +30,7 @@ _PROGRESS_SECONDS: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Integrity:
-    """What a check found. `complete` is False when its time was up before all had been read."""
+    """The result of a check. `complete` is False if the time was up before everything was read."""
 
     faults: list[str]
     complete: bool
@@ -38,16 +38,16 @@ class Integrity:
 
 
 async def check_integrity(db: Database, *, seconds: float, progress: Progress | None = None) -> Integrity:
-    """Check the store for up to that time; what is found is noted in the store's health."""
+    """Check the store for up to `seconds`, and record the result in its health."""
     started = time.monotonic()
     if isinstance(db, SqliteDatabase):
-        faults, complete = await asyncio.to_thread(_check_sqlite, db, started + seconds, progress or _unheard)
+        faults, complete = await asyncio.to_thread(_check_sqlite, db, started + seconds, progress or _ignore)
     else:
-        faults, complete = await asyncio.to_thread(_check_postgres, db, started + seconds, progress or _unheard)
+        faults, complete = await asyncio.to_thread(_check_postgres, db, started + seconds, progress or _ignore)
     if faults:
-        health_of(db).noted(damaged(), "read")
+        health_of(db).record(damaged(), "read")
     elif complete:
-        health_of(db).is_sound()
+        health_of(db).found_sound()
     return Integrity(faults, complete, time.monotonic() - started)
 
 
@@ -55,7 +55,7 @@ def _check_sqlite(db: SqliteDatabase, deadline: float, progress: Progress) -> tu
     try:
         connection = db.connect()
     except apsw.Error as error:
-        return [str(translated(error))], False
+        return [str(translate_error(error))], False
     started, last = time.monotonic(), 0.0
 
     def is_late() -> bool:
@@ -76,7 +76,7 @@ def _check_sqlite(db: SqliteDatabase, deadline: float, progress: Progress) -> tu
     except apsw.InterruptError:
         return [], False
     except apsw.Error as error:
-        return [str(translated(error))], False
+        return [str(translate_error(error))], False
     finally:
         connection.close()
 
@@ -90,5 +90,5 @@ def _check_postgres(db: Database, deadline: float, progress: Progress) -> tuple[
     return check(db, deadline, progress, most=_MOST_FAULTS)
 
 
-def _unheard(_what: str) -> None:
-    """Nobody wants to hear how far it is."""
+def _ignore(_what: str) -> None:
+    """The progress callback of a caller that has none."""

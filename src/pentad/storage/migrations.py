@@ -1,23 +1,28 @@
-"""Bringing a store up to date, and refusing one that this code must not touch.
+"""Migrations: the numbered SQL files of each package, and applying them to a store.
 
-Each migration is one transaction that also records it, so a crash leaves whole steps. The check whether a step is
-still due is made inside that transaction under the store's write lock: of two processes that start at once, one does
-the work and the other finds it done.
+A package owns a folder of files named `0001_title.sql`, or one per dialect, `0001_title.sqlite.sql`. Each migration is
+one transaction that also records it, so a crash leaves whole steps. Whether a step is still due is checked inside that
+transaction under the store's write lock: if two processes start at once, one does the work and the other finds it done.
 """
 
+import hashlib
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
 
 from pentad.kernel.clock import SystemClock, iso
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.ports import Database, Dialect, Rows, Transaction
-from pentad.storage.migration_files import Migration, MigrationSet, load
+from pentad.storage.sql_text import split_statements
 from pentad.storage.sqlite import SqliteDatabase
-from pentad.storage.sqlite_copy import keep_before_migrating
+from pentad.storage.sqlite_copy import save_before_migrating
 
 Step = tuple[str, int]
 """A set's name and a number in it."""
 
-_LEDGER = """
+_FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+?)(?:\.(sqlite|postgres))?\.sql")
+_CREATE_TABLE = """
     CREATE TABLE IF NOT EXISTS schema_migrations (
         set_name TEXT NOT NULL,
         number INTEGER NOT NULL,
@@ -27,57 +32,89 @@ _LEDGER = """
         PRIMARY KEY (set_name, number)
     )
 """
-_LEDGER_LOCK = 0x50454E544D49
-_LEDGER_EXISTS = {
+_CREATE_LOCK = 0x50454E544D49
+_TABLE_EXISTS = {
     "sqlite": "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'schema_migrations'",
     "postgres": "SELECT count(to_regclass('schema_migrations'))",
 }
 _CLOCK = SystemClock()
 
 
+@dataclass(frozen=True, slots=True)
+class MigrationSet:
+    """The migrations of one part of Pentad; `package` is the importable package that holds the files."""
+
+    name: str
+    package: str
+
+
+STORAGE = MigrationSet("storage", "pentad.storage.schema")
+"""The store's own tables; always the first set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One numbered step of a set, in one dialect."""
+
+    set_name: str
+    number: int
+    title: str
+    checksum: str
+    statements: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return f"{self.set_name} {self.number:04d}_{self.title}"
+
+
+def load(sets: Iterable[MigrationSet], dialect: Dialect) -> list[Migration]:
+    """Every migration of the sets, by set and number; Misconfigured if a folder has gaps or duplicates."""
+    return [migration for one in sets for migration in _load_set(one, dialect)]
+
+
 async def plan(db: Database, sets: Sequence[MigrationSet]) -> list[Migration]:
-    """What `apply` would do, in order; Misconfigured for a store it would refuse. Changes nothing."""
-    return due(load(sets, db.dialect), await recorded(db))
+    """The migrations `apply` would run, in order; Misconfigured for a store it would refuse. Changes nothing."""
+    return pending(load(sets, db.dialect), await applied(db))
 
 
 async def apply(db: Database, sets: Sequence[MigrationSet], *, only: Collection[Step] | None = None) -> list[Migration]:
-    """Bring the store up to date (or only as far as the steps in `only`); returns what this call did."""
+    """Bring the store up to date, or only as far as the steps in `only`; returns the migrations this call ran."""
     planned = [step for step in await plan(db, sets) if only is None or (step.set_name, step.number) in only]
     if not planned:
         return []
     if isinstance(db, SqliteDatabase):
-        await keep_before_migrating(db)
-    await db.write(lambda tx: _make_ledger(tx, db.dialect))
+        await save_before_migrating(db)
+    await db.write(lambda tx: _create_table(tx, db.dialect))
     return [step for step in planned if await db.write(_applying(step, db.dialect))]
 
 
-async def recorded(db: Database) -> dict[Step, str]:
+async def applied(db: Database) -> dict[Step, str]:
     """Every applied step and its checksum."""
-    return await db.read(lambda rows: ledger(rows, db.dialect))
+    return await db.read(lambda rows: read_applied(rows, db.dialect))
 
 
 async def versions(db: Database) -> dict[str, int]:
     """The highest applied number of each set."""
     found: dict[str, int] = {}
-    for name, number in await recorded(db):
+    for name, number in await applied(db):
         found[name] = max(number, found.get(name, 0))
     return found
 
 
-def ledger(rows: Rows, dialect: Dialect) -> dict[Step, str]:
+def read_applied(rows: Rows, dialect: Dialect) -> dict[Step, str]:
     """Every applied step and its checksum; empty for a store that was never set up."""
-    if not rows.value(_LEDGER_EXISTS[dialect]):
+    if not rows.value(_TABLE_EXISTS[dialect]):
         return {}
     found = rows.all("SELECT set_name, number, checksum FROM schema_migrations ORDER BY set_name, number")
     return {(name, number): checksum for name, number, checksum in found}
 
 
-def due(known: Iterable[Migration], applied: dict[Step, str]) -> list[Migration]:
-    """The known migrations that are not applied; Misconfigured if what is applied does not fit what is known."""
+def pending(known: Iterable[Migration], done: dict[Step, str]) -> list[Migration]:
+    """The known migrations that are not applied; Misconfigured if the applied ones do not fit the known ones."""
     known = list(known)
     by_step = {(step.set_name, step.number): step for step in known}
     names = {step.set_name for step in known}
-    for (name, number), checksum in applied.items():
+    for (name, number), checksum in done.items():
         if name not in names:
             continue  # a room that is not loaded today keeps its tables
         if (step := by_step.get((name, number))) is None:
@@ -90,13 +127,38 @@ def due(known: Iterable[Migration], applied: dict[Step, str]) -> list[Migration]
                 f"The migration {step.label} was changed after it had been applied to this store.",
                 hint="Install an unmodified Pentad; changes to the schema go into a new migration.",
             )
-    return [step for step in known if (step.set_name, step.number) not in applied]
+    return [step for step in known if (step.set_name, step.number) not in done]
 
 
-def _make_ledger(tx: Transaction, dialect: Dialect) -> None:
-    if dialect == "postgres":  # IF NOT EXISTS alone still fails when two make the table in the same moment
-        tx.run("SELECT pg_advisory_xact_lock(?)", _LEDGER_LOCK)
-    tx.run(_LEDGER)
+def _load_set(one: MigrationSet, dialect: Dialect) -> list[Migration]:
+    found: dict[int, Migration] = {}
+    for entry in sorted(files(one.package).iterdir(), key=lambda entry: entry.name):
+        name = _FILE_NAME.fullmatch(entry.name)
+        if name is None or name[3] not in (None, dialect):
+            continue
+        number = int(name[1])
+        if number in found:
+            raise _bad_numbering(one, f"has two files numbered {number:04d} for {dialect}")
+        text = entry.read_text(encoding="utf-8").replace("\r\n", "\n")
+        checksum = hashlib.sha256(text.encode()).hexdigest()
+        found[number] = Migration(one.name, number, name[2], checksum, tuple(split_statements(text, dialect)))
+    for expected, number in enumerate(sorted(found), 1):
+        if number != expected:
+            raise _bad_numbering(one, f"has no file numbered {expected:04d} for {dialect}")
+    return [found[number] for number in sorted(found)]
+
+
+def _bad_numbering(one: MigrationSet, what: str) -> Misconfigured:
+    return Misconfigured(
+        f"The migrations of {one.name!r} {what}.",
+        hint="Number them 0001, 0002, ... without gaps, each once for every dialect.",
+    )
+
+
+def _create_table(tx: Transaction, dialect: Dialect) -> None:
+    if dialect == "postgres":  # IF NOT EXISTS alone still fails if two sessions create the table at the same moment
+        tx.run("SELECT pg_advisory_xact_lock(?)", _CREATE_LOCK)
+    tx.run(_CREATE_TABLE)
 
 
 def _applying(step: Migration, dialect: Dialect) -> Callable[[Transaction], bool]:
@@ -104,7 +166,7 @@ def _applying(step: Migration, dialect: Dialect) -> Callable[[Transaction], bool
         if dialect == "postgres":  # before any query, so that the snapshot is taken after the wait for the lock
             tx.run("SET LOCAL statement_timeout = 0")
             tx.run("LOCK TABLE schema_migrations IN ACCESS EXCLUSIVE MODE")
-        if (step.set_name, step.number) in ledger(tx, dialect):
+        if (step.set_name, step.number) in read_applied(tx, dialect):
             return False
         for statement in step.statements:
             tx.run(statement)

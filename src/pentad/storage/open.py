@@ -1,4 +1,4 @@
-"""From a database URL to an open store. The one place that chooses the dialect.
+"""Opens the store that a database URL names. The one place that chooses the dialect.
 
 A URL can hold a password, so no error here repeats it.
 """
@@ -32,7 +32,7 @@ async def open_database(url: str | None, data: Path, *, readers: int = 4, connec
 
 
 def locate(url: str | None, data: Path) -> Path | str:
-    """The path of an SQLite store or the URL of a PostgreSQL one: what `backup.restore` takes as its target."""
+    """The path of an SQLite store or the URL of a PostgreSQL one, as `backup.restore` takes it."""
     if url is None:
         return data / FILE_NAME
     if url.startswith(_POSTGRES_SCHEMES):

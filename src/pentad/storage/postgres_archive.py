@@ -1,8 +1,8 @@
 """A PostgreSQL store as one file, written and read by Pentad itself, so that no client tools are needed.
 
 The file is a ZIP: `manifest.json` (format, applied migrations, tables with columns and SHA-256, sequences) and one
-member of COPY text per table, all from one snapshot. It carries rows, not definitions: those come from the
-migrations, which is why a backup goes into an empty database or into one with the same migrations.
+member of COPY text per table, all from one snapshot. It holds rows, not definitions. Those come from the migrations,
+so a backup goes into an empty database or into one with the same migrations.
 """
 
 import hashlib
@@ -20,10 +20,10 @@ from psycopg import sql
 
 from pentad.kernel.clock import SystemClock, iso
 from pentad.kernel.errors import Misconfigured
-from pentad.storage.migrations import Step, ledger
-from pentad.storage.postgres_errors import Collided, Lost, translated
-from pentad.storage.postgres_rows import Connection, PostgresRows
-from pentad.storage.troubles import unreachable
+from pentad.storage.errors import unreachable
+from pentad.storage.migrations import Step, read_applied
+from pentad.storage.postgres_connection import Connection, PostgresRows
+from pentad.storage.postgres_errors import ConnectionLost, SerializationConflict, translate_error
 
 FORMAT = "pentad-backup"
 _VERSION = 1
@@ -60,7 +60,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What the file says about itself."""
+    """The manifest of the file."""
 
     migrations: dict[Step, str]
     tables: list[Table]
@@ -81,21 +81,21 @@ class Manifest:
 
 
 def write(connection: Connection, target: Path) -> None:
-    """Save every table of the current schema, as it is at one moment."""
-    with _reporting(), zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=3) as archive:
+    """Save every table of the current schema, from one snapshot."""
+    with _translating_errors(), zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=3) as archive:
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         tables = [_save(connection, archive, *row) for row in connection.execute(_TABLES).fetchall()]
         sequences = [
             (name, start if last is None else last, last is not None)
             for name, last, start in connection.execute(_SEQUENCES).fetchall()
         ]
-        manifest = Manifest(ledger(PostgresRows(connection), "postgres"), tables, sequences)
+        manifest = Manifest(read_applied(PostgresRows(connection), "postgres"), tables, sequences)
         archive.writestr(_MANIFEST, manifest.encoded())
         connection.execute("ROLLBACK")
 
 
 def read(source: Path) -> Manifest:
-    """The manifest of a file whose every byte has been checked; Misconfigured otherwise."""
+    """Check every byte of the file and return its manifest; Misconfigured if it is incomplete or changed."""
     try:
         with zipfile.ZipFile(source) as archive:
             manifest = _manifest(archive.read(_MANIFEST))
@@ -108,8 +108,8 @@ def read(source: Path) -> Manifest:
 
 
 def load_rows(connection: Connection, source: Path, manifest: Manifest) -> None:
-    """Replace the rows of every table by those of the file, in one transaction."""
-    with _reporting(), connection.transaction(), zipfile.ZipFile(source) as archive:
+    """Replace the rows of every table with those of the file, in one transaction."""
+    with _translating_errors(), connection.transaction(), zipfile.ZipFile(source) as archive:
         present: list[tuple[str, list[str]]] = connection.execute(_TABLES).fetchall()
         if {name: set(columns) for name, columns in present} != {t.name: set(t.columns) for t in manifest.tables}:
             raise Misconfigured(
@@ -118,11 +118,11 @@ def load_rows(connection: Connection, source: Path, manifest: Manifest) -> None:
             )
         references = connection.execute(_REFERENCES).fetchall()
         for table, name, _ in references:
-            connection.execute(sql.SQL("ALTER TABLE {} DROP CONSTRAINT {}").format(*_names(table, name)))
+            connection.execute(sql.SQL("ALTER TABLE {} DROP CONSTRAINT {}").format(*_identifiers(table, name)))
         for table in manifest.tables:
             _fill(connection, archive, table)
         for table, name, definition in references:
-            addition = sql.SQL("ALTER TABLE {} ADD CONSTRAINT {} ").format(*_names(table, name))
+            addition = sql.SQL("ALTER TABLE {} ADD CONSTRAINT {} ").format(*_identifiers(table, name))
             connection.execute(addition.as_bytes(connection) + definition.encode())
         for name, value, used in manifest.sequences:
             sequence = sql.Identifier(name).as_string(connection)
@@ -130,18 +130,19 @@ def load_rows(connection: Connection, source: Path, manifest: Manifest) -> None:
 
 
 @contextmanager
-def _reporting() -> Generator[None]:
+def _translating_errors() -> Generator[None]:
     try:
         yield
     except psycopg.Error as error:
-        meaning = translated(error)
-        raise (unreachable() if isinstance(meaning, Lost | Collided) else meaning) from error
+        translation = translate_error(error)
+        is_gone = isinstance(translation, ConnectionLost | SerializationConflict)
+        raise (unreachable() if is_gone else translation) from error
 
 
 def _save(connection: Connection, archive: zipfile.ZipFile, name: str, columns: list[str]) -> Table:
     table = Table(name, columns)
     digest = hashlib.sha256()
-    query = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT").format(_listed(columns), sql.Identifier(name))
+    query = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT").format(_column_list(columns), sql.Identifier(name))
     with (
         archive.open(table.member, "w", force_zip64=True) as member,
         connection.cursor() as cursor,
@@ -157,7 +158,7 @@ def _fill(connection: Connection, archive: zipfile.ZipFile, table: Table) -> Non
     name = sql.Identifier(table.name)
     connection.execute(sql.SQL("ALTER TABLE {} DISABLE TRIGGER USER").format(name))
     connection.execute(sql.SQL("TRUNCATE {}").format(name))
-    query = sql.SQL("COPY {} ({}) FROM STDIN").format(name, _listed(table.columns))
+    query = sql.SQL("COPY {} ({}) FROM STDIN").format(name, _column_list(table.columns))
     with archive.open(table.member) as member, connection.cursor() as cursor, cursor.copy(query) as rows:
         while data := member.read(_CHUNK):
             rows.write(data)
@@ -191,9 +192,9 @@ def _damaged(source: Path) -> Misconfigured:
     )
 
 
-def _names(*names: str) -> list[sql.Identifier]:
+def _identifiers(*names: str) -> list[sql.Identifier]:
     return [sql.Identifier(name) for name in names]
 
 
-def _listed(columns: Iterable[str]) -> sql.Composed:
-    return sql.SQL(", ").join(_names(*columns))
+def _column_list(columns: Iterable[str]) -> sql.Composed:
+    return sql.SQL(", ").join(_identifiers(*columns))

@@ -1,4 +1,4 @@
-"""What PostgreSQL's errors mean to a caller, and which of them mean "run it again".
+"""Translates PostgreSQL's errors into Pentad's, and tells which of them mean "run it again".
 
 A driver's message can quote the connection string, so none of its text is passed on.
 """
@@ -10,10 +10,18 @@ import psycopg
 from psycopg import errors
 
 from pentad.kernel.errors import DeadlineExceeded, InvalidInput, LimitExceeded, Misconfigured, PentadError, Unavailable
-from pentad.storage.refusals import dangling, exists, unacceptable
-from pentad.storage.troubles import damaged, disk_error, disk_full, read_only, unreachable
+from pentad.storage.errors import (
+    check_violation,
+    damaged,
+    disk_error,
+    disk_full,
+    read_only,
+    reference_violation,
+    unique_violation,
+    unreachable,
+)
 
-_COLLIDED = (errors.SerializationFailure, errors.DeadlockDetected)
+_CONFLICTS = (errors.SerializationFailure, errors.DeadlockDetected)
 _LOST = (
     errors.AdminShutdown,
     errors.CrashShutdown,
@@ -22,38 +30,38 @@ _LOST = (
 )
 
 
-class Collided(Exception):
-    """Two units of work got into each other's way; this one did nothing and can run again."""
+class SerializationConflict(Exception):
+    """Two units of work conflicted; this one changed nothing and can run again."""
 
 
-class Lost(Exception):
-    """The connection broke before the commit was asked for; the unit did nothing and can run again."""
+class ConnectionLost(Exception):
+    """The connection broke before the commit was sent; the unit changed nothing and can run again."""
 
 
-def translated(error: Exception, *, writing: bool = False) -> Exception:
-    """The error of Pentad that says the same, one of the two above, or the error itself.
+def translate_error(error: Exception, *, writing: bool = False) -> Exception:
+    """Pentad's error for it, one of the two above, or the error itself.
 
-    `writing`: it was met by a unit of work that may write, so a server that does not let it is read-only.
+    `writing`: a unit of work that may write met it, so a server that does not allow writing is read-only.
     """
     if isinstance(error, UnicodeEncodeError):
         return InvalidInput("A text holds half a surrogate pair.", hint="Send well-formed Unicode.")
     if not isinstance(error, psycopg.Error):
         return error
-    if isinstance(error, _COLLIDED):
-        return Collided()
+    if isinstance(error, _CONFLICTS):
+        return SerializationConflict()
     if _is_lost(error):
-        return Lost()
+        return ConnectionLost()
     if writing and isinstance(error, errors.ReadOnlySqlTransaction):
         return read_only()
-    return _refusal(error) or _trouble(error) or error
+    return _violation(error) or _fault(error) or error
 
 
-def fail(error: Exception, *, writing: bool = False) -> NoReturn:
-    """Raise what the error means."""
-    meaning = translated(error, writing=writing)
-    if meaning is error:
+def raise_translated(error: Exception, *, writing: bool = False) -> NoReturn:
+    """Raise Pentad's error for it, or the error itself."""
+    translation = translate_error(error, writing=writing)
+    if translation is error:
         raise error
-    raise meaning from error
+    raise translation from error
 
 
 def _is_lost(error: psycopg.Error) -> bool:
@@ -64,19 +72,19 @@ def _is_lost(error: psycopg.Error) -> bool:
     return error.sqlstate.startswith("08")
 
 
-def _refusal(error: psycopg.Error) -> PentadError | None:
+def _violation(error: psycopg.Error) -> PentadError | None:
     if isinstance(error, errors.UniqueViolation | errors.ExclusionViolation):
-        return exists()
+        return unique_violation()
     if isinstance(error, errors.ForeignKeyViolation | errors.RestrictViolation):
-        return dangling()
+        return reference_violation()
     if isinstance(error, psycopg.IntegrityError | psycopg.DataError):
-        return unacceptable()
+        return check_violation()
     if isinstance(error, errors.ProgramLimitExceeded):
         return LimitExceeded("A value is too large to be stored.")
     return None
 
 
-def _trouble(error: psycopg.Error) -> PentadError | None:
+def _fault(error: psycopg.Error) -> PentadError | None:
     if isinstance(error, errors.DiskFull):
         return disk_full()
     if isinstance(error, errors.DataCorrupted | errors.IndexCorrupted):
@@ -97,10 +105,10 @@ def _trouble(error: psycopg.Error) -> PentadError | None:
     return None
 
 
-def connecting(error: psycopg.Error) -> PentadError:
-    """Why a connection could not be made, without a word of the connection string.
+def connection_error(error: psycopg.Error) -> PentadError:
+    """Why a connection failed, without any part of the connection string.
 
-    A failed connection has no SQLSTATE, so the text has to tell; in a language not known here it is just an outage.
+    A failed connection has no SQLSTATE, so only the text tells; in an unknown language it counts as an outage.
     """
     text = str(error)
     if "authentication failed" in text or "no password supplied" in text or re.search(r'role ".*" does not', text):

@@ -1,4 +1,4 @@
-"""Reading a whole PostgreSQL store to see whether it is sound; see `integrity.py`."""
+"""Reads a whole PostgreSQL store to see whether it is sound; see `integrity.py`."""
 
 import time
 from collections.abc import Callable, Generator
@@ -9,7 +9,7 @@ from psycopg import sql
 
 from pentad.kernel.errors import PentadError
 from pentad.storage.postgres import PostgresDatabase
-from pentad.storage.postgres_rows import Connection
+from pentad.storage.postgres_connection import Connection
 
 _TABLES = """
     SELECT relname::text FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace ORDER BY 1
@@ -26,20 +26,20 @@ _HAS_AMCHECK = """
 """
 
 
-class _Late(Exception):
-    """The time is up."""
+class _TimeUp(Exception):
+    """The deadline has passed."""
 
 
 def check(
     db: PostgresDatabase, deadline: float, progress: Callable[[str], None], *, most: int
 ) -> tuple[list[str], bool]:
-    """What is wrong, and whether all could be looked at in time."""
+    """The faults found, and whether everything was read in time."""
     faults: list[str] = []
     try:
         with db.connect() as connection:
             connection.autocommit = True
             _check(connection, deadline, progress, faults)
-    except _Late:
+    except _TimeUp:
         return faults[:most], False
     except PentadError as error:
         return [error.message], False
@@ -57,29 +57,29 @@ def _check(connection: Connection, deadline: float, progress: Callable[[str], No
     for position, (name,) in enumerate(tables, 1):
         progress(f"table {position} of {len(tables)}")
         query = sql.SQL("SELECT sum(length(t::text)) FROM {} t").format(sql.Identifier(name))
-        with _noting(f"The table {name}", faults):
-            _within(connection, deadline)
+        with _collecting_faults(f"The table {name}", faults):
+            _limit_time(connection, deadline)
             connection.execute(query)
     for position, (name,) in enumerate(indexes, 1):
         progress(f"index {position} of {len(indexes)}")
-        with _noting(f"The index {name}", faults):
-            _within(connection, deadline)
+        with _collecting_faults(f"The index {name}", faults):
+            _limit_time(connection, deadline)
             connection.execute("SELECT bt_index_check(%s::regclass, true)", (name,))
 
 
-def _within(connection: Connection, deadline: float) -> None:
+def _limit_time(connection: Connection, deadline: float) -> None:
     left = int((deadline - time.monotonic()) * 1000)
     if left < 1:
-        raise _Late
+        raise _TimeUp
     connection.execute(f"SET statement_timeout = {left}".encode())
 
 
 @contextmanager
-def _noting(what: str, faults: list[str]) -> Generator[None]:
+def _collecting_faults(what: str, faults: list[str]) -> Generator[None]:
     try:
         yield
     except psycopg.errors.QueryCanceled:
-        raise _Late from None
+        raise _TimeUp from None
     except (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted, psycopg.errors.IoError):
         faults.append(f"{what} is damaged.")
     except psycopg.InternalError:

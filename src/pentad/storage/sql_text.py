@@ -1,10 +1,11 @@
-"""SQL text cut into pieces, just far enough to tell code from strings, comments and quoted names.
+"""Tells SQL code from strings, comments and quoted names, to translate parameters and to split migration files.
 
-Used to translate parameters and to split migration files. It does not parse SQL and never needs to.
+This is a tokenizer, not a parser: it goes no further than those two need.
 """
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from pentad.kernel.ports import Dialect
@@ -13,7 +14,7 @@ Kind = Literal["word", "quoted", "comment", "space", "mark"]
 
 
 class Piece(NamedTuple):
-    """A stretch of text: a word or number, something quoted, a comment, white space, or one other character."""
+    """A word or number, something quoted, a comment, white space, or one other character."""
 
     kind: Kind
     text: str
@@ -41,6 +42,8 @@ _POSTGRES = re.compile(
     ),
     re.DOTALL,
 )
+_WITH_BODY = frozenset({"TRIGGER", "FUNCTION", "PROCEDURE"})
+_HEAD_WORDS = 5  # CREATE OR REPLACE CONSTRAINT TRIGGER is the longest head
 _NESTING = re.compile(r"/\*|\*/")
 _KINDS: dict[str, Kind] = {
     "comment": "comment",
@@ -56,16 +59,48 @@ _KINDS: dict[str, Kind] = {
 
 
 def pieces(sql: str, dialect: Dialect) -> Iterator[Piece]:
-    """Every piece in order; joined, they are the text again. What is left open runs to the end."""
+    """Every piece in order; joined, they are the text again. An unclosed quote or comment runs to the end."""
     pattern = _POSTGRES if dialect == "postgres" else _SQLITE
     position = 0
     while position < len(sql):
         found = pattern.match(sql, position)
-        if found is None or found.lastgroup is None:  # cannot be: the last alternative takes any character
+        if found is None or found.lastgroup is None:  # impossible: the last alternative matches any character
             raise AssertionError(position)
         end = _comment_end(sql, found.end()) if found.lastgroup == "block" and dialect == "postgres" else found.end()
         yield Piece(_KINDS[found.lastgroup], sql[position:end])
         position = end
+
+
+@lru_cache(maxsize=4096)
+def psycopg_statement(sql: str) -> bytes:
+    """The statement with `?` parameters as psycopg expects it. Cached: statements are few and run often.
+
+    A question mark in a string, comment or quoted name stays. Every per cent sign is doubled, because psycopg looks for
+    its own marks in the whole text. PostgreSQL's operators that contain a question mark cannot be told from a
+    parameter; write their function forms instead, such as `jsonb_exists(a, b)`.
+    """
+    return "".join(
+        "%s" if piece.kind == "mark" and piece.text == "?" else piece.text.replace("%", "%%")
+        for piece in pieces(sql, "postgres")
+    ).encode()
+
+
+def split_statements(sql: str, dialect: Dialect) -> list[str]:
+    """The statements of a file in order, without their semicolons; a stretch of comments alone is left out.
+
+    A semicolon ends a statement unless it is quoted, commented out, or inside the body of a trigger or of a routine
+    written as BEGIN ... END. Drivers take one statement at a time, and errors can then name the one that failed.
+    """
+    found: list[str] = []
+    statement = _Statement()
+    for piece in pieces(sql, dialect):
+        if piece.text == ";" and statement.may_end():
+            found.extend(statement.text())
+            statement = _Statement()
+        else:
+            statement.add(piece)
+    found.extend(statement.text())
+    return found
 
 
 def _comment_end(sql: str, position: int) -> int:
@@ -76,3 +111,35 @@ def _comment_end(sql: str, position: int) -> int:
         if depth == 0:
             return found.end()
     return len(sql)
+
+
+class _Statement:
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._head: list[str] = []
+        self._depth = 0
+        self._empty = True
+
+    def add(self, piece: Piece) -> None:
+        self._pieces.append(piece.text)
+        if piece.kind in ("space", "comment"):
+            return
+        self._empty = False
+        if piece.kind == "word":
+            self._count(piece.text.upper())
+
+    def may_end(self) -> bool:
+        return self._depth == 0
+
+    def text(self) -> list[str]:
+        return [] if self._empty else ["".join(self._pieces).strip()]
+
+    def _count(self, word: str) -> None:
+        if len(self._head) < _HEAD_WORDS:
+            self._head.append(word)
+        if self._head[0] != "CREATE" or _WITH_BODY.isdisjoint(self._head):
+            return
+        if word == "BEGIN" or (word == "CASE" and self._depth):
+            self._depth += 1
+        elif word == "END" and self._depth:
+            self._depth -= 1

@@ -1,7 +1,7 @@
 """The store in one SQLite file: one writer thread, some readers, and a connection for lookups on the event loop.
 
-A thread hop costs far more than a point read, so a unit of work is one hop and a lookup is none. Several processes
-may share the file. This is the only dialect whose `lookup` never leaves the thread.
+A thread hop costs far more than a point read, so a unit of work is one hop and a lookup is none. Several processes may
+share the file.
 """
 
 import asyncio
@@ -17,16 +17,13 @@ import apsw
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Row, Rows, Transaction, Value
+from pentad.storage.errors import closed
 from pentad.storage.health import StoreHealth
-from pentad.storage.listeners import Listeners
-from pentad.storage.sqlite_connection import connect, prepare_file
-from pentad.storage.sqlite_errors import fail, translated
-from pentad.storage.sqlite_handle import SqliteHandle
-from pentad.storage.sqlite_rows import SqliteRows
+from pentad.storage.sqlite_connection import SqliteConnection, connect, prepare_file
+from pentad.storage.sqlite_errors import raise_translated, translate_error
+from pentad.storage.sqlite_transactions import SqliteRows, Writer
 from pentad.storage.sqlite_watcher import Watcher
-from pentad.storage.values import checked
-from pentad.storage.workers import Workers, closed
-from pentad.storage.writer import Writer
+from pentad.storage.unit_of_work import Listeners, Workers, checked
 
 T = TypeVar("T")
 
@@ -35,10 +32,10 @@ _GUARD_EVERY_INSTRUCTIONS = 2_000
 
 
 class SqliteDatabase:
-    """The port `Database` over one file. Made by `open`."""
+    """The port `Database` over one file. Call `open` to make one."""
 
     def __init__(
-        self, path: Path, writing: SqliteHandle, *, readers: int, busy_seconds: float, vfs: str | None
+        self, path: Path, writing: SqliteConnection, *, readers: int, busy_seconds: float, vfs: str | None
     ) -> None:
         self.path = path
         self.health = StoreHealth()
@@ -49,9 +46,9 @@ class SqliteDatabase:
         self._writer = Writer(writing, self._listeners.deliver, origin=origin)
         self._watcher = Watcher(self.connect, self._listeners, self.health, origin=origin)
         self._readers = Workers("pentad-reader", readers)
-        self._idle: deque[SqliteHandle] = deque()
+        self._idle: deque[SqliteConnection] = deque()
         self._lookups = self.connect()
-        self._looking = self._lookups.cursor()
+        self._lookup_cursor = self._lookups.cursor()
         self._lookup_deadline = 0.0
         self._lookups.set_progress_handler(self._lookup_is_late, _GUARD_EVERY_INSTRUCTIONS)
         self._closed = False
@@ -60,7 +57,7 @@ class SqliteDatabase:
     async def open(
         cls, path: Path, *, readers: int = 4, busy_seconds: float = 5.0, vfs: str | None = None
     ) -> "SqliteDatabase":
-        """Open the store, creating its file if there is none; Misconfigured for a damaged or foreign file."""
+        """Open the store and create its file if there is none; Misconfigured for a damaged or foreign file."""
         writing = await asyncio.to_thread(prepare_file, path, busy_seconds=busy_seconds, vfs=vfs)
         return cls(path, writing, readers=readers, busy_seconds=busy_seconds, vfs=vfs)
 
@@ -71,17 +68,17 @@ class SqliteDatabase:
     @property
     def queued(self) -> int:
         """Units of work that wait for the writer."""
-        return self._writer.waiting
+        return self._writer.queued
 
-    def connect(self) -> SqliteHandle:
-        """One more reading connection to the same file; the caller closes it."""
+    def connect(self) -> SqliteConnection:
+        """Another reading connection to the same file; the caller closes it."""
         return connect(self.path, "read", busy_seconds=self._busy_seconds, vfs=self._vfs)
 
     async def read(self, work: Callable[[Rows], T]) -> T:
         try:
             return await self._readers.run(lambda: self._read(work))
         except PentadError as error:
-            self.health.noted(error, "read")
+            self.health.record(error, "read")
             raise
 
     async def write(self, work: Callable[[Transaction], T], *, brief: bool = False) -> T:
@@ -90,41 +87,41 @@ class SqliteDatabase:
             try:
                 return await self._writer.submit(work)
             except PentadError as error:
-                self.health.noted(error, "write")
+                self.health.record(error, "write")
                 raise
         if done.failure is not None:
-            raise self.health.noted(done.failure, "write")
+            raise self.health.record(done.failure, "write")
         return done.value
 
     def write_blocking(self, work: Callable[[Transaction], T]) -> T:
         async def submitted() -> T:
             return await self._writer.submit(work)
 
-        return asyncio.run(submitted())  # the writer answers to any loop, so this thread has a short one of its own
+        return asyncio.run(submitted())  # the writer serves any loop, so this thread makes one for the call
 
     async def lookup(self, sql: str, *params: Value) -> Row | None:
         if self._closed:
             raise closed()
         self._lookup_deadline = time.perf_counter() + _LOOKUP_SECONDS
         try:
-            found = self._looking.execute(sql, checked(params)).fetchall()
+            found = self._lookup_cursor.execute(sql, checked(params)).fetchall()
         except (apsw.InterruptError, apsw.BusyError, apsw.ThreadingViolationError):
             return await self.read(lambda rows: rows.one(sql, *params))
         except (apsw.Error, UnicodeEncodeError) as error:
-            meaning = translated(error)
-            raise self.health.noted(meaning, "read") from (None if meaning is error else error)
+            translation = translate_error(error)
+            raise self.health.record(translation, "read") from (None if translation is error else error)
         return found[0] if found else None
 
-    def listen(self, channel: str, heard: Callable[[str], None]) -> Callable[[], None]:
+    def listen(self, channel: str, callback: Callable[[str], None]) -> Callable[[], None]:
         if self._closed:
             raise closed()
-        end = self._listeners.add(channel, heard)
+        remove = self._listeners.add(channel, callback)
         try:
-            self._watcher.watch()  # after adding: it rests as soon as it finds that nobody listens
+            self._watcher.watch()  # after adding: it stops when it finds no listener
         except BaseException:
-            end()
+            remove()
             raise
-        return end
+        return remove
 
     async def close(self) -> None:
         if not self._closed:
@@ -143,19 +140,19 @@ class SqliteDatabase:
         try:
             connection = self._borrow()
             try:
-                value = _within_one_moment(connection, work)
+                value = _run_in_snapshot(connection, work)
             except apsw.Error:
-                connection.close()  # in whatever state it is; the next reader opens another
+                connection.close()  # its state is unknown; the next reader opens another
                 raise
             except BaseException:
                 self._idle.append(connection)
                 raise
             self._idle.append(connection)
         except apsw.Error as error:
-            fail(error)
+            raise_translated(error)
         return value
 
-    def _borrow(self) -> SqliteHandle:
+    def _borrow(self) -> SqliteConnection:
         with suppress(IndexError):
             return self._idle.pop()
         return self.connect()
@@ -164,7 +161,7 @@ class SqliteDatabase:
         return time.perf_counter() > self._lookup_deadline
 
 
-def _within_one_moment(connection: SqliteHandle, work: Callable[[Rows], T]) -> T:
+def _run_in_snapshot(connection: SqliteConnection, work: Callable[[Rows], T]) -> T:
     cursor = connection.cursor()
     rows = SqliteRows(cursor)
     cursor.execute("BEGIN")

@@ -1,4 +1,4 @@
-"""Copies of an SQLite store made while it is in use: complete, checked, and in place only when they are on the disk."""
+"""Copies an SQLite store while it is in use. A copy is complete, checked and synced before it gets its final name."""
 
 import asyncio
 import os
@@ -11,26 +11,25 @@ import apsw
 from pentad.kernel.errors import Misconfigured, Unavailable
 from pentad.kernel.ids import opaque_id
 from pentad.storage.sqlite import SqliteDatabase
-from pentad.storage.sqlite_connection import APPLICATION_ID, open_file
-from pentad.storage.sqlite_errors import fail
-from pentad.storage.sqlite_handle import SqliteHandle
+from pentad.storage.sqlite_connection import APPLICATION_ID, SqliteConnection, open_file
+from pentad.storage.sqlite_errors import raise_translated
 
-_KEPT = 3
+_COPIES_KEPT = 3
 _PAGES_PER_STEP = 2_000
 
 
-def stamp() -> str:
-    """The time as it stands in a file's name; sorts like the time itself."""
+def timestamp() -> str:
+    """The time for use in a file name; sorts by time."""
     return datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
 
 
-def beside(target: Path) -> Path:
-    """A fresh name next to a file, on the same disk, for work in progress."""
+def partial_path(target: Path) -> Path:
+    """A fresh name next to a file, on the same disk, for an unfinished file."""
     return target.with_name(f".{target.name}.{opaque_id(size=6)}.partial")
 
 
-def settle(partial: Path, target: Path) -> None:
-    """Put a finished file in place so that it survives a power cut."""
+def publish(partial: Path, target: Path) -> None:
+    """Give a finished file its final name, so that it survives a power cut."""
     with partial.open("rb") as finished:
         os.fsync(finished.fileno())
     partial.replace(target)
@@ -42,16 +41,16 @@ def settle(partial: Path, target: Path) -> None:
 
 
 async def save(db: SqliteDatabase, target: Path) -> None:
-    """A checked copy of a running store."""
+    """Make a checked copy of a running store."""
     await asyncio.to_thread(_save, db, target)
 
 
 def _save(db: SqliteDatabase, target: Path) -> None:
-    partial = beside(target)
+    partial = partial_path(target)
     source = db.connect()
     try:
         copy(source, partial)
-        settle(partial, target)
+        publish(partial, target)
     except OSError as error:
         raise Unavailable(f"The backup could not be written: {error.strerror}.", hint="Is there space?") from error
     finally:
@@ -59,8 +58,8 @@ def _save(db: SqliteDatabase, target: Path) -> None:
         partial.unlink(missing_ok=True)
 
 
-def copy(source: SqliteHandle, target: Path) -> None:
-    """Copy one consistent moment of a store into a new single file, and check every page of it."""
+def copy(source: SqliteConnection, target: Path) -> None:
+    """Copy a snapshot of a store into a new single file, and check every page of it."""
     try:
         copied = open_file(target, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
     except apsw.CantOpenError as error:
@@ -70,7 +69,8 @@ def copy(source: SqliteHandle, target: Path) -> None:
     try:
         target.chmod(0o600)
         source.execute("BEGIN")
-        source.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # holds the moment, or a busy store never ends
+        # The read holds the snapshot; without it the copy of a busy store never ends.
+        source.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         progress = copied.backup("main", source, "main")
         try:
             while not progress.done:
@@ -78,29 +78,29 @@ def copy(source: SqliteHandle, target: Path) -> None:
         finally:
             progress.finish()
         copied.pragma("journal_mode", "DELETE")
-        check(copied)
+        _check(copied)
     except apsw.Error as error:
-        fail(error)
+        raise_translated(error)
     finally:
         copied.close()
         if source.in_transaction:
             source.execute("ROLLBACK")
 
 
-def check(handle: SqliteHandle) -> None:
-    """Misconfigured unless it is a store of Pentad without damage."""
-    if handle.pragma("application_id") != APPLICATION_ID:
+def _check(connection: SqliteConnection) -> None:
+    """Misconfigured unless it is an undamaged Pentad store."""
+    if connection.pragma("application_id") != APPLICATION_ID:
         raise Misconfigured("The file is not a store of Pentad.")
-    if (found := handle.pragma("integrity_check")) != "ok":
+    if (found := connection.pragma("integrity_check")) != "ok":
         raise Misconfigured("The file is damaged.", hint=f"SQLite says: {str(found)[:200]}")
 
 
-async def keep_before_migrating(db: SqliteDatabase) -> None:
-    """Save a store that holds anything as `<name>.before-<time>.bak` next to it; only the newest three stay."""
+async def save_before_migrating(db: SqliteDatabase) -> None:
+    """Copy a store that holds anything to `<name>.before-<time>.bak` next to it; keep only the newest three."""
     tables = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name <> 'schema_migrations'"
     if not await db.read(lambda rows: rows.value(tables)):
         return
-    await save(db, db.path.with_name(f"{db.path.name}.before-{stamp()}.bak"))
-    for old in sorted(db.path.parent.glob(f"{db.path.name}.before-*.bak"))[:-_KEPT]:
+    await save(db, db.path.with_name(f"{db.path.name}.before-{timestamp()}.bak"))
+    for old in sorted(db.path.parent.glob(f"{db.path.name}.before-*.bak"))[:-_COPIES_KEPT]:
         with suppress(OSError):
             old.unlink()

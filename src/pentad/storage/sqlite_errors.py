@@ -1,7 +1,7 @@
-"""What SQLite's errors mean to a caller.
+"""Translates SQLite's errors into Pentad's.
 
-Only what a caller or an operator can act on is translated. Mistakes in our own SQL stay as they are: they are bugs,
-and the dispatcher reports them as such.
+Only errors that a caller or an operator can act on are translated. Mistakes in our own SQL stay as they are: they are
+bugs, and the dispatcher reports them as such.
 """
 
 from collections.abc import Callable
@@ -10,11 +10,19 @@ from typing import Final, NoReturn
 import apsw
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded, Misconfigured, PentadError
-from pentad.storage.refusals import dangling, exists, unacceptable
-from pentad.storage.troubles import damaged, disk_error, disk_full, locked, read_only
+from pentad.storage.errors import (
+    check_violation,
+    damaged,
+    disk_error,
+    disk_full,
+    locked,
+    read_only,
+    reference_violation,
+    unique_violation,
+)
 
-_EXISTS = frozenset({apsw.SQLITE_CONSTRAINT_UNIQUE, apsw.SQLITE_CONSTRAINT_PRIMARYKEY, apsw.SQLITE_CONSTRAINT_ROWID})
-_TROUBLES: Final[tuple[tuple[tuple[type[Exception], ...], Callable[[], PentadError]], ...]] = (
+_UNIQUE = frozenset({apsw.SQLITE_CONSTRAINT_UNIQUE, apsw.SQLITE_CONSTRAINT_PRIMARYKEY, apsw.SQLITE_CONSTRAINT_ROWID})
+_FAULTS: Final[tuple[tuple[tuple[type[Exception], ...], Callable[[], PentadError]], ...]] = (
     ((apsw.FullError,), disk_full),
     ((apsw.BusyError, apsw.LockedError, apsw.ProtocolError), locked),
     ((apsw.IOError,), disk_error),
@@ -22,27 +30,27 @@ _TROUBLES: Final[tuple[tuple[tuple[type[Exception], ...], Callable[[], PentadErr
 )
 
 
-def translated(error: Exception, *, writing: bool = False) -> Exception:
-    """The error of Pentad that says the same, or the error itself where there is none.
+def translate_error(error: Exception, *, writing: bool = False) -> Exception:
+    """Pentad's error for it, or the error itself if there is none.
 
-    `writing`: it was met by a unit of work that may write, so a store that does not let it is read-only.
+    `writing`: a unit of work that may write met it, so a store that does not allow writing is read-only.
     """
     if isinstance(error, apsw.ConstraintError):
         return _constraint(error)
-    for kinds, trouble in _TROUBLES:
+    for kinds, fault in _FAULTS:
         if isinstance(error, kinds):
-            return trouble()
+            return fault()
     if writing and isinstance(error, apsw.ReadOnlyError):
         return read_only()
     return _misuse(error)
 
 
-def fail(error: Exception, *, writing: bool = False) -> NoReturn:
-    """Raise what the error means."""
-    meaning = translated(error, writing=writing)
-    if meaning is error:
+def raise_translated(error: Exception, *, writing: bool = False) -> NoReturn:
+    """Raise Pentad's error for it, or the error itself."""
+    translation = translate_error(error, writing=writing)
+    if translation is error:
         raise error
-    raise meaning from error
+    raise translation from error
 
 
 def _misuse(error: Exception) -> Exception:
@@ -62,8 +70,8 @@ def _misuse(error: Exception) -> Exception:
 
 def _constraint(error: apsw.ConstraintError) -> PentadError:
     code: int = getattr(error, "extendedresult", 0)  # set by SQLite, missing in the stubs
-    if code in _EXISTS:
-        return exists()
+    if code in _UNIQUE:
+        return unique_violation()
     if code == apsw.SQLITE_CONSTRAINT_FOREIGNKEY:
-        return dangling()
-    return unacceptable()
+        return reference_violation()
+    return check_violation()

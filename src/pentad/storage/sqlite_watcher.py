@@ -1,7 +1,7 @@
-"""Hearing the signals of other processes on the same SQLite file.
+"""Receives the signals of other processes on the same SQLite file.
 
-SQLite has no way to be told, but `PRAGMA data_version` says for a few microseconds whether anyone committed. A thread
-asks every 50 ms, and only while somebody listens. Own signals are delivered directly and skipped here.
+SQLite sends no notifications, but `PRAGMA data_version` says within microseconds whether anyone committed. A thread
+polls it every 50 ms while there are listeners. The writer delivers this process's own signals, so they are skipped.
 """
 
 import threading
@@ -11,18 +11,18 @@ import apsw
 
 from pentad.kernel.errors import Misconfigured
 from pentad.storage.health import StoreHealth
-from pentad.storage.listeners import Listeners
-from pentad.storage.sqlite_errors import translated
-from pentad.storage.sqlite_handle import SqliteHandle
+from pentad.storage.sqlite_connection import SqliteConnection
+from pentad.storage.sqlite_errors import translate_error
+from pentad.storage.unit_of_work import Listeners
 
 _PERIOD_SECONDS = 0.05
 
 
 class Watcher:
-    """Delivers foreign signals to `listeners` from the moment `watch` is called."""
+    """Delivers signals of other processes to `listeners` once `watch` has been called."""
 
     def __init__(
-        self, connect: Callable[[], SqliteHandle], listeners: Listeners, health: StoreHealth, *, origin: str
+        self, connect: Callable[[], SqliteConnection], listeners: Listeners, health: StoreHealth, *, origin: str
     ) -> None:
         self._connect = connect
         self._listeners = listeners
@@ -30,16 +30,16 @@ class Watcher:
         self._origin = origin
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._wanted = threading.Event()
-        self._connection: SqliteHandle | None = None
+        self._has_listeners = threading.Event()
+        self._connection: SqliteConnection | None = None
         self._thread: threading.Thread | None = None
         self._position = 0
         self._version = -1
 
     def watch(self) -> None:
-        """Everything committed after this call will be heard. Call it after the listener was added."""
+        """Deliver everything committed after this call. Call it after adding the listener."""
         with self._lock:
-            if self._wanted.is_set():
+            if self._has_listeners.is_set():
                 return
             if self._connection is None:
                 self._connection = self._connect()
@@ -48,12 +48,12 @@ class Watcher:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._serve, name="pentad-watcher", daemon=True)
                 self._thread.start()
-            self._wanted.set()
+            self._has_listeners.set()
 
     def close(self) -> None:
-        """End the thread. Blocks for a moment."""
+        """End the thread. Blocks briefly."""
         self._stop.set()
-        self._wanted.set()
+        self._has_listeners.set()
         if self._thread is not None:
             self._thread.join()
         if self._connection is not None:
@@ -61,17 +61,17 @@ class Watcher:
 
     def _serve(self) -> None:
         while not self._stop.wait(_PERIOD_SECONDS):
-            self._wanted.wait()
+            self._has_listeners.wait()
             with self._lock:
                 if not len(self._listeners):
-                    self._wanted.clear()
+                    self._has_listeners.clear()
                 elif not self._stop.is_set():
                     try:
                         self._poll()
                     except apsw.BusyError:
                         continue
-                    except apsw.Error as error:  # ask again later
-                        self._health.noted(translated(error), "read")
+                    except apsw.Error as error:  # poll again later
+                        self._health.record(translate_error(error), "read")
 
     def _poll(self) -> None:
         connection = self._connection
@@ -86,7 +86,7 @@ class Watcher:
             self._listeners.deliver((row[2], row[3]) for row in rows if row[1] != self._origin)
 
     @staticmethod
-    def _newest(connection: SqliteHandle) -> int:
+    def _newest(connection: SqliteConnection) -> int:
         try:
             return connection.execute("SELECT coalesce(max(id), 0) FROM signals").get
         except apsw.SQLError as error:

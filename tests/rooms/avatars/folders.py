@@ -21,7 +21,7 @@ from pentad.rooms.avatars.service import find_avatar
 from pentad.rooms.avatars.store import Filters
 from pentad.search.documents import Ranking
 from pentad.search.index import SearchIndex
-from pentad.storage.migration_files import MigrationSet
+from pentad.storage.migrations import MigrationSet
 
 CONFIG: dict[str, Any] = {
     "id": "ada-water",

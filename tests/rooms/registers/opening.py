@@ -19,7 +19,7 @@ from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.room import ROOM, open_registers
 from pentad.rooms.registers.service import Registers
 from pentad.search.index import SearchIndex
-from pentad.storage.migration_files import MigrationSet
+from pentad.storage.migrations import MigrationSet
 from tests.jobs.working import working
 from tests.stores import Stores
 

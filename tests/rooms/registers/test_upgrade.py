@@ -5,12 +5,12 @@ from importlib.resources import files
 
 import pytest
 
-from pentad.storage.statements import split
+from pentad.storage.sql_text import split_statements
 
 
 def statements(title: str) -> list[str]:
     found = files("pentad.rooms.registers.schema").joinpath(f"{title}.sqlite.sql")
-    return [one for one in split(found.read_text(encoding="utf-8"), "sqlite") if "object_text" not in one]
+    return [one for one in split_statements(found.read_text(encoding="utf-8"), "sqlite") if "object_text" not in one]
 
 
 @pytest.mark.requirement("registers:organisations:old-stores")

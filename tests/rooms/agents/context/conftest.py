@@ -7,7 +7,7 @@ from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Database
 from pentad.rooms.agents.context.context_store import ContentStore
 from pentad.rooms.agents.context.merging import Contexts
-from pentad.storage.migration_files import MigrationSet
+from pentad.storage.migrations import MigrationSet
 from tests.stores import Stores
 
 AGENTS = MigrationSet("agents", "pentad.rooms.agents.schema")

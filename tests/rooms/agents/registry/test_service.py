@@ -13,7 +13,7 @@ from pentad.kernel.principal import Principal, role_scopes
 from pentad.rooms.agents.registry.search import CardQuery
 from pentad.rooms.agents.registry.service import CardRegistry
 from pentad.rooms.agents.registry.store import CardRecord
-from pentad.storage.migration_files import MigrationSet
+from pentad.storage.migrations import MigrationSet
 from tests.rooms.agents.registry.cards import a2a_card, agentvault_card
 from tests.stores import Stores
 

@@ -17,7 +17,7 @@ from pentad.rooms.agents.push.store import JOB as PUSH
 from pentad.rooms.agents.settings import TaskLimits
 from pentad.rooms.agents.tasks.engine import Tasks, jobs_of
 from pentad.rooms.agents.tasks.task_log import TURN
-from pentad.storage.migration_files import MigrationSet
+from pentad.storage.migrations import MigrationSet
 from tests.stores import Stores
 
 SETS = (*CORE_SETS, MigrationSet("agents", "pentad.rooms.agents.schema"))

@@ -24,7 +24,7 @@ from pentad.rooms.directory.records.records import Records
 from pentad.rooms.directory.records.referrers import Referrers
 from pentad.rooms.directory.records.routing import Routing
 from pentad.rooms.directory.search.query import Filter
-from pentad.storage.migration_files import MigrationSet
+from pentad.storage.migrations import MigrationSet
 from tests.jobs.working import SETS as JOB_SETS
 from tests.rooms.directory.oasf.samples import sample
 

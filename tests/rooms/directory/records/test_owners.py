@@ -14,7 +14,7 @@ from pentad.kernel.principal import Principal
 from pentad.rooms.directory.records.publications import JOB, Publications, PublicationStatus, PublishRequest
 from pentad.rooms.directory.records.sync_targets import PeerGuard
 from pentad.rooms.directory.records.syncs import Syncs, SyncStatus
-from pentad.storage.migration_files import MigrationSet
+from pentad.storage.migrations import MigrationSet
 from tests.jobs.working import working
 from tests.rooms.directory.records.parts import SETS, Parts, agent, parts_over
 from tests.rooms.directory.records.test_syncs import Elsewhere, Names, at_work

@@ -17,7 +17,7 @@ from pentad.rooms.directory.search.service import RecordSearch
 from pentad.search.index import SearchIndex
 from pentad.search.minilm import MiniLM
 from pentad.search.models.catalogue import PulledModel
-from pentad.storage.migration_files import MigrationSet
+from pentad.storage.migrations import MigrationSet
 from tests.rooms.directory.search.seeding import SETS, agent
 from tests.search.hashing import HashingEmbedder
 from tests.stores import Stores

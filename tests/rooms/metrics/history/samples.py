@@ -2,7 +2,7 @@
 
 from pentad.rooms.metrics.history.metric_history import write_samples
 from pentad.rooms.metrics.models import Info, Metric, Sample, Snapshot
-from pentad.storage.migration_files import MigrationSet
+from pentad.storage.migrations import MigrationSet
 from tests.jobs.working import SETS as JOB_SETS
 
 SETS = (*JOB_SETS, MigrationSet("metrics", "pentad.rooms.metrics.schema"))

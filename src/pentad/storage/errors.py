@@ -1,15 +1,31 @@
-"""What can be wrong with a store: the same words in both dialects, for callers as for `/readyz` and `doctor`.
+"""The errors a store raises, the same for both dialects.
 
-`details.reason` is the category. None of the texts names a path, a server or anything of the data.
+A broken rule of the data carries `details.rule`; a fault of the store itself carries `details.reason`. No text names a
+path, a server or any of the data.
 """
 
 from typing import Final, Literal
 
-from pentad.kernel.errors import Misconfigured, PentadError, Unavailable
+from pentad.kernel.errors import Conflict, InvalidInput, Misconfigured, PentadError, Unavailable
 
 Reason = Literal["disk-full", "disk-error", "read-only", "locked", "damaged", "unreachable"]
 DAMAGED: Final = "damaged"
+_REASONS: Final = frozenset({"disk-full", "disk-error", "read-only", "locked", "damaged", "unreachable"})
 _RETRY: Final = "Nothing was changed; try again in a moment."
+
+
+def unique_violation() -> Conflict:
+    return Conflict("Something with the same key exists already.", details={"rule": "unique"})
+
+
+def reference_violation() -> Conflict:
+    return Conflict(
+        "It refers to something that does not exist, or something still refers to it.", details={"rule": "reference"}
+    )
+
+
+def check_violation() -> InvalidInput:
+    return InvalidInput("A value is missing or of a kind that cannot be stored there.", details={"rule": "check"})
 
 
 def disk_full() -> Unavailable:
@@ -56,10 +72,15 @@ def damaged() -> Misconfigured:
     )
 
 
+def closed() -> Unavailable:
+    return Unavailable("The store is closed.", hint="The server is shutting down; connect again when it is back.")
+
+
+def in_use() -> Conflict:
+    return Conflict("Another process has the store open.", hint="Stop every Pentad server on it first.")
+
+
 def reason_of(error: PentadError) -> Reason | None:
-    """What is wrong with the store, where the error says that something is."""
+    """The fault of the store an error reports; None if it reports something else."""
     reason = error.details.get("reason")
     return reason if reason in _REASONS else None
-
-
-_REASONS: Final = frozenset({"disk-full", "disk-error", "read-only", "locked", "damaged", "unreachable"})
