@@ -18,12 +18,12 @@ from pentad.access.audit import AuditTrail
 from pentad.access.owners import Owners
 from pentad.access.sealed_columns import CORE_COLUMNS, SealedColumn, reseal
 from pentad.access.secret_box import SecretBox
-from pentad.access.secrets import secret_keys
+from pentad.access.server_secrets import secret_keys
 from pentad.jobs.queue import JobQueue
 from pentad.jobs.workers import Workers
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import Forbidden, PentadError
-from pentad.kernel.incidents import Incidents, noted, unforeseen
+from pentad.kernel.incidents import Incidents, ensure_logged, internal_error
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import Principal
 from pentad.mcp.connection import Connection, Write
@@ -49,12 +49,11 @@ from pentad.storage.open import open_database
 if TYPE_CHECKING:
     from pentad.access.anonymous import AnonymousLimits
     from pentad.access.api_keys import ApiKeys
+    from pentad.access.credential_cache import CredentialCache
     from pentad.access.credentials import Authenticator
-    from pentad.access.issuer_watch import IssuerWatch
     from pentad.access.passwords import Passwords
     from pentad.access.rate_limits import RateLimits
-    from pentad.access.remembered import RememberedCredentials
-    from pentad.access.tokens import TokenVerifier
+    from pentad.access.tokens import IssuerWatch, TokenVerifier
     from pentad.access.users import Users
     from pentad.mcp.sessions import SessionBook
     from pentad.mcp.streams import StreamLog
@@ -184,10 +183,10 @@ class App:
         )
 
     @cached_property
-    def remembered(self) -> "RememberedCredentials":
-        from pentad.access.remembered import RememberedCredentials
+    def credential_cache(self) -> "CredentialCache":
+        from pentad.access.credential_cache import CredentialCache
 
-        return RememberedCredentials(clock=self.clock)
+        return CredentialCache(clock=self.clock)
 
     @cached_property
     def passwords(self) -> "Passwords":
@@ -199,13 +198,13 @@ class App:
     def users(self) -> "Users":
         from pentad.access.users import Users
 
-        return Users(self.database, self.passwords, on_change=self.remembered.forget, clock=self.clock)
+        return Users(self.database, self.passwords, on_change=self.credential_cache.forget, clock=self.clock)
 
     @cached_property
     def api_keys(self) -> "ApiKeys":
         from pentad.access.api_keys import ApiKeys
 
-        return ApiKeys(self.database, on_change=self.remembered.forget, clock=self.clock)
+        return ApiKeys(self.database, on_change=self.credential_cache.forget, clock=self.clock)
 
     @cached_property
     def tokens(self) -> "TokenVerifier | None":
@@ -219,7 +218,7 @@ class App:
     def issuer_watch(self) -> "IssuerWatch | None":
         if self.tokens is None:
             return None
-        from pentad.access.issuer_watch import IssuerWatch
+        from pentad.access.tokens import IssuerWatch
 
         return IssuerWatch(self.tokens)
 
@@ -230,13 +229,13 @@ class App:
     @cached_property
     def authenticator(self) -> "Authenticator":
         from pentad.access.credentials import Authenticator
-        from pentad.access.failures import FailedLogins
+        from pentad.access.failed_logins import FailedLogins
         from pentad.access.login_reports import LoginReports
 
         authenticator = Authenticator(
             self.users,
             self.api_keys,
-            self.remembered,
+            self.credential_cache,
             tokens=self.tokens,
             failures=FailedLogins(self.database, clock=self.clock),
             reports=LoginReports(self.audit.record, clock=self.clock),
@@ -323,7 +322,7 @@ async def _state(room: Room[Any], service: Any) -> Mapping[str, Any]:
     try:
         return {"status": "ok", **await room.health(service)}
     except PentadError as error:
-        told = noted(error, f"The health of the room {room.name}")
+        told = ensure_logged(error, f"The health of the room {room.name}")
     except Exception as error:  # noqa: BLE001  what one room makes of itself must not hide how the others are
-        told = unforeseen(error, f"The health of the room {room.name}")
+        told = internal_error(error, f"The health of the room {room.name}")
     return {"status": told.code, "message": told.message, "incident": told.incident}

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from pentad.access.api_keys import DEFAULT_LIFETIME, USE_NOTED_EVERY, ApiKeys, NewKey
+from pentad.access.api_keys import DEFAULT_LIFETIME, LAST_USE_EVERY, ApiKeys, NewKey
 from pentad.access.passwords import Passwords
 from pentad.access.users import Users
 from pentad.kernel.errors import InvalidInput, NotFound
@@ -150,7 +150,7 @@ async def test_use_is_noted_at_most_once_a_minute(db: Database) -> None:
     assert await last_used() is None
     await keys.verify(made.token)
     first = clock.now()
-    clock.advance(USE_NOTED_EVERY - 1)
+    clock.advance(LAST_USE_EVERY - 1)
     await keys.verify(made.token)
     assert await last_used() == first
     clock.advance(1)

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.access.audit import BATCH, AuditTrail
-from pentad.access.audit_store import LONGEST_TEXT, PRUNED_AT_ONCE, AuditEntry, made_batch, store_batch
+from pentad.access.audit import BATCH, LONGEST_TEXT, PRUNED_AT_ONCE, AuditEntry, AuditTrail, make_batch, store_batch
 from pentad.access.call_totals import BOUNDS_US, grouped
 from pentad.kernel.errors import Unavailable
 from pentad.kernel.ids import uuid7
@@ -155,7 +154,7 @@ def test_a_secret_a_caller_puts_into_its_ids_is_not_stored() -> None:
         AuditEntry(2.0, "p", "", "t", "ok", 1, "4111111111111111", "", "http", trace),
         AuditEntry(3.0, "p", "", "t", "ok", 1, "1", reason=f"looking for {token}"),
     ]
-    batch = made_batch(uuid7(), entries)
+    batch = make_batch(uuid7(), entries)
     assert token.encode() not in batch.entries
     kept = msgspec.json.decode(batch.entries, type=list[AuditEntry])
     assert kept[0].request_id == "id [redacted:github-token]"
@@ -234,7 +233,7 @@ async def test_pruning_goes_in_slices_and_leaves_the_young_and_the_totals(db: Da
 
 @pytest.mark.anyio
 async def test_a_batch_stored_twice_counts_once(db: Database) -> None:
-    batch = made_batch(uuid7(), [entry(1), entry(2)])
+    batch = make_batch(uuid7(), [entry(1), entry(2)])
     for _ in range(2):
         await db.write(lambda tx: store_batch(tx, batch))
     assert [total.calls for total in await AuditTrail(db).totals()] == [2]

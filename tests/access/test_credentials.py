@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pentad.access.api_keys import ApiKeys
+from pentad.access.credential_cache import CredentialCache
 from pentad.access.credentials import LONGEST_HEADER, Authenticator
-from pentad.access.failures import PAIR_ALLOWED as ALLOWED
+from pentad.access.failed_logins import PAIR_ALLOWED as ALLOWED
 from pentad.access.issuer import TrustedIssuer
 from pentad.access.passwords import Passwords
-from pentad.access.remembered import RememberedCredentials
 from pentad.access.tokens import TokenVerifier
 from pentad.access.users import Users
 from pentad.kernel.errors import PentadError, RateLimited, Unauthenticated, Unavailable
@@ -38,7 +38,7 @@ def bearer(token: str) -> bytes:
 
 def gate_on(db: Database, passwords: Passwords) -> Gate:
     clock = TurnedClock()
-    remembered = RememberedCredentials(clock=clock)
+    remembered = CredentialCache(clock=clock)
     users = Users(db, passwords, on_change=remembered.forget, clock=clock)
     keys = ApiKeys(db, on_change=remembered.forget, clock=clock)
     issuer = TrustedIssuer(ISSUER, (AUDIENCE,), jwks_url=JWKS_URL)
@@ -92,7 +92,7 @@ async def test_bearer_takes_keys_and_tokens(gate: Gate) -> None:
 
 @pytest.mark.anyio
 async def test_without_an_issuer_no_token_is_accepted(db: Database, passwords: Passwords) -> None:
-    authenticator = Authenticator(Users(db, passwords), ApiKeys(db), RememberedCredentials())
+    authenticator = Authenticator(Users(db, passwords), ApiKeys(db), CredentialCache())
     await refused(authenticator.authenticate, bearer(signed(claims(TurnedClock().now()))))
 
 
@@ -181,13 +181,13 @@ async def test_a_change_in_another_process_ends_trust_here(gate: Gate, other: Da
     made = await keys.create("laptop")
     header = bearer(made.token)
     heard = asyncio.Event()
-    forget = authenticator._remembered.forget
+    forget = authenticator._cache.forget
 
     def forget_and_tell(subject: str) -> None:
         forget(subject)
         heard.set()
 
-    authenticator._remembered.forget = forget_and_tell
+    authenticator._cache.forget = forget_and_tell
     end = authenticator.follow(keys._db)
     await authenticator.authenticate(header)
     assert authenticator.known(header, None) is not None
@@ -219,14 +219,14 @@ async def test_requests_at_once_hash_the_password_once(gate: Gate, passwords: Pa
     authenticator, users, _, _ = gate
     await users.add("ada", PASSWORD)
     checks = 0
-    fits = passwords._fits
+    fits = passwords._matches
 
     def counted(encoded: str, password: str) -> bool:
         nonlocal checks
         checks += 1
         return fits(encoded, password)
 
-    passwords._fits = counted
+    passwords._matches = counted
     principals = await asyncio.gather(*(authenticator.authenticate(basic("ada", PASSWORD)) for _ in range(20)))
     assert {principal.id for principal in principals} == {"user:ada"}
     assert checks == 1
@@ -279,7 +279,7 @@ async def test_no_secret_reaches_a_log_or_a_repr(gate: Gate, caplog: pytest.LogC
             shown += repr(await authenticator.authenticate(header))
         except PentadError as error:
             shown += repr(error) + error.sentence() + repr(error.as_json())
-    shown += caplog.text + repr(users) + repr(keys) + repr(authenticator) + repr(authenticator._remembered)
+    shown += caplog.text + repr(users) + repr(keys) + repr(authenticator) + repr(authenticator._cache)
     for secret in ("canary", made.token.split("_")[2], token, basic("ada", PASSWORD)[6:].decode()):
         assert secret not in shown
 

@@ -9,9 +9,8 @@ import pytest
 from joserfc.jwk import RSAKey
 
 from pentad.access.issuer import TrustedIssuer
-from pentad.access.issuer_watch import IssuerWatch
 from pentad.access.jwks import DISCOVERY
-from pentad.access.tokens import RefusedToken, TokenVerifier, VerifiedToken
+from pentad.access.tokens import IssuerWatch, RefusedToken, TokenVerifier, VerifiedToken
 from pentad.kernel.errors import Misconfigured, Unavailable
 from pentad.net.fetch import HttpFetcher
 from tests.access.clocks import TurnedClock
@@ -115,7 +114,7 @@ async def test_a_discovery_document_of_another_issuer_is_not_believed(
     server.documents.update({DISCOVERY: json.dumps(told).encode(), "/keys": key_set(RSA)})
     tokens = TokenVerifier([issuer(server.url())], fetcher, clock=TurnedClock())
     watch = IssuerWatch(tokens)
-    await watch.look()
+    await watch.refresh()
     assert "https://evil.example" in (watch.troubles()[server.url()] or "")
     assert "/keys" not in server.asked
 
@@ -175,7 +174,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "unknown_issuer": ({"iss": "https://x.example"}, "'https://x.example' is not among", "jwt.issuers"),
     "audience": ({"aud": "https://x.example"}, f"'https://x.example' is not among '{AUDIENCE}'", ".audience"),
     "expired": ({"exp": int(TurnedClock().now()) - 100}, "expired 100 s ago", ".leeway"),
-    "not_yet": ({"nbf": int(TurnedClock().now()) + 100}, "only in 100 s", ".leeway"),
+    "not_yet": ({"nbf": int(TurnedClock().now()) + 100}, "valid in 100 s", ".leeway"),
     "algorithm": ({"alg": "PS256"}, "'PS256' is not among RS256", ".algorithms"),
     "unknown_key": ({"header": {"kid": "rsa-9"}}, "'rsa-9'", ".jwks_url"),
     "signature": ({"key": RSA}, "signature", ".jwks_url"),
@@ -245,13 +244,13 @@ async def test_the_watch_knows_which_issuer_is_away(two: TokenVerifier, server: 
     watch = IssuerWatch(two)
     assert set(watch.troubles().values()) == {None}, "nothing is known yet"
     del server.documents["/two"]
-    await watch.look()
+    await watch.refresh()
     troubles = watch.troubles()
     assert troubles["https://one.example"] is None
     assert "answered 404" in (troubles["https://two.example"] or "")
     server.documents["/two"] = b'{"keys": []}'
-    await watch.look()
+    await watch.refresh()
     assert "no key that can be used" in (watch.troubles()["https://two.example"] or "")
     server.documents["/two"] = key_set(OTHER)
-    await watch.look()
+    await watch.refresh()
     assert set(watch.troubles().values()) == {None}

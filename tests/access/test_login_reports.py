@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pentad.access.audit_store import AuditEntry
+from pentad.access.audit import AuditEntry
 from pentad.access.login_reports import BURST, EVERY_SECONDS, LoginReports
 from tests.access.clocks import TurnedClock
 
@@ -38,7 +38,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
 async def test_a_failure_is_one_line_and_one_entry_under_one_incident(
     told: Told, caplog: pytest.LogCaptureFixture
 ) -> None:
-    incident = told.reports.failed("user ada", HERE, "password", wire="grpc")
+    incident = told.reports.report("user ada", HERE, "password", wire="grpc")
     [line] = lines(caplog)
     found = vars(line)
     assert (found["login"], found["address"], found["reason"], found["times"]) == ("user ada", HERE, "password", 1)
@@ -54,22 +54,22 @@ async def test_who_fails_on_is_told_of_again_only_after_a_while_with_how_often_a
     told: Told, caplog: pytest.LogCaptureFixture
 ) -> None:
     for reason in ("password", "password", "closed", "password"):
-        told.reports.failed("user ada", HERE, reason)
+        told.reports.report("user ada", HERE, reason)
     assert len(told.entries) == 1
     told.clock.advance(EVERY_SECONDS)
-    told.reports.settle()
+    told.reports.flush()
     assert [entry.times for entry in told.entries] == [1, 3]
     assert vars(lines(caplog)[-1])["reason"] == "closed, password"
     told.clock.advance(EVERY_SECONDS)
-    told.reports.settle()
+    told.reports.flush()
     assert len(told.entries) == 2, "nothing new, nothing told"
 
 
 @pytest.mark.requirement("access:failed-logins:bounded")
 async def test_ever_new_names_become_one_line_for_all_of_them(told: Told, caplog: pytest.LogCaptureFixture) -> None:
     for number in range(BURST + 5_000):
-        told.reports.failed(f"user name{number}", HERE, "password")
-    told.reports.settle()
+        told.reports.report(f"user name{number}", HERE, "password")
+    told.reports.flush()
     assert len(told.entries) == len(lines(caplog)) == BURST + 1
     assert sum(entry.times for entry in told.entries) == BURST + 5_000
     assert told.entries[-1].login == ""
@@ -77,11 +77,11 @@ async def test_ever_new_names_become_one_line_for_all_of_them(told: Told, caplog
 
 
 async def test_the_incident_does_not_tell_one_reason_from_another(told: Told) -> None:
-    assert len({told.reports.failed("token", HERE, reason) for reason in ("signature", "expired", "audience")}) == 1
+    assert len({told.reports.report("token", HERE, reason) for reason in ("signature", "expired", "audience")}) == 1
 
 
 async def test_what_is_left_is_told_at_the_end(told: Told) -> None:
     for _ in range(3):
-        told.reports.failed("user ada", HERE, "password")
+        told.reports.report("user ada", HERE, "password")
     told.reports.close()
     assert sum(entry.times for entry in told.entries) == 3

@@ -43,8 +43,8 @@ async def test_composed_and_decomposed_letters_are_the_same_password(passwords: 
 @pytest.mark.requirement("access:passwords")
 async def test_an_unknown_user_costs_a_real_check_that_never_succeeds(passwords: Passwords) -> None:
     seen: list[str] = []
-    fits = passwords._fits
-    passwords._fits = lambda encoded, password: seen.append(encoded) or fits(encoded, password)
+    fits = passwords._matches
+    passwords._matches = lambda encoded, password: seen.append(encoded) or fits(encoded, password)
     assert not await passwords.verify(None, "anything")
     real = await passwords.hash("anything")
     assert [part.split("$")[1:4] for part in seen] == [real.split("$")[1:4]]
@@ -79,7 +79,7 @@ async def test_a_storm_is_hashed_two_at_a_time_and_then_turned_away(passwords: P
             inside -= 1
         return True
 
-    passwords._fits = slow
+    passwords._matches = slow
     refused = 0
 
     async def login() -> None:

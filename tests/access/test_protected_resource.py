@@ -1,8 +1,8 @@
-"""The protected-resource document has the members of RFC 9728 and no empty ones."""
+"""The protected-resource document and the challenges say how to log in, in a form that every client understands."""
 
 import pytest
 
-from pentad.access.protected_resource import protected_resource
+from pentad.access.protected_resource import BASIC, bearer, protected_resource
 
 
 @pytest.mark.requirement("access:rfc9728")
@@ -29,3 +29,16 @@ def test_empty_lists_are_left_out() -> None:
         "bearer_methods_supported",
         "resource_name",
     }
+
+
+def test_what_clients_search_for_comes_first() -> None:
+    url = "https://pentad.example/.well-known/oauth-protected-resource/mcp"
+    assert bearer(metadata_url=url, scope="lab:read", error="invalid_token") == (
+        f'Bearer error="invalid_token", scope="lab:read", resource_metadata="{url}", realm="Pentad"'
+    )
+    assert bearer() == 'Bearer realm="Pentad"'
+    assert BASIC == 'Basic realm="Pentad", charset="UTF-8"'
+
+
+def test_nothing_breaks_out_of_the_header() -> None:
+    assert bearer(scope='a"\r\nX: b') == 'Bearer scope="a\\"X: b", realm="Pentad"'

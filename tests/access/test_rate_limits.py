@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pentad.access.rate_limits import CLOCKS_DIFFER_BY, LEASE_SECONDS, Allowance, RateLimits, refilled
+from pentad.access.rate_limits import CLOCK_SKEW, LEASE_SECONDS, Allowance, RateLimits, refilled
 from pentad.kernel.errors import RateLimited
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import LOCAL
@@ -107,7 +107,7 @@ async def test_pruning_drops_full_buckets_only(db: Database) -> None:
     limits = RateLimits(db, TEN, clock=clock)
     await calls_granted(limits, "a", 100)
     assert await limits.prune() == 0
-    clock.advance(CLOCKS_DIFFER_BY + 1)
+    clock.advance(CLOCK_SKEW + 1)
     assert await limits.prune() == 1
     assert await calls_granted(limits, "a", 100) == 40
 

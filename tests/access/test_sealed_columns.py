@@ -6,7 +6,7 @@ import pytest
 
 from pentad.access.sealed_columns import CORE_COLUMNS, check_sealed, reseal
 from pentad.access.secret_box import PLAIN, SecretBox
-from pentad.access.secrets import rotate_secret, secret_keys
+from pentad.access.server_secrets import secret_keys
 from pentad.access.signing_keys import KeyRing
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.ports import Database, Rows
@@ -30,10 +30,12 @@ async def raw(db: Database) -> bytes:
 
 async def filled(db: Database) -> tuple[list[bytes], str]:
     await secret_keys(db, "state")
+    newer = "INSERT INTO server_secrets (name, generation, created_at, secret) VALUES ('state', 2, 0, ?)"
+    await db.write(lambda tx: tx.run(newer, bytes(range(32))))
     ring = KeyRing(db, "cards", new_key)
     await ring.keys()
     await ring.rotate()
-    return await rotate_secret(db, "state"), await ring.private_key()
+    return await secret_keys(db, "state"), await ring.private_key()
 
 
 async def read(db: Database, box: SecretBox) -> tuple[list[bytes], str]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from grpc import aio
 
-from pentad.access.secrets import known_secrets, secret_keys
+from pentad.access.server_secrets import known_secrets, secret_keys
 from pentad.app import App, migration_sets, open_app
 from pentad.http.ports import open_ports
 from pentad.kernel.errors import Misconfigured

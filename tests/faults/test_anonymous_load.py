@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from starlette.routing import Route
 
-from pentad.access.audit_store import AuditEntry
+from pentad.access.audit import AuditEntry
 from pentad.app import App, open_app
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pentad.access.audit_store import AuditEntry
+from pentad.access.audit import AuditEntry
 from pentad.app import App
 from tests.behaviour.connecting import AppMaker, front_of
 from tests.behaviour.http_wire import send

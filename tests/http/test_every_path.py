@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from pentad.access.failures import PAIR_ALLOWED
+from pentad.access.failed_logins import PAIR_ALLOWED
 from pentad.app import open_app
 from pentad.settings.model import Settings
 from tests.behaviour.clients import HTTP_MODERN, SESSION, Wire, wire_name

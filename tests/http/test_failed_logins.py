@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pentad.access.failures import PAIR_ALLOWED
+from pentad.access.failed_logins import PAIR_ALLOWED
 from pentad.access.tokens import TokenVerifier
 from pentad.app import App, open_app
 from pentad.http.front import Front
@@ -250,10 +250,10 @@ async def test_an_issuer_that_is_away_makes_a_ready_server_degraded(trusting: Ap
     assert await readiness() == (200, "ok", {"https://login.example": "ok"})
     assert server.asked == [], "whoever asks for readiness does not make the server ask the issuer"
     server.documents.clear()
-    await trusting.issuer_watch.look()
+    await trusting.issuer_watch.refresh()
     for _ in range(5):
         assert await readiness() == (200, "degraded", {"https://login.example": "unreachable"})
     assert server.asked == ["/jwks"]
     server.documents["/jwks"] = key_set(RSA)
-    await trusting.issuer_watch.look()
+    await trusting.issuer_watch.refresh()
     assert (await readiness())[1] == "ok"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pentad.access.audit_store import AuditEntry
+from pentad.access.audit import AuditEntry
 from pentad.app import App, open_app
 from pentad.http import openapi, telemetry
 from pentad.kernel.limits import Limits

@@ -117,7 +117,7 @@ def anew(request: pytest.FixtureRequest) -> None:
     """Everybody signs in anew, and nobody has calls left that were allowed before."""
     if "world" in request.fixturenames:
         app: App = request.getfixturevalue("world").app
-        app.remembered._entries.clear()
+        app.credential_cache._entries.clear()
         app.rates._leases.clear()
 
 

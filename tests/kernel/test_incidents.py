@@ -7,7 +7,7 @@ import pytest
 from pentad.kernel import incidents
 from pentad.kernel.background import Background
 from pentad.kernel.errors import Conflict, InvalidInput, PentadError, Unavailable
-from pentad.kernel.incidents import Incidents, noted, put_off, unforeseen
+from pentad.kernel.incidents import Incidents, ensure_logged, internal_error, log_failure
 from pentad.kernel.trace import RequestMark, request_mark
 
 LOG = logging.getLogger("tests.incidents")
@@ -33,7 +33,7 @@ def clock() -> Ticking:
 def fresh(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """No incident of another test goes on in this one."""
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr(incidents, "_REFUSED", Incidents(LOG))
+    monkeypatch.setattr(incidents, "_DEFAULT", Incidents(LOG))
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
@@ -99,20 +99,20 @@ def test_who_asked_is_in_the_line(caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.requirement("incidents:one-numbering")
 def test_an_error_of_the_server_gets_a_number_once_and_others_get_none(caplog: pytest.LogCaptureFixture) -> None:
-    away = noted(Unavailable("It is away.", hint="Wait."), "tool 'x'")
+    away = ensure_logged(Unavailable("It is away.", hint="Wait."), "tool 'x'")
     assert away.incident == lines(caplog)[0].incident
     assert away.as_json()["details"] == {"incident": away.incident}
     assert away.sentence() == f"It is away. Wait. The operator finds it in the log as incident {away.incident}."
-    noted(away, "further out")
+    ensure_logged(away, "further out")
     for own_fault in (InvalidInput("wrong"), Conflict("taken")):
-        assert noted(own_fault, "tool 'x'").incident is None
+        assert ensure_logged(own_fault, "tool 'x'").incident is None
         assert "details" not in own_fault.as_json()
     assert len(lines(caplog)) == 1
 
 
 @pytest.mark.requirement("incidents:one-numbering")
 def test_an_error_raised_for_another_has_the_number_of_that_one() -> None:
-    first = noted(Unavailable("The store is away."), "a read")
+    first = ensure_logged(Unavailable("The store is away."), "a read")
 
     def read() -> None:
         try:
@@ -128,7 +128,7 @@ def test_an_error_raised_for_another_has_the_number_of_that_one() -> None:
 
 @pytest.mark.requirement("incidents:one-numbering")
 def test_an_unforeseen_failure_keeps_its_traceback_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    made = unforeseen(RuntimeError("canary"), "tool 'x'")
+    made = internal_error(RuntimeError("canary"), "tool 'x'")
     assert "canary" not in made.sentence()
     assert made.sentence().count(made.incident or "?") == 1
     (line,) = lines(caplog)
@@ -139,8 +139,8 @@ def test_an_unforeseen_failure_keeps_its_traceback_in_the_log(caplog: pytest.Log
 @pytest.mark.requirement("incidents:background")
 def test_work_that_is_put_off_again_and_again_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(5):
-        put_off(Unavailable("The store is away."), "The poll")
-        put_off(ValueError("canary"), "The poll")
+        log_failure(Unavailable("The store is away."), "The poll")
+        log_failure(ValueError("canary"), "The poll")
     assert len(lines(caplog)) == 2
     assert "canary" in caplog.text
 

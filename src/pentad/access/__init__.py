@@ -1,1 +1,1 @@
-"""Who may do what: credentials, principals, keys, limits and the audit trail."""
+"""Authentication, API keys, rate limits, encryption at rest and the audit trail."""

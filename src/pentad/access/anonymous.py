@@ -1,8 +1,8 @@
-"""Bounds on work for callers who have not proved who they are: how often, how much at once, and how soon again.
+"""Limits for callers without proven credentials: requests per second, requests at once, and login attempts.
 
-Counted by client address in this process, over all its wires together. Within its rate an anonymous caller takes its
-turn in a narrow lane, so that a crowd of them never stands between the server and a caller with credentials. Beyond its
-rate it is refused after a pause: a client that asks again at once would otherwise keep the server busy with refusals.
+Counted by client address in this process, over HTTP and gRPC together. Within its rate an anonymous caller waits for
+one of a few slots, so that a crowd of them never delays a caller with credentials. Beyond its rate it is refused after
+a pause; a client that retries at once would otherwise keep the server busy with refusals.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ WAITING_MOST: Final = 1_000
 
 
 class AddressBuckets:
-    """A token bucket for each address: `rate` a second on average, `burst` at once. A rate of 0 means no limit."""
+    """A token bucket per address: `rate` a second on average, `burst` at once. A rate of 0 means no limit."""
 
     def __init__(self, rate: float, burst: int, clock: Clock) -> None:
         self._rate = rate
@@ -29,29 +29,29 @@ class AddressBuckets:
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def spend(self, address: str) -> float:
-        """Take a token; 0, or the seconds until there is one."""
+        """Take a token. Returns 0, or the seconds until the next one."""
         if self._rate <= 0:
             return 0.0
         now = self._monotonic()
         tokens, since = self._buckets.pop(address, (self._burst, now))
         tokens = min(self._burst, tokens + (now - since) * self._rate)
         if len(self._buckets) >= ADDRESSES_MOST:
-            del self._buckets[next(iter(self._buckets))]  # the one that has been silent for longest
+            del self._buckets[next(iter(self._buckets))]  # the least recently active
         wait = 0.0 if tokens >= 1 else (1 - tokens) / self._rate
         self._buckets[address] = (tokens if wait else tokens - 1, now)
         return wait
 
     def give_back(self, address: str) -> None:
-        """A token was spent on something that turned out to be welcome."""
+        """Return a token, because the request turned out to be authenticated."""
         if (found := self._buckets.get(address)) is not None:
             self._buckets[address] = (min(self._burst, found[0] + 1), found[1])
 
 
 class Lane:
-    """A few places for work; whoever finds none waits for one, in order.
+    """A few slots for requests; when all are taken, requests wait in order.
 
-    A place that is left is free in the next turn of the event loop. So however many are waiting, no turn does the work
-    of more than a lane's width, and connections with something else to ask are heard in between.
+    A released slot is free only in the next turn of the event loop. However many wait, one turn never runs more
+    requests than there are slots, and other connections are served in between.
     """
 
     def __init__(self, places: int) -> None:
@@ -59,7 +59,7 @@ class Lane:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def enter(self) -> "LanePlace":
-        """Take a place; Overloaded when too many wait already."""
+        """Take a slot; Overloaded if too many wait already."""
         if self._free:
             self._free -= 1
             return LanePlace(self)
@@ -88,7 +88,7 @@ class Lane:
 
 
 class LanePlace:
-    """A place in a lane, left when the answer begins: a slow reader keeps it no longer."""
+    """A slot in a lane. Leave it when the response begins, so that a slow reader does not hold it."""
 
     __slots__ = ("_lane",)
 
@@ -102,7 +102,7 @@ class LanePlace:
 
 
 class AnonymousLimits:
-    """All bounds together, for one server process. Addresses are given as they are counted."""
+    """All limits for anonymous callers of one server process, by `failed_logins.address_key`."""
 
     def __init__(self, limits: Limits, clock: Clock) -> None:
         self.logins = AddressBuckets(limits.logins_per_second, limits.logins_burst, clock)
@@ -111,7 +111,7 @@ class AnonymousLimits:
         self._rate = limits.anonymous_per_second
 
     def spend(self, address: str) -> None:
-        """Count a request without credentials, or refuse it."""
+        """Count a request without credentials; RateLimited beyond the rate."""
         if wait := self._requests.spend(address):
             raise RateLimited(
                 "Too many requests without credentials from this address.",
@@ -120,15 +120,15 @@ class AnonymousLimits:
             )
 
     async def slow_down(self, address: str) -> None:
-        """Count a request without proven credentials that is not refused for that; beyond the rate it has to wait."""
+        """Count a request that must not be refused; beyond the rate it waits."""
         if self.is_too_fast(address):
             await pause()
 
     def is_too_fast(self, address: str) -> bool:
-        """Count a request without proven credentials; whether it is beyond the rate."""
+        """Count a request; whether it is beyond the rate."""
         return self._requests.spend(address) > 0
 
 
 async def pause() -> None:
-    """Spread out: callers that wait together would all be back together."""
+    """Wait a random time, so that callers who wait together do not all return together."""
     await asyncio.sleep(PAUSE_SECONDS * (1 + random.random()))  # noqa: S311  no secret

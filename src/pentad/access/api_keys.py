@@ -1,8 +1,8 @@
-"""API keys for programs: `pentad_<id>_<secret>`, shown once, stored as SHA-256 only.
+"""API keys for programs: `pentad_<id>_<secret>`, shown once and stored only as SHA-256.
 
-A key is read-only unless asked otherwise, expires, and never may do more than its owner may at the time of the call.
-It acts as its owner, so what it makes is the owner's; a confined key (`own_only`) sees only what it made itself.
-The secret has 256 random bits, so a plain fast hash protects it; a slow one would only cost every request.
+A key is read-only by default, expires, and can never do more than its owner may do at the time of the call. It acts as
+its owner, so whatever it creates belongs to the owner; a confined key (`own_only`) sees only what it created itself.
+The secret has 256 random bits, so a fast hash protects it; a slow one would only cost every request.
 """
 
 import base64
@@ -17,13 +17,13 @@ from pentad.access.scopes import READ_ONLY, checked_scopes, narrowed, scopes_fro
 from pentad.access.users import CHANNEL, is_user_name, user_principal_id
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
-from pentad.kernel.incidents import noted
+from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.ports import Database, Row, Rows, Transaction
 from pentad.kernel.principal import Principal, scopes_of
 
 PREFIX: Final = "pentad_"
 DEFAULT_LIFETIME: Final = 90 * 86_400.0
-USE_NOTED_EVERY: Final = 60.0
+LAST_USE_EVERY: Final = 60.0
 _TOKEN: Final = re.compile(r"pentad_([a-z2-7]{16})_[a-z2-7]{52}")
 _KEY_ID: Final = re.compile(r"[a-z2-7]{16}")
 _COLUMNS: Final = "id, label, owner, scopes, created_at, expires_at, own_only, last_used_at, revoked_at"
@@ -31,7 +31,7 @@ _COLUMNS: Final = "id, label, owner, scopes, created_at, expires_at, own_only, l
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """What may be shown of a key."""
+    """A key without its secret."""
 
     id: str
     label: str
@@ -50,7 +50,7 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key just made, with its token: the only moment the token exists outside its owner's hands."""
+    """A new key with its token. The token is not stored, so this is the only chance to read it."""
 
     key: ApiKey
     token: str = field(repr=False)
@@ -58,14 +58,14 @@ class NewKey:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedKey:
-    """Who called with a key, and until when."""
+    """The principal of a key, and when the key expires."""
 
     principal: Principal
     expires_at: float | None
 
 
 class ApiKeys:
-    """The keys of one store. `on_change` hears the principal whose remembered credentials are void, at once."""
+    """The keys of one store. `on_change` is called with each principal whose cached credentials are void."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class ApiKeys:
         lifetime: float | None = DEFAULT_LIFETIME,
         own_only: bool = False,
     ) -> NewKey:
-        """Make a key. Without an owner it stands for itself; only an administrator should be let to ask for that."""
+        """Make a key. Without an owner it is a principal of its own; let only administrators ask for that."""
         now = self._clock.now()
         token = f"{PREFIX}{self._text(10)}_{self._text(32)}"
         key = ApiKey(
@@ -105,7 +105,7 @@ class ApiKeys:
         return NewKey(key, token)
 
     async def all(self, *, owner: str | None = None) -> list[ApiKey]:
-        """Every key, newest first, revoked and expired ones too; or those of one owner."""
+        """Every key, or those of one owner, newest first. Includes revoked and expired keys."""
 
         def work(rows: Rows) -> list[ApiKey]:
             if owner is None:
@@ -120,7 +120,7 @@ class ApiKeys:
         return await self._db.read(work)
 
     async def revoke(self, key_id: str, *, owner: str | None = None) -> None:
-        """End a key for good; with `owner`, only if it is theirs: others' keys look unknown."""
+        """Revoke a key for good. With `owner`, the keys of other owners look unknown."""
         now = self._clock.now()
 
         def work(tx: Transaction) -> None:
@@ -135,7 +135,7 @@ class ApiKeys:
             self._on_change(f"key:{key_id}")
 
     async def verify(self, token: str) -> VerifiedKey | None:
-        """Who a token stands for, or None whatever is wrong with it."""
+        """The principal of a token, or None whatever is wrong with it."""
         match = _TOKEN.fullmatch(token)
         row = None if match is None else await self._db.lookup(_VERIFY, match[1])
         if match is None or row is None or not hmac.compare_digest(bytes(row[0]), _digest(token)):
@@ -147,8 +147,8 @@ class ApiKeys:
         allowed = scopes_from_text(scopes)
         if owner is not None:
             allowed = narrowed(allowed, scopes_of([owner_role], scopes_from_text(owner_scopes)))
-        if last_used_at is None or now - last_used_at >= USE_NOTED_EVERY:
-            await self._note_use(match[1], now)
+        if last_used_at is None or now - last_used_at >= LAST_USE_EVERY:
+            await self._record_use(match[1], now)
         credential = f"key:{match[1]}"
         user = None if owner is None else user_principal_id(owner)
         if user is None or own_only:
@@ -157,21 +157,21 @@ class ApiKeys:
             principal = Principal(user, owner_name, allowed, "key", credential, user)
         return VerifiedKey(principal, expires_at)
 
-    async def _note_use(self, key_id: str, now: float) -> None:
-        """A store that cannot write must not lock readers out, so a failure here is only logged."""
+    async def _record_use(self, key_id: str, now: float) -> None:
+        """A read-only store must still let keys in, so a failure here is only logged."""
 
         def work(tx: Transaction) -> None:
             tx.run(
                 "UPDATE api_keys SET last_used_at = ? WHERE id = ? AND (last_used_at IS NULL OR last_used_at <= ?)",
                 now,
                 key_id,
-                now - USE_NOTED_EVERY,
+                now - LAST_USE_EVERY,
             )
 
         try:
             await self._db.write(work)
         except PentadError as error:
-            noted(error, "Noting the use of a key")
+            ensure_logged(error, "Recording the use of a key")
 
     def _text(self, count: int) -> str:
         return base64.b32encode(self._randomness.token_bytes(count)).rstrip(b"=").decode("ascii").lower()

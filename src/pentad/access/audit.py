@@ -1,39 +1,92 @@
-"""The audit trail: each call is noted in memory at once and stored in batches, away from the caller's time.
+"""The audit trail: who called what, when, and how it ended. Never arguments, results or secrets.
 
-`record` belongs to the event loop and is on the way of every call. If the store is away, entries wait and are tried
-again; when too many wait, the oldest go, and are counted. An entry is lost if the process dies within the second before
-it is stored: the trail tells what happened, it is not the ledger of anything.
+`record` runs on the event loop for every call, so it only appends to a buffer; a background task stores batches. While
+the store is unavailable, entries wait and are tried again; when too many wait, the oldest are dropped and counted. An
+entry is lost if the process dies within the second before it is stored.
+
+One row holds a second's entries: a row for each would cost a busy server more than the calls themselves. A batch is
+named by a UUIDv7, which orders batches by time and makes storing one twice harmless.
 """
 
 import asyncio
 import contextlib
 import logging
+import uuid
 from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from pentad.access.audit_store import AuditEntry, Batch, made_batch, prune_slice, recent_entries, store_batch
-from pentad.access.call_totals import CallTotal, read_totals
-from pentad.kernel.background import begun
+import msgspec
+
+from pentad.access.call_totals import CallKey, CallTotal, add_totals, grouped, read_totals
+from pentad.kernel.background import start_task
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import Conflict, InvalidInput, PentadError
 from pentad.kernel.ids import uuid7
 from pentad.kernel.incidents import Incidents
-from pentad.kernel.ports import Database
+from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.kernel.secrets.text import scrub_text
+from pentad.kernel.trace import parse_traceparent
 
 BATCH: Final = 1_000
 BUFFER_MOST: Final = 100_000
 EVERY_SECONDS: Final = 1.0
 PRUNE_EVERY_SECONDS: Final = 3600.0
 STOP_SECONDS: Final = 5.0
+PRUNED_AT_ONCE: Final = 10
+RECENT_MOST: Final = 1000
+LONGEST_TEXT: Final = 512
+_SHORTEST_SECRET: Final = 10
+_READ_AT_ONCE: Final = 20
+_LATEST: Final = b"\xff" * 16
 _WAITING: Final = "waiting"
 _DROPPED: Final = "dropped"
 
 _log = logging.getLogger(__name__)
 
 
+class AuditEntry(NamedTuple):
+    """One call."""
+
+    at: float
+    principal: str
+    room: str
+    tool: str
+    """The tool, or else the method or route; never free text of the caller."""
+    outcome: str
+    """`ok`, or the error code."""
+    duration_us: int
+    request_id: str = ""
+    session: str = ""
+    transport: str = ""
+    trace: str = ""
+    credential: str = ""
+    """The API key that was used, if any; `principal` says whose it is."""
+    reason: str = ""
+    """Why an administrator read another user's data, or why a login failed."""
+    login: str = ""
+    """For a failed login, the account it claimed, e.g. `user ada`."""
+    address: str = ""
+    """The client address of a failed login."""
+    times: int = 1
+    """How many failed logins this entry counts."""
+
+
+class Batch(NamedTuple):
+    """Entries to store together, with what they add to the call totals."""
+
+    id: bytes
+    size: int
+    entries: bytes
+    totals: dict[CallKey, list[int]]
+
+
+_decode = msgspec.json.Decoder(list[AuditEntry]).decode
+
+
 class AuditTrail:
-    """Buffers entries, and stores them while started."""
+    """Buffers entries, and stores them between `start` and `stop`."""
 
     def __init__(
         self,
@@ -49,17 +102,17 @@ class AuditTrail:
         self._buffer_most = buffer_most
         self._buffer: deque[AuditEntry] = deque()
         self._pending: Batch | None = None
-        self._crowded = asyncio.Event()
+        self._batch_full = asyncio.Event()
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._flushing = asyncio.Lock()
         self._prune_at = self._clock.monotonic()
         self._incidents = Incidents(_log, clock=clock)
         self.dropped = 0
-        """Entries given up because the store was away for too long, or would not take them."""
+        """Entries dropped because the store was unavailable for too long or rejected them."""
 
     def record(self, entry: AuditEntry) -> None:
-        """Note one call."""
+        """Add one call to the trail."""
         buffer = self._buffer
         if len(buffer) >= self._buffer_most:
             buffer.popleft()
@@ -67,22 +120,22 @@ class AuditTrail:
             self._incidents.note(_DROPPED, "The oldest audit entries are dropped: too many wait", dropped=self.dropped)
         buffer.append(entry)
         if len(buffer) == BATCH:
-            self._crowded.set()
+            self._batch_full.set()
 
     def waiting(self) -> int:
         """Entries not stored yet."""
         return len(self._buffer) + (0 if self._pending is None else self._pending.size)
 
     def start(self) -> None:
-        """Begin to store entries in the background."""
+        """Start storing entries in the background."""
         if self._task is None:
             self._stopping.clear()
-            self._task = begun(self.run(), "audit trail")
+            self._task = start_task(self.run(), "audit trail")
 
     async def stop(self) -> None:
-        """Store what is left, within a few seconds, and end."""
+        """Store the remaining entries, within a few seconds, and stop."""
         self._stopping.set()
-        self._crowded.set()
+        self._batch_full.set()
         task, self._task = self._task, None
         try:
             async with asyncio.timeout(STOP_SECONDS):
@@ -90,25 +143,25 @@ class AuditTrail:
                     await task
                 await self.flush()
         except (PentadError, TimeoutError):
-            _log.warning("The server stops with %d audit entries not stored.", self.waiting())
+            _log.warning("The server stops with %d audit entries unsaved.", self.waiting())
 
     async def run(self) -> None:
         """Store a batch every second, or as soon as one is full, until stopped."""
         while not self._stopping.is_set():
-            await self._until_a_batch_is_due()
+            await self._wait_for_batch()
             try:
                 await self.flush()
                 await self._prune_if_due()
-                self._incidents.over(_WAITING, "The audit trail is stored again.")
+                self._incidents.over(_WAITING, "The audit trail is being stored again.")
             except PentadError as error:
-                text = "The audit trail waits for the store; its entries are kept meanwhile"
+                text = "The audit trail is waiting for the store; entries are kept in memory"
                 self._incidents.note(_WAITING, text, level=logging.WARNING, code=error.code, waiting=self.waiting())
-                await _up_to(EVERY_SECONDS, self._stopping)
+                await _wait_for(EVERY_SECONDS, self._stopping)
 
     async def flush(self) -> None:
-        """Store all that waits by now. What fails because of the store stays, under the same name, for the next try.
+        """Store the entries that wait now. A batch the store could not take keeps its id for the next try.
 
-        What comes in meanwhile is left for the next time: chasing a busy server would mean a commit every few calls.
+        Entries that arrive meanwhile wait for the next flush; otherwise a busy server would commit every few calls.
         """
         async with self._flushing:
             left = self.waiting()
@@ -130,16 +183,16 @@ class AuditTrail:
         since: float | None = None,
     ) -> list[AuditEntry]:
         """The newest stored entries that match, newest first."""
-        wanted = {"principal": principal, "room": room, "tool": tool, "outcome": outcome}
-        filters = {column: value for column, value in wanted.items() if value is not None}
+        given = {"principal": principal, "room": room, "tool": tool, "outcome": outcome}
+        filters = {column: value for column, value in given.items() if value is not None}
         return await self._db.read(lambda rows: recent_entries(rows, limit, filters, since))
 
     async def totals(self) -> list[CallTotal]:
-        """Sums over all processes and restarts."""
+        """Totals over all processes and restarts."""
         return await self._db.read(read_totals)
 
     async def prune(self) -> int:
-        """Delete what is older than the retention, a small slice at a time; the number of entries gone."""
+        """Delete entries older than the retention, a few batches at a time; returns how many."""
         before = self._clock.now() - self._retention_seconds
         gone = 0
         while deleted := await self._db.write(lambda tx: prune_slice(tx, before)):
@@ -151,27 +204,27 @@ class AuditTrail:
         entries = list(islice(buffer, BATCH))
         for _ in entries:
             buffer.popleft()
-        return made_batch(uuid7(self._clock), entries)
+        return make_batch(uuid7(self._clock), entries)
 
     async def _store(self, batch: Batch) -> None:
         try:
             await self._db.write(lambda tx: store_batch(tx, batch))
         except (InvalidInput, Conflict) as error:
-            self._give_up(batch, error)
+            self._drop(batch, error)
         except PentadError:
             raise
-        except Exception as error:  # noqa: BLE001  one batch the store cannot take must not end the trail
-            self._give_up(batch, error)
+        except Exception as error:  # noqa: BLE001  one bad batch must not end the trail
+            self._drop(batch, error)
 
-    def _give_up(self, batch: Batch, error: Exception) -> None:
-        """The error is logged by its name alone: its text may quote the rows."""
+    def _drop(self, batch: Batch, error: Exception) -> None:
+        """Only the error's name is logged: its text may quote the rows."""
         self.dropped += batch.size
-        _log.error("A batch of %d audit entries was given up: %s", batch.size, type(error).__name__)
+        _log.error("A batch of %d audit entries was dropped: %s", batch.size, type(error).__name__)
 
-    async def _until_a_batch_is_due(self) -> None:
+    async def _wait_for_batch(self) -> None:
         if len(self._buffer) < BATCH and not self._stopping.is_set():
-            self._crowded.clear()
-        await _up_to(EVERY_SECONDS, self._crowded)
+            self._batch_full.clear()
+        await _wait_for(EVERY_SECONDS, self._batch_full)
 
     async def _prune_if_due(self) -> None:
         if self._clock.monotonic() >= self._prune_at:
@@ -179,8 +232,109 @@ class AuditTrail:
             await self.prune()
 
 
-async def _up_to(seconds: float, event: asyncio.Event) -> None:
-    """Wait for the event, but no longer than that."""
+async def _wait_for(seconds: float, event: asyncio.Event) -> None:
+    """Wait for the event, but no longer than `seconds`."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()
+
+
+def make_batch(batch_id: uuid.UUID, entries: Sequence[AuditEntry]) -> Batch:
+    """Do all the work that needs no store, before the writer is busy with the batch."""
+    kept = [entry if sum(map(len, entry[6:14])) < LONGEST_TEXT else _cut(entry) for entry in entries]
+    kept = [entry if _is_plain(entry) else _without_secrets(entry) for entry in kept]
+    totals = grouped(((entry[2], entry[3], entry[4]), entry[5]) for entry in kept)
+    try:
+        encoded = msgspec.json.encode(kept)
+    except UnicodeEncodeError:  # half a surrogate pair cannot be encoded
+        encoded = msgspec.json.encode([_escaped(entry) for entry in kept])
+    return Batch(batch_id.bytes, len(kept), encoded, totals)
+
+
+def store_batch(tx: Transaction, batch: Batch) -> None:
+    """Store a batch, unless an earlier try did and only its answer was lost."""
+    if tx.run(
+        "INSERT INTO audit_batches (id, size, entries) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
+        batch.id,
+        batch.size,
+        batch.entries,
+    ):
+        add_totals(tx, batch.totals)
+
+
+def recent_entries(rows: Rows, limit: int, filters: dict[str, str], since: float | None) -> list[AuditEntry]:
+    """The newest entries that match every filter, newest first."""
+    most = max(1, min(limit, RECENT_MOST))
+    oldest = 0.0 if since is None else since
+    found: list[AuditEntry] = []
+    for batch_id, entries in _batches(rows, _first_batch_id(oldest)):
+        if len(found) >= most and _written_at(batch_id) < found[most - 1].at:
+            break  # batches of several processes overlap in time; older ones cannot
+        found += (entry for entry in entries if entry.at >= oldest and _matches(entry, filters))
+        found.sort(key=lambda entry: entry.at, reverse=True)
+    return found[:most]
+
+
+def prune_slice(tx: Transaction, before: float) -> int:
+    """Delete a few of the batches written before `before`; returns how many entries, 0 if none are left."""
+    old = tx.all(
+        "SELECT id, size FROM audit_batches WHERE id < ? ORDER BY id LIMIT ?", _first_batch_id(before), PRUNED_AT_ONCE
+    )
+    tx.run_many("DELETE FROM audit_batches WHERE id = ?", [(batch_id,) for batch_id, _ in old])
+    return sum(size for _, size in old)
+
+
+def _batches(rows: Rows, first: bytes) -> Iterator[tuple[bytes, list[AuditEntry]]]:
+    """Batches from the newest to `first`, read a few at a time."""
+    below = _LATEST
+    while page := rows.all(
+        "SELECT id, entries FROM audit_batches WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?",
+        first,
+        below,
+        _READ_AT_ONCE,
+    ):
+        for batch_id, entries in page:
+            yield batch_id, _decode(entries)
+        below = page[-1][0]
+
+
+def _matches(entry: AuditEntry, filters: dict[str, str]) -> bool:
+    return all(getattr(entry, column) == value for column, value in filters.items())
+
+
+def _first_batch_id(seconds: float) -> bytes:
+    """The smallest id a batch of that time can have."""
+    return max(0, int(seconds * 1000)).to_bytes(6, "big") + bytes(10)
+
+
+def _written_at(batch_id: bytes) -> float:
+    return int.from_bytes(batch_id[:6], "big") / 1000
+
+
+def _cut(entry: AuditEntry) -> AuditEntry:
+    """Callers choose request ids, trace and reason; long ones must not fill the trail."""
+    return _with_texts(entry, lambda text: text[:LONGEST_TEXT])
+
+
+def _is_plain(entry: AuditEntry) -> bool:
+    """Whether the caller's texts cannot hold a secret, which is the usual case."""
+    request_id, trace = entry[6], entry[9] if len(entry) > 9 else ""
+    is_short = len(request_id) < _SHORTEST_SECRET or request_id.isdigit()
+    return is_short and not any(entry[11:13]) and (not trace or parse_traceparent(trace) is not None)
+
+
+def _without_secrets(entry: AuditEntry) -> AuditEntry:
+    whole = AuditEntry(*entry)
+    trace = whole.trace if parse_traceparent(whole.trace) is not None else scrub_text(whole.trace)
+    texts = {name: scrub_text(getattr(whole, name)) for name in ("request_id", "reason", "login")}
+    return whole._replace(trace=trace, **texts)
+
+
+def _escaped(entry: AuditEntry) -> AuditEntry:
+    return _with_texts(entry, lambda text: text.encode("utf-8", "backslashreplace").decode())
+
+
+def _with_texts(entry: AuditEntry, change: Callable[[str], str]) -> AuditEntry:
+    """The entry with `change` applied to every text. Entries may be plain tuples that lack the last fields."""
+    values: list[Any] = [change(value) if isinstance(value, str) else value for value in entry]
+    return AuditEntry(*values)

@@ -1,7 +1,7 @@
-"""Totals of calls by room, tool and outcome, with a latency histogram: what `/metrics` shows.
+"""Totals of calls by room, tool and outcome, with a latency histogram, for `/metrics`.
 
-They are added to in the same transaction as the audit entries they count, so they are sums over every process and
-restart. Times are whole microseconds: sums stay exact in any order.
+They are updated in the same transaction that stores the audit entries, so they cover every process and restart. Times
+are whole microseconds, which sum exactly in any order.
 """
 
 from bisect import bisect_left
@@ -15,7 +15,7 @@ BOUNDS_US: Final = (
     500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
     1_000_000, 2_500_000, 5_000_000, 10_000_000,
 )  # fmt: skip
-"""Upper bounds of the histogram's buckets; one more bucket holds all that took longer."""
+"""Upper bounds of the histogram's buckets; one more bucket holds slower calls."""
 
 _BUCKETS: Final = (*(f"le_{bound}" for bound in BOUNDS_US), "le_more")
 _SUMS: Final = ("calls", "total_us", *_BUCKETS)
@@ -39,11 +39,11 @@ class CallTotal:
     calls: int
     seconds: float
     buckets: tuple[int, ...]
-    """Calls in each bucket of `BOUNDS_US`, then those beyond the last; not cumulative."""
+    """Calls in each bucket of `BOUNDS_US` and in the one beyond; not cumulative."""
 
 
 def grouped(calls: Iterable[tuple[CallKey, int]]) -> dict[CallKey, list[int]]:
-    """Sums by key: calls, microseconds, then one count a bucket."""
+    """Sums by key: calls, microseconds, then a count for each bucket."""
     totals: dict[CallKey, list[int]] = {}
     for key, duration_us in calls:
         sums = totals.get(key)
@@ -56,7 +56,7 @@ def grouped(calls: Iterable[tuple[CallKey, int]]) -> dict[CallKey, list[int]]:
 
 
 def add_totals(tx: Transaction, totals: dict[CallKey, list[int]]) -> None:
-    """Add to what is stored, in key order: two processes that do so at once cannot block each other for ever."""
+    """Add to the stored totals, in key order, so that two processes cannot deadlock."""
     tx.run_many(_ADD, [(*key, *totals[key]) for key in sorted(totals)])
 
 

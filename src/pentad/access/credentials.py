@@ -1,7 +1,7 @@
-"""The Authorization header becomes a principal, or a refusal that does not say which part was wrong.
+"""Turns the Authorization header into a principal, or into an error that does not say which part was wrong.
 
-HTTP Basic (RFC 7617), Bearer with an API key, Bearer with a JWT. `known` answers for credentials verified a moment
-ago and is all that most requests need; `authenticate` does the full check. What a principal may do is not decided here.
+Accepts HTTP Basic (RFC 7617), Bearer with an API key and Bearer with a JWT. `known` answers for recently verified
+credentials and is all that most requests need; `authenticate` does the full check.
 """
 
 import base64
@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pentad.access.api_keys import PREFIX, ApiKeys, VerifiedKey
-from pentad.access.failures import FailedLogins
+from pentad.access.credential_cache import CredentialCache
+from pentad.access.failed_logins import FailedLogins
 from pentad.access.login_reports import LoginReports
-from pentad.access.remembered import RememberedCredentials
 from pentad.access.single_flight import SingleFlight
 from pentad.access.users import CHANNEL, Users, is_user_name
 from pentad.kernel.clock import Clock
@@ -20,7 +20,7 @@ from pentad.kernel.errors import RateLimited, Unauthenticated
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import Principal
 
-if TYPE_CHECKING:  # joserfc is only loaded where an issuer is configured
+if TYPE_CHECKING:  # joserfc is loaded only if an issuer is configured
     from pentad.access.tokens import TokenVerifier, VerifiedToken
 
 LONGEST_HEADER: Final = 16 * 1024
@@ -31,13 +31,13 @@ _UNREADABLE: Final = "unreadable credentials"
 
 
 class Authenticator:
-    """Verifies credentials against users, keys and the trusted issuers, and remembers them for a moment."""
+    """Verifies credentials against users, API keys and trusted issuers, and caches the result."""
 
     def __init__(
         self,
         users: Users,
         keys: ApiKeys,
-        remembered: RememberedCredentials,
+        cache: CredentialCache,
         *,
         tokens: "TokenVerifier | None" = None,
         failures: FailedLogins | None = None,
@@ -47,28 +47,28 @@ class Authenticator:
         self._users = users
         self._keys = keys
         self._tokens = tokens
-        self._remembered = remembered
+        self._cache = cache
         self._failures = failures or FailedLogins(clock=clock)
         self._reports = reports or LoginReports(clock=clock)
-        self._under_way: SingleFlight[tuple[bytes, str | None], Principal] = SingleFlight()
-        self.known: Callable[[bytes, str | None], Principal | None] = remembered.known
-        """The principal of a header from an address, verified a moment ago; None: then `authenticate` must be asked."""
-        self.was_known: Callable[[bytes, str | None], bool] = remembered.was_known
-        """Whether a header was right before, though it may have to be verified again."""
+        self._verifying: SingleFlight[tuple[bytes, str | None], Principal] = SingleFlight()
+        self.known: Callable[[bytes, str | None], Principal | None] = cache.known
+        """The principal of a header from an address, if cached; otherwise call `authenticate`."""
+        self.was_known: Callable[[bytes, str | None], bool] = cache.was_known
+        """Whether a header was valid before, even if it has to be verified again."""
 
     def follow(self, db: Database) -> Callable[[], None]:
-        """Hear of changes made by other processes; returns the function that ends it."""
-        return db.listen(CHANNEL, self._remembered.forget)
+        """Apply changes made by other processes; the returned function stops that."""
+        return db.listen(CHANNEL, self._cache.forget)
 
     async def close(self) -> None:
-        """Store and tell what is still to be stored and told of failed logins."""
+        """Store and log the failed logins that still wait."""
         self._reports.close()
-        await self._failures.settled()
+        await self._failures.flush()
 
     async def authenticate(self, header: bytes | None, address: str | None = None, *, wire: str = "http") -> Principal:
-        """The principal of an Authorization header, or Unauthenticated, RateLimited or Overloaded.
+        """The principal of an Authorization header; raises Unauthenticated, RateLimited or Overloaded.
 
-        `address` is where the header came from, and `wire` by which way.
+        `address` is the client's address and `wire` the protocol, for reports.
         """
         if header is None or not header.strip(b" \t"):
             raise Unauthenticated(
@@ -77,13 +77,13 @@ class Authenticator:
             )
         if (principal := self.known(header, address)) is not None:
             return principal
-        fingerprint = self._remembered.fingerprint(header, address)
+        fingerprint = self._cache.fingerprint(header, address)
         check = _Check(header, fingerprint, address, wire)
-        return await self._under_way.run((fingerprint, address), lambda: self._verify(check))
+        return await self._verifying.run((fingerprint, address), lambda: self._verify(check))
 
     def throttled(self, address: str | None, *, wire: str = "http") -> str:
-        """Tell the operator of credentials that were refused unread, for their number; the incident."""
-        return self._reports.failed("unread credentials", address or "", "throttled", wire=wire)
+        """Report credentials that were refused unread because there were too many; returns the incident."""
+        return self._reports.report("unread credentials", address or "", "throttled", wire=wire)
 
     async def _verify(self, check: "_Check") -> Principal:
         scheme, _, rest = check.header.strip(b" \t").partition(b" ")
@@ -103,7 +103,7 @@ class Authenticator:
             raise self._refusal(check, _UNREADABLE, "malformed")
         name, password = pair
         login = f"user {name.lower()}"
-        generation = self._remembered.generation
+        generation = self._cache.generation
         try:
             attempt = await self._failures.begin(name, check.address)
         except RateLimited as error:
@@ -119,7 +119,7 @@ class Authenticator:
             raise self._refusal(check, login, "password")
         self._failures.succeeded(attempt)
         principal = user.principal()
-        self._remembered.remember(
+        self._cache.add(
             check.fingerprint,
             principal,
             seconds=PASSWORD_TRUST_SECONDS,
@@ -130,11 +130,11 @@ class Authenticator:
         return principal
 
     async def _bearer(self, token: str, check: "_Check") -> Principal:
-        generation = self._remembered.generation
+        generation = self._cache.generation
         verified = await (self._key(token, check) if token.startswith(PREFIX) else self._token(token, check))
         principal = verified.principal
         subjects = tuple(subject for subject in (principal.id, principal.credential, principal.user) if subject)
-        self._remembered.remember(
+        self._cache.add(
             check.fingerprint,
             principal,
             seconds=TOKEN_TRUST_SECONDS,
@@ -152,8 +152,8 @@ class Authenticator:
 
     async def _token(self, token: str, check: "_Check") -> "VerifiedToken":
         if self._tokens is None:
-            told = "No issuer of tokens is trusted; set jwt.issuer, if some are to be."
-            raise self._refusal(check, "token", "no_issuer", told)
+            explanation = "No token issuer is trusted. To trust one, set jwt.issuer."
+            raise self._refusal(check, "token", "no_issuer", explanation)
         from pentad.access.tokens import RefusedToken
 
         verdict = await self._tokens.verify(token)
@@ -162,20 +162,20 @@ class Authenticator:
             raise self._refusal(check, login, verdict.reason, f"{verdict.text} {verdict.fix}".rstrip())
         return verdict
 
-    def _refusal(self, check: "_Check", login: str, reason: str, explained: str = "") -> Unauthenticated:
-        """One text for every reason, so that a guess learns nothing; the reason is for the operator."""
+    def _refusal(self, check: "_Check", login: str, reason: str, explanation: str = "") -> Unauthenticated:
+        """The same text for every reason, so that a guesser learns nothing; the reason goes to the operator."""
         return Unauthenticated(
             "The credentials were not accepted.",
             hint="Check the name and password, or the API key or token: it may be mistyped, expired or revoked.",
-            details={"incident": self._report(check, login, reason, explained)},
+            details={"incident": self._report(check, login, reason, explanation)},
         )
 
-    def _report(self, check: "_Check", login: str, reason: str, explained: str) -> str:
-        return self._reports.failed(login, check.address or "", reason, explained=explained, wire=check.wire)
+    def _report(self, check: "_Check", login: str, reason: str, explanation: str) -> str:
+        return self._reports.report(login, check.address or "", reason, explanation=explanation, wire=check.wire)
 
 
 class _Check(NamedTuple):
-    """Credentials to verify, and where they came from."""
+    """Credentials to verify, and their origin."""
 
     header: bytes
     fingerprint: bytes

@@ -1,6 +1,6 @@
-"""Which foreign tokens to trust: the settings of one issuer, checked when they are read.
+"""The settings of a trusted token issuer, checked when they are read.
 
-Plain data without a crypto library behind it, so that reading settings stays cheap.
+Plain data that imports no crypto library, so that reading settings stays cheap.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,18 +19,18 @@ ASYMMETRIC: Final = (
 )  # fmt: skip
 SYMMETRIC: Final = ("HS256", "HS384", "HS512")
 OWN_ROLES: Final[Mapping[str, str]] = {role: role for role in ROLE_ACTIONS}
-"""Roles as an issuer calls them that knows Pentad's own."""
+"""The role names of an issuer that uses Pentad's own."""
 _OFFERED: Final = frozenset({*ASYMMETRIC, *SYMMETRIC, "EdDSA"})
 _SHORTEST_SECRET: Final = 32
-_INSIDE: Final = (".localhost", ".local", ".internal", ".svc", ".svc.cluster.local", ".home.arpa")
-"""How names end that no public server can have."""
+_PRIVATE_SUFFIXES: Final = (".localhost", ".local", ".internal", ".svc", ".svc.cluster.local", ".home.arpa")
+"""Host name endings that no public server can have."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrustedIssuer:
-    """One issuer, the audiences that mean this server, and one place its keys come from.
+    """One issuer, the audiences that mean this server, and one source of keys.
 
-    Without a JWKS URL, a JWKS file or a secret, the issuer says itself where its keys are (OpenID Connect discovery).
+    Without a JWKS URL, a JWKS file or a secret, the keys are found by OpenID Connect discovery.
     """
 
     issuer: str
@@ -43,11 +43,11 @@ class TrustedIssuer:
     roles_claim: str = "roles"
     """The claim that lists roles; dots go into objects, as in `realm_access.roles`."""
     roles: Mapping[str, str] = field(default_factory=lambda: OWN_ROLES)
-    """What the issuer calls a role -> the role or the scopes it is here. What is not listed grants nothing."""
+    """The issuer's name of a role -> Pentad's role or scopes. Roles that are not listed grant nothing."""
     scopes: Mapping[str, str] | None = None
-    """What the issuer calls a scope -> the same. None takes over Pentad's own scopes and no others."""
+    """The issuer's name of a scope -> Pentad's role or scopes. None accepts Pentad's own scope names only."""
     place: str = "jwt"
-    """Where the operator finds these settings."""
+    """The settings table, for error texts."""
 
     def __post_init__(self) -> None:
         if not self.issuer or not self.audiences or not all(self.audiences):
@@ -69,17 +69,17 @@ class TrustedIssuer:
 
     @property
     def is_discovered(self) -> bool:
-        """Whether the issuer is asked where its keys are."""
+        """Whether the keys are found by discovery."""
         return self.jwks_url is None and self.jwks_file is None and self.secret is None
 
     @property
     def keys_setting(self) -> str:
-        """The setting to look at if the keys are the wrong ones."""
+        """The setting to check if the keys are wrong."""
         name = "secret" if self.secret is not None else "jwks_url" if self.jwks_file is None else "jwks_file"
         return f"{self.place}.{name}"
 
     def granted(self, roles: Iterable[str], scopes: Iterable[str]) -> frozenset[str]:
-        """The scopes that an issuer's words for roles and scopes stand for here."""
+        """Pentad's scopes for the issuer's role and scope names."""
         words = [word for name in roles for word in self.roles.get(name, "").split()]
         if self.scopes is None:
             words += [scope for scope in scopes if is_scope(scope)]
@@ -131,7 +131,7 @@ class TrustedIssuer:
 
 
 def is_safe_url(url: str) -> bool:
-    """Whether keys read from there are the issuer's own: https, or plain http that stays inside."""
+    """Whether keys read from there can be trusted: https, or plain http inside a private network."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -139,12 +139,12 @@ def is_safe_url(url: str) -> bool:
         return False
     if not host or parts.username is not None:
         return False
-    return parts.scheme == "https" or (parts.scheme == "http" and _is_inside(host))
+    return parts.scheme == "https" or (parts.scheme == "http" and _is_private(host))
 
 
-def _is_inside(host: str) -> bool:
-    """Whether a host is this machine, a private address, or a name that only a private network can know."""
+def _is_private(host: str) -> bool:
+    """Whether a host is this machine, a private address, or a name that only a private network knows."""
     try:
         return ip_address(host).is_private
     except ValueError:
-        return "." not in host.rstrip(".") or host.rstrip(".").endswith(_INSIDE)
+        return "." not in host.rstrip(".") or host.rstrip(".").endswith(_PRIVATE_SUFFIXES)

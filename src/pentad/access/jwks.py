@@ -1,10 +1,10 @@
-"""The issuer's public keys, from a file or a URL, kept and refreshed.
+"""An issuer's public keys, read from a file or URL, cached and refreshed.
 
-A token with an unknown key id makes us look again, at most every 30 seconds, so that forged ids cannot make this server
-hammer the issuer. Symmetric and weak keys in the set are left out: a public document cannot hold a secret.
+A token with an unknown key id triggers a refresh, at most every 30 seconds, so that forged ids cannot make this server
+hammer the issuer. Symmetric and weak keys in the set are ignored: a public document cannot hold a secret.
 
-What the operator wrote into the settings is fetched wherever it is, also inside a private network; an address that the
-issuer names is judged like any other, unless it is on the issuer's own server. No redirect leads to keys elsewhere.
+A URL from the settings is fetched wherever it is, also inside a private network. A URL that the issuer names is checked
+like any other, unless it is on the issuer's own server. A redirect to another server is refused.
 """
 
 import logging
@@ -40,7 +40,7 @@ class _KeySet(msgspec.Struct):
 
 
 class _Provider(msgspec.Struct):
-    """What is read of an OpenID Connect discovery document."""
+    """The fields used of an OpenID Connect discovery document."""
 
     issuer: str
     jwks_uri: str
@@ -60,21 +60,21 @@ class IssuerKeys:
         self._loaded_at: float | None = None
         self._loading: SingleFlight[str, None] = SingleFlight()
         self.source = str(issuer.jwks_file or issuer.jwks_url or issuer.issuer.rstrip("/") + DISCOVERY)
-        """Where the keys were, or would be, read from."""
+        """The file or URL of the keys."""
         self.trouble: str | None = None
-        """Why the last look brought no keys; for the operator, not for callers."""
+        """Why the last refresh failed, for the operator; not shown to callers."""
 
     @property
     def key_ids(self) -> list[str]:
-        """The ids of the usable keys, or the type of one that has none."""
+        """The ids of the usable keys; for a key without an id, its type."""
         return [str(key.kid or key.key_type) for key in self._keys]
 
     def serves(self, algorithm: str) -> bool:
-        """Whether a key for that algorithm is there."""
+        """Whether there is a key for that algorithm."""
         return any(_fits(key, algorithm) for key in self._keys)
 
     async def find(self, key_id: str | None, algorithm: str) -> PublicKey | None:
-        """The one key for the id and algorithm, or None; Unavailable while no keys were ever read."""
+        """The key for the id and algorithm, or None; Unavailable if keys could never be read."""
         if self._is_due(KEPT_SECONDS):
             await self.refresh()
         key = self._pick(key_id, algorithm)
@@ -88,11 +88,11 @@ class IssuerKeys:
         return key
 
     async def refresh(self) -> None:
-        """Look now. What goes wrong is kept in `trouble`; the keys that were there before stay."""
+        """Read the keys now. A failure is kept in `trouble`, and the previous keys stay."""
         await self._loading.run("keys", self._load)
 
     def _is_due(self, seconds: float) -> bool:
-        """Whether a look is allowed, and what we hold is older than `seconds`."""
+        """Whether a refresh is allowed and the keys are older than `seconds`."""
         now = self._monotonic()
         if self._tried_at is not None and now - self._tried_at < REFRESH_AT_MOST_EVERY:
             return False
@@ -105,7 +105,7 @@ class IssuerKeys:
         return fitting[0] if len(fitting) == 1 else None
 
     async def _load(self) -> None:
-        had_trouble, self.trouble = self.trouble, None
+        previous_trouble, self.trouble = self.trouble, None
         try:
             self._keys = _parsed(await self._document())
             self._loaded_at = self._monotonic()
@@ -116,10 +116,10 @@ class IssuerKeys:
         except OSError as error:
             self.trouble = f"{self.source} cannot be read: {error.strerror}"
         except msgspec.MsgspecError as error:
-            self.trouble = f"{self.source} is not what it should be: {error}"
+            self.trouble = f"{self.source} is not a valid document: {error}"
         finally:
-            self._tried_at = self._monotonic()  # only now, so that callers in the meantime join instead of giving up
-        if self.trouble is not None and self.trouble != had_trouble:
+            self._tried_at = self._monotonic()  # set last: callers meanwhile join this load
+        if self.trouble is not None and self.trouble != previous_trouble:
             _log.warning("The keys of the issuer %s could not be read: %s", self._issuer.issuer, self.trouble)
 
     async def _document(self) -> bytes:
@@ -153,7 +153,7 @@ class IssuerKeys:
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:
-    """Scheme, host and port; the fetcher reads the URL more strictly than this."""
+    """Scheme, host and port. The fetcher validates the URL more strictly."""
     try:
         parts = urlsplit(url)
         return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
@@ -167,14 +167,14 @@ def _fits(key: PublicKey, algorithm: str) -> bool:
 
 
 def _parsed(document: bytes) -> list[PublicKey]:
-    """The usable keys of a JWKS. A key we cannot use is passed over."""
+    """The usable keys of a JWKS; others are skipped."""
     entries = msgspec.json.decode(document, type=_KeySet).keys[:_MOST_KEYS]
     return [key for entry in entries if (key := _usable(entry)) is not None]
 
 
 def _usable(entry: dict[str, Any]) -> PublicKey | None:
     with warnings.catch_warnings():
-        warnings.simplefilter("error", SecurityWarning)  # a weak key is a refused key
+        warnings.simplefilter("error", SecurityWarning)  # refuse weak keys
         try:
             key = JWKRegistry.import_key(entry)
         except (JoseError, SecurityWarning, ValueError, TypeError, KeyError, AttributeError):

@@ -1,11 +1,10 @@
-"""Each failed login is told to the operator: a line in the log, and an entry in the audit trail.
+"""Reports failed logins to the operator: a log line and an audit entry, without the credential.
 
-Whoever fails again and again is told of once in ten seconds, with how often and why; and whoever makes up ever new
-names or addresses is, beyond a few reports a second, counted in one line for all of them. So nobody fills the log or
-the trail by failing. The credential itself is in neither.
+Repeated failures of one login are reported once in ten seconds, with their number and reasons. Beyond a few reports a
+second, failures of ever new names or addresses share one line. So nobody can fill the log or the trail by failing.
 
-Who was refused gets the number of the report as an incident, so that he and the operator can talk about the same thing.
-It is the same for every reason: it tells nothing about what was wrong.
+The refused caller gets the incident number of the report, so that caller and operator can refer to it. The number is
+the same for every reason, so it reveals nothing about what was wrong.
 """
 
 import asyncio
@@ -15,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from pentad.access.audit_store import AuditEntry
+from pentad.access.audit import AuditEntry
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.ids import opaque_id
 
@@ -29,76 +28,76 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _Known:
-    """Failures of one login from one address since they were last told of."""
+class _Failures:
+    """Failures of one login from one address since the last report."""
 
     incident: str
-    told_at: float
+    reported_at: float
     reasons: Counter[str] = field(default_factory=Counter[str])
-    explained: str = ""
+    explanation: str = ""
     wire: str = ""
 
 
 class LoginReports:
-    """What is to be told of failed logins. `record` is the audit trail's."""
+    """Collects and reports failed logins. `record` adds an entry to the audit trail."""
 
     def __init__(self, record: Callable[[AuditEntry], None] | None = None, *, clock: Clock | None = None) -> None:
         clock = clock or SystemClock()
         self._record = record
         self._now = clock.now
         self._monotonic = clock.monotonic
-        self._known: dict[tuple[str, str], _Known] = {}
+        self._known: dict[tuple[str, str], _Failures] = {}
         self._left = float(BURST)
         self._left_at = self._monotonic()
-        self._crowd = _Known(opaque_id(size=_INCIDENT_BYTES), self._monotonic())
-        self._sweep: asyncio.TimerHandle | None = None
+        self._others = _Failures(opaque_id(size=_INCIDENT_BYTES), self._monotonic())
+        self._timer: asyncio.TimerHandle | None = None
 
-    def failed(self, login: str, address: str, reason: str, *, explained: str = "", wire: str = "") -> str:
-        """Note one failure, e.g. of `user ada`; the incident it belongs to."""
+    def report(self, login: str, address: str, reason: str, *, explanation: str = "", wire: str = "") -> str:
+        """Count one failure, e.g. of `user ada`; returns its incident."""
         now = self._monotonic()
         known = self._known.get((login, address))
         if known is None:
-            if len(self._known) >= MOST or not self._may_tell(now):
-                self._crowd.reasons[reason] += 1
-                self._sweep_later()
-                return self._crowd.incident
-            known = self._known[login, address] = _Known(opaque_id(size=_INCIDENT_BYTES), now, wire=wire)
-            self._tell(login, address, known, Counter({reason: 1}), explained)
-            self._sweep_later()
+            if len(self._known) >= MOST or not self._may_report(now):
+                self._others.reasons[reason] += 1
+                self._flush_later()
+                return self._others.incident
+            known = self._known[login, address] = _Failures(opaque_id(size=_INCIDENT_BYTES), now, wire=wire)
+            self._write(login, address, known, Counter({reason: 1}), explanation)
+            self._flush_later()
             return known.incident
         known.reasons[reason] += 1
-        known.explained = explained
-        self._sweep_later()
+        known.explanation = explanation
+        self._flush_later()
         return known.incident
 
-    def settle(self) -> None:
-        """Tell of all that was not told yet, and forget who has been quiet since the last time."""
-        if self._sweep is not None:
-            self._sweep.cancel()
-            self._sweep = None
+    def flush(self) -> None:
+        """Report everything that waits, and forget logins without failures since their last report."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         now = self._monotonic()
         for (login, address), known in list(self._known.items()):
             if known.reasons:
                 reasons, known.reasons = known.reasons, Counter()
-                known.told_at = now
-                self._tell(login, address, known, reasons, known.explained)
-            elif now - known.told_at >= EVERY_SECONDS:
+                known.reported_at = now
+                self._write(login, address, known, reasons, known.explanation)
+            elif now - known.reported_at >= EVERY_SECONDS:
                 del self._known[login, address]
-        if self._crowd.reasons:
-            reasons, incident = self._crowd.reasons, self._crowd.incident
-            self._crowd = _Known(opaque_id(size=_INCIDENT_BYTES), now)
-            self._tell("", "", _Known(incident, now), reasons, "")
+        if self._others.reasons:
+            reasons, incident = self._others.reasons, self._others.incident
+            self._others = _Failures(opaque_id(size=_INCIDENT_BYTES), now)
+            self._write("", "", _Failures(incident, now), reasons, "")
         if self._known:
-            self._sweep_later()
+            self._flush_later()
 
     def close(self) -> None:
-        """Tell the rest, and nothing more."""
-        self.settle()
-        if self._sweep is not None:
-            self._sweep.cancel()
-            self._sweep = None
+        """Report what waits and stop."""
+        self.flush()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
-    def _may_tell(self, now: float) -> bool:
+    def _may_report(self, now: float) -> bool:
         self._left = min(float(BURST), self._left + (now - self._left_at) * PER_SECOND)
         self._left_at = now
         if self._left < 1:
@@ -106,7 +105,7 @@ class LoginReports:
         self._left -= 1
         return True
 
-    def _tell(self, login: str, address: str, known: _Known, reasons: Counter[str], explained: str) -> None:
+    def _write(self, login: str, address: str, known: _Failures, reasons: Counter[str], explanation: str) -> None:
         times, reason = reasons.total(), ", ".join(sorted(reasons))
         extra = {
             "incident": known.incident,
@@ -116,8 +115,8 @@ class LoginReports:
             "times": times,
             "wire": known.wire,
         }
-        what = "A login failed." if login else "Further logins failed, too many to tell of each."
-        _log.warning("%s", f"{what} {explained}".rstrip(), extra=extra)
+        what = "A login failed." if login else "Further logins failed, too many to list."
+        _log.warning("%s", f"{what} {explanation}".rstrip(), extra=extra)
         if self._record is not None:
             self._record(
                 AuditEntry(
@@ -136,10 +135,10 @@ class LoginReports:
                 )
             )
 
-    def _sweep_later(self) -> None:
-        if self._sweep is None:
-            self._sweep = asyncio.get_running_loop().call_later(EVERY_SECONDS, self._swept)
+    def _flush_later(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(EVERY_SECONDS, self._flush_now)
 
-    def _swept(self) -> None:
-        self._sweep = None
-        self.settle()
+    def _flush_now(self) -> None:
+        self._timer = None
+        self.flush()

@@ -1,7 +1,7 @@
-"""What an owner may do now, where the owner is not the one calling: a webhook, a saved query, a turn that is resumed.
+"""What an owner may do now, for work that runs without its owner calling: a webhook, a saved query, a resumed turn.
 
-Such things keep the rights they were made with. Those are the most they ever have; what counts is what is left of them
-when they are used. Ask inside the unit of work that uses them, so that nothing has to be remembered or forgotten.
+Such things store the rights they were created with. They never have more than those, and at each use only what is left
+of them. Ask inside the unit of work that uses them, so that nothing has to be cached.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from pentad.kernel.ports import Rows
 from pentad.kernel.principal import Action, Principal, scopes_of
 
 OwnerNow = Callable[[Rows, Principal], Principal | None]
-"""Gives the owner with the rights it has now, never more than were saved; None once it is gone."""
+"""Returns the owner with its current rights, never more than were saved; None once it is gone."""
 
 _USER: Final = "user:"
 _KEY: Final = "key:"
@@ -27,17 +27,17 @@ _KEY_NOW: Final = (
 
 
 def owner_as_saved(rows: Rows, saved: Principal) -> Principal:
-    """The `OwnerNow` of a room that is opened by itself: there are no users to ask."""
+    """The `OwnerNow` of a room that is opened without users."""
     return saved
 
 
 def owner_is_gone(principal_id: str) -> str:
-    """Why something that belonged to this owner has ended."""
+    """The reason given when something of this owner has ended."""
     return f"Its owner {principal_id} is gone: the user was removed, or the key revoked or expired."
 
 
 def require_owner(owner_now: OwnerNow, rows: Rows, principal_id: str, room: str, action: Action) -> None:
-    """Forbidden, with the reason, unless the owner of something may do this now. Only its id was saved."""
+    """Forbidden, with the reason, unless the owner may do this now. For things that saved only the owner's id."""
     owner = owner_now(rows, Principal(principal_id, principal_id, frozenset({"*:*"})))
     if owner is None:
         raise Forbidden(owner_is_gone(principal_id))
@@ -52,10 +52,10 @@ class Owners:
         self._clock = clock
 
     def current(self, rows: Rows, saved: Principal) -> Principal | None:
-        """The owner with what it may do now, never more than `saved`; None once it is gone.
+        """The owner with its current rights, never more than `saved`; None once it is gone.
 
-        A user is gone when removed, a key that owns things itself when revoked or expired. Of others, such as the
-        owner of this machine and the subjects of tokens, nothing is stored here, so what was saved is all there is.
+        A user is gone when removed, a key without an owner when revoked or expired. Others, such as the owner of this
+        machine and token subjects, are not stored here, so their saved rights stand.
         """
         if saved.id.startswith(_USER):
             held = _user_scopes(rows, saved.id.removeprefix(_USER))

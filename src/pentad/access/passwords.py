@@ -1,7 +1,7 @@
-"""Password hashing with argon2id, away from the event loop and never more than two at a time.
+"""Password hashing with argon2id, in threads and at most two at a time.
 
-Each hash takes 32 MiB and some 50 ms on purpose; without the bound a login storm would take all memory. A name
-that does not exist costs the same work as one that does. Passwords are never kept, logged or put into an error.
+Each hash takes 32 MiB and some 50 ms on purpose; without the bound a login storm would use up all memory. An unknown
+name costs the same work as a known one. Passwords are never kept, logged or put into an error.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class HashCost:
-    """How dear one guess is. A change here rehashes each password at its next login."""
+    """How expensive one guess is. A change here rehashes each password at its next login."""
 
     memory_kib: int = 32 * 1024
     passes: int = 2
@@ -52,47 +52,47 @@ class Passwords:
         )
         self._decoy = _decoy(cost, randomness or SystemRandomness())
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="pentad-passwords")
-        self._under_way = 0
+        self._running = 0
 
     async def hash(self, password: str) -> str:
-        """The encoded hash, with its own salt and its parameters in it."""
+        """The encoded hash, which includes its salt and parameters."""
         text = _normalized(password)
         return await self._in_thread(lambda: self._hasher.hash(text))
 
     async def verify(self, encoded: str | None, password: str) -> bool:
-        """Whether the password fits. `None` stands for an unknown user: the same work, always False."""
+        """Whether the password matches. `None` means an unknown user: the same work, always False."""
         if len(password) > LONGEST:
             return False
         text = _normalized(password)
-        return await self._in_thread(lambda: self._fits(encoded or self._decoy, text))
+        return await self._in_thread(lambda: self._matches(encoded or self._decoy, text))
 
     def is_outdated(self, encoded: str) -> bool:
-        """Whether a hash was made at another cost than today's."""
+        """Whether a hash was made at a different cost."""
         return self._hasher.check_needs_rehash(encoded)
 
     def close(self) -> None:
-        """Let the threads go: the hashes under way are finished, those that wait are given up."""
+        """End the threads: running hashes finish, waiting ones are cancelled."""
         self._threads.shutdown(cancel_futures=True)
 
-    def _fits(self, encoded: str, password: str) -> bool:
+    def _matches(self, encoded: str, password: str) -> bool:
         try:
             return self._hasher.verify(encoded, password)
         except (VerificationError, InvalidHashError, UnicodeEncodeError):
             return False
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        if self._under_way >= AT_ONCE + WAITING_MOST:
+        if self._running >= AT_ONCE + WAITING_MOST:
             raise Overloaded("Too many logins are being checked at this moment.", hint="Try again in a second.")
-        self._under_way += 1
+        self._running += 1
         future = self._threads.submit(work)
-        future.add_done_callback(self._discount_soon(asyncio.get_running_loop()))
+        future.add_done_callback(self._when_done(asyncio.get_running_loop()))
         return await asyncio.wrap_future(future)
 
-    def _discount_soon(self, loop: asyncio.AbstractEventLoop) -> Callable[[object], None]:
-        """A caller that gives up does not free its place: the thread still works for it."""
+    def _when_done(self, loop: asyncio.AbstractEventLoop) -> Callable[[object], None]:
+        """A callback that frees the slot when the thread is done; a caller that gives up earlier does not free it."""
 
         def discount() -> None:
-            self._under_way -= 1
+            self._running -= 1
 
         def done(_: object) -> None:
             if not loop.is_closed():
@@ -102,7 +102,7 @@ class Passwords:
 
 
 def checked_password(password: str, *, shortest: int = SHORTEST) -> str:
-    """The password, or InvalidInput saying which length rule it breaks."""
+    """The password; InvalidInput if it breaks a length rule."""
     if not shortest <= len(password) <= LONGEST:
         raise InvalidInput(
             f"A password has {shortest} to {LONGEST} characters; this one has {len(password)}.",
@@ -115,12 +115,12 @@ def checked_password(password: str, *, shortest: int = SHORTEST) -> str:
 
 
 def _normalized(password: str) -> str:
-    """Composed form, so that one keyboard's é equals another's (RFC 7617 section 2.1)."""
+    """NFC, so that é matches however it was typed (RFC 7617 section 2.1)."""
     return unicodedata.normalize("NFC", password)
 
 
 def _decoy(cost: HashCost, randomness: Randomness) -> str:
-    """A well-formed hash of nothing: checking it costs the full work, and no password fits it."""
+    """A well-formed hash that no password matches; checking it costs the full work."""
 
     def text(count: int) -> str:
         return base64.b64encode(randomness.token_bytes(count)).rstrip(b"=").decode("ascii")

@@ -1,7 +1,4 @@
-"""Scopes as people write them: `room:action`, with `*` allowed in either place.
-
-This module checks and narrows scopes. Whether a principal may do a thing is asked of the principal itself.
-"""
+"""Scopes: `room:action`, with `*` allowed in either place. Checks, parses and intersects them."""
 
 import re
 from collections.abc import Iterable
@@ -25,7 +22,7 @@ def is_role(text: object) -> TypeGuard[Role]:
 
 
 def checked_scopes(scopes: Iterable[str]) -> frozenset[str]:
-    """The scopes as a set, or InvalidInput naming the first that is malformed."""
+    """The scopes as a set; InvalidInput for the first malformed one."""
     found = frozenset(scopes)
     for scope in sorted(found):
         if not is_scope(scope):
@@ -38,7 +35,7 @@ def checked_scopes(scopes: Iterable[str]) -> frozenset[str]:
 
 
 def checked_role(role: str) -> Role:
-    """The role, or InvalidInput naming the three there are."""
+    """The role; InvalidInput if there is no such role."""
     if not is_role(role):
         raise InvalidInput(
             f"{role[:80]!r} is not a role.", hint="Roles are reader, writer and admin.", details={"field": "role"}
@@ -47,7 +44,7 @@ def checked_role(role: str) -> Role:
 
 
 def narrowed(asked: Iterable[str], held: Iterable[str]) -> frozenset[str]:
-    """The scopes that both sets allow, so that a key never outgrows its owner."""
+    """The scopes that both sets allow, so that a key never exceeds its owner."""
     owned = [scope.split(":", 1) for scope in held]
     common: set[str] = set()
     for scope in asked:
@@ -61,10 +58,10 @@ def narrowed(asked: Iterable[str], held: Iterable[str]) -> frozenset[str]:
 
 
 def scopes_to_text(scopes: Iterable[str]) -> str:
-    """The stored form: sorted, separated by spaces."""
+    """The stored form: sorted and separated by spaces."""
     return " ".join(sorted(scopes))
 
 
 def scopes_from_text(text: str) -> frozenset[str]:
-    """The set a stored form stands for."""
+    """The scopes of the stored form."""
     return frozenset(text.split())

@@ -1,7 +1,7 @@
-"""Columns that hold secrets: sealed as they are written, opened as they are read, and sealed anew when the key changes.
+"""Columns that hold secrets: encrypted on write, decrypted on read, and re-encrypted when the key changes.
 
-A start compares the beginning of each value with that of the newest key; what differs is rewritten in one transaction.
-Processes that start together do it once: a value is replaced only if it is still the one that was read.
+At start, values that do not begin with the prefix of the newest key are rewritten in one transaction. Processes that
+start together do it once: a value is replaced only if it is still the one that was read.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from pentad.kernel.ports import Database, Rows, Transaction, Value
 
 @dataclass(frozen=True, slots=True)
 class SealedColumn:
-    """A column, and the columns of its table's key. `is_text` says that it holds text, not bytes."""
+    """A column and its table's key columns. `is_text` means that it holds text, not bytes."""
 
     table: str
     column: str
@@ -42,7 +42,7 @@ CORE_COLUMNS: Final = (SECRET, PRIVATE_KEY)
 
 @dataclass(frozen=True, slots=True)
 class _Stale:
-    """A value that is not kept as the box would keep it now."""
+    """A value that the box would store differently now."""
 
     column: SealedColumn
     key: tuple[Value, ...]
@@ -50,7 +50,7 @@ class _Stale:
 
 
 async def reseal(database: Database, box: SecretBox, columns: Sequence[SealedColumn]) -> int:
-    """Keep every value as the settings want it now; how many were kept otherwise. Misconfigured without their key."""
+    """Rewrite every value that the settings want stored differently; returns how many. Misconfigured without a key."""
     if not await database.read(lambda rows: next(_stale(rows, box, columns), None)):
         return 0
 
@@ -64,7 +64,7 @@ async def reseal(database: Database, box: SecretBox, columns: Sequence[SealedCol
 
 
 async def check_sealed(database: Database, box: SecretBox, columns: Sequence[SealedColumn]) -> int:
-    """How many values the next start would rewrite; Misconfigured if it could not read them. Changes nothing."""
+    """How many values the next start would rewrite; Misconfigured if it could not decrypt them. Changes nothing."""
 
     def work(rows: Rows) -> int:
         found = list(_stale(rows, box, columns))
@@ -77,15 +77,15 @@ async def check_sealed(database: Database, box: SecretBox, columns: Sequence[Sea
 
 def _stale(rows: Rows, box: SecretBox, columns: Sequence[SealedColumn]) -> Iterator[_Stale]:
     for column in columns:
-        wanted = box.prefix or MARK
+        prefix = box.prefix or MARK
         test = "<>" if box.prefix else "="
-        beginning = f"substr({column.column}, 1, {len(wanted)})"
-        # Names are the code's own, and never what a caller sent.
+        beginning = f"substr({column.column}, 1, {len(prefix)})"
+        # Table and column names come from the code, never from a caller.
         sql = (
             f"SELECT {column.column}, {', '.join(column.key)} FROM {column.table}"  # noqa: S608
             f" WHERE {column.column} IS NOT NULL AND {beginning} {test} ?"
         )
-        for kept, *key in rows.all(sql, column.stored(wanted)):
+        for kept, *key in rows.all(sql, column.stored(prefix)):
             yield _Stale(column, tuple(key), kept if column.is_text else bytes(kept))
 
 

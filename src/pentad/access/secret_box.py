@@ -1,11 +1,11 @@
-"""Encrypts the secrets in the store, where the operator gives a key for that (the setting `secret_key`).
+"""Encrypts the secrets in the store, if the operator sets `secret_key`.
 
-AES-256-GCM under a key derived from the setting. The place of a value (its table and key) is authenticated with it, so
-that nobody who can write to the store makes one secret out of another. A sealed value is ASCII and says which key
-opens it; a value that is not sealed is taken as it is, and sealed at the next start (`sealed_columns.py`).
+AES-256-GCM under a key derived from the setting. The place of a value (its table and row key) is authenticated with it,
+so that nobody who can write to the store can swap secrets. An encrypted value is ASCII and names its key. A plain value
+is used as it is, and encrypted at the next start (`sealed_columns.py`).
 
-Keys are rotated by naming the old ones as `secret_key_previous`: they open, the newest seals. Without `secret_key`,
-values sealed under a previous one are opened and kept in the open again.
+To rotate, name old keys as `secret_key_previous`: they decrypt, and the newest encrypts. Without `secret_key`, values
+encrypted with a previous key are decrypted and stored as plain values again.
 """
 
 import base64
@@ -21,7 +21,7 @@ from pentad.kernel.errors import Misconfigured
 
 MARK: Final = b"sealed1:"
 SHORTEST: Final = 32
-"""Characters of a key: the derivation is quick, so the key has to be random."""
+"""Characters of a key. The derivation is fast, so the key must be random."""
 _NONCE: Final = 12
 _ID_DIGITS: Final = 16
 _SET_IT: Final = "Set secret_key (PENTAD_SECRET_KEY) to the key they were encrypted with"
@@ -34,7 +34,7 @@ class _Key:
 
 
 class SecretBox:
-    """Seals with the newest key and opens with all; without keys it leaves values as they are."""
+    """Encrypts with the newest key and decrypts with all; without keys it leaves values as they are."""
 
     def __init__(
         self, key: str | None = None, previous: Sequence[str] = (), *, randomness: Randomness | None = None
@@ -50,7 +50,7 @@ class SecretBox:
 
     @property
     def prefix(self) -> bytes | None:
-        """How every value begins that the newest key sealed; None when there is none."""
+        """The first bytes of every value encrypted with the newest key; None without a key."""
         return None if self._newest is None else MARK + self._newest.id + b":"
 
     def seal(self, plain: bytes, place: str) -> bytes:
@@ -63,7 +63,7 @@ class SecretBox:
         return MARK + self._newest.id + b":" + base64.b64encode(sealed)
 
     def open(self, kept: bytes, place: str) -> bytes:
-        """The plain value; Misconfigured when the key for it is not there."""
+        """The plain value; Misconfigured if its key is missing."""
         if not kept.startswith(MARK):
             return kept
         key_id, _, text = kept.removeprefix(MARK).partition(b":")
@@ -93,7 +93,7 @@ class SecretBox:
 
 
 PLAIN: Final = SecretBox()
-"""Seals nothing."""
+"""Encrypts nothing."""
 
 
 def _derived(given: str, name: str) -> _Key:
@@ -103,7 +103,7 @@ def _derived(given: str, name: str) -> _Key:
             f"{name} has {len(secret)} characters; at least {SHORTEST} random ones are needed.",
             hint="Make one with `openssl rand -base64 32`.",
         )
-    # HKDF (RFC 5869) by hand, one block for each purpose: so the derivation costs no import at start.
+    # HKDF (RFC 5869), one block for each purpose, by hand: importing `cryptography` would slow down every start.
     extracted = hmac.digest(b"pentad secret_key", secret.encode(), hashlib.sha256)
     key = hmac.digest(extracted, b"encryption\x01", hashlib.sha256)
     key_id = hmac.digest(extracted, b"name\x01", hashlib.sha256)

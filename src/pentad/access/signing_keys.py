@@ -1,8 +1,8 @@
-"""Keys the server signs with: in the store, so that all processes share them and a backup holds them.
+"""Signing keys, kept in the store so that all processes share them and a backup includes them.
 
-A ring is the keys of one purpose. The newest signs. A replaced key loses its private half and keeps its public one,
-which stays published, so that what it signed can still be verified. Rings are read from the store when they are
-needed; whoever keeps one in memory listens for rotations.
+A ring holds the keys of one purpose, and the newest signs. A replaced key loses its private half; its public half stays
+published, so that old signatures can still be verified. Rings are read from the store when needed; code that keeps one
+in memory listens for rotations.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ class KeyRing:
         self._clock = clock
 
     async def keys(self) -> list[SigningKey]:
-        """All keys, the one that signs first; the first use makes one."""
+        """All keys, the signing one first; makes one if there is none."""
         if found := await self.known():
             return found
         fresh = self._make()
@@ -72,7 +72,7 @@ class KeyRing:
         return await self._database.write(work)
 
     async def known(self) -> list[SigningKey]:
-        """All keys there are; none before the first use."""
+        """All keys; none before the first use."""
         return await self._database.read(self._read)
 
     async def private_key(self) -> str:
@@ -83,11 +83,11 @@ class KeyRing:
         return newest.private
 
     async def adopt(self, private: str) -> None:
-        """Take in a key that was kept elsewhere: to sign with if there is none yet, else only to verify with."""
+        """Import a key that was kept elsewhere: it signs if the ring is empty, and otherwise only verifies."""
         public, now = _public(private), self._clock.now()
 
         def work(tx: Transaction) -> None:
-            # Another process may take the generation first, so this goes on until the key is in the ring.
+            # Another process may take the generation first, so repeat until the key is in the ring.
             while True:
                 found = self._read(tx)
                 if public in [one.public for one in found]:
@@ -106,7 +106,7 @@ class KeyRing:
         public, now = _public(fresh), self._clock.now()
 
         def work(tx: Transaction) -> list[SigningKey]:
-            # Reading refuses without the right `secret_key`, so that no new key is kept in the open beside sealed ones.
+            # Reading fails without the right `secret_key`, so no plain key is stored beside encrypted ones.
             newest = max((one.generation for one in self._read(tx)), default=0)
             self._insert(tx, newest + 1, now, None, public, fresh)
             tx.run(
@@ -122,13 +122,13 @@ class KeyRing:
         return await self._database.write(work)
 
     def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
-        """Have `changed` called after every change of the ring, in any process; returns what ends that."""
+        """Call `changed` after every change of the ring, in any process; the returned function stops that."""
         return self._database.listen(CHANNEL, lambda name: changed() if name == self.name else None)
 
     def _insert(
         self, tx: Transaction, generation: int, now: float, retired: float | None, public: str, private: str | None
     ) -> None:
-        """The generation decides a race: whoever comes second takes the first one's key."""
+        """The generation decides a race: the second process takes the first one's key."""
         sealed = None if private is None else PRIVATE_KEY.seal(self._box, private.encode(), self.name, generation)
         tx.run(
             "INSERT INTO signing_keys (name, generation, created_at, retired_at, public, private)"
@@ -153,7 +153,7 @@ class KeyRing:
 
 @asynccontextmanager
 async def following(ring: KeyRing, use: Callable[[Sequence[SigningKey]], None]) -> AsyncGenerator[None]:
-    """Have `use` given the keys after every change, in any process, for as long as this is open."""
+    """Call `use` with the keys after every change, in any process, while the context is open."""
     changed = asyncio.Event()
     background = Background()
     end = ring.listen(changed.set)
@@ -167,7 +167,7 @@ async def following(ring: KeyRing, use: Callable[[Sequence[SigningKey]], None]) 
 
 async def _follow(ring: KeyRing, use: Callable[[Sequence[SigningKey]], None], changed: asyncio.Event) -> None:
     while True:
-        # A signal may be lost with its connection, so the store is asked from time to time as well.
+        # A signal may be lost with its connection, so also look from time to time.
         with suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_AGAIN_SECONDS):
                 await changed.wait()
@@ -179,8 +179,8 @@ async def _follow(ring: KeyRing, use: Callable[[Sequence[SigningKey]], None], ch
             _log.warning("The signing keys %s cannot be read: %s", ring.name, error.sentence())
             await asyncio.sleep(_RETRY_SECONDS)
             changed.set()
-        except Exception:  # noqa: BLE001  the last line of defence: a follower that ended would be missed by nobody
-            _log.exception("Taking over the signing keys %s failed.", ring.name)
+        except Exception:  # noqa: BLE001  nobody would notice if this task ended
+            _log.exception("Applying the signing keys %s failed.", ring.name)
 
 
 def _public(private: str) -> str:

@@ -1,7 +1,7 @@
-"""Many callers that want the same answer at once share one piece of work.
+"""Lets callers that need the same result at the same time share one run of the work.
 
-Without it, the moment a remembered login lapses, every waiting request of a busy client would hash the same password.
-A caller that gives up does not take the others' answer with it. Nothing is remembered once the work is done.
+Without it, every waiting request of a busy client would hash the same password when its cached login expires. A caller
+that gives up does not cancel the others' work. Results are not cached.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class SingleFlight(Generic[K, V]):
-    """Work under way, by key."""
+    """Running work, by key."""
 
     __slots__ = ("_tasks",)
 
@@ -21,15 +21,15 @@ class SingleFlight(Generic[K, V]):
         self._tasks: dict[K, asyncio.Task[V]] = {}
 
     async def run(self, key: K, work: Callable[[], Coroutine[Any, Any, V]]) -> V:
-        """The outcome of the work already under way for `key`, or of `work` started now."""
+        """The result of the work already running for `key`, or of `work`, started now."""
         task = self._tasks.get(key)
         if task is None:
             task = asyncio.create_task(work())
             self._tasks[key] = task
-            task.add_done_callback(lambda done: self._landed(key, done))
+            task.add_done_callback(lambda done: self._finished(key, done))
         return await asyncio.shield(task)
 
-    def _landed(self, key: K, task: asyncio.Task[V]) -> None:
+    def _finished(self, key: K, task: asyncio.Task[V]) -> None:
         del self._tasks[key]
         if not task.cancelled():
-            task.exception()  # looked at here, so that work nobody waits for any more does not warn
+            task.exception()  # retrieved here, so that asyncio does not warn if every caller has given up

@@ -1,12 +1,11 @@
-"""JWTs of trusted issuers: verified here, made elsewhere.
+"""Verifies JWTs of trusted issuers.
 
-A token must be signed by its own issuer's key with an allowed algorithm, name us as audience, and be in time. `none` is
-never allowed, a public key is never taken for a shared secret, and one issuer's key never vouches for another issuer.
-Why a token is refused, and what the operator could change, is told to the operator; the token itself goes nowhere.
+A token must be signed with its own issuer's key and an allowed algorithm, name this server as audience, and be current.
+`none` is never allowed, a public key is never used as a shared secret, and one issuer's key never verifies another
+issuer's token. The operator learns why a token was refused and what to change; the token itself is never logged.
 """
 
-import base64
-import binascii
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -17,12 +16,14 @@ from joserfc.errors import BadSignatureError, ClaimError, JoseError
 from joserfc.jwk import OctKey
 
 from pentad.access.issuer import TrustedIssuer
-from pentad.access.jwks import IssuerKeys, PublicKey
+from pentad.access.jwks import REFRESH_AT_MOST_EVERY, IssuerKeys, PublicKey
+from pentad.kernel.background import Background
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.ports import Fetcher
 from pentad.kernel.principal import Principal
 
+REFRESH_EVERY: Final = 300.0
 _TYPES: Final = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 _LONGEST_SUBJECT: Final = 255
 _LONGEST_QUOTE: Final = 120
@@ -30,7 +31,7 @@ _LONGEST_QUOTE: Final = 120
 
 @dataclass(frozen=True, slots=True)
 class VerifiedToken:
-    """Who a token stands for, and until when."""
+    """The principal of a token, and when the token expires."""
 
     principal: Principal
     expires_at: float
@@ -38,33 +39,33 @@ class VerifiedToken:
 
 @dataclass(frozen=True, slots=True)
 class RefusedToken:
-    """Why a token does not count, for the operator alone: a word, a sentence, and what to change."""
+    """Why a token was refused, for the operator only: a code, a sentence, and what to change."""
 
     reason: str
     text: str
     fix: str = ""
     issuer: str = ""
-    """The issuer it names, as far as it could be read; nobody vouches for that."""
+    """The issuer the token names, if it could be read. Unverified."""
 
 
 class _RefusedError(Exception):
     def __init__(self, reason: str, text: str, fix: str = "") -> None:
         super().__init__(reason)
-        self.told = reason, text, fix
+        self.parts = reason, text, fix
 
 
 class TokenVerifier:
-    """Checks tokens against the trusted issuers, each with its own keys."""
+    """Verifies tokens against the trusted issuers, each with its own keys."""
 
     def __init__(
         self, issuers: Sequence[TrustedIssuer], fetcher: Fetcher | None = None, *, clock: Clock | None = None
     ) -> None:
-        self.issuers: Mapping[str, TokensOfIssuer] = {
-            issuer.issuer: TokensOfIssuer(issuer, fetcher, clock=clock) for issuer in issuers
+        self.issuers: Mapping[str, IssuerTokens] = {
+            issuer.issuer: IssuerTokens(issuer, fetcher, clock=clock) for issuer in issuers
         }
 
     async def verify(self, token: str) -> VerifiedToken | RefusedToken:
-        """The principal `jwt:<issuer>|<subject>`, or what is wrong; Unavailable while there are no keys."""
+        """The principal `jwt:<issuer>|<subject>`, or why the token is refused; Unavailable while there are no keys."""
         named = ""
         try:
             header, named = _header_and_issuer(token)
@@ -72,15 +73,15 @@ class TokenVerifier:
                 raise _RefusedError(
                     "unknown_issuer",
                     f"Its issuer {_quoted(named)} is not among {', '.join(map(repr, self.issuers))}.",
-                    "Set jwt.issuer, or add a table to jwt.issuers, if its tokens are to be trusted.",
+                    "To trust its tokens, set jwt.issuer or add a table to jwt.issuers.",
                 )
             return await issuer.verify(token, header)
         except _RefusedError as error:
-            return RefusedToken(*error.told, issuer=named[:_LONGEST_QUOTE])
+            return RefusedToken(*error.parts, issuer=named[:_LONGEST_QUOTE])
 
 
-class TokensOfIssuer:
-    """Checks tokens that say they are of one issuer."""
+class IssuerTokens:
+    """Verifies tokens that name one issuer."""
 
     def __init__(self, issuer: TrustedIssuer, fetcher: Fetcher | None = None, *, clock: Clock | None = None) -> None:
         self.issuer = issuer
@@ -98,16 +99,16 @@ class TokensOfIssuer:
         )
 
     def unusable_algorithms(self) -> list[str]:
-        """The allowed algorithms that none of the keys read by now is for."""
+        """The allowed algorithms for which there is no key."""
         return [] if self.keys is None else [name for name in self.issuer.algorithms if not self.keys.serves(name)]
 
     async def verify(self, token: str, header: Mapping[str, Any]) -> VerifiedToken:
-        """The principal of a token whose header and issuer were read; `_RefusedError` says what is wrong."""
+        """The principal of a token whose header was read; `_RefusedError` says what is wrong."""
         key = await self._key(header)
         try:
             claims = jwt.decode(token, key, registry=self._registry).claims
         except BadSignatureError:
-            fix = f"Somebody made it up, or {self.issuer.keys_setting} is that of another issuer."
+            fix = f"It is forged, or {self.issuer.keys_setting} belongs to another issuer."
             raise _RefusedError("signature", "Its signature is not the issuer's.", fix) from None
         except (JoseError, ValueError, TypeError, AttributeError, RecursionError):
             raise _malformed() from None
@@ -120,14 +121,14 @@ class TokensOfIssuer:
         return VerifiedToken(self._principal(claims), claims["exp"])
 
     async def _key(self, header: Mapping[str, Any]) -> PublicKey | OctKey:
-        """The key by the header, which is still anybody's claim: nothing in it is taken for more than a name."""
+        """The key that the header names. The header is unverified, so it is used only to choose a key."""
         algorithm, key_id, kind = header.get("alg"), header.get("kid"), header.get("typ", "JWT")
         place = self.issuer.place
         if not isinstance(algorithm, str) or algorithm not in self.issuer.algorithms:
             raise _RefusedError(
                 "algorithm",
                 f"Its algorithm {_quoted(algorithm)} is not among {', '.join(self.issuer.algorithms)}.",
-                f"Add it to {place}.algorithms, if the issuer signs with it.",
+                f"If the issuer signs with it, add it to {place}.algorithms.",
             )
         if not isinstance(kind, str) or kind.lower() not in _TYPES:
             raise _RefusedError("type", f"Its type {_quoted(kind)} is not that of an access token.")
@@ -146,7 +147,7 @@ class TokensOfIssuer:
         return key
 
     def _wrong_claim(self, error: ClaimError, claims: Mapping[str, Any]) -> _RefusedError:
-        """What is wrong with a claim of a token the issuer did sign."""
+        """What is wrong with a claim of a correctly signed token."""
         place, name = self.issuer.place, error.claim
         value = claims.get(name)
         if value is None:
@@ -155,15 +156,15 @@ class TokensOfIssuer:
             return _RefusedError(
                 "audience",
                 f"Its audience {_quoted(value)} is not among {', '.join(map(repr, self.issuer.audiences))}.",
-                f"Add it to {place}.audience, if it means this server.",
+                f"If it means this server, add it to {place}.audience.",
             )
         if name in ("exp", "nbf", "iat") and isinstance(value, int | float) and not isinstance(value, bool):
             off = self._clock.now() - value
-            fix = f"Get a new one; if a clock is wrong, set it right or raise {place}.leeway."
+            fix = f"Get a new one; if a clock is wrong, correct it or raise {place}.leeway."
             if name == "exp":
                 return _RefusedError("expired", f"It expired {off:.0f} s ago.", fix)
-            return _RefusedError("not_yet", f"It counts only in {-off:.0f} s ({name}).", fix)
-        return _RefusedError("claim", f"Its {name} {_quoted(value)} does not do.")
+            return _RefusedError("not_yet", f"It becomes valid in {-off:.0f} s ({name}).", fix)
+        return _RefusedError("claim", f"Its {name} {_quoted(value)} is not acceptable.")
 
     def _principal(self, claims: Mapping[str, Any]) -> Principal:
         subject = claims["sub"]
@@ -178,24 +179,48 @@ class TokensOfIssuer:
         )
 
 
+class IssuerWatch:
+    """Refreshes the keys of all issuers in the background.
+
+    So `/readyz` can tell whether the issuers are reachable without asking them, and tokens seldom wait for keys.
+    """
+
+    def __init__(self, tokens: TokenVerifier) -> None:
+        self._keys = {name: issuer.keys for name, issuer in tokens.issuers.items()}
+        self._background = Background()
+
+    def start(self) -> None:
+        self._background.start(self._run(), "token-issuers")
+
+    async def stop(self) -> None:
+        await self._background.stop()
+
+    async def refresh(self) -> None:
+        """Read the keys of every issuer now."""
+        await asyncio.gather(*(keys.refresh() for keys in self._keys.values() if keys is not None))
+
+    def troubles(self) -> Mapping[str, str | None]:
+        """What is wrong with the keys of each issuer; None if nothing is known to be."""
+        return {name: None if keys is None else keys.trouble for name, keys in self._keys.items()}
+
+    async def _run(self) -> None:
+        while True:
+            await self.refresh()
+            is_well = not any(self.troubles().values())
+            await asyncio.sleep(REFRESH_EVERY if is_well else REFRESH_AT_MOST_EVERY)
+
+
 def _header_and_issuer(token: str) -> tuple[dict[str, Any], str]:
-    """What a token says of itself before anything is verified: enough to choose whose keys to try."""
-    parts = token.split(".")
-    if len(parts) != 3:
-        raise _malformed()
-    header, payload = (_object(part) for part in parts[:2])
-    issuer = payload.get("iss")
-    if not isinstance(issuer, str):
+    """The unverified header and issuer of a token: enough to choose whose keys to try."""
+    try:
+        parts = jws.extract_compact(token.encode())
+        payload = msgspec.json.decode(parts.payload, type=dict[str, Any])
+    except (JoseError, msgspec.MsgspecError, ValueError, TypeError, AttributeError, RecursionError):
+        raise _malformed() from None
+    header, issuer = parts.headers(), payload.get("iss")
+    if not isinstance(issuer, str) or not isinstance(header, dict):
         raise _malformed()
     return header, issuer
-
-
-def _object(part: str) -> dict[str, Any]:
-    try:
-        raw = base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
-        return msgspec.json.decode(raw, type=dict[str, Any])
-    except (binascii.Error, msgspec.MsgspecError, ValueError, RecursionError):
-        raise _malformed() from None
 
 
 def _malformed() -> _RefusedError:
@@ -203,7 +228,7 @@ def _malformed() -> _RefusedError:
 
 
 def _quoted(value: object) -> str:
-    """A value of somebody else's for the log: short, and in one line."""
+    """A foreign value for the log: short and on one line."""
     text = repr(value)
     return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "..."
 
@@ -218,7 +243,7 @@ def _shared_key(secret: bytes) -> OctKey:
 
 
 def _at(claims: Mapping[str, Any], path: str) -> Any:
-    """The claim at a dotted path. A claim whose whole name has dots in it goes first: many issuers use URLs."""
+    """The claim at a dotted path. A claim whose name itself contains the dots wins: many issuers use URLs."""
     if path in claims:
         return claims[path]
     found: Any = claims
@@ -228,7 +253,7 @@ def _at(claims: Mapping[str, Any], path: str) -> Any:
 
 
 def _words(claim: Any) -> Iterable[str]:
-    """A claim as issuers write lists: words in a string, or an array of strings."""
+    """A list claim: words in a string, or an array of strings."""
     if isinstance(claim, str):
         return claim.split()
     if isinstance(claim, list):

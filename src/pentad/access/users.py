@@ -1,7 +1,7 @@
-"""People who log in with a name and a password: kept in the store, with a role and extra scopes.
+"""Users who log in with a name and a password: kept in the store, with a role and extra scopes.
 
-Names are unique without regard to case. Every change is told to all processes on the store, so that none goes on
-trusting a login it has seen before. A password or its hash never leaves this module.
+Names are unique regardless of case. Every change is signalled to all processes on the store, so that none keeps a
+cached login. A password or its hash never leaves this module.
 """
 
 import base64
@@ -14,7 +14,7 @@ from pentad.access.passwords import SHORTEST, Passwords, checked_password
 from pentad.access.scopes import checked_role, checked_scopes, scopes_from_text, scopes_to_text
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound, PentadError
-from pentad.kernel.incidents import noted
+from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.ports import Database, Row, Rows, Transaction
 from pentad.kernel.principal import Principal, Role, scopes_of
 
@@ -38,7 +38,7 @@ class User:
         return user_principal_id(self.name)
 
     def principal(self) -> Principal:
-        """The caller this user is, with all it may do."""
+        """The principal of this user, with all its scopes."""
         scopes = scopes_of([self.role], self.scopes)
         return Principal(id=self.principal_id, name=self.name, scopes=scopes, user=self.principal_id)
 
@@ -49,12 +49,12 @@ def is_user_name(name: str) -> bool:
 
 
 def user_principal_id(name: str) -> str:
-    """The principal a user name stands for, the same for every spelling of its case."""
+    """The principal id of a user name, the same in any case."""
     return f"user:{name.lower()}"
 
 
 class Users:
-    """The users of one store. `on_change` hears the principal whose remembered credentials are void, at once."""
+    """The users of one store. `on_change` is called with each principal whose cached credentials are void."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Users:
         scopes: Iterable[str] = (),
         shortest: int = SHORTEST,
     ) -> User:
-        """Add a user. `shortest` exists for the demo, whose login is known to everybody and bound to loopback."""
+        """Add a user. `shortest` exists for the demo, whose public login works on loopback only."""
         user = User(_checked_name(name), checked_role(role), checked_scopes(scopes), self._clock.now())
         encoded = await self._passwords.hash(checked_password(password, shortest=shortest))
         if not await self._db.write(lambda tx: _insert(tx, user, encoded)):
@@ -106,7 +106,7 @@ class Users:
         return await self._db.read(lambda rows: int(rows.value("SELECT COUNT(*) FROM users")))
 
     async def remove(self, name: str) -> None:
-        """Remove a user and revoke its keys. The last administrator stays as long as anybody else does."""
+        """Remove a user and revoke its keys. The last administrator cannot be removed before all other users."""
         if not is_user_name(name):
             raise _unknown(name)
         now = self._clock.now()
@@ -142,7 +142,7 @@ class Users:
         self._changed(name)
 
     async def verify(self, name: str, password: str) -> User | None:
-        """The user, if the password fits. Unknown names take as long as known ones."""
+        """The user, if the password matches. Unknown names take as long as known ones."""
         row = await self._db.lookup(
             f"SELECT {_COLUMNS}, password_hash FROM users WHERE name_key = ?",  # noqa: S608  a constant
             name.lower(),
@@ -155,9 +155,9 @@ class Users:
         return _user(row)
 
     async def ensure_first_admin(self) -> str | None:
-        """On a store without users, make `admin` and return its password: the one time anybody sees it.
+        """On a store without users, make `admin` and return its password, which is not shown again.
 
-        Of several processes that start together, one makes the user and gets the password.
+        If several processes start together, one makes the user and gets the password.
         """
         if await self.count():
             return None
@@ -171,7 +171,7 @@ class Users:
         return password if await self._db.write(work) else None
 
     async def _rehash(self, name: str, password: str, outdated: str) -> None:
-        """Only where the old hash still stands: a newer password wins. The login counts even if this fails."""
+        """Replace the hash if it is still the old one: a newer password wins. A failure does not fail the login."""
         encoded = await self._passwords.hash(password)
 
         def work(tx: Transaction) -> None:
@@ -185,7 +185,7 @@ class Users:
         try:
             await self._db.write(work)
         except PentadError as error:
-            noted(error, "Hashing a password anew")
+            ensure_logged(error, "Rehashing a password")
 
     def _changed(self, name: str) -> None:
         if self._on_change is not None:

@@ -25,7 +25,7 @@ from pentad.storage.migrations import plan
 from pentad.storage.open import locate
 
 if TYPE_CHECKING:
-    from pentad.access.tokens import TokensOfIssuer, TokenVerifier
+    from pentad.access.tokens import IssuerTokens, TokenVerifier
     from pentad.cli.clients.client import Client, Machine
     from pentad.kernel.ports import Database
     from pentad.settings.model import Settings
@@ -269,7 +269,7 @@ async def check_issuers(settings: "Settings", token: str | None = None) -> list[
         await fetcher.close()
 
 
-async def _check_issuer(one: "TokensOfIssuer") -> Finding:
+async def _check_issuer(one: "IssuerTokens") -> Finding:
     issuer, keys = one.issuer, one.keys
     if keys is None:
         return Finding(_ISSUER, "ok", f"{issuer.issuer} shares a secret; there are no keys to read.")

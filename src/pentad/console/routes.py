@@ -17,7 +17,7 @@ from pentad.app import App
 from pentad.console.home import home_sheet
 from pentad.console.layout import ICON, SCRIPT, STYLE, Surroundings, document, headers
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, NotFound, PentadError, Unauthenticated
-from pentad.kernel.incidents import noted
+from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.pages import Note, Page, Sheet, Visit
 from pentad.kernel.principal import Principal
 from pentad.platform import OpenRoom
@@ -86,7 +86,7 @@ class Console:
             _check(principal, room)
             sheet = await self._in_time(load, _visit(request, principal))
         except PentadError as error:
-            sheet, status = _refusal(noted(error, f"The page {request.url.path[:200]}")), error.http_status
+            sheet, status = _refusal(ensure_logged(error, f"The page {request.url.path[:200]}")), error.http_status
         page = document(sheet, Surroundings(self._rooms(principal), room, below, _name(principal)))
         return Response(page, status, headers(sheet), media_type="text/html")
 

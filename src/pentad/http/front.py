@@ -22,7 +22,7 @@ from pentad.http.mounts import MountedApp, MountTable
 from pentad.http.protected_resources import ProtectedResources
 from pentad.http.replies import send_body, send_empty, send_error
 from pentad.kernel.errors import Overloaded, PentadError
-from pentad.kernel.incidents import noted, unforeseen
+from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.kernel.limits import MIB, Limits
 from pentad.kernel.principal import ANONYMOUS, Principal
 from pentad.mcp.exchange import Endpoint, HttpExchange
@@ -104,10 +104,10 @@ class Front:
         except PentadError as error:
             if principal is None or principal is ANONYMOUS:
                 await self._anonymous.slow_down(scope)
-            noted(error, f"{scope['method']} {scope['path']}")
+            ensure_logged(error, f"{scope['method']} {scope['path']}")
             await send_error(send, error, self._resources.refusal(scope, headers, error))
         except Exception as error:  # noqa: BLE001  the outermost handler: the caller gets an incident number, the log the rest
-            await send_error(send, unforeseen(error, f"{scope['method']} {scope['path']}"))
+            await send_error(send, internal_error(error, f"{scope['method']} {scope['path']}"))
 
     async def principal(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal:
         """What the credentials in the headers are worth by now."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs
 
 from pentad.kernel.errors import NotFound, Overloaded
-from pentad.kernel.incidents import unforeseen
+from pentad.kernel.incidents import internal_error
 from pentad.mcp.exchange import Endpoint, HttpExchange
 from pentad.mcp.sse import HEADERS, Disconnect, Message, Receive, Send, frame
 from pentad.mcp.supervision import absorb_cancellation
@@ -142,7 +142,7 @@ class HttpSse:
         try:
             await self._endpoint.post(_message(stream, exchange, answer, exchange.body))
         except Exception as error:  # noqa: BLE001  the POST is answered already, so the error can only be logged
-            unforeseen(error, f"POST {MESSAGES}")
+            internal_error(error, f"POST {MESSAGES}")
         if answer.session is not None and stream.session is None:
             stream.session = answer.session
             # From now on a GET of today's transport carries the server's own messages to the stream.

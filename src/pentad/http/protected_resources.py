@@ -7,8 +7,7 @@ client is asked for more when a call needs it, and for administration only by ca
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from pentad.access.challenges import BASIC, bearer
-from pentad.access.protected_resource import protected_resource
+from pentad.access.protected_resource import BASIC, bearer, protected_resource
 from pentad.kernel.errors import PentadError, Unauthenticated
 from pentad.kernel.principal import Action, Principal
 from pentad.mcp.sse import Message

@@ -19,7 +19,7 @@ from pentad.http.protected_resources import WELL_KNOWN, ProtectedResources
 from pentad.http.replies import error_headers
 from pentad.http.server_pages import ServerPages
 from pentad.kernel.errors import NotFound, PentadError
-from pentad.kernel.incidents import noted
+from pentad.kernel.incidents import ensure_logged
 
 
 class _Routes(Starlette):
@@ -65,7 +65,7 @@ def _own_routes(app: App, resources: ProtectedResources) -> list[BaseRoute]:
 
 
 async def _refuse(request: Request, error: PentadError) -> Response:
-    noted(error, f"{request.method} {request.url.path[:200]}")
+    ensure_logged(error, f"{request.method} {request.url.path[:200]}")
     headers = {name.decode(): value.decode() for name, value in error_headers(error)}
     return JSONResponse({"error": error.as_json()}, status_code=error.http_status, headers=headers)
 

@@ -9,7 +9,7 @@ import time
 from typing import Final
 
 from pentad.kernel.errors import PentadError
-from pentad.kernel.incidents import put_off
+from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Dialect, Transaction
 
 BEAT_SECONDS: Final = 2.0
@@ -75,7 +75,7 @@ class Heartbeat:
             try:
                 self._database.write_blocking(lambda tx: tx.run("DELETE FROM job_workers WHERE id = ?", self._worker))
             except PentadError as error:  # the row grows old by itself
-                put_off(error, "Removing the heartbeat of this process")
+                log_failure(error, "Removing the heartbeat of this process")
 
     def _serve(self) -> None:
         pause = BEAT_SECONDS  # `hold` has just written the row
@@ -87,7 +87,7 @@ class Heartbeat:
                 is_holding, last = self._database.write_blocking(self._beat)
                 pause = BEAT_SECONDS
             except PentadError as error:
-                put_off(error, "The heartbeat of this process")
+                log_failure(error, "The heartbeat of this process")
                 is_holding, last, pause = False, 0.0, _RETRY_SECONDS
             with self._lock:
                 self._beating = is_holding
@@ -109,6 +109,6 @@ class Heartbeat:
                 lambda tx: tx.run("DELETE FROM job_workers WHERE id = ? AND beat_at <= ?", self._worker, last)
             )
         except PentadError as error:
-            put_off(error, "Removing the heartbeat of this process")
+            log_failure(error, "Removing the heartbeat of this process")
         with self._lock:
             self._changed.wait_for(lambda: self._stopping or self._held_at > since)

@@ -18,7 +18,7 @@ from pentad.jobs.queue import CHANNEL, SOON_SECONDS, JobQueue
 from pentad.kernel.background import Background
 from pentad.kernel.clock import Randomness, SystemRandomness
 from pentad.kernel.errors import Misconfigured, PentadError, Unavailable
-from pentad.kernel.incidents import put_off, unforeseen
+from pentad.kernel.incidents import internal_error, log_failure
 from pentad.kernel.ports import Rows, Transaction
 
 FIRST_SECONDS: Final = 5.0
@@ -102,7 +102,7 @@ class Workers:
             try:
                 await self._database.write(lambda tx: self._queue.release(tx, runs))
             except PentadError as error:  # another process finds them when our heartbeat is missing
-                put_off(error, "Releasing the jobs of this process")
+                log_failure(error, "Releasing the jobs of this process")
 
     def _heard(self, name: str) -> None:
         if not name or name in self._declared:
@@ -118,7 +118,7 @@ class Workers:
             try:
                 pause = await self.look()
             except PentadError as error:
-                put_off(error, "Looking for jobs")
+                log_failure(error, "Looking for jobs")
                 pause = _PAUSE_SECONDS
             except Exception:  # noqa: BLE001  the last line of defence: without workers nothing would ever run
                 _log.exception("Looking for jobs failed.")
@@ -207,19 +207,19 @@ class Workers:
             async with asyncio.timeout(job.timeout):
                 outcome = await job.handler(declared.service, run)
         except LeaseLost as error:
-            put_off(error, f"The job {run.name}")
+            log_failure(error, f"The job {run.name}")
             return
         except TimeoutError as error:
             failure = error
             problem = f"It took longer than {job.timeout} seconds."
-            put_off(Unavailable(problem), f"The job {run.name}")
+            log_failure(Unavailable(problem), f"The job {run.name}")
         except (RetryLater, GiveUp) as error:
             failure, problem = error, str(error)
         except PentadError as error:
             failure, problem = error, error.sentence()
-            put_off(error, f"The job {run.name}")
+            log_failure(error, f"The job {run.name}")
         except Exception as error:  # noqa: BLE001  a handler may fail as it likes; its job says so
-            failure, problem = error, unforeseen(error, f"The job {run.name}").sentence()
+            failure, problem = error, internal_error(error, f"The job {run.name}").sentence()
         if schedule is not None:
             at = run.began + schedule.every * (1 + schedule.jitter * chance(self._randomness))
             following = Again(max(at, self._clock.now()), schedule.payload)
@@ -235,7 +235,7 @@ class Workers:
         is_later = isinstance(failure, RetryLater)
         attempt = 1 if is_later and failure.progressed else run.attempt
         if isinstance(failure, GiveUp) or job.retry.is_spent(attempt):
-            put_off(Unavailable(problem), f"The job {run.name} was given up")
+            log_failure(Unavailable(problem), f"The job {run.name} was given up")
             await self._write_down(lambda tx: self._queue.bury(tx, run, problem))
             return
         pause = job.retry.pause(attempt, self._randomness)
@@ -248,7 +248,7 @@ class Workers:
             try:
                 await self._database.write(work)
             except PentadError as error:
-                put_off(error, "Writing down what became of a job")
+                log_failure(error, "Writing down what became of a job")
                 await asyncio.sleep(_PAUSE_SECONDS)
             else:
                 return

@@ -1,29 +1,29 @@
-"""Work that goes on beside everything else for as long as its owner is open: begun once, ended for sure.
+"""Background tasks that run as long as their owner is open.
 
-What the work does when something fails is its own affair. If that ends it, the log says so: nobody awaits it who could.
+A task handles its own errors. If one ends it, the log says so, because nobody awaits the task.
 """
 
 import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from pentad.kernel.incidents import unforeseen
+from pentad.kernel.incidents import internal_error
 
 
-def begun(work: Coroutine[Any, Any, None], name: str) -> "asyncio.Task[None]":
-    """A task nobody waits for; if it dies of an error, that is in the log."""
+def start_task(work: Coroutine[Any, Any, None], name: str) -> "asyncio.Task[None]":
+    """Start a task that nobody awaits; an error that ends it is logged."""
     task = asyncio.create_task(work, name=name)
-    task.add_done_callback(_tell_of_death)
+    task.add_done_callback(_log_death)
     return task
 
 
-def _tell_of_death(task: "asyncio.Task[None]") -> None:
+def _log_death(task: "asyncio.Task[None]") -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
-        unforeseen(error, f"The background work {task.get_name()!r}")
+        internal_error(error, f"The background work {task.get_name()!r}")
 
 
 class Background:
-    """One piece of work of one owner."""
+    """One background task of one owner."""
 
     __slots__ = ("_task",)
 
@@ -31,11 +31,11 @@ class Background:
         self._task: asyncio.Task[None] | None = None
 
     def start(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        """Begin; the name is what a list of tasks shows."""
-        self._task = begun(work, name)
+        """Start the task; `name` appears in the log and in task lists."""
+        self._task = start_task(work, name)
 
     async def stop(self) -> None:
-        """End it, and wait until it has ended; nothing where it never began."""
+        """Cancel the task and wait until it has ended; does nothing if it never started."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()

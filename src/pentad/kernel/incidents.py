@@ -1,8 +1,8 @@
-"""Failures under a number: the caller gets it, the log has it.
+"""Incident numbers: the caller gets the number, the log has the line.
 
-A failure of a known cause is one line when it begins and one line a minute while it goes on, with how often it happened
-since; everybody who meets it in the meantime gets the number of that line. So a storm of refused writes is a few lines,
-and whoever was refused can still be answered. A failure nobody foresaw is a line of its own, with its traceback.
+A failure with a known cause is one log line when it begins and one a minute while it lasts, with how often it happened
+since; every caller who meets it meanwhile gets the same number. So a storm of refused writes makes a few lines. An
+unexpected failure is a line of its own, with its traceback.
 """
 
 import logging
@@ -18,25 +18,25 @@ from pentad.kernel.trace import request_mark
 
 EVERY_SECONDS: Final = 60.0
 MOST_LINES: Final = 100
-"""As many lines a log gets in that time; what goes beyond is told in one, with how many there were."""
+"""Log lines in that time; further failures share one line that counts them."""
 _MOST_OPEN: Final = 1_000
-_BEYOND: Final = object()
+_OVERFLOW: Final = object()
 _SERVER_ERRORS: Final = 500
 _NOT_OFFERED: Final = 501
 
 
 @dataclass(slots=True)
-class _Open:
+class _Ongoing:
     id: str
     began: float
     last: float
-    told: float
-    untold: int = 0
+    logged: float
+    unlogged: int = 0
     count: int = 1
 
 
 class Incidents:
-    """What goes wrong now, by its cause. Any thread may note something."""
+    """The failures that go on now, by cause. Safe to use from any thread."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Incidents:
         self._most = most
         self._monotonic = (clock or SystemClock()).monotonic
         self._lock = threading.Lock()
-        self._open: dict[Hashable, _Open] = {}
+        self._open: dict[Hashable, _Ongoing] = {}
         self._window = 0.0
         self._lines = 0
 
@@ -64,43 +64,43 @@ class Incidents:
         level: int = logging.ERROR,
         **facts: Any,
     ) -> str:
-        """Note that it happened, now or once more; the number it goes by."""
+        """Count a failure, log it if a line is due, and return its incident number."""
         now = self._monotonic()
         with self._lock:
             found = self._ongoing(cause, now)
             if found is None and self._is_flooded(now):
-                cause, message, error = _BEYOND, "More goes wrong than can be told one by one", None
+                cause, message, error = _OVERFLOW, "Too many different failures to log each one", None
                 facts, found = {}, self._ongoing(cause, now)
             if found is not None:
                 found.last = now
                 found.count += 1
-                found.untold += 1
-                if now - found.told < self._every:
+                found.unlogged += 1
+                if now - found.logged < self._every:
                     return found.id
-                facts["times"], found.untold, found.told = found.untold, 0, now
+                facts["times"], found.unlogged, found.logged = found.unlogged, 0, now
             else:
                 found = self._begin(cause, now)
-        self._tell(level, message, found.id, error, facts)
+        self._write(level, message, found.id, error, facts)
         return found.id
 
     def over(self, cause: Hashable, message: str) -> None:
-        """Note that the cause is gone; nothing where there was none."""
+        """Log that the cause is gone, if it was ongoing."""
         with self._lock:
             found = self._open.pop(cause, None)
         if found is not None:
             facts = {"times": found.count, "seconds": round(self._monotonic() - found.began, 1)}
-            self._tell(logging.INFO, message, found.id, None, facts)
+            self._write(logging.INFO, message, found.id, None, facts)
 
-    def _ongoing(self, cause: Hashable, now: float) -> _Open | None:
+    def _ongoing(self, cause: Hashable, now: float) -> _Ongoing | None:
         found = self._open.get(cause)
         return found if found is not None and now - found.last < self._every else None
 
-    def _begin(self, cause: Hashable, now: float) -> _Open:
+    def _begin(self, cause: Hashable, now: float) -> _Ongoing:
         self._lines += 1
         self._open.pop(cause, None)
         if len(self._open) >= _MOST_OPEN:
             del self._open[next(iter(self._open))]
-        found = self._open[cause] = _Open(opaque_id(size=9), now, now, now)
+        found = self._open[cause] = _Ongoing(opaque_id(size=9), now, now, now)
         return found
 
     def _is_flooded(self, now: float) -> bool:
@@ -108,7 +108,7 @@ class Incidents:
             self._window, self._lines = now, 0
         return self._lines >= self._most
 
-    def _tell(
+    def _write(
         self, level: int, message: str, incident: str, error: BaseException | None, facts: dict[str, Any]
     ) -> None:
         mark = request_mark.get()
@@ -119,41 +119,41 @@ class Incidents:
         )
 
 
-_REFUSED: Final = Incidents(logging.getLogger("pentad.incidents"))
-"""What no better place has noted."""
+_DEFAULT: Final = Incidents(logging.getLogger("pentad.incidents"))
+"""For failures that no other log has recorded."""
 
 
-def unforeseen(error: BaseException, doing: str) -> PentadError:
-    """Log what happened under a fresh number; the error to answer with says no more than that number."""
-    incident = _REFUSED.note(object(), f"{doing} failed", error=error)
+def internal_error(error: BaseException, doing: str) -> PentadError:
+    """Log an unexpected exception under a fresh number; returns the error to answer with, which only names it."""
+    incident = _DEFAULT.note(object(), f"{doing} failed", error=error)
     return PentadError(
         f"Something went wrong on the server. The operator finds it in the log as incident {incident}.",
         details={"incident": incident},
     )
 
 
-def noted(error: PentadError, doing: str) -> PentadError:
-    """The same error, with a number if the server is to blame for it and nobody has logged it yet.
+def ensure_logged(error: PentadError, doing: str) -> PentadError:
+    """Log the error and give it a number, if it is the server's fault and was not logged yet. Returns it.
 
-    Called where an error becomes an answer, so that none of that kind goes out in silence.
+    Called where an error becomes a response, so that no server fault goes out unlogged.
     """
     if error.http_status >= _SERVER_ERRORS and error.http_status != _NOT_OFFERED and error.incident is None:
         cause = (doing, error.code, type(error).__name__)
         text = f"{doing} was not possible: {error.message}"
-        error.details["incident"] = _REFUSED.note(cause, text, level=logging.WARNING, code=error.code)
+        error.details["incident"] = _DEFAULT.note(cause, text, level=logging.WARNING, code=error.code)
     return error
 
 
-def put_off(error: Exception, doing: str) -> None:
-    """Note that work in the background failed and is tried again, or left: a line now, and one a minute while it fails.
+def log_failure(error: Exception, doing: str) -> None:
+    """Log that background work failed: a line now, and one a minute while it fails. The caller retries or gives up.
 
-    Of an error nobody foresaw the traceback is there too; one that has no number yet gets it.
+    An unexpected error is logged with its traceback. A PentadError without a number gets one.
     """
     if isinstance(error, PentadError):
-        text, told = error.sentence(), None
+        text, traceback = error.sentence(), None
     else:
-        text, told = type(error).__name__, error
+        text, traceback = type(error).__name__, error
     cause = (doing, type(error).__name__)
-    incident = _REFUSED.note(cause, f"{doing} did not succeed: {text}", error=told, level=logging.WARNING)
+    incident = _DEFAULT.note(cause, f"{doing} did not succeed: {text}", error=traceback, level=logging.WARNING)
     if isinstance(error, PentadError) and error.incident is None:
         error.details["incident"] = incident

@@ -1,7 +1,6 @@
-"""W3C trace context: reading and writing `traceparent`, and the mark every log line of one request carries.
+"""W3C trace context: reads and writes `traceparent`, and holds what ties log lines to their request.
 
-A trace is passed on, never interpreted: a header that is not well-formed is treated as absent, as the recommendation
-asks, because a broken trace must not break a call.
+A malformed header is treated as absent, as the recommendation asks: a broken trace must not break a call.
 """
 
 import re
@@ -20,7 +19,7 @@ _NO_SPAN: Final = "0" * 16
 
 @dataclass(frozen=True, slots=True)
 class TraceParent:
-    """One position in a trace. The version is always written as 00, the only one there is."""
+    """A position in a trace. Written as version 00, the only one so far."""
 
     trace_id: str
     span_id: str
@@ -30,19 +29,19 @@ class TraceParent:
         return f"00-{self.trace_id}-{self.span_id}-{'01' if self.sampled else '00'}"
 
     def child(self, randomness: Randomness = _RANDOMNESS) -> "TraceParent":
-        """The same trace, seen from a new span of our own."""
+        """A new span of our own in the same trace."""
         return TraceParent(self.trace_id, _nonzero(randomness, 8), self.sampled)
 
 
 def new_trace(randomness: Randomness = _RANDOMNESS) -> TraceParent:
-    """The start of a trace nobody else has begun."""
+    """A new trace."""
     return TraceParent(_nonzero(randomness, 16), _nonzero(randomness, 8))
 
 
 def parse_traceparent(header: str | None) -> TraceParent | None:
-    """The position a header names, or None when it is absent or not well-formed.
+    """The position a header names, or None if it is absent or malformed.
 
-    Versions of the future may append fields; version 00 may not, and ff is forbidden.
+    Future versions may append fields; version 00 may not, and ff is forbidden.
     """
     if header is None or len(header) > _LONGEST:
         return None
@@ -56,24 +55,24 @@ def parse_traceparent(header: str | None) -> TraceParent | None:
 
 
 class RequestMark(NamedTuple):
-    """What ties a log line to the request it belongs to."""
+    """The request a log line belongs to."""
 
     request_id: str
     trace_id: str | None = None
     traceparent: str | None = None
-    """As the caller sent it; what goes out on the request's behalf carries the trace on."""
+    """As the caller sent it; outgoing requests continue the trace."""
     reason: str = ""
-    """Why the caller says it does this; goes into the audit trail."""
+    """The reason the caller gave; goes into the audit trail."""
     principal: str | None = None
-    """Who asked, for what is logged about failures."""
+    """The caller, for log lines about failures."""
 
 
 request_mark: ContextVar[RequestMark | None] = ContextVar("request_mark", default=None)
-"""Set by a transport around a request; read by the log formatters."""
+"""Set by a transport for the length of a request; read by the log formatters."""
 
 
-def passed_on() -> str | None:
-    """The `traceparent` for what the current request sends out: the caller's trace, a span of our own."""
+def outgoing_traceparent() -> str | None:
+    """The `traceparent` for requests sent on behalf of the current one: the caller's trace, a span of our own."""
     mark = request_mark.get()
     parent = parse_traceparent(mark.traceparent) if mark is not None else None
     return None if parent is None else str(parent.child())

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from pentad.kernel.background import begun
+from pentad.kernel.background import start_task
 from pentad.kernel.errors import LimitExceeded
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.json import check_bounds
@@ -174,7 +174,7 @@ class Connection:
         )
         await self._write(messages.reply(request_id, handshake.body))
         if self._news is None:
-            self._news = begun(self._tell_news(), "news")
+            self._news = start_task(self._tell_news(), "news")
 
     def _begin(self, envelope: Envelope, request_id: RequestId, reply: Write, *, modern: bool) -> "asyncio.Task[None]":
         if request_id in self._calls:

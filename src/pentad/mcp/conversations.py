@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pentad.kernel.background import begun
+from pentad.kernel.background import start_task
 from pentad.kernel.errors import InvalidInput, Unavailable
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Database, Transaction
@@ -68,7 +68,7 @@ class Conversations:
     def _reply_left(self, payload: str) -> None:
         session, question = msgspec.json.decode(payload)
         if (session, question) in self._waiting:
-            chore = begun(self._pick_up(session, question), "picking up an answer")
+            chore = start_task(self._pick_up(session, question), "picking up an answer")
             self._chores.add(chore)
             chore.add_done_callback(self._chores.discard)
 

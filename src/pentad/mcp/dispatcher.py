@@ -14,7 +14,7 @@ import msgspec.structs
 from pydantic import ValidationError
 
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
-from pentad.kernel.incidents import noted, unforeseen
+from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.kernel.limits import Limits
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.trace import RequestMark, request_mark
@@ -172,7 +172,7 @@ class Dispatcher:
             work = self._one_of_few(bound, inputs) if tool.heavy else tool.function(**inputs)
             body = bound.encode(await FirstPause(work, deadline.paused), shape, repairs)
         except PentadError as error:
-            return shape.failure(noted(error, f"tool {tool.name!r}")), error.code
+            return shape.failure(ensure_logged(error, f"tool {tool.name!r}")), error.code
         except MissingCapability as missing:
             if peer.revision.modern:
                 raise
@@ -181,14 +181,14 @@ class Dispatcher:
             if not deadline.expired:
                 raise
             absorb_cancellation()
-            late = noted(deadline.error(f"The tool {tool.name!r}"), f"tool {tool.name!r}")
+            late = ensure_logged(deadline.error(f"The tool {tool.name!r}"), f"tool {tool.name!r}")
             return shape.failure(late), late.code
         except Deferred as later:
             return _put_off(tool, later, shape)
         except (InputRequired, ProtocolError):
             raise
         except Exception as error:  # noqa: BLE001  a tool's bug must not end the conversation
-            return shape.failure(unforeseen(error, f"tool {tool.name!r}")), "internal"
+            return shape.failure(internal_error(error, f"tool {tool.name!r}")), "internal"
         finally:
             deadline.disarm()
         if len(body) > self.limits.result_bytes:

@@ -6,7 +6,7 @@ A stream can outlive the rights it was opened with. A change that may not be hea
 from collections.abc import Awaitable, Callable
 
 from pentad.kernel.errors import NotFound, PentadError
-from pentad.kernel.incidents import noted
+from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.principal import Principal
 from pentad.mcp.registry import Registry
 from pentad.mcp.rights import check_right
@@ -59,5 +59,5 @@ async def may_hear(registry: Registry, change: Change, who: Who) -> bool:
             and await registry.hears(found[0].room, principal, change.audience)
         )
     except PentadError as error:
-        noted(error, "Telling a follower of a change")
+        ensure_logged(error, "Telling a follower of a change")
         return False

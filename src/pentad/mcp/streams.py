@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from pentad.kernel.background import begun
+from pentad.kernel.background import start_task
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ids import opaque_id
-from pentad.kernel.incidents import noted
+from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.ports import Database, Rows, Transaction
 
 _CHANNEL: Final = "mcp.stream"
@@ -56,7 +56,7 @@ class StreamLog:
         """Keep an event; it is in the store soon, and before `flush` returns."""
         self._pending.append((session, event))
         if self._writer is None or self._writer.done():
-            self._writer = begun(self._write_pending(), "stream log")
+            self._writer = start_task(self._write_pending(), "stream log")
 
     async def flush(self) -> None:
         if self._writer is not None:
@@ -69,7 +69,7 @@ class StreamLog:
             try:
                 await self._database.write(partial(_insert, batch=batch, now=self._clock.now()))
             except PentadError as error:
-                noted(error, "Keeping what was sent on streams")
+                ensure_logged(error, "Keeping what was sent on streams")
 
     def _hear(self, _stream: str) -> None:
         for follower in self._followers:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
-from pentad.kernel.incidents import noted
+from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.principal import Action
 from pentad.mcp import messages
 from pentad.mcp.asking import MissingCapability
@@ -79,7 +79,7 @@ class TaskMethods:
             principal = await peer.principal_now()
             return await book.get(principal, task_id, peer.supports) if principal.may(room, "read") else None
         except PentadError as error:
-            noted(error, "Telling a follower of a task")
+            ensure_logged(error, "Telling a follower of a task")
             return None
 
     async def _asked(

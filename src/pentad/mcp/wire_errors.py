@@ -20,7 +20,7 @@ from pentad.kernel.errors import (
     Unavailable,
     without_secrets,
 )
-from pentad.kernel.incidents import noted, unforeseen
+from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.mcp.messages import RequestId, encode
 
 PARSE_ERROR: Final = -32700
@@ -118,8 +118,8 @@ def as_protocol_error(error: BaseException, doing: str) -> ProtocolError:
         return error
     for kind, code in _DOMAIN_CODES:
         if isinstance(error, kind):
-            noted(error, doing)
+            ensure_logged(error, doing)
             return ProtocolError(code, error.sentence(), error.as_json())
     if not isinstance(error, PentadError) or error.incident is None:
-        error = unforeseen(error, doing)
+        error = internal_error(error, doing)
     return ProtocolError(INTERNAL_ERROR, error.sentence(), error.as_json())

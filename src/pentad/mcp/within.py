@@ -14,7 +14,7 @@ import msgspec
 
 from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFound, PentadError, Unavailable
 from pentad.kernel.principal import Principal
-from pentad.kernel.trace import passed_on, request_mark
+from pentad.kernel.trace import outgoing_traceparent, request_mark
 from pentad.mcp.asking import MissingCapability, Question
 from pentad.mcp.call import NO_HEADERS
 from pentad.mcp.content import Contents
@@ -47,7 +47,7 @@ class _Insider:
 
     def __init__(self, principal: Principal, progress: Progress | None) -> None:
         self.principal = principal
-        self.trace = passed_on()
+        self.trace = outgoing_traceparent()
         self._progress = progress
 
     def supports(self, capability: str) -> bool:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, InvalidInput, LimitExceeded, PentadError, Unavailable
 from pentad.kernel.incidents import Incidents
 from pentad.kernel.ports import Fetched, Streamed
-from pentad.kernel.trace import passed_on
+from pentad.kernel.trace import outgoing_traceparent
 from pentad.net.addresses import Address, is_open
 from pentad.net.policy import FetchPolicy
 from pentad.net.resolver import Resolver, SystemResolver
@@ -294,7 +294,7 @@ def _checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 def _traced(headers: dict[str, str]) -> dict[str, str]:
     """The headers with the trace of the request they are sent for, unless they already have one."""
-    if any(name.lower() == "traceparent" for name in headers) or (trace := passed_on()) is None:
+    if any(name.lower() == "traceparent" for name in headers) or (trace := outgoing_traceparent()) is None:
         return headers
     return {**headers, "traceparent": trace}
 

@@ -13,9 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from pentad.kernel.background import begun
+from pentad.kernel.background import start_task
 from pentad.kernel.errors import PentadError
-from pentad.kernel.incidents import put_off
+from pentad.kernel.incidents import log_failure
 from pentad.kernel.lru import LruCache
 from pentad.kernel.ports import Database, Embedder, Rows, Transaction
 from pentad.search.documents import Asked, Document, Ranking, Readiness, Supply
@@ -184,7 +184,7 @@ class SearchIndex:
         Vectors are made only while nobody is at work, so that loading much at once is not slowed down by it.
         """
         if self._task is None:
-            self._task = begun(self._keep_in_order(), "search index")
+            self._task = start_task(self._keep_in_order(), "search index")
 
     async def stop(self) -> None:
         """End what `start` began."""
@@ -242,7 +242,7 @@ class SearchIndex:
             try:
                 known = await self.embedder.embed([query])
             except PentadError as error:
-                put_off(error, "Embedding a question")
+                log_failure(error, "Embedding a question")
                 return None, _EMBEDDER_FAILED
             self._questions.put(key, known)
         return known, None
@@ -255,7 +255,7 @@ class SearchIndex:
             try:
                 known = self._scales[self.embedder.model] = await measure_cosines(self.embedder)
             except PentadError as error:
-                put_off(error, "Measuring the embedding model")
+                log_failure(error, "Measuring the embedding model")
         return known
 
     async def _vectors_work(self) -> bool:
@@ -326,7 +326,7 @@ class SearchIndex:
         try:
             return await chore
         except PentadError as error:
-            put_off(error, "Keeping the search index in order")
+            log_failure(error, "Keeping the search index in order")
             return None
 
 

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NoReturn
 import apsw
 
 from pentad.kernel.errors import Overloaded, PentadError, Unavailable
-from pentad.kernel.incidents import put_off
+from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Row, Transaction, Value
 from pentad.storage.errors import closed, reason_of, reference_violation
 from pentad.storage.sqlite_connection import SqliteConnection, SqliteCursor
@@ -360,7 +360,7 @@ class Writer:
         except (FileNotFoundError, apsw.BusyError):  # there is none yet, or a reader is active; try again next time
             return
         except (OSError, apsw.Error) as error:
-            put_off(error, "Shortening the store's log")
+            log_failure(error, "Shortening the store's log")
 
 
 def _fail_all(units: list[_Unit], cause: BaseException | None) -> None:

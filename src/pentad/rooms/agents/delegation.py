@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.kernel.ids import uuid7
-from pentad.kernel.incidents import noted
+from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.principal import Principal
 from pentad.kernel.secrets.documents import Masked
@@ -132,7 +132,7 @@ async def _followed(tasks: Tasks, caller: Principal, begun: Task, seconds: float
         try:
             await asyncio.shield(tasks.cancel(caller, begun.id))
         except PentadError as error:
-            noted(error, "Cancelling a task")
+            ensure_logged(error, "Cancelling a task")
         raise
 
 

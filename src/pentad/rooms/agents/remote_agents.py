@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
 from pentad.kernel.errors import DeadlineExceeded, NotFound, PentadError
-from pentad.kernel.incidents import put_off
+from pentad.kernel.incidents import log_failure
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.client.card_endpoints import best_interface
 from pentad.rooms.agents.client.remote_agent import RemoteAgent, fetch_card
@@ -129,7 +129,7 @@ async def _cancelled(remote: RemoteAgent, task_id: str | None) -> None:
         try:
             await asyncio.shield(remote.cancel(task_id))
         except PentadError as error:
-            put_off(error, "Cancelling a remote task")
+            log_failure(error, "Cancelling a remote task")
 
 
 def _streams(remote: RemoteAgent) -> bool:

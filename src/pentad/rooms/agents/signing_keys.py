@@ -3,7 +3,7 @@
 from typing import Final
 
 from pentad.access.secret_box import SecretBox
-from pentad.access.secrets import forget_secret, known_secrets
+from pentad.access.server_secrets import forget_secret, known_secrets
 from pentad.access.signing_keys import KeyRing
 from pentad.kernel.clock import Clock
 from pentad.kernel.ports import Database

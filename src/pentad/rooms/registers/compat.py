@@ -15,7 +15,7 @@ import msgspec
 
 from pentad.kernel.clock import Randomness
 from pentad.kernel.errors import DeadlineExceeded, LimitExceeded, PentadError
-from pentad.kernel.incidents import noted, unforeseen
+from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.kernel.json import check_bounds
 from pentad.mcp.exchange import HttpExchange
 from pentad.mcp.messages import RequestId, reply
@@ -137,9 +137,11 @@ class OpenRegisterEndpoint:
         try:
             session = await self._sessions.begin(exchange.principal.id, _ENDPOINT, revision, client)
         except PentadError as error:
-            raise ProtocolError(INTERNAL_ERROR, f"Initialize failed: {noted(error, 'initialize').sentence()}") from None
+            raise ProtocolError(
+                INTERNAL_ERROR, f"Initialize failed: {ensure_logged(error, 'initialize').sentence()}"
+            ) from None
         except Exception as error:  # noqa: BLE001  the document promises this code and this beginning, whatever went wrong
-            hidden = unforeseen(error, "initialize")
+            hidden = internal_error(error, "initialize")
             raise ProtocolError(INTERNAL_ERROR, f"Initialize failed: {hidden.sentence()}") from None
         body = {
             "protocolVersion": revision.name,
@@ -258,7 +260,7 @@ def _as_protocol_error(error: Exception, method: str) -> ProtocolError:
         return error
     if isinstance(error, TimeoutError):
         error = DeadlineExceeded(f"{method} took too long.")
-    told = noted(error, method) if isinstance(error, PentadError) else unforeseen(error, method)
+    told = ensure_logged(error, method) if isinstance(error, PentadError) else internal_error(error, method)
     return ProtocolError(INTERNAL_ERROR, told.sentence())
 
 

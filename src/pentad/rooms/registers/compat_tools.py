@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from pentad.kernel.errors import InvalidInput, PentadError
-from pentad.kernel.incidents import noted, unforeseen
+from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError
 from pentad.rooms.registers.models import Caller, Page, Register, Schema, StoredObject
 from pentad.rooms.registers.query.tree import LARGEST_LIMIT, Query
@@ -91,11 +91,11 @@ async def call_tool(registers: "Registers", caller: Caller, params: Mapping[str,
         _check_types(arguments)
         result, meta = await _Tools(registers, caller, arguments).run(name)
     except PentadError as error:
-        return _failure(noted(error, f"tool {name!r}"))
+        return _failure(ensure_logged(error, f"tool {name!r}"))
     except ProtocolError:
         raise
     except Exception as error:  # noqa: BLE001  a failure inside a tool is a result, and says no more than its number
-        return _failure(unforeseen(error, f"tool {name!r}"))
+        return _failure(internal_error(error, f"tool {name!r}"))
     answer: dict[str, Any] = {"content": [_text(result)], "isError": False}
     return {**answer, "_meta": meta} if meta else answer
 

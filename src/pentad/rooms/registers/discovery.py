@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from pentad.kernel.errors import PentadError, Unauthenticated
-from pentad.kernel.incidents import noted, unforeseen
+from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.mcp.rights import check_right
 from pentad.platform import Operation, described
 from pentad.rooms.registers.access import ROOM
@@ -128,9 +128,9 @@ def _endpoints(registers: Registers, table: Sequence[RestRoute], prefix: str) ->
         try:
             return await _tell(registers, table, prefix, request)
         except PentadError as error:
-            return answer({"error": noted(error, "discovery").sentence()}, error.http_status)
+            return answer({"error": ensure_logged(error, "discovery").sentence()}, error.http_status)
         except Exception as error:  # noqa: BLE001  the document promises this shape, and nothing of the inside
-            return answer({"error": unforeseen(error, "discovery").message}, 500)
+            return answer({"error": internal_error(error, "discovery").message}, 500)
 
     return first, second
 

@@ -16,7 +16,7 @@ from typing import Final
 from pentad.access.owners import OwnerNow
 from pentad.kernel.background import Background
 from pentad.kernel.errors import PentadError
-from pentad.kernel.incidents import put_off
+from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Transaction
 from pentad.mcp.changes import CHANNEL, resource_updated
 from pentad.rooms.registers.models import Caller
@@ -91,7 +91,7 @@ class LiveQueries:
                 for saved in await self._saved.of_pair(register, schema):
                     await self._compare(saved)
         except PentadError as error:
-            put_off(error, "Comparing saved queries")
+            log_failure(error, "Comparing saved queries")
             self._changed |= pairs or set()
             self._embedded |= schemas
             asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._wake.set)

@@ -18,7 +18,7 @@ from pentad.jobs.job import Again, JobRun, Retries
 from pentad.kernel.background import Background
 from pentad.kernel.clock import Randomness, SystemRandomness
 from pentad.kernel.errors import Forbidden, PentadError, Unavailable
-from pentad.kernel.incidents import put_off
+from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.mcp.changes import CHANNEL as CHANGES
 from pentad.platform import Platform
@@ -100,7 +100,7 @@ class WebhookWatcher:
                 await self._queue()
                 pause = None
             except PentadError as error:
-                put_off(error, "Queueing webhooks")
+                log_failure(error, "Queueing webhooks")
                 pause = _RETRY_SECONDS
 
     async def _queue(self) -> None:
@@ -191,7 +191,7 @@ class WebhookDeliveries:
         webhook.target.enabled, webhook.target.problem = False, problem
         store_target(tx, webhook.id, webhook.target, now, self._box)
         give_up(tx, webhook.id, problem, now)
-        put_off(Forbidden(problem), f"Serving the webhook {webhook.id}")
+        log_failure(Forbidden(problem), f"Serving the webhook {webhook.id}")
         return None
 
     def _record(self, tx: Transaction, webhook: Webhook, owner: Caller, now: float) -> bool:
@@ -232,7 +232,7 @@ class WebhookDeliveries:
         if attempt.problem is None:
             return replace(tried, state="delivered"), attempt
         if tried.attempt >= target.max_attempts or attempt.is_gone:
-            put_off(Unavailable(attempt.problem), f"Delivering to the webhook {webhook.id}")
+            log_failure(Unavailable(attempt.problem), f"Delivering to the webhook {webhook.id}")
             return replace(tried, state="failed"), attempt
         pause = max(_BACKOFF.pause(tried.attempt, self._randomness), attempt.retry_after)
         return replace(tried, due_at=now + pause), attempt

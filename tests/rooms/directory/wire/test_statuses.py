@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.kernel import errors
-from pentad.kernel.incidents import unforeseen
+from pentad.kernel.incidents import internal_error
 from pentad.rooms.directory.wire.statuses import NotOffered, error_of, shortened, status_of
 
 
@@ -35,7 +35,7 @@ def test_every_error_of_the_kernel_has_a_status_of_its_meaning() -> None:
 
 
 def test_a_failure_of_the_server_tells_the_number_it_has_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    hidden = unforeseen(RuntimeError("secret"), "/x/Y")
+    hidden = internal_error(RuntimeError("secret"), "/x/Y")
     code, text = status_of(hidden, "/x/Y")
     assert code is StatusCode.INTERNAL
     assert "secret" not in text

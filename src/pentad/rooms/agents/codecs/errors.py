@@ -25,7 +25,7 @@ from pentad.kernel.errors import (
     Unavailable,
     without_secrets,
 )
-from pentad.kernel.incidents import noted
+from pentad.kernel.incidents import ensure_logged
 from pentad.rooms.agents.models import Dialect
 
 Kind = Literal[
@@ -199,7 +199,7 @@ class Fault(Exception):
 
 def fault_of(error: PentadError) -> Fault:
     """An error of the engine or of an access check as the caller of an agent sees it."""
-    incident = noted(error, "a request to an agent").incident
+    incident = ensure_logged(error, "a request to an agent").incident
     metadata = {} if incident is None else {"incident": incident}
     return Fault(_kind(error), error.sentence(), _violations(error), **metadata)
 

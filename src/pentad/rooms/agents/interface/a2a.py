@@ -20,7 +20,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from pentad.kernel.errors import Forbidden, LimitExceeded, NotFound, PentadError
-from pentad.kernel.incidents import unforeseen
+from pentad.kernel.incidents import internal_error
 from pentad.kernel.limits import Limits
 from pentad.mcp.exchange import HttpExchange
 from pentad.mcp.sse import Receive, Send
@@ -312,7 +312,7 @@ def _codec(codec: type[Codec], request: AgentRequest) -> Codec:
 def _fault(error: Exception) -> Fault:
     if isinstance(error, Fault):
         return error
-    return fault_of(error if isinstance(error, PentadError) else unforeseen(error, "a request to an agent"))
+    return fault_of(error if isinstance(error, PentadError) else internal_error(error, "a request to an agent"))
 
 
 def _check_type(headers: Mapping[bytes, bytes]) -> None:

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
 from pentad.kernel.errors import PentadError
-from pentad.kernel.incidents import noted, unforeseen
+from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.mcp.sse import Disconnect, Receive, Send
 from pentad.mcp.supervision import absorb_cancellation
 from pentad.rooms.agents.codecs.errors import fault_of
@@ -69,7 +69,7 @@ class StreamResponse:
         except PentadError as error:
             await self._write(writer.write_error(self._codec.encode_error(fault_of(error))))
         except Exception as error:  # noqa: BLE001  the response has begun: report an incident number in it
-            fault = fault_of(unforeseen(error, "a stream"))
+            fault = fault_of(internal_error(error, "a stream"))
             await self._write(writer.write_error(self._codec.encode_error(fault)))
         finally:
             disconnect.end()
@@ -89,7 +89,7 @@ class StreamResponse:
             try:
                 now = await self._exchange.principal_now()
             except PentadError as error:
-                noted(error, "Going on with a stream")
+                ensure_logged(error, "Going on with a stream")
                 break
             if not now.may("agents", "read"):
                 break

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 import msgspec
 
 from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
-from pentad.kernel.incidents import noted, unforeseen
+from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.mcp.exchange import HttpExchange
 from pentad.mcp.sse import Receive, Send
 from pentad.platform import Mount, Scope
@@ -39,7 +39,7 @@ def context_mounts(links: TemporaryLinks) -> list[Mount]:
         except PentadError:
             raise
         except Exception as error:  # noqa: BLE001  callers further out would log the path
-            raise unforeseen(error, "Reading a temporary link") from None
+            raise internal_error(error, "Reading a temporary link") from None
         body = b"" if scope["method"] == "HEAD" else content.body
         await send({"type": "http.response.start", "status": 200, "headers": _headers(content)})
         await send({"type": "http.response.body", "body": body})
@@ -85,4 +85,4 @@ def _headers(content: StoredContent) -> list[tuple[bytes, bytes]]:
 
 
 def _link_error(error: PentadError, _path: str) -> tuple[int, bytes]:
-    return error.http_status, msgspec.json.encode({"error": noted(error, "Reading a temporary link").as_json()})
+    return error.http_status, msgspec.json.encode({"error": ensure_logged(error, "Reading a temporary link").as_json()})

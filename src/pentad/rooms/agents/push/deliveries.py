@@ -20,7 +20,7 @@ from pentad.access.owners import require_owner
 from pentad.jobs.deliveries import Attempt, Message, deliver
 from pentad.jobs.job import GiveUp, JobRun, Retries, RetryLater
 from pentad.kernel.errors import Forbidden
-from pentad.kernel.incidents import put_off
+from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Fetcher, Transaction
 from pentad.rooms.agents.models import Dialect, Event, PushConfig, Task, applied, folded
 from pentad.rooms.agents.push.store import JOB, Pushing, config_of, ids_of, note_told
@@ -84,7 +84,7 @@ class Deliveries:
             try:
                 await self._check_owner(task.owner)
             except Forbidden as error:
-                put_off(error, f"Telling an address of the task {one.task}")
+                log_failure(error, f"Telling an address of the task {one.task}")
                 await self._note(run, one, told, stopped=error.message)
                 return None
             attempt = await self._post(one.config, task, event)

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from pentad.access.owners import OwnerNow, owner_as_saved
 from pentad.access.secret_box import PLAIN, SecretBox
-from pentad.access.secrets import secret_keys
+from pentad.access.server_secrets import secret_keys
 from pentad.jobs.job import Again, Job, JobRun, Retries, Schedule
 from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import Clock

@@ -17,7 +17,7 @@ from pentad.access.owners import owner_is_gone
 from pentad.jobs.job import Again, JobRun
 from pentad.kernel.background import Background
 from pentad.kernel.errors import PentadError
-from pentad.kernel.incidents import put_off
+from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
@@ -67,7 +67,7 @@ class Recovery:
                 await self.refresh_rights()
                 await self.give_back_strays()
             except PentadError as error:
-                put_off(error, "Looking after running tasks")
+                log_failure(error, "Looking after running tasks")
             except Exception:
                 _logger.exception("Looking after running tasks failed.")
 

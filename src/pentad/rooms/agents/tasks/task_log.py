@@ -14,7 +14,7 @@ from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, PentadError
-from pentad.kernel.incidents import put_off
+from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.models import RESTING, TERMINAL, Body, Event, PushConfig, StatusEvent, Task, folded
@@ -79,7 +79,7 @@ class TaskLog:
             try:
                 await self.database.write(lambda transaction: self.jobs.give_back(transaction, TURN, left))
             except PentadError as error:  # another process claims them when our heartbeat is missing
-                put_off(error, "Giving back the tasks of this process")
+                log_failure(error, "Giving back the tasks of this process")
 
     def now(self) -> float:
         return round(self.clock.now(), 3)

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, Overloaded, PentadError, Unavailable
-from pentad.kernel.incidents import put_off, unforeseen
+from pentad.kernel.incidents import internal_error, log_failure
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.hosting.turn import Reply, Turn, TurnOver
 from pentad.rooms.agents.models import (
@@ -228,7 +228,7 @@ class Run:
         except PentadError as error:
             final = self.turn.ended("failed", error.sentence())
         except Exception as error:  # noqa: BLE001  an agent may fail as it likes; its task says so
-            incident = unforeseen(error, f"The agent {self.hosted.name}").incident
+            incident = internal_error(error, f"The agent {self.hosted.name}").incident
             final = self.turn.ended("failed", f"The agent failed (incident {incident}).")
         self._conclude(final)
         if self.creating is not None:
@@ -303,7 +303,7 @@ class Run:
             try:
                 events = await self._keeper.take_in(self, batch, last=last)
             except (Unavailable, Overloaded) as error:
-                put_off(error, f"The task {self.task.id}")
+                log_failure(error, f"The task {self.task.id}")
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
                 events = await self._landed(batch)
@@ -336,7 +336,7 @@ class Run:
         try:
             events = await self._keeper.events_since(self.task.id, self.seen)
         except PentadError as error:
-            put_off(error, f"Following the task {self.task.id}")
+            log_failure(error, f"Following the task {self.task.id}")
             return
         for event in events:
             self._see(event)

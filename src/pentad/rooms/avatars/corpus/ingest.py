@@ -12,7 +12,7 @@ from typing import Final
 
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
-from pentad.kernel.incidents import put_off
+from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Rows
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.config import AvatarConfig, read_config, warnings
@@ -224,7 +224,7 @@ class Ingest:
         try:
             await self._search.embed_pending()
         except PentadError as error:  # what waits for vectors is found by words, and waits on
-            put_off(error, "Embedding new documents")
+            log_failure(error, "Embedding new documents")
 
 
 def _files_in(paths: Sequence[Path]) -> list[FoundFile | FileLine]:

@@ -15,7 +15,7 @@ from typing import Final, Self
 
 import msgspec
 
-from pentad.kernel.background import begun
+from pentad.kernel.background import start_task
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ids import uuid7
@@ -192,7 +192,7 @@ class Events:
     def _hear(self, payload: str) -> None:
         self._heard.append(payload)
         if self._telling is None or self._telling.done():
-            self._telling = begun(self._tell(), "directory-events")
+            self._telling = start_task(self._tell(), "directory-events")
 
     async def _tell(self) -> None:
         """Pass received signals to the listeners, in order."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Final
 
 from pentad.kernel.errors import PentadError
-from pentad.kernel.incidents import put_off
+from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Transaction
 from pentad.rooms.directory.records.events import Events, EventType
 
@@ -49,7 +49,7 @@ class Popularity:
         try:
             await self._database.write(lambda tx: self._write(tx, pulled, looked_up))
         except PentadError as error:
-            put_off(error, "Counting pulls")
+            log_failure(error, "Counting pulls")
         except Exception:  # noqa: BLE001  a pull must not fail because of its counter
             _log.exception("Counting pulls failed.")
 

@@ -18,7 +18,7 @@ from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
 from pentad.kernel.ids import uuid7
-from pentad.kernel.incidents import put_off, unforeseen
+from pentad.kernel.incidents import internal_error, log_failure
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory import store
@@ -149,9 +149,9 @@ class Publications:
             raise
         except PentadError as error:
             problem = error.sentence()
-            put_off(error, "A publication")
+            log_failure(error, "A publication")
         except Exception as error:  # noqa: BLE001  the last line of defence: the request has to say that it failed
-            unforeseen(error, "A publication")
+            internal_error(error, "A publication")
             problem = "Publishing failed."
         await self._note(run, PublicationStatus.FAILED if problem else PublicationStatus.COMPLETED, done, problem)
 

@@ -19,7 +19,7 @@ from pentad.kernel.cid import canonical_json, cid_of, is_cid
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError, Unavailable
 from pentad.kernel.ids import uuid7
-from pentad.kernel.incidents import put_off
+from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory.models import Record
@@ -173,7 +173,7 @@ class Syncs:
         except LeaseLost:
             raise
         except PentadError as error:
-            put_off(error, f"A sync ordered by {sync.created_by}")
+            log_failure(error, f"A sync ordered by {sync.created_by}")
             metadata = {"remote_url": url, "error": error.message}
             await self._end(run, SyncStatus.FAILED, EventType.SYNC_FAILED, metadata, error.sentence())
         else:

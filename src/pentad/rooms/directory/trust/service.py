@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pentad.kernel.cid import cid_of
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import InvalidInput, PentadError, Unavailable
-from pentad.kernel.incidents import put_off
+from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Fetcher, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory.records.events import Events, EventType
@@ -214,7 +214,7 @@ class Trust:
         try:
             await self._database.write(lambda tx: store.keep(tx, about, kind, found))
         except PentadError as error:
-            put_off(error, "Keeping what checking a record came to")  # it is found out again
+            log_failure(error, "Keeping what checking a record came to")  # it is found out again
         return found
 
     def _use(self, kept: Kept) -> float:

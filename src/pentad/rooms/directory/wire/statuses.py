@@ -21,7 +21,7 @@ from pentad.kernel.errors import (
     Unauthenticated,
     Unavailable,
 )
-from pentad.kernel.incidents import noted
+from pentad.kernel.incidents import ensure_logged
 
 _TEXT_BYTES: Final = 6_000
 
@@ -50,7 +50,7 @@ _CODES: Final[tuple[tuple[type[PentadError], StatusCode], ...]] = (
 
 def status_of(error: PentadError, method: str = "a gRPC call") -> tuple[StatusCode, str]:
     """The status code and text for an error."""
-    text = shortened(noted(error, method).sentence())
+    text = shortened(ensure_logged(error, method).sentence())
     if isinstance(error, RateLimited):
         return StatusCode.RESOURCE_EXHAUSTED, f"rate limit exceeded: {text}"
     for kind, code in _CODES:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from pentad.kernel.clock import Clock
-from pentad.kernel.incidents import put_off
+from pentad.kernel.incidents import log_failure
 from pentad.kernel.lru import LruCache
 from pentad.rooms.metrics.engine.upstream import UpstreamSession
 from pentad.rooms.metrics.models import Fact, FetchError, Problem
@@ -144,7 +144,7 @@ class RequestCoalescer:
         except FetchError as error:
             value = error.problem
         except Exception as error:  # noqa: BLE001  one unreadable fact must not fail the others
-            put_off(error, f"Reading {key[2].name}")
+            log_failure(error, f"Reading {key[2].name}")
             value = Problem(
                 scope="/".join(key[2].scope),
                 call=key[2].name,

@@ -7,7 +7,7 @@ import msgspec
 from starlette.responses import Response
 
 from pentad.kernel.errors import Conflict, InvalidInput, Overloaded, PentadError, RateLimited
-from pentad.kernel.incidents import noted
+from pentad.kernel.incidents import ensure_logged
 from pentad.rooms.registers.missing import Missing
 from pentad.rooms.registers.models import Locked
 
@@ -44,7 +44,7 @@ def refusal(error: PentadError) -> Response:
         body.update(error=error.message, lockedBy=error.details.get("lockedBy"))
     elif isinstance(error, Conflict) and "blockers" in error.details:
         body.update(error="DELETION_BLOCKED", blockers=error.details["blockers"])
-    elif facts := noted(error, "a request to the registers").facts():
+    elif facts := ensure_logged(error, "a request to the registers").facts():
         body["details"] = facts
     return answer(body, _status(error), _headers(error))
 

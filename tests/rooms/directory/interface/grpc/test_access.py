@@ -9,7 +9,7 @@ import pytest
 from google.protobuf.message import Message
 from grpc import StatusCode, aio, ssl_channel_credentials
 
-from pentad.access.failures import PAIR_ALLOWED
+from pentad.access.failed_logins import PAIR_ALLOWED
 from pentad.app import open_app
 from pentad.http.ports import open_ports
 from pentad.kernel.errors import Misconfigured

@@ -20,7 +20,7 @@ from google.protobuf.message import DecodeError, Message
 from grpc.aio import AbortError, ServicerContext
 
 from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
-from pentad.kernel.incidents import unforeseen
+from pentad.kernel.incidents import internal_error
 from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
 from pentad.kernel.trace import RequestMark, request_mark
 from pentad.mcp.dispatcher import Record
@@ -94,7 +94,7 @@ class CallGuard:
         except (AbortError, asyncio.CancelledError, GeneratorExit):
             raise
         except Exception as error:  # noqa: BLE001  the caller gets an incident number, the log has the details
-            outcome, refusal = "internal", status_of(unforeseen(error, name))
+            outcome, refusal = "internal", status_of(internal_error(error, name))
         finally:
             if who is not ANONYMOUS:  # failed logins are audited separately, so that a flood cannot fill the trail
                 elapsed = int((time.perf_counter() - started) * 1_000_000)

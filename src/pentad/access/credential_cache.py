@@ -1,12 +1,11 @@
-"""Credentials verified a moment ago, so that a busy client is not verified anew on every request.
+"""A cache of recently verified credentials, so that a busy client is not verified again on every request.
 
-An entry is found by a keyed hash of the header, under a key made at start: no password or token stays in memory.
-Trust is short, never outlives the credential, and ends at once when its user or key changes. `known` is on the way of
-every request and does no more than one hash and one look-up.
+Entries are found by a hash of the header, keyed with a random key of this process: no password or token stays in
+memory. An entry lives for seconds, never longer than the credential, and ends at once when its user or key changes.
+Every request calls `known`, which does no more than one hash and one lookup.
 
-Keys and tokens cannot be guessed, so they are remembered wherever they come from. Passwords can: one is remembered for
-the address that proved it. Elsewhere it counts as a guess like any other, or a guesser whose attempts are used up could
-go on, and tell the right password by being let in.
+Keys and tokens cannot be guessed, so they are cached for any address. A password is cached only for the address that
+proved it: from elsewhere it counts as a guess, or a guesser whose attempts are used up could go on trying.
 """
 
 from hashlib import blake2b
@@ -16,7 +15,7 @@ from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.principal import Principal
 
 MOST: Final = 4096
-_UNGUESSABLE: Final = b"Bearer "
+_BEARER: Final = b"Bearer "
 
 
 class _Entry(NamedTuple):
@@ -25,7 +24,7 @@ class _Entry(NamedTuple):
     subjects: tuple[str, ...]
 
 
-class RememberedCredentials:
+class CredentialCache:
     """A bounded map from credentials to the principal they proved."""
 
     def __init__(self, *, most: int = MOST, clock: Clock | None = None, randomness: Randomness | None = None) -> None:
@@ -36,34 +35,31 @@ class RememberedCredentials:
         self._keyed = blake2b(key=(randomness or SystemRandomness()).token_bytes(32), digest_size=16)
         self._entries: dict[bytes, _Entry] = {}
         self.generation = 0
-        """Grows with every change of a user or key; see `remember`."""
+        """Grows with every change of a user or key; see `add`."""
 
     def __repr__(self) -> str:
-        return f"<{len(self._entries)} remembered credentials>"
+        return f"<{len(self._entries)} cached credentials>"
 
     def fingerprint(self, header: bytes, address: str | None) -> bytes:
-        """What an entry is filed under; worthless outside this process."""
+        """The key of an entry; worthless outside this process."""
         keyed = self._keyed.copy()
         keyed.update(header)
-        if header[:7] != _UNGUESSABLE:
+        if header[:7] != _BEARER:
             keyed.update(f"\n{address}".encode())
         return keyed.digest()
 
     def known(self, header: bytes, address: str | None) -> Principal | None:
-        """The principal, if these very bytes were verified a moment ago."""
+        """The principal, if exactly these bytes were verified recently."""
         entry = self._entries.get(self.fingerprint(header, address))
         if entry is None or self._monotonic() >= entry[1]:
             return None
         return entry[0]
 
     def was_known(self, header: bytes, address: str | None) -> bool:
-        """Whether these very bytes were right before, and nothing has changed since that would make them wrong.
-
-        Trust may have ended meanwhile: this says only that they are no guess.
-        """
+        """Whether these bytes were valid before and nothing has changed since. They may have to be verified again."""
         return self.fingerprint(header, address) in self._entries
 
-    def remember(
+    def add(
         self,
         fingerprint: bytes,
         principal: Principal,
@@ -73,10 +69,10 @@ class RememberedCredentials:
         subjects: tuple[str, ...],
         generation: int,
     ) -> None:
-        """Trust the credentials for `seconds`, at most until `expires_at`, and until one of `subjects` changes.
+        """Keep the credentials for `seconds`, at most until `expires_at`, and until one of `subjects` changes.
 
-        `generation` is the one read before verification began: if anything changed since, what was verified may
-        already be void, and nothing is remembered.
+        `generation` is the one read before verification began. If anything changed since, the result may already be
+        void, and nothing is kept.
         """
         if generation != self.generation:
             return
@@ -90,7 +86,7 @@ class RememberedCredentials:
         entries[fingerprint] = _Entry(principal, self._monotonic() + seconds, subjects)
 
     def forget(self, subject: str) -> None:
-        """A user or key has changed: drop all that was trusted because of it."""
+        """Drop every entry that depends on a user or key, because it has changed."""
         self.generation += 1
         void = [fingerprint for fingerprint, entry in self._entries.items() if subject in entry.subjects]
         for fingerprint in void:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from pentad.access.secrets import SECRET_BYTES, rotate_secret, secret_keys
+from pentad.access.server_secrets import SECRET_BYTES, secret_keys
 from pentad.kernel.ports import Database
 
 pytestmark = pytest.mark.anyio
@@ -21,18 +21,3 @@ async def test_processes_that_start_together_agree_on_one_secret(db: Database, o
     found = await asyncio.gather(*(secret_keys(handle, "sessions") for handle in (db, other) * 4))
     assert len({tuple(keys) for keys in found}) == 1
     assert len(found[0]) == 1
-
-
-async def test_rotation_puts_a_new_secret_first_and_keeps_the_newest_few(db: Database) -> None:
-    [first] = await secret_keys(db, "sessions")
-    second, kept = await rotate_secret(db, "sessions")
-    assert kept == first
-    third, kept = await rotate_secret(db, "sessions")
-    assert kept == second
-    assert third not in (first, second)
-    assert await secret_keys(db, "sessions") == [third, second]
-    assert len(await rotate_secret(db, "sessions", keep=1)) == 1
-
-
-async def test_rotating_a_secret_never_used_makes_one(db: Database) -> None:
-    assert len(await rotate_secret(db, "sessions")) == 1

@@ -1,16 +1,16 @@
-"""Guessing passwords is made slow, for all processes on the store together, without locking anybody out.
+"""Slows down password guessing, for all processes on the store together, without locking anyone out.
 
 Three things are counted, each over a minute from its first failure:
 
-* a name from one address: ten failures close that pair, and no other;
-* an address, over all names: a hundred failures close the address, unless it is this machine's own: behind a proxy on
-  this machine that would be everybody's;
-* a name, over all addresses: from a hundred failures on, whoever has not logged in from his address before waits for a
-  turn. Turns come twice a second. The right password still counts.
+* a name from one address: ten failures block that pair and no other;
+* an address, over all names: a hundred failures block the address, unless it is this machine's own (behind a local
+  proxy that would be everyone's);
+* a name, over all addresses: after a hundred failures, logins from addresses that have not logged in before wait for a
+  turn. Turns come twice a second. The right password still works.
 
-An attempt counts in memory from its start, so that many guesses sent at once do not slip through together; a failure
-goes to the store beside the answer. No login waits for a write, and where the store takes none, each process counts for
-itself. Names that do not exist are counted like those that do.
+An attempt counts in memory from its start, so that many guesses sent at once do not slip through together. Failures are
+stored in the background: no login waits for a write, and if the store takes none, each process counts for itself.
+Unknown names are counted like known ones.
 """
 
 import asyncio
@@ -27,22 +27,22 @@ from pentad.kernel.ports import Database, Rows, Transaction
 
 PAIR_ALLOWED: Final = 10
 ADDRESS_ALLOWED: Final = 100
-NAME_UNHURRIED: Final = 100
+NAME_ALLOWED: Final = 100
 WINDOW: Final = 60.0
 TURN_SECONDS: Final = 0.5
 LONGEST_WAIT: Final = 10.0
-SUBJECTS_MOST: Final = 10_000
-FRIENDS_MOST: Final = 10_000
-_CLOCKS_DIFFER_BY: Final = 60.0
-_TOLD_EVERY: Final = 60.0
-_OWN_PLACES: Final = frozenset({"127.0.0.1", "::1", ""})
+COUNTS_MOST: Final = 10_000
+KNOWN_MOST: Final = 10_000
+_CLOCK_SKEW: Final = 60.0
+_WARN_EVERY: Final = 60.0
+_LOOPBACK: Final = frozenset({"127.0.0.1", "::1", ""})
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _Count:
-    """Failures since a time on the wall, and attempts that are not decided yet."""
+    """Failures since a wall-clock time, and attempts that are still being checked."""
 
     since: float
     failures: int = 0
@@ -51,7 +51,7 @@ class _Count:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One login that is being checked."""
+    """A login that is being checked."""
 
     name: str
     address: str
@@ -75,21 +75,23 @@ class FailedLogins:
         self._monotonic = clock.monotonic
         self._pause = pause
         self._counts: dict[str, _Count] = {}
-        self._friends: dict[tuple[str, str], None] = {}
+        self._known_pairs: dict[tuple[str, str], None] = {}
         self._turns: dict[str, float] = {}
         self._unwritten: dict[str, tuple[float, int]] = {}
-        self._forgiven: set[str] = set()
+        self._cleared: set[str] = set()
         self._writing: asyncio.Task[None] | None = None
         self._prune_at = self._monotonic()
-        self._tell_at = self._monotonic()
+        self._warn_at = self._monotonic()
 
     async def begin(self, name: str, address: str | None) -> Attempt:
-        """Count an attempt as failed until it is decided; RateLimited when there were too many."""
-        name, place = name.lower(), place_of(address)
-        attempt = Attempt(name, place, self._now(), (f"pair {name} {place}", f"address {place}", f"name {name}"))
+        """Count an attempt as failed until it is decided; RateLimited if there were too many."""
+        name, key = name.lower(), address_key(address)
+        attempt = Attempt(name, key, self._now(), (f"pair {name} {key}", f"address {key}", f"name {name}"))
         stored = await self._stored(attempt.subjects)
-        pair, everyone, named = (self._level(subject, stored, attempt.at) for subject in attempt.subjects)
-        bounds = [(pair, PAIR_ALLOWED)] if place in _OWN_PLACES else [(pair, PAIR_ALLOWED), (everyone, ADDRESS_ALLOWED)]
+        pair, whole_address, whole_name = (self._level(subject, stored, attempt.at) for subject in attempt.subjects)
+        bounds = [(pair, PAIR_ALLOWED)]
+        if key not in _LOOPBACK:
+            bounds.append((whole_address, ADDRESS_ALLOWED))
         for (level, since), allowed in bounds:
             if level >= allowed:
                 raise RateLimited(
@@ -100,21 +102,21 @@ class FailedLogins:
         for subject in attempt.subjects:
             self._count(subject, attempt.at).open += 1
         try:
-            if named[0] >= NAME_UNHURRIED and (name, place) not in self._friends:
-                await self._turn(name)
+            if whole_name[0] >= NAME_ALLOWED and (name, key) not in self._known_pairs:
+                await self._wait_for_turn(name)
         except BaseException:
             self.withdraw(attempt)
             raise
         return attempt
 
     def withdraw(self, attempt: Attempt) -> None:
-        """The attempt was never decided, e.g. because the store was away."""
+        """The attempt was not decided, for example because the store was unavailable."""
         for subject in attempt.subjects:
             if (count := self._counts.get(subject)) is not None:
                 count.open = max(0, count.open - 1)
 
     def failed(self, attempt: Attempt) -> None:
-        """The password was wrong. The store hears of it soon."""
+        """The password was wrong; the store is updated in the background."""
         self.withdraw(attempt)
         for subject in attempt.subjects:
             self._count(subject, attempt.at).failures += 1
@@ -123,21 +125,21 @@ class FailedLogins:
         self._write_soon()
 
     def succeeded(self, attempt: Attempt) -> None:
-        """The right password was given: the slate of that name at that address is clean, and it need not queue."""
+        """The password was right: forget the failures of that name from that address, and let it skip the queue."""
         self.withdraw(attempt)
         pair = attempt.subjects[0]
         known = self._counts.pop(pair, None)
         self._unwritten.pop(pair, None)
-        self._friends.pop((attempt.name, attempt.address), None)
-        while len(self._friends) >= FRIENDS_MOST:
-            del self._friends[next(iter(self._friends))]
-        self._friends[attempt.name, attempt.address] = None
+        self._known_pairs.pop((attempt.name, attempt.address), None)
+        while len(self._known_pairs) >= KNOWN_MOST:
+            del self._known_pairs[next(iter(self._known_pairs))]
+        self._known_pairs[attempt.name, attempt.address] = None
         if known is not None and known.failures:
-            self._forgiven.add(pair)
+            self._cleared.add(pair)
             self._write_soon()
 
-    async def settled(self) -> None:
-        """All that is known by now is in the store, or the store would not take it."""
+    async def flush(self) -> None:
+        """Wait until the store has everything counted so far, or has refused it."""
         while (writing := self._writing) is not None:
             await asyncio.shield(writing)
 
@@ -156,7 +158,7 @@ class FailedLogins:
 
     def _count(self, subject: str, now: float) -> _Count:
         count = self._counts.pop(subject, None)
-        while len(self._counts) >= SUBJECTS_MOST:
+        while len(self._counts) >= COUNTS_MOST:
             del self._counts[next(iter(self._counts))]
         if count is None:
             count = _Count(now)
@@ -165,8 +167,8 @@ class FailedLogins:
         self._counts[subject] = count
         return count
 
-    async def _turn(self, name: str) -> None:
-        """Wait for a turn; RateLimited when too many wait already."""
+    async def _wait_for_turn(self, name: str) -> None:
+        """Wait for a turn; RateLimited if too many wait already."""
         now = self._monotonic()
         turn = max(now, self._turns.get(name, 0.0) + TURN_SECONDS)
         if turn - now > LONGEST_WAIT:
@@ -182,7 +184,7 @@ class FailedLogins:
         try:
             return await self._db.read(lambda rows: _read(rows, tuple(subjects)))
         except PentadError as error:
-            self._tell(error.code)
+            self._warn(error.code)
             return {}
 
     def _write_soon(self) -> None:
@@ -190,30 +192,30 @@ class FailedLogins:
             self._writing = asyncio.create_task(self._write_all(self._db), name="failed-logins")
 
     async def _write_all(self, db: Database) -> None:
-        """Write what there is until there is no more: while one write is under way the next one gathers."""
+        """Write until nothing is left: while one write runs, the next one collects."""
         try:
-            while self._unwritten or self._forgiven:
+            while self._unwritten or self._cleared:
                 failures, self._unwritten = self._unwritten, {}
-                forgiven, self._forgiven = self._forgiven, set()
+                cleared, self._cleared = self._cleared, set()
                 old = None
                 if self._monotonic() >= self._prune_at:
                     self._prune_at, old = self._monotonic() + WINDOW, self._now() - WINDOW
-                await db.write(partial(_store, failures=failures, forgiven=forgiven, now=self._now(), old=old))
+                await db.write(partial(_store, failures=failures, cleared=cleared, now=self._now(), old=old))
         except PentadError as error:
-            self._tell(error.code)
-        except Exception as error:  # noqa: BLE001  counting must not be what ends a login
-            self._tell(type(error).__name__)
+            self._warn(error.code)
+        except Exception as error:  # noqa: BLE001  counting must not break a login
+            self._warn(type(error).__name__)
         finally:
             self._writing = None
 
-    def _tell(self, trouble: str) -> None:
-        if self._monotonic() >= self._tell_at:
-            self._tell_at = self._monotonic() + _TOLD_EVERY
-            _log.warning("Failed logins are counted in this process alone; the store says %s.", trouble)
+    def _warn(self, reason: str) -> None:
+        if self._monotonic() >= self._warn_at:
+            self._warn_at = self._monotonic() + _WARN_EVERY
+            _log.warning("Failed logins are counted in this process only; the store answers %s.", reason)
 
 
-def place_of(address: str | None) -> str:
-    """What counts as one address: an IPv4 address, or the network of 64 bits that one IPv6 host can roam in."""
+def address_key(address: str | None) -> str:
+    """What counts as one address: an IPv4 address, or the /64 network an IPv6 host can move in."""
     try:
         found = ip_address((address or "").partition("%")[0])
     except ValueError:
@@ -227,8 +229,8 @@ def place_of(address: str | None) -> str:
 
 
 def _is_over(since: float, now: float) -> bool:
-    """Whether a minute that began then is over; one far in the future is of a clock that was set back since."""
-    return now - since >= WINDOW or since - now > _CLOCKS_DIFFER_BY
+    """Whether the minute from `since` is over. A time far in the future is from a clock that was set back."""
+    return now - since >= WINDOW or since - now > _CLOCK_SKEW
 
 
 def _read(rows: Rows, subjects: tuple[str, ...]) -> Mapping[str, tuple[float, int]]:
@@ -250,11 +252,11 @@ _ADD: Final = (
 
 
 def _store(
-    tx: Transaction, failures: Mapping[str, tuple[float, int]], forgiven: Iterable[str], now: float, old: float | None
+    tx: Transaction, failures: Mapping[str, tuple[float, int]], cleared: Iterable[str], now: float, old: float | None
 ) -> None:
-    """In one order in every process, so that two of them never wait for each other."""
-    tx.run_many("DELETE FROM failed_logins WHERE subject = ?", [(subject,) for subject in sorted(forgiven)])
-    alive = now - WINDOW, now + _CLOCKS_DIFFER_BY
-    tx.run_many(_ADD, [(subject, *failures[subject], *alive, *alive) for subject in sorted(failures)])
+    """In the same order in every process, so that two of them cannot deadlock."""
+    tx.run_many("DELETE FROM failed_logins WHERE subject = ?", [(subject,) for subject in sorted(cleared)])
+    current = now - WINDOW, now + _CLOCK_SKEW
+    tx.run_many(_ADD, [(subject, *failures[subject], *current, *current) for subject in sorted(failures)])
     if old is not None:
         tx.run("DELETE FROM failed_logins WHERE since < ?", old)

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from pentad.access.failures import (
+from pentad.access.failed_logins import (
     ADDRESS_ALLOWED,
+    COUNTS_MOST,
     LONGEST_WAIT,
-    NAME_UNHURRIED,
+    NAME_ALLOWED,
     PAIR_ALLOWED,
-    SUBJECTS_MOST,
     TURN_SECONDS,
     WINDOW,
     FailedLogins,
-    place_of,
+    address_key,
 )
 from pentad.kernel.errors import RateLimited, Unavailable
 from pentad.kernel.ports import Database, Transaction
@@ -30,7 +30,7 @@ HERE, THERE = "192.0.2.1", "192.0.2.2"
 async def fail(failed: FailedLogins, name: str, address: str, times: int = 1) -> None:
     for _ in range(times):
         failed.failed(await failed.begin(name, address))
-    await failed.settled()
+    await failed.flush()
 
 
 async def rows(db: Database) -> dict[str, int]:
@@ -83,7 +83,7 @@ async def test_many_names_from_one_address_close_the_address_in_all_processes(db
     one = FailedLogins(db, clock=clock)
     for number in range(ADDRESS_ALLOWED):
         one.failed(await one.begin(f"name{number}", HERE))
-    await one.settled()
+    await one.flush()
     two = FailedLogins(other, clock=clock)
     with pytest.raises(RateLimited):
         await two.begin("ada", HERE)
@@ -109,9 +109,9 @@ async def test_a_name_under_attack_from_everywhere_is_slow_and_stays_open(db: Da
     failed = FailedLogins(db, clock=clock, pause=pause)
     friend = await failed.begin("ada", "203.0.113.1")
     failed.succeeded(friend)
-    for number in range(NAME_UNHURRIED):
+    for number in range(NAME_ALLOWED):
         failed.failed(await failed.begin("ada", f"198.51.100.{number}"))
-    await failed.settled()
+    await failed.flush()
     assert waits == []
     for turns in range(3):
         await failed.begin("ada", f"203.0.113.{turns + 2}")
@@ -137,7 +137,7 @@ async def test_a_success_wipes_the_slate_of_its_pair_and_of_nothing_else(db: Dat
     failed = FailedLogins(db, clock=clock)
     await fail(failed, "ada", HERE, PAIR_ALLOWED - 1)
     failed.succeeded(await failed.begin("ada", HERE))
-    await failed.settled()
+    await failed.flush()
     left = {f"address {HERE}": PAIR_ALLOWED - 1, "name ada": PAIR_ALLOWED - 1}
     assert await rows(db) == left, "an account of his own must not help an attacker to go on"
     await fail(FailedLogins(other, clock=clock), "ada", HERE, PAIR_ALLOWED - 1)
@@ -147,7 +147,7 @@ async def test_an_undecided_attempt_is_not_held_against_the_name(db: Database) -
     failed = FailedLogins(db, clock=TurnedClock())
     for _ in range(PAIR_ALLOWED * 2):
         failed.withdraw(await failed.begin("ada", HERE))
-    await failed.settled()
+    await failed.flush()
     assert await rows(db) == {}
 
 
@@ -158,7 +158,7 @@ async def test_a_login_without_failures_writes_nothing(db: Database, monkeypatch
     monkeypatch.setattr(db, "write", write)
     failed = FailedLogins(db, clock=TurnedClock())
     failed.succeeded(await failed.begin("ada", HERE))
-    await failed.settled()
+    await failed.flush()
 
 
 @pytest.mark.requirement("access:failed-logins:full-disk")
@@ -172,11 +172,11 @@ async def test_a_store_that_takes_no_write_leaves_this_process_counting(
     failed = FailedLogins(db, clock=TurnedClock())
     with caplog.at_level(logging.WARNING):
         await fail(failed, "ada", HERE, PAIR_ALLOWED)
-    assert len([line for line in caplog.messages if "this process alone" in line]) == 1
+    assert len([line for line in caplog.messages if "this process only" in line]) == 1
     with pytest.raises(RateLimited):
         await failed.begin("ada", HERE)
     failed.succeeded(await failed.begin("ada", THERE))
-    await failed.settled()
+    await failed.flush()
 
 
 @pytest.mark.requirement("access:failed-logins:full-disk")
@@ -208,9 +208,9 @@ async def test_what_is_over_leaves_the_table(db: Database) -> None:
 @pytest.mark.requirement("access:failed-logins:bounded")
 async def test_endless_invented_names_do_not_fill_the_memory() -> None:
     failed = FailedLogins(clock=TurnedClock())
-    for number in range(SUBJECTS_MOST // 2):
+    for number in range(COUNTS_MOST // 2):
         failed.failed(await failed.begin(f"name{number}", f"10.0.{number // 250}.{number % 250}"))
-    assert len(failed._counts) == SUBJECTS_MOST
+    assert len(failed._counts) == COUNTS_MOST
 
 
 async def test_a_minute_of_a_clock_set_back_is_over(db: Database) -> None:
@@ -235,4 +235,4 @@ async def test_a_minute_of_a_clock_set_back_is_over(db: Database) -> None:
     ],
 )
 def test_one_host_of_the_sixth_version_is_one_address(address: str | None, place: str) -> None:
-    assert place_of(address) == place
+    assert address_key(address) == place
