@@ -214,11 +214,12 @@ def _header_and_issuer(token: str) -> tuple[dict[str, Any], str]:
     """The unverified header and issuer of a token: enough to choose whose keys to try."""
     try:
         parts = jws.extract_compact(token.encode())
+        header = dict(parts.headers())  # joserfc does not check that it is an object
         payload = msgspec.json.decode(parts.payload, type=dict[str, Any])
     except (JoseError, msgspec.MsgspecError, ValueError, TypeError, AttributeError, RecursionError):
         raise _malformed() from None
-    header, issuer = parts.headers(), payload.get("iss")
-    if not isinstance(issuer, str) or not isinstance(header, dict):
+    issuer = payload.get("iss")
+    if not isinstance(issuer, str):
         raise _malformed()
     return header, issuer
 
