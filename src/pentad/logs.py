@@ -1,14 +1,14 @@
-"""How Pentad speaks to its operator: the standard logging, on stderr, as JSON lines or for a terminal.
+"""Logging to stderr, as JSON lines or for a terminal.
 
-Secrets are taken out where text is formed, so no caller can forget to. stdout is never written to: over stdio it is the
-protocol's own wire.
+Secrets are removed when a line is formatted, so no caller can forget to. Nothing is written to stdout: over stdio it
+carries the protocol.
 """
 
 import json
 import logging
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, TextIO
 
 from pentad.kernel.clock import iso
@@ -26,7 +26,7 @@ _COLOURS: Final = {"DEBUG": "2", "INFO": "32", "WARNING": "33", "ERROR": "31", "
 
 
 def safe_value(name: str, value: Any) -> Any:
-    """A structured value fit for a log: hidden by its name, its texts without secrets."""
+    """A value for the log: masked if its name is secret, and without secrets in its texts."""
     if is_secret_member(name, value):
         return HIDDEN
     if value is None or isinstance(value, bool | int | float):
@@ -39,7 +39,7 @@ def safe_value(name: str, value: Any) -> Any:
 
 
 def _extras(record: logging.LogRecord) -> dict[str, Any]:
-    """What the caller added with `extra=`, and the request the line belongs to."""
+    """The values given as `extra=`, and the request of the line."""
     found: dict[str, Any] = {}
     if (mark := request_mark.get()) is not None:
         if mark.request_id:
@@ -67,7 +67,7 @@ class JsonLines(logging.Formatter):
 
 
 class Console(logging.Formatter):
-    """For people: time, level, message, extras as key=value; a traceback keeps its lines, a message has only one."""
+    """For people: time, level, message, extras as key=value. A message is one line; a traceback keeps its lines."""
 
     def __init__(self, *, colour: bool) -> None:
         super().__init__()
@@ -77,15 +77,15 @@ class Console(logging.Formatter):
         level = f"{record.levelname.lower():<8}"
         if self._colour:
             level = f"\x1b[{_COLOURS.get(record.levelname, '0')}m{level}\x1b[0m"
-        told = "".join(f" {key}={value}" for key, value in _extras(record).items())
-        text = _one_line(scrub_text(record.getMessage()) + told)
+        extras = "".join(f" {key}={value}" for key, value in _extras(record).items())
+        text = _one_line(scrub_text(record.getMessage()) + extras)
         if record.exc_info:
             text += "\n" + _CONTROL.sub(_escaped, scrub_text(self.formatException(record.exc_info)))
         return f"{iso(record.created)[11:23]} {level} {text}"
 
 
 def configure_logging(level: str, format: Format = "auto", stream: TextIO | None = None) -> None:  # noqa: A002  the setting's own name
-    """Send all logging to stderr. Called once by a command that serves; libraries only ever ask for a logger."""
+    """Send all logging to stderr. Called once, by a command that serves."""
     target = stream or sys.stderr
     chosen = format if format != "auto" else ("console" if target.isatty() else "json")
     handler = logging.StreamHandler(target)
@@ -96,6 +96,12 @@ def configure_logging(level: str, format: Format = "auto", stream: TextIO | None
     root.addHandler(handler)
     root.setLevel(level.upper())
     logging.captureWarnings(capture=True)
+
+
+def log_warnings(warnings: Iterable[str]) -> None:
+    """Log the warnings of the settings."""
+    for warning in warnings:
+        logging.getLogger("pentad.settings").warning("%s", warning)
 
 
 def _wants_colour(target: TextIO) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import subprocess
 import time
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from pentad.cli.checks import check_clients, check_folder
 from pentad.cli.clients.client import Machine
 from pentad.cli.clients.known import CLIENTS
 from tests.access.issuing import EC, ISSUER, RSA, claims, key_set, signed
-from tests.cli.processes import run
+from tests.cli.processes import COMMAND, PATIENCE, child_environment, run
 from tests.refusing import damage
 
 
@@ -38,6 +39,29 @@ def test_a_fresh_machine_is_well_and_stays_untouched(tmp_path: Path, ports: dict
     code, found = report(tmp_path, "--data", "new", **ports)
     assert (code, {finding["state"] for finding in found.values()}) == (0, {"ok"})
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.requirement("settings:removed")
+def test_a_removed_setting_is_reported_with_its_replacement(tmp_path: Path, ports: dict[str, str]) -> None:
+    (tmp_path / "pentad.toml").write_text("[rooms.agents]\nlease_seconds = 60\n", encoding="utf-8")
+    code, found = report(tmp_path, "--data", "new", **ports)
+    assert (code, found["configuration"]["state"]) == (1, "warn")
+    assert "'rooms.agents.lease_seconds'" in found["configuration"]["text"]
+    assert "jobs" in found["configuration"]["text"]
+
+
+@pytest.mark.requirement("settings:removed")
+def test_a_server_starts_with_a_removed_setting_and_logs_its_replacement(tmp_path: Path) -> None:
+    (tmp_path / "pentad.toml").write_text("[rooms.agents]\nlease_seconds = 60\n", encoding="utf-8")
+    done = subprocess.run(
+        [*COMMAND, "mcp", "serve", "--data", "new"],
+        check=False, input="", text=True, capture_output=True, timeout=PATIENCE,
+        cwd=tmp_path, env=child_environment(tmp_path),
+    )  # fmt: skip
+    assert done.returncode == 0
+    [line] = [json.loads(line) for line in done.stderr.splitlines() if "lease_seconds" in line]
+    assert (line["level"], line["logger"]) == ("warning", "pentad.settings")
+    assert "jobs" in line["message"]
 
 
 def test_a_store_in_use_is_examined(tmp_path: Path, ports: dict[str, str]) -> None:

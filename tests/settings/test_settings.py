@@ -14,11 +14,11 @@ from pentad.kernel.limits import Limits
 from pentad.net.policy import FetchPolicy
 from pentad.rooms.finder import find_rooms
 from pentad.rooms.metrics.settings import MetricsSettings
-from pentad.settings.catalogue import catalogue, shown_settings, value_of
+from pentad.settings.catalogue import catalogue, list_settings, value_of
 from pentad.settings.model import Settings, user_data_folder
 from pentad.settings.rooms import declared_settings, fields_of, installed_rooms, resolve_room
 from pentad.settings.sources import load_settings
-from pentad.settings.values import WrongKindError, convert
+from pentad.settings.values import WrongTypeError, convert
 
 SECRET = "canary-hunter2"
 
@@ -57,8 +57,8 @@ def test_the_highest_layer_that_names_a_setting_wins_and_is_its_origin(
 def test_every_setting_can_be_given_by_a_variable_in_the_form_it_is_shown_in(data: st.DataObject) -> None:
     entry = data.draw(st.sampled_from(list(catalogue().values())))
     value = value_of(Settings(), entry.path)
-    if entry.path != "data" and entry.shown(value):
-        assert convert(entry.kind, entry.shown(value)) == value
+    if entry.path != "data" and entry.display(value):
+        assert convert(entry.kind, entry.display(value)) == value
 
 
 @pytest.mark.requirement("access:limits:settings")
@@ -128,7 +128,7 @@ def test_variables_named_after_a_platform_reach_the_metrics_room(home: Path) -> 
     )
     assert found.warnings == ()
     assert str(own.origin("anypoint_url")) == "environment PENTAD_ANYPOINT_URL"
-    assert SECRET not in repr(found) + repr(shown_settings(found))
+    assert SECRET not in repr(found) + repr(list_settings(found))
 
 
 @pytest.mark.requirement("settings:rooms:checked")
@@ -172,9 +172,25 @@ def test_an_unknown_variable_of_a_room_is_warned_about_with_the_nearest_one(home
     )
 
 
+@pytest.mark.requirement("settings:removed")
+def test_a_removed_setting_is_ignored_with_a_warning_that_names_its_replacement(home: Path) -> None:
+    found = load(home, toml="[rooms.agents]\nlease_seconds = 60\nopen_tasks = 5")
+    [warning] = found.warnings
+    assert "'rooms.agents.lease_seconds'" in warning
+    assert "no longer exists" in warning
+    assert "jobs" in warning
+    own = resolve_room(found, "agents", declared_settings("agents"))
+    assert (own.values.open_tasks, own.values.extra) == (5, {})
+    assert "lease_seconds" not in repr(list_settings(found))
+    (home / "here" / "pentad.toml").unlink()
+    [warning] = load(home, PENTAD_AGENTS_LEASE_SECONDS="60").warnings
+    assert "PENTAD_AGENTS_LEASE_SECONDS" in warning
+    assert "jobs" in warning
+
+
 @pytest.mark.requirement("settings:rooms:listed")
 def test_every_setting_of_every_room_is_listed_with_its_description(home: Path) -> None:
-    lines = {line.path: line for line in shown_settings(load(home, PENTAD_AVATARS_MODEL_KEY=SECRET))}
+    lines = {line.path: line for line in list_settings(load(home, PENTAD_AVATARS_MODEL_KEY=SECRET))}
     for room in installed_rooms():
         for name, field in fields_of(declared_settings(room)).items():
             assert lines[f"rooms.{room}.{name}"].about == field.metadata["about"]
@@ -285,7 +301,7 @@ def test_secrets_are_shown_nowhere(home: Path) -> None:
         PENTAD_JWT_SECRET=SECRET,
     )
     assert SECRET not in repr(found).replace(repr(found.fetch), "")
-    shown = {line.path: line.value for line in shown_settings(found)}
+    shown = {line.path: line.value for line in list_settings(found)}
     assert SECRET not in str(shown)
     assert shown["database"] == "postgresql://ada:***@db/x"
     assert shown["jwt.secret"] == "***"
@@ -294,7 +310,7 @@ def test_secrets_are_shown_nowhere(home: Path) -> None:
 def test_secrets_inside_a_rooms_table_are_masked_too() -> None:
     hidden = {"url": f"https://me:{SECRET}@splunk/x", "token": SECRET, "headers": {"x-mine": SECRET}}
     loader = {**hidden, "index": "figures"}
-    shown = {line.path: line.value for line in shown_settings(Settings(room_tables={"r": {"loaders": {"a": loader}}}))}
+    shown = {line.path: line.value for line in list_settings(Settings(room_tables={"r": {"loaders": {"a": loader}}}))}
     assert SECRET not in str(shown)
     assert "figures" in shown["rooms.r.loaders"]
 
@@ -307,7 +323,7 @@ def test_a_masked_address_never_shows_the_password(user: str, password: str) -> 
     canary = f"9{password}9"
 
     def shown_address(url: str) -> str:
-        return catalogue()["database"].shown(url)
+        return catalogue()["database"].display(url)
 
     assert canary not in shown_address(f"postgresql://{user}:{canary}@host:5432/name")
     assert canary not in shown_address(f"postgresql://{user}@host/name?password={canary}&x=1")
@@ -315,7 +331,7 @@ def test_a_masked_address_never_shows_the_password(user: str, password: str) -> 
 
 @given(st.text(max_size=30), st.sampled_from([entry.kind for entry in catalogue().values()]))
 def test_any_text_is_a_value_or_refused_and_nothing_else(text: str, kind: Any) -> None:
-    with contextlib.suppress(WrongKindError):
+    with contextlib.suppress(WrongTypeError):
         convert(kind, text)
 
 
@@ -378,7 +394,7 @@ def test_several_issuers_each_have_a_table(home: Path) -> None:
     assert two.roles == {"pentad-admins": "admin", "clerks": "registers:read registers:write"}
     assert two.scopes == {"mcp.use": "directory:read"}
     assert (three.algorithms, three.place) == (("HS256",), "jwt.issuers[1]")
-    shown = {line.path: line.value for line in shown_settings(found)}
+    shown = {line.path: line.value for line in list_settings(found)}
     assert shown["jwt.issuers"] == "https://two.example,https://three.example"
     assert SECRET not in repr(found) + str(shown)
 

@@ -75,11 +75,11 @@ def test_doctor_tells_whether_secrets_can_be_read(tmp_path: Path) -> None:
 
 
 def test_the_secret_key_is_never_shown() -> None:
-    from pentad.settings.catalogue import shown_settings
+    from pentad.settings.catalogue import list_settings
     from pentad.settings.model import Settings
 
     settings = Settings(secret_key="odd://" + KEY, secret_key_previous=(KEY,))
     assert KEY not in repr(settings)
-    shown = {line.path: line.value for line in shown_settings(settings)}
+    shown = {line.path: line.value for line in list_settings(settings)}
     assert (shown["secret_key"], shown["secret_key_previous"]) == ("***", "***")
-    assert {line.path: line.value for line in shown_settings(Settings())}["secret_key_previous"] == ""
+    assert {line.path: line.value for line in list_settings(Settings())}["secret_key_previous"] == ""

@@ -27,12 +27,13 @@ def mcp() -> None:
 
 
 @mcp.command()
-@settings_options("rooms", "data", "database")
+@settings_options("rooms", "data", "database", logs_warnings=True)
 def serve(settings: "Settings") -> None:
     """Serve one client over stdin and stdout until its input ends."""
-    from pentad.logs import configure_logging
+    from pentad.logs import configure_logging, log_warnings
 
     configure_logging(settings.log.level, settings.log.format)
+    log_warnings(settings.warnings)
     with contextlib.suppress(asyncio.CancelledError):
         asyncio.run(_serve(settings))
 

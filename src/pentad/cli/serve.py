@@ -19,17 +19,21 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@settings_options("host", "port", "grpc_port", "data", "database", "auth", "workers", "rooms", "agent")
+@settings_options(
+    "host", "port", "grpc_port", "data", "database", "auth", "workers", "rooms", "agent", logs_warnings=True
+)
 def serve(settings: "Settings") -> None:
     """Serve all rooms over HTTP.
 
     The first start on a store without users makes the user admin and shows its password, once.
     """
-    from pentad.logs import configure_logging
+    from pentad.logs import configure_logging, log_warnings
     from pentad.net.workers import inherited
 
     configure_logging(settings.log.level, settings.log.format)
     link = inherited()
+    if link is None:  # not in every worker
+        log_warnings(settings.warnings)
     if link is not None:
         _work(settings, link)
     elif settings.workers > 1:

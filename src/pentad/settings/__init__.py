@@ -1,1 +1,1 @@
-"""Everything an operator can set, in layers that remember where each value came from."""
+"""The operator's settings, in layers that keep track of where each value came from."""

@@ -1,8 +1,4 @@
-"""The flat list of all settings: path, type, default, description, secrecy.
-
-Everything that shows or reads settings (the layers, `pentad doctor`, the console's configuration page, the reference)
-goes through this one list, so none of them can know a setting the others do not.
-"""
+"""The flat list of all settings: path, type, default, description, and whether it is secret."""
 
 import dataclasses
 import typing
@@ -25,45 +21,45 @@ LIMITS: Final = {
     "json_keys": "How many members one JSON text may have.",
     "batch_messages": "How many messages one batch may hold.",
     "header_bytes": "The largest head of a request.",
-    "header_seconds": "How long a client may take over a request's head.",
+    "header_seconds": "How long a client may take to send a request's head.",
     "body_bytes_per_second": "The slowest a body may arrive.",
     "keep_alive_seconds": "How long an idle connection stays open.",
     "connections_per_address": "How many connections one address may hold.",
-    "calls_in_flight": "How many calls run at once; more are told to come back.",
-    "calls_per_second": "How many calls a second one caller may make for long; 0 is no limit.",
+    "calls_in_flight": "How many calls run at once; further calls are refused as overloaded.",
+    "calls_per_second": "How many calls a second one caller may make on average; 0 is no limit.",
     "calls_burst": "How many calls one caller may make at once after a pause.",
-    "anonymous_per_second": "Requests a second from one address without credentials, for long; 0 is no limit.",
+    "anonymous_per_second": "Requests a second from one address without credentials, on average; 0 is no limit.",
     "anonymous_burst": "How many of them one address may send at once after a pause.",
-    "anonymous_in_flight": "How many requests without credentials are worked on at once; more wait their turn.",
+    "anonymous_in_flight": "How many requests without credentials run at once; further ones wait.",
     "anonymous_body_bytes": "The largest body of a request without credentials.",
-    "logins_per_second": "Wrong or new credentials one address may try a second, for long; 0 is no limit.",
+    "logins_per_second": "Wrong or new credentials one address may try a second, on average; 0 is no limit.",
     "logins_burst": "How many of them one address may try at once after a pause.",
     "tool_seconds": "How long a tool may run; 0 is no limit.",
-    "result_bytes": "The largest result given in place; a larger one becomes a link.",
+    "result_bytes": "The largest inline result; a larger one becomes a link.",
     "sessions": "How many sessions are kept.",
     "sessions_per_principal": "How many sessions one caller may keep.",
     "session_idle_seconds": "After how long without a call a session ends.",
     "streams_per_principal": "How many open streams one caller may hold.",
-    "list_page": "How many entries a page of a list has.",
+    "list_page": "How many entries a list page has.",
 }
 
 FETCH: Final = {
-    "allow_hosts": "Hosts that may be fetched from although their address is private.",
+    "allow_hosts": "Hosts that may be fetched from even if their address is private.",
     "allow_networks": "Private networks that may be fetched from, as CIDR ranges.",
     "allow_http": "Whether plain http may be fetched.",
     "ports": "The only ports to fetch from; by default 80, 443 and most above 1023.",
     "content_types": "The only content types to accept; by default any.",
-    "max_bytes": "The largest answer.",
-    "max_ratio": "How many times larger than its compressed form an answer may be.",
+    "max_bytes": "The largest response.",
+    "max_ratio": "How many times larger than its compressed form a response may be.",
     "max_redirects": "How many redirects are followed.",
     "timeout": "Seconds for a whole request.",
     "connect_seconds": "Seconds to connect.",
     "connections": "How many connections are open at once.",
-    "proxy": "A proxy all requests go through.",
-    "user_agent": "How requests name themselves.",
+    "proxy": "A proxy for all requests.",
+    "user_agent": "The User-Agent of requests.",
 }
 
-_ELSEWHERE: Final[dict[type, dict[str, str]]] = {Limits: LIMITS, FetchPolicy: FETCH}
+_DESCRIPTIONS: Final[dict[type, dict[str, str]]] = {Limits: LIMITS, FetchPolicy: FETCH}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +77,8 @@ class Entry:
         """Its name in the environment."""
         return "PENTAD_" + self.path.upper().replace(".", "_")
 
-    def shown(self, value: Any) -> str:
-        """A value of this setting as people may see it."""
+    def display(self, value: Any) -> str:
+        """A value of this setting for people, with secrets masked."""
         if value is None or value == ():
             return ""
         if isinstance(value, str) and is_url(value) and (not self.secret or self.path == "database"):
@@ -99,8 +95,8 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """One line of the configuration page."""
+class SettingLine:
+    """A setting with its value as text, for display."""
 
     path: str
     value: str
@@ -122,10 +118,10 @@ def value_of(settings: Settings, path: str) -> Any:
     return value
 
 
-def shown_settings(settings: Settings) -> list[Shown]:
-    """All settings with value, source and meaning; secrets masked."""
+def list_settings(settings: Settings) -> list[SettingLine]:
+    """All settings with value, origin and description; secrets are masked."""
     lines = [
-        Shown(path, entry.shown(value_of(settings, path)), settings.origin(path), entry.about)
+        SettingLine(path, entry.display(value_of(settings, path)), settings.origin(path), entry.about)
         for path, entry in catalogue().items()
     ]
     installed = installed_rooms()
@@ -135,8 +131,8 @@ def shown_settings(settings: Settings) -> list[Shown]:
         for name, field in fields_of(model).items():
             value = getattr(found.values, name)
             entry = Entry(f"rooms.{room}.{name}", None, None, field.metadata["about"], field.metadata["secret"])
-            text = str(_masked(name, value)) if value and isinstance(value, Mapping) else entry.shown(value)
-            lines.append(Shown(entry.path, text, found.origin(name), entry.about))
+            text = str(_masked(name, value)) if value and isinstance(value, Mapping) else entry.display(value)
+            lines.append(SettingLine(entry.path, text, found.origin(name), entry.about))
         lines += _undeclared(room, found.values.extra, found.origin)
     for room, table in settings.room_tables.items():
         if room not in installed:
@@ -145,16 +141,16 @@ def shown_settings(settings: Settings) -> list[Shown]:
     return lines
 
 
-def _undeclared(room: str, values: Mapping[str, Any], origin: Callable[[str], Origin]) -> list[Shown]:
-    """Settings whose meaning only the room itself or a plug-in of it knows."""
+def _undeclared(room: str, values: Mapping[str, Any], origin: Callable[[str], Origin]) -> list[SettingLine]:
+    """Settings that only the room or one of its plug-ins understands."""
     return [
-        Shown(f"rooms.{room}.{key}", str(_masked(key, value)), origin(key), f"A setting of the room {room}.")
+        SettingLine(f"rooms.{room}.{key}", str(_masked(key, value)), origin(key), f"A setting of the room {room}.")
         for key, value in values.items()
     ]
 
 
 def _masked(key: str, value: Any) -> Any:
-    """A room's own setting as people may see it: secret by its name, also further in, or by what an address holds."""
+    """A room's value for people: secrets are masked by member name, at any depth, and inside URLs."""
     if isinstance(value, Mapping):
         inner = typing.cast("Mapping[str, Any]", value)
         return {name: "***" if _is_header(key) else _masked(name, one) for name, one in inner.items()}
@@ -166,7 +162,7 @@ def _masked(key: str, value: Any) -> Any:
 
 
 def _is_header(key: str) -> bool:
-    """Headers are where credentials go, whatever they are called."""
+    """Headers hold credentials, whatever their names."""
     return key.lower() == "headers"
 
 
@@ -179,7 +175,7 @@ def _entries(kind: type, prefix: str) -> list[Entry]:
         if dataclasses.is_dataclass(inner) and isinstance(inner, type):
             found += _entries(inner, path + ".")
             continue
-        about = item.metadata.get("about") or _ELSEWHERE.get(kind, {}).get(item.name)
+        about = item.metadata.get("about") or _DESCRIPTIONS.get(kind, {}).get(item.name)
         if about is not None:
             found.append(Entry(path, inner, item.default, about, bool(item.metadata.get("secret"))))
     return found

@@ -1,8 +1,7 @@
-"""Everything an operator can set, as one typed value that knows where each part of it came from.
+"""The settings of the core, as one typed value that knows where each part of it came from.
 
-The fields are documented here, where they are declared; `catalogue.py` lists them flat and
-`sources.py` fills them in layers: defaults < file < environment < flags. Nothing here is read at import time,
-and nothing here opens a file but through those layers.
+The fields are documented where they are declared. `catalogue.py` lists them flat, and `sources.py` fills them in
+layers: defaults < file < environment < flags.
 """
 
 import ipaddress
@@ -12,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from pentad.kernel.errors import Misconfigured
@@ -32,7 +31,7 @@ NO_TABLE: Final[Mapping[str, Any]] = MappingProxyType({})
 DATABASE_SCHEMES: Final = ("sqlite", "postgresql", "postgres")
 MOST_PORTS: Final = 65_535
 PUBLIC_PAGES: Final = ("metrics", "openapi", "llms", "readiness")
-"""Pages about the server itself that an operator may open to everybody."""
+"""Pages about the server that an operator may open to callers without a login."""
 
 
 def setting(
@@ -44,10 +43,10 @@ def setting(
     core: str | None = None,
     demo: T | None = None,
 ) -> T:
-    """A documented field; a secret one is left out of the repr and masked wherever it is shown.
+    """A documented field. A secret one is left out of the repr and masked wherever it is displayed.
 
-    For rooms: `variables` are those of the system the room stands in for, the first that is set counts. `core` is a
-    setting of the core that wins if it is set. `demo` is the default in `pentad demo`.
+    For rooms: `variables` are those of the system the room replaces; the first that is set counts. `core` is a core
+    setting that wins if it is set. `demo` is the default in `pentad demo`.
     """
     optional = {"core": core, "demo": demo}
     given = {name: value for name, value in optional.items() if value is not None}
@@ -58,20 +57,22 @@ def setting(
 
 
 def documented(about: str, *, secret: bool = False) -> dict[str, Any]:
-    """What a field carries besides its value."""
+    """The metadata of a settings field."""
     return {"about": about, "secret": secret}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoomSettings:
-    """The base of what a room declares: a dataclass of `setting(...)` fields. By itself, no settings at all."""
+    """The base of a room's settings: declare a dataclass of `setting(...)` fields."""
 
+    removed: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Former settings and a sentence on what replaces each. If set, they are ignored with a warning."""
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
-    """Values the room does not declare but `accepts`."""
+    """Values that the room does not declare but `accepts`."""
 
     @staticmethod
     def accepts(name: str) -> bool:
-        """Whether a name that is not declared belongs to a plug-in of the room. By default the room has none."""
+        """Whether an undeclared name belongs to a plug-in of the room. By default it does not."""
         del name
         return False
 
@@ -92,32 +93,32 @@ def _mapping(about: str) -> Mapping[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class IssuerSettings:
-    """One foreign issuer whose JSON Web Tokens are accepted. Without a source of keys, the issuer is asked for one."""
+    """An issuer whose JSON Web Tokens are accepted. Without a source of keys, they are found by discovery."""
 
-    issuer: str | None = setting(None, "The `iss` of tokens to accept; without it no token is.")
+    issuer: str | None = setting(None, "The `iss` of tokens to accept; without it, no token is accepted.")
     audience: tuple[str, ...] = setting((), "The `aud` values that mean this server; others are refused.")
     algorithms: tuple[str, ...] = setting((), "Accepted signatures; by default every asymmetric one (RS, PS, ES, Ed).")
     jwks_url: str | None = setting(
-        None, "Where the issuer publishes its keys; fetched even if private. By default the issuer is asked (OIDC)."
+        None, "The URL of the issuer's keys; fetched even if private. By default found by discovery (OIDC)."
     )
     jwks_file: Path | None = field(
         default=None, metadata=documented("A file with the issuer's keys, instead of the URL.")
     )
-    secret: str | None = setting(None, "A shared secret for HS256 and its kin, instead of published keys.", secret=True)
+    secret: str | None = setting(None, "A shared secret for HS256, HS384 and HS512, instead of keys.", secret=True)
     leeway: int = setting(30, "Seconds a token's times may be off.")
     roles_claim: str = setting("roles", "The claim that lists roles; dots go into objects.")
     roles: Mapping[str, tuple[str, ...]] = _mapping(
-        "What the issuer calls a role = the role or scopes it is here; others grant nothing. By default Pentad's own."
+        "The issuer's name of a role = Pentad's role or scopes; other names grant nothing. By default Pentad's names."
     )
     scopes: Mapping[str, tuple[str, ...]] = _mapping(
-        "What the issuer calls a scope = the role or scopes it is here; others grant nothing. By default Pentad's own."
+        "The issuer's name of a scope = Pentad's role or scopes; other names grant nothing. By default Pentad's names."
     )
 
     def __str__(self) -> str:
         return self.issuer or ""
 
     def trusted(self, place: str) -> "TrustedIssuer":
-        """The issuer, checked; `place` is where its settings are."""
+        """The checked issuer; `place` is the table of its settings."""
         from pentad.access.issuer import ASYMMETRIC, OWN_ROLES, TrustedIssuer
 
         roles = {theirs: " ".join(ours) for theirs, ours in self.roles.items()}
@@ -139,14 +140,14 @@ class IssuerSettings:
 
 @dataclass(frozen=True, slots=True)
 class TokenSettings(IssuerSettings):
-    """The foreign issuers whose JSON Web Tokens are accepted: one written right here, and those of `issuers`."""
+    """The issuers whose JSON Web Tokens are accepted: the one in this table, and those in `issuers`."""
 
     issuers: tuple[IssuerSettings, ...] = setting((), "Further issuers, each a table with the settings of `jwt`.")
 
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """How the server speaks to its operator, always on stderr."""
+    """The log, always on stderr."""
 
     level: Literal["debug", "info", "warning", "error", "critical"] = setting("info", "The least severe level shown.")
     format: Literal["auto", "json", "console"] = setting("auto", "auto is console on a terminal and json elsewhere.")
@@ -154,20 +155,20 @@ class LogSettings:
 
 @dataclass(frozen=True, slots=True)
 class AuditSettings:
-    """The trail of calls."""
+    """The audit trail."""
 
-    days: int = setting(90, "Days the trail of calls is kept, 1 or more.")
+    days: int = setting(90, "Days to keep the audit trail, 1 or more.")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """Where the vectors of the shared search come from."""
+    """Where the vectors for search come from."""
 
     embedder: Literal["auto", "minilm", "remote", "none"] = setting(
-        "auto", "auto is the endpoint if one is set, else the model of `pentad models pull`, else none: words alone."
+        "auto", "auto: the endpoint if one is set, else the model of `pentad models pull`, else none (words only)."
     )
     remote_url: str | None = setting(None, "An OpenAI-compatible endpoint for embeddings, such as https://host/v1.")
-    remote_model: str = setting("text-embedding-3-small", "The model to ask the endpoint for.")
+    remote_model: str = setting("text-embedding-3-small", "The model to request from the endpoint.")
     remote_dimensions: int = setting(1536, "The dimensions of its vectors; others are refused.")
     remote_shorten: bool = setting(False, "Whether to ask the endpoint to cut its vectors to that many dimensions.")
     remote_key: str | None = setting(None, "The endpoint's key, sent as a bearer token.", secret=True)
@@ -175,7 +176,7 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value came from: the layer, and the file, variable or flag in it."""
+    """Where a value came from: the layer, and the file, variable or flag."""
 
     layer: Literal["default", "file", "environment", "flag"]
     detail: str = ""
@@ -202,21 +203,21 @@ class Settings:
         None, "Encrypts the keys and secrets in the store; 32 random characters or more.", secret=True
     )
     secret_key_previous: tuple[str, ...] = setting(
-        (), "Keys that secrets in the store may still be encrypted with; a start encrypts them anew.", secret=True
+        (), "Former values of secret_key; the next start re-encrypts secrets that still use them.", secret=True
     )
-    auth: Literal["required", "none"] = setting("required", "none trusts every caller; refused beyond this machine.")
+    auth: Literal["required", "none"] = setting("required", "none trusts every caller; allowed on loopback only.")
     workers: int = setting(1, "Processes that serve; more than one suits PostgreSQL and several cores.")
     rooms: tuple[str, ...] = setting(
         (), "Rooms to open, by name or as my.module:ROOM; empty opens every installed one."
     )
     agent: tuple[str, ...] = setting((), "Agents to host, each as my.module:Agent.")
-    public_url: str | None = setting(None, "The address clients use, when a proxy stands in front.")
-    allowed_hosts: tuple[str, ...] = setting((), "Further Host names to answer to; this machine's names always count.")
+    public_url: str | None = setting(None, "The URL clients use, if there is a proxy in front.")
+    allowed_hosts: tuple[str, ...] = setting((), "Further Host names to accept, besides this machine's names.")
     allowed_origins: tuple[str, ...] = setting(
         (), "Web origins besides the server's own that browsers may call from, each as scheme://host:port."
     )
     forwarded_allow_ips: tuple[str, ...] = setting(
-        (), "Proxies whose word on a client's address and scheme is believed: addresses or networks."
+        (), "Proxies trusted to name a client's address and scheme: addresses or networks."
     )
     forwarded_header: Literal["x-forwarded-for", "forwarded"] = setting(
         "x-forwarded-for", "The header in which these proxies name the client."
@@ -240,9 +241,9 @@ class Settings:
     file: Path | None = None
     """The configuration file that was read, if any."""
     room_tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]], repr=False)
-    """The tables `[rooms.<name>]` as they were found; `pentad.settings.rooms` reads them for a room."""
+    """The tables `[rooms.<name>]` as written; `pentad.settings.rooms` reads them."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """The variables as they were found; rooms have some of their own."""
+    """The environment variables; rooms have their own."""
     demo: bool = False
     """Whether this is `pentad demo`."""
     origins: Mapping[str, Origin] = field(default_factory=dict[str, Origin], repr=False)
@@ -253,13 +254,13 @@ class Settings:
         return self.origins.get(path, DEFAULT)
 
     def model_folders(self) -> tuple[Path, ...]:
-        """Where models are looked for; a pull writes to the first."""
+        """The folders that may hold models; `pentad models pull` writes to the first."""
         if self.models is not None:
             return (self.models,)
         return tuple(dict.fromkeys((self.data / "models", user_data_folder() / "models")))
 
     def remote_embedder(self) -> "RemoteModel | None":
-        """The endpoint vectors come from; None when none is set."""
+        """The embeddings endpoint, if one is set."""
         if self.search.remote_url is None:
             return None
         from pentad.search.remote import RemoteModel
@@ -273,18 +274,18 @@ class Settings:
         )
 
     def trusted_issuers(self) -> "tuple[TrustedIssuer, ...]":
-        """The issuers whose tokens are accepted, checked."""
+        """The checked issuers whose tokens are accepted."""
         own = [self.jwt.trusted("jwt")] if self.jwt.issuer is not None else []
         return (*own, *(one.trusted(f"jwt.issuers[{number}]") for number, one in enumerate(self.jwt.issuers)))
 
     def secret_box(self) -> "SecretBox":
-        """Encrypts what the store keeps secret, as these settings want it."""
+        """Encrypts secrets in the store according to these settings."""
         from pentad.access.secret_box import SecretBox
 
         return SecretBox(self.secret_key, self.secret_key_previous)
 
     def proxies(self) -> TrustedProxies:
-        """The proxies in front whose word counts."""
+        """The trusted proxies."""
         return TrustedProxies(self.forwarded_allow_ips, self.forwarded_header)
 
     def is_public(self, page: str) -> bool:
@@ -295,7 +296,7 @@ class Settings:
         return page in self.public_pages
 
     def url(self, path: str = "/") -> str:
-        """An address of this server as a client would write it."""
+        """A URL of this server for clients."""
         if self.public_url is not None:
             return self.public_url.rstrip("/") + path
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104  compared, not bound
@@ -303,7 +304,7 @@ class Settings:
 
 
 def checked(settings: Settings) -> Settings:
-    """The same settings, once their values are known to make sense together."""
+    """The same settings; Misconfigured if they do not fit together."""
     for name in ("port", "grpc_port"):
         if not 0 <= getattr(settings, name) <= MOST_PORTS:
             raise Misconfigured(f"{name} is {getattr(settings, name)}.", hint=f"A port is 0 to {MOST_PORTS}.")
@@ -335,7 +336,7 @@ def checked(settings: Settings) -> Settings:
 
 
 def _check_edge(settings: Settings) -> None:
-    """The settings of who may come in, and from where."""
+    """Check which pages, origins and proxies are allowed."""
     settings.proxies()
     for page in settings.public_pages:
         if page not in (*PUBLIC_PAGES, "auto", "none"):
@@ -351,7 +352,7 @@ def _check_edge(settings: Settings) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address to listen on is reachable from this machine only."""
+    """Whether an address to listen on is reachable only from this machine."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -362,7 +363,7 @@ def _check_database(url: str) -> None:
     scheme, separator, _ = url.partition("://")
     if not separator or scheme not in DATABASE_SCHEMES:
         raise Misconfigured(
-            "database is not an address of a store Pentad knows.",
+            "database is not a URL of a supported store.",
             hint="Write postgresql://user:password@host/name, or leave it out for SQLite in the data folder.",
         )
 

@@ -1,8 +1,8 @@
-"""The settings of rooms. A room declares its own as a dataclass (`Room.settings`); here they are found and filled in.
+"""The settings of rooms. A room declares a dataclass (`Room.settings`); this module finds it and fills it in.
 
 The layers are those of the core: default < file (`[rooms.<name>]`) < environment (`PENTAD_<NAME>_<SETTING>`, or a
-variable of the system the room stands in for) < flag. An unknown key in the file is an error; an unknown variable is
-only warned about, because an environment is shared.
+variable of the system the room replaces) < flag. An unknown key in the file is an error; an unknown variable is only a
+warning, because an environment is shared. A removed setting is a warning in both.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from pentad.entry_points import entry_points, load
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.names import did_you_mean
 from pentad.settings.model import DEFAULT, Origin, RoomSettings, Settings
-from pentad.settings.values import WrongKindError, convert
+from pentad.settings.values import WrongTypeError, convert
 
 ROOMS: Final = "pentad.rooms"
 MODELS: Final = "pentad.settings"
@@ -26,7 +26,7 @@ def installed_rooms() -> list[str]:
 
 
 def declared_settings(room: str) -> type[Any]:
-    """What an installed room declares, from its entry in `pentad.settings` or, without one, from the room itself."""
+    """The settings model of an installed room, from the group `pentad.settings` or else from the room itself."""
     reference = entry_points(MODELS).get(room)
     try:
         return load(reference) if reference is not None else load(entry_points(ROOMS)[room]).settings
@@ -42,12 +42,12 @@ def fields_of(model: type[Any]) -> dict[str, "dataclasses.Field[Any]"]:
 
 
 def variables_of(room: str, field: "dataclasses.Field[Any]") -> tuple[str, ...]:
-    """The variables that set a field, the one that wins first."""
+    """The variables that set a field; the first wins."""
     return (prefix_of(room) + field.name.upper(), *field.metadata.get("variables", ()))
 
 
 def prefix_of(room: str) -> str:
-    """How the variables of a room begin."""
+    """The prefix of a room's variables."""
     return f"PENTAD_{room.upper().replace('-', '_')}_"
 
 
@@ -57,13 +57,14 @@ class Resolved:
 
     values: Any
     origins: Mapping[str, Origin]
+    warnings: tuple[str, ...] = ()
 
     def origin(self, name: str) -> Origin:
         return self.origins.get(name, DEFAULT)
 
 
 def resolve_room(settings: Settings, room: str, model: type[Any] = RoomSettings) -> Resolved:
-    """Fill in a room's model. Misconfigured for a key it does not have and for a value that does not fit."""
+    """Fill in a room's model; Misconfigured for an unknown key or a value that does not fit."""
     given = {**_from_file(settings, room, model), **_from_environment(settings, room, model)}
     fields, kinds = fields_of(model), typing.get_type_hints(model)
     values: dict[str, Any] = {
@@ -77,20 +78,33 @@ def resolve_room(settings: Settings, room: str, model: type[Any] = RoomSettings)
             values[name] = _convert(kinds[name], *given[name], f"rooms.{room}.{name}")
     if extra := {name: raw for name, (raw, _) in given.items() if name not in fields}:
         values["extra"] = extra
-    return Resolved(model(**values), {name: origin for name, (_, origin) in given.items()})
+    origins = {name: origin for name, (_, origin) in given.items()}
+    return Resolved(model(**values), origins, _removed_warnings(settings, room, model))
 
 
 def _from_file(settings: Settings, room: str, model: type[Any]) -> dict[str, tuple[Any, Origin]]:
     file = Origin("file", "" if settings.file is None else str(settings.file))
     table = settings.room_tables.get(room, {})
     for name in table:
-        if name not in fields_of(model) and not model.accepts(name):
+        if name not in fields_of(model) and name not in model.removed and not model.accepts(name):
             path = f"rooms.{room}.{name}"
             meant = did_you_mean(path, [f"rooms.{room}.{one}" for one in fields_of(model)])
             raise Misconfigured(
                 f"{file.detail or 'The configuration'} has an unknown setting {path!r}.", hint=meant or "Remove it."
             )
-    return {name: (raw, file) for name, raw in table.items()}
+    return {name: (raw, file) for name, raw in table.items() if name not in model.removed}
+
+
+def _removed_warnings(settings: Settings, room: str, model: type[Any]) -> tuple[str, ...]:
+    """A warning for every removed setting that the file or the environment still has."""
+    table = settings.room_tables.get(room, {})
+    warnings: list[str] = []
+    for name, replacement in model.removed.items():
+        if name in table:
+            warnings.append(f"{settings.file} has 'rooms.{room}.{name}', which no longer exists. {replacement}")
+        if (variable := prefix_of(room) + name.upper()) in settings.environment:
+            warnings.append(f"The variable {variable} no longer has a meaning. {replacement}")
+    return tuple(warnings)
 
 
 def _from_environment(settings: Settings, room: str, model: type[Any]) -> dict[str, tuple[Any, Origin]]:
@@ -111,12 +125,12 @@ def _from_environment(settings: Settings, room: str, model: type[Any]) -> dict[s
 def _convert(kind: Any, raw: Any, origin: Origin, path: str) -> Any:
     try:
         return convert(kind, raw)
-    except WrongKindError as expected:
-        raise misfit(path, origin, expected) from None
+    except WrongTypeError as expected:
+        raise wrong_value(path, origin, expected) from None
 
 
-def misfit(path: str, origin: Origin, expected: WrongKindError) -> Misconfigured:
-    """The error for a value that does not fit; the value itself is not repeated, it may be a secret."""
+def wrong_value(path: str, origin: Origin, expected: WrongTypeError) -> Misconfigured:
+    """The error for a value that does not fit. It may be a secret, so the error does not repeat it."""
     place = origin.detail if origin.layer == "environment" else f"{path} ({origin})"
     return Misconfigured(
         f"{place} has a value that does not fit.", hint=f"It must be {expected}.", details={"setting": path}

@@ -1,7 +1,7 @@
-"""The layers settings come in: defaults < file < environment < flags, each value with its origin.
+"""Reads the settings in layers: defaults < file < environment < flags, each value with its origin.
 
-A key the file has and Pentad does not is an error, because the operator meant something by it; a variable is only
-warned about, because an environment is shared. Both name the nearest thing that exists.
+An unknown key in the file is an error, because the operator meant something by it. An unknown variable is only a
+warning, because an environment is shared. Both name the nearest setting.
 """
 
 import dataclasses
@@ -19,18 +19,18 @@ from pentad.settings.rooms import (
     declared_settings,
     fields_of,
     installed_rooms,
-    misfit,
     prefix_of,
     resolve_room,
     variables_of,
+    wrong_value,
 )
-from pentad.settings.values import WrongKindError, convert
+from pentad.settings.values import WrongTypeError, convert
 
 FILE_NAME: Final = "pentad.toml"
 NOT_SETTINGS: Final = frozenset(
     {"PENTAD_CONFIG", "PENTAD_TOKEN", "PENTAD_WORKER_LISTENER", "PENTAD_WORKER_LINK", "PENTAD_WORKER_NUMBER"}
 )
-"""Variables of ours that say where settings are, are read by one command only, or go from a server to its workers."""
+"""Variables that are not settings: the configuration file, a command's token, and those for worker processes."""
 
 _NOTHING: Final[Mapping[str, Any]] = types.MappingProxyType({})
 
@@ -42,7 +42,7 @@ def load_settings(
     environ: Mapping[str, str] = os.environ,
     folder: Path | None = None,
 ) -> Settings:
-    """Read every layer. `flags` are by path, None meaning not given; `./pentad.toml` is looked for in `folder`."""
+    """Read every layer. `flags` are by path, None if not given; `pentad.toml` is looked for in `folder`."""
     variables = {name: text for name, text in environ.items() if name.startswith("PENTAD_") and text}
     layers = _Layers()
     data = flags.get("data") or variables.get("PENTAD_DATA")
@@ -61,7 +61,7 @@ def load_settings(
 
 
 class _Layers:
-    """What the layers have said so far; a later one overrules an earlier one."""
+    """The values of the layers read so far; a later layer overrides an earlier one."""
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
@@ -72,8 +72,8 @@ class _Layers:
     def convert(self, path: str, raw: Any, origin: Origin) -> Any:
         try:
             return convert(catalogue()[path].kind, raw)
-        except WrongKindError as expected:
-            raise misfit(path, origin, expected) from None
+        except WrongTypeError as expected:
+            raise wrong_value(path, origin, expected) from None
 
     def set(self, path: str, raw: Any, origin: Origin) -> None:
         self.values[path] = self.convert(path, raw, origin)
@@ -143,7 +143,7 @@ def _add_table(layers: _Layers, table: Mapping[str, Any], prefix: str, origin: O
 
 
 def _add_rooms(layers: _Layers, value: Any, origin: Origin) -> None:
-    """`rooms` is a list of rooms to open; or a table with that list as `open` and one table for each room."""
+    """`rooms` is a list of rooms to open, or a table with that list as `open` and a table for each room."""
     if value is None:
         return
     if not isinstance(value, dict):
@@ -162,7 +162,7 @@ def _add_rooms(layers: _Layers, value: Any, origin: Origin) -> None:
 
 
 def _add_environment(layers: _Layers, variables: Mapping[str, str]) -> list[str]:
-    """The settings of the core; the names of the variables that are none."""
+    """Add the core settings; returns the names of the other variables."""
     by_variable = {entry.variable: path for path, entry in catalogue().items()}
     for name, text in sorted(variables.items()):
         if (path := by_variable.get(name)) is not None:
@@ -171,9 +171,9 @@ def _add_environment(layers: _Layers, variables: Mapping[str, str]) -> list[str]
 
 
 def _check_rooms(settings: Settings, variables: Sequence[str]) -> Settings:
-    """Check the tables and variables of installed rooms, and warn of what belongs to no room.
+    """Check the tables and variables of installed rooms, and warn of those that belong to no room.
 
-    Rooms are looked for only if something is set for one: most commands should not pay for that.
+    Rooms are looked for only if something is set for one; most commands should not pay for that.
     """
     if not settings.room_tables and not variables:
         return settings
@@ -185,8 +185,8 @@ def _check_rooms(settings: Settings, variables: Sequence[str]) -> Settings:
     ]
     for name in installed:
         if name in settings.room_tables or any(variable.startswith(prefix_of(name)) for variable in variables):
-            resolve_room(settings, name, declared_settings(name))
-    if not any(":" in name for name in settings.rooms):  # a room that is not installed may know them
+            warnings += resolve_room(settings, name, declared_settings(name)).warnings
+    if not any(":" in name for name in settings.rooms):  # a room that is not installed may declare them
         warnings += _unknown_variables(settings, variables, installed)
     return dataclasses.replace(settings, warnings=(*settings.warnings, *warnings))
 
@@ -201,6 +201,7 @@ def _unknown_variables(settings: Settings, variables: Sequence[str], installed: 
         for field in fields_of(model).values()
         for variable in variables_of(room, field)
     }
+    removed = {prefix_of(room) + name.upper() for room, model in models.items() for name in model.removed}
     prefixes = [prefix_of(name) for name in settings.room_tables if name not in models]
     warnings: list[str] = []
     for name in variables:
@@ -208,7 +209,7 @@ def _unknown_variables(settings: Settings, variables: Sequence[str], installed: 
             name.startswith(prefix_of(room)) and model.accepts(name.removeprefix(prefix_of(room)).lower())
             for room, model in models.items()
         )
-        if name not in known and not of_plug_in and not name.startswith(tuple(prefixes)):
+        if name not in known | removed and not of_plug_in and not name.startswith(tuple(prefixes)):
             core = (entry.variable for entry in catalogue().values())
             meant = did_you_mean(name, [*core, *known, "PENTAD_CONFIG", "PENTAD_TOKEN"])
             warnings.append(f"The variable {name} means nothing to Pentad." + (f" {meant}" if meant else ""))

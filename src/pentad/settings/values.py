@@ -1,7 +1,7 @@
-"""One text, number or list of a file, a variable or a flag, turned into the type a setting declares.
+"""Converts a value of a file, variable or flag to the type a setting declares.
 
-Conversion follows the declared type alone, so a new field needs no code here. Text is accepted for every type (the
-environment has nothing else); other kinds only where they fit exactly.
+Conversion follows the declared type, so a new field needs no code here. Text is accepted for every type, because the
+environment has nothing else; other values must have the exact type.
 """
 
 import dataclasses
@@ -23,12 +23,12 @@ _FACTORS: Final = {"kib": 1024, "mib": 1024**2, "gib": 1024**3}
 _NETWORK: Final = {IPv4Network, IPv6Network}
 
 
-class WrongKindError(ValueError):
-    """The value does not fit; the text says what would."""
+class WrongTypeError(ValueError):
+    """The value does not fit; the text says what does."""
 
 
 def convert(kind: Any, raw: Any) -> Any:
-    """`raw` as a `kind`, or WrongKindError with the words for what is expected."""
+    """`raw` as a `kind`; WrongTypeError says what is expected."""
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if origin is Literal:
         return _choice(raw, parts)
@@ -54,7 +54,7 @@ def convert(kind: Any, raw: Any) -> Any:
 def _choice(raw: Any, choices: tuple[Any, ...]) -> Any:
     text = raw.strip().lower() if isinstance(raw, str) else raw
     if text not in choices:
-        raise WrongKindError(f"one of {', '.join(map(str, choices))}")
+        raise WrongTypeError(f"one of {', '.join(map(str, choices))}")
     return text
 
 
@@ -62,7 +62,7 @@ def _network(raw: Any) -> Any:
     try:
         return networks(_text(raw))[0]
     except Misconfigured:
-        raise WrongKindError("a network such as 10.1.0.0/16") from None
+        raise WrongTypeError("a network such as 10.1.0.0/16") from None
 
 
 def _items(raw: Any) -> list[Any]:
@@ -70,50 +70,50 @@ def _items(raw: Any) -> list[Any]:
         return [part.strip() for part in raw.split(",") if part.strip()]
     if isinstance(raw, list | tuple | set | frozenset):
         return list(typing.cast("list[Any]", raw))
-    raise WrongKindError("a list")
+    raise WrongTypeError("a list")
 
 
 def _pairs(raw: Any) -> list[tuple[str, Any]]:
     if isinstance(raw, str):
         found = [part.rpartition("=") for part in _items(raw)]
         if not all(name and sign for name, sign, _ in found):
-            raise WrongKindError("pairs such as name=value,other=value")
+            raise WrongTypeError("pairs such as name=value,other=value")
         return [(name.strip(), value.strip()) for name, _, value in found]
     if isinstance(raw, Mapping):
         return [(str(name), value) for name, value in typing.cast("Mapping[Any, Any]", raw).items()]
-    raise WrongKindError("a table of names and values")
+    raise WrongTypeError("a table of names and values")
 
 
 def _any_table(raw: Any) -> dict[str, Any]:
-    """A table whose values the owner of the setting checks; in the environment as JSON or as pairs."""
+    """A table whose values the setting's owner checks; in the environment, JSON or pairs."""
     if isinstance(raw, str) and raw.lstrip().startswith("{"):
         try:
             raw = json.loads(raw)
         except (ValueError, RecursionError):
-            raise WrongKindError("a table, in JSON") from None
+            raise WrongTypeError("a table, in JSON") from None
     if isinstance(raw, Mapping):
         return dict(typing.cast("Mapping[str, Any]", raw))
     if not isinstance(raw, str):
-        raise WrongKindError("a table")
+        raise WrongTypeError("a table")
     return dict(_pair(part) for part in _items(raw))
 
 
 def _pair(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not name.strip() or not sign:
-        raise WrongKindError("a table: JSON, or pairs such as name=value,other=value")
+        raise WrongTypeError("a table: JSON, or pairs such as name=value,other=value")
     return name.strip(), value.strip()
 
 
 def _tables(raw: Any) -> list[Any]:
-    """Several tables; in the environment, as JSON."""
+    """Several tables; in the environment, JSON."""
     if isinstance(raw, str):
         try:
             raw = json.loads(raw)
         except (ValueError, RecursionError):
-            raise WrongKindError("a list of tables, in JSON") from None
+            raise WrongTypeError("a list of tables, in JSON") from None
     if not isinstance(raw, list | tuple):
-        raise WrongKindError("a list of tables")
+        raise WrongTypeError("a list of tables")
     return list(typing.cast("list[Any]", raw))
 
 
@@ -121,26 +121,26 @@ def _table(kind: type[Any], raw: Any) -> Any:
     known = typing.get_type_hints(kind)
     names = [item.name for item in dataclasses.fields(kind)]
     if not isinstance(raw, Mapping):
-        raise WrongKindError("a table")
+        raise WrongTypeError("a table")
     given = typing.cast("Mapping[str, Any]", raw)
     if unknown := [name for name in given if name not in names]:
-        raise WrongKindError(f"a table with {', '.join(names)}; {unknown[0][:80]!r} is none of them")
+        raise WrongTypeError(f"a table with {', '.join(names)}; {unknown[0][:80]!r} is none of them")
     values: dict[str, Any] = {}
     for name, value in given.items():
         try:
             values[name] = convert(known[name], value)
-        except WrongKindError as expected:
-            raise WrongKindError(f"a table whose {name} is {expected}") from None
+        except WrongTypeError as expected:
+            raise WrongTypeError(f"a table whose {name} is {expected}") from None
     return kind(**values)
 
 
 def _text(raw: Any) -> str:
     if not isinstance(raw, str):
-        raise WrongKindError("a text")
+        raise WrongTypeError("a text")
     return raw
 
 
-def _whole(raw: Any) -> int:
+def _integer(raw: Any) -> int:
     if isinstance(raw, int) and not isinstance(raw, bool):
         number = raw
     else:
@@ -148,10 +148,10 @@ def _whole(raw: Any) -> int:
         factor = next((factor for unit, factor in _FACTORS.items() if text.endswith(unit)), 1)
         digits = text[:-3].strip() if factor > 1 else text
         if not digits.isascii() or not digits.replace("_", "").isdigit() or len(digits) > 18:
-            raise WrongKindError("a whole number, 0 or more")
+            raise WrongTypeError("a whole number, 0 or more")
         number = int(digits.replace("_", "")) * factor
     if number < 0:
-        raise WrongKindError("a whole number, 0 or more")
+        raise WrongTypeError("a whole number, 0 or more")
     return number
 
 
@@ -161,33 +161,33 @@ def _number(raw: Any) -> float:
     except (ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number) or number < 0:
-        raise WrongKindError("a number, 0 or more")
+        raise WrongTypeError("a number, 0 or more")
     return number
 
 
-def _truth(raw: Any) -> bool:
+def _boolean(raw: Any) -> bool:
     if isinstance(raw, bool):
         return raw
     text = raw.strip().lower() if isinstance(raw, str) else ""
     if text not in _TRUE | _FALSE:
-        raise WrongKindError("true or false")
+        raise WrongTypeError("true or false")
     return text in _TRUE
 
 
 def _path(raw: Any) -> Path:
     text = str(raw) if isinstance(raw, Path) else _text(raw)
     if not text or "\0" in text:
-        raise WrongKindError("a path")
+        raise WrongTypeError("a path")
     try:
         return Path(text).expanduser()
     except RuntimeError:
-        raise WrongKindError("a path whose ~ is a known home") from None
+        raise WrongTypeError("a path whose ~ is a known home") from None
 
 
 _PLAIN: Final[dict[Any, Callable[[Any], Any]]] = {
     str: _text,
-    int: _whole,
+    int: _integer,
     float: _number,
-    bool: _truth,
+    bool: _boolean,
     Path: _path,
 }

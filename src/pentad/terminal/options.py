@@ -1,7 +1,7 @@
-"""Options several verbs share, so that a flag is spelt, explained and checked once.
+"""Options that several verbs share.
 
-A verb names the settings it lets its user give and is handed the whole `Settings`. Importing this module must stay as
-cheap as `--help`: settings are read when a verb runs.
+A verb names the settings that may be given as flags and receives the whole `Settings`. Importing this module must stay
+cheap for `--help`: settings are read when a verb runs.
 """
 
 import functools
@@ -50,14 +50,17 @@ _CONFIG: Final = click.option(
 json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def settings_options(*names: str) -> Decorator:
-    """Give a verb the options of these settings and `--config`; it receives them all as `settings`."""
+def settings_options(*names: str, logs_warnings: bool = False) -> Decorator:
+    """Give a verb the options of these settings and `--config`; it receives all settings as `settings`.
+
+    A verb that serves logs the warnings itself; others print them.
+    """
 
     def decorate(verb: Verb) -> Verb:
         @functools.wraps(verb)
         def run(*args: Any, config: Path | None, **given: Any) -> Any:
             flags = {name: _given(given.pop(name)) for name in names}
-            return verb(*args, settings=read_settings(config, **flags), **given)
+            return verb(*args, settings=read_settings(config, prints_warnings=not logs_warnings, **flags), **given)
 
         decorated: Verb = _CONFIG(run)
         for name in reversed(names):
@@ -71,19 +74,19 @@ store_options: Final = settings_options("data", "database")
 """For every verb that touches the store."""
 
 
-def read_settings(config: Path | None = None, **flags: Any) -> "Settings":
-    """The settings under these flags (None is not given); warnings are told on the way."""
+def read_settings(config: Path | None = None, *, prints_warnings: bool = True, **flags: Any) -> "Settings":
+    """The settings with these flags (None if not given)."""
     from pentad.settings.sources import load_settings
 
     settings = load_settings(flags, config=config)
-    for warning in settings.warnings:
+    for warning in settings.warnings if prints_warnings else ():
         warn(warning)
     if any(":" in name for name in (*settings.rooms, *settings.agent)):
-        # A room or agent of one's own may lie in the folder the command is run from.
+        # A user's own room or agent may be in the current folder.
         sys.path.insert(0, str(Path.cwd()))
     return settings
 
 
 def _given(value: Any) -> Any:
-    """None for a repeatable option that was not given: an empty list would overrule the file."""
+    """None for a repeatable option that was not given: an empty list would override the file."""
     return None if value == () else value

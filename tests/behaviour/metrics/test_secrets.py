@@ -9,7 +9,7 @@ import pytest
 
 from pentad.app import App, open_app
 from pentad.rooms.metrics.service import Metrics
-from pentad.settings.catalogue import shown_settings
+from pentad.settings.catalogue import list_settings
 from pentad.settings.model import Settings
 from tests.anypoint.server import Platform, serving
 from tests.anypoint.world import World
@@ -119,7 +119,7 @@ async def test_no_planted_secret_is_found_anywhere(tmp_path: Path, caplog: pytes
             heard.append(repr([known.value for known in metrics.engine.cache._facts._entries.values()]))
             heard.append(repr(list(metrics.engine.cache._facts._entries)))
             heard.append(repr(metrics.engine.catalogue.collectors))
-        heard.append(repr(shown_settings(settings)) + repr(settings))
+        heard.append(repr(list_settings(settings)) + repr(settings))
     assert platform.journal.counts["login-app"] > 1, "the secrets were in use"
     logs = [record for record in caplog.records if not record.name.startswith("aiohttp")]
     assert not leaks([f"{record.getMessage()} {record.__dict__}" for record in logs])

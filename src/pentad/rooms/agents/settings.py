@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pentad.kernel.errors import Misconfigured
 from pentad.settings.model import NO_TABLE, RoomSettings, setting
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 class TaskLimits(RoomSettings):
     """How large tasks may get and how long they are kept; the defaults suit a team."""
 
+    removed: ClassVar[Mapping[str, str]] = {
+        "lease_seconds": "Turns are jobs: if a process dies, another takes over within seconds, and nothing is to set."
+    }
     message_bytes: int = setting(1024 * 1024, "The largest message of a task.")
     artifact_bytes: int = setting(4 * 1024 * 1024, "The largest artifact of a task.")
     task_bytes: int = setting(64 * 1024 * 1024, "How large a task may get in all.")
