@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.cli.arguments import arguments_from_words
+from pentad.cli.call import arguments_from_words
 from pentad.kernel.errors import InvalidInput
 
 SCHEMA: dict[str, Any] = {

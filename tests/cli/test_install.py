@@ -9,10 +9,9 @@ import pytest
 import tomlkit
 from click.testing import CliRunner
 
-from pentad.cli.clients.client import HttpServer, Machine, StdioServer
-from pentad.cli.clients.json_text import parse
-from pentad.cli.clients.known import CLIENTS
-from pentad.cli.install import CLIENT_NAMES, install, snippet
+from pentad.cli.install import install
+from pentad.cli.json_editor import parse
+from pentad.cli.mcp_clients import CLIENTS, HttpServer, Machine, StdioServer
 from pentad.kernel.errors import Misconfigured, PentadError
 
 STDIO = StdioServer("/opt/pentad", ("mcp", "serve"))
@@ -25,7 +24,7 @@ FILES = {
     "codex": ".codex/config.toml",
     "gemini": ".gemini/settings.json",
 }
-WITH_HTTP = tuple(name for name in CLIENT_NAMES if name != "claude-desktop")
+WITH_HTTP = tuple(name for name in tuple(CLIENTS) if name != "claude-desktop")
 WITH_COMMENTS = ("cursor", "vscode", "gemini")
 
 
@@ -52,7 +51,7 @@ def content(path: Path) -> dict[str, object]:
     return tomlkit.parse(text).unwrap() if path.suffix == ".toml" else parse(text, comments=True).value
 
 
-@pytest.mark.parametrize("name", CLIENT_NAMES)
+@pytest.mark.parametrize("name", tuple(CLIENTS))
 def test_a_client_without_a_file_gets_one(home: Path, name: str) -> None:
     run_install(name, "--rooms", "metrics", "--data", str(home / "d"))
     entry = content(home / FILES[name])[CLIENTS[name].servers]["pentad"]
@@ -60,7 +59,7 @@ def test_a_client_without_a_file_gets_one(home: Path, name: str) -> None:
     assert not (home / (FILES[name] + ".bak")).exists()
 
 
-@pytest.mark.parametrize("arguments", [*([name] for name in CLIENT_NAMES), *([name, "--http"] for name in WITH_HTTP)])
+@pytest.mark.parametrize("arguments", [*([name] for name in tuple(CLIENTS)), *([name, "--http"] for name in WITH_HTTP)])
 @pytest.mark.requirement("cli:install")
 def test_installing_twice_changes_nothing_the_second_time(home: Path, arguments: list[str]) -> None:
     name = arguments[0]
@@ -115,7 +114,7 @@ def test_toml_keeps_its_comments_and_other_tables(home: Path) -> None:
     assert content(path)["mcp_servers"]["pentad"]["args"] == ["mcp", "serve"]
 
 
-@pytest.mark.parametrize("name", CLIENT_NAMES)
+@pytest.mark.parametrize("name", tuple(CLIENTS))
 @pytest.mark.parametrize("broken", ["{", "[1", '{"a" 1}', "\xff\xfe", "= 3"])
 def test_a_broken_file_is_left_untouched_with_a_clear_error(home: Path, name: str, broken: str) -> None:
     path = home / FILES[name]
@@ -129,7 +128,7 @@ def test_a_broken_file_is_left_untouched_with_a_clear_error(home: Path, name: st
     assert [entry.name for entry in path.parent.iterdir() if entry.is_file()] == [path.name]
 
 
-@pytest.mark.parametrize("name", CLIENT_NAMES)
+@pytest.mark.parametrize("name", tuple(CLIENTS))
 def test_an_entry_of_the_wrong_type_is_not_overwritten(home: Path, name: str) -> None:
     path = home / FILES[name]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -157,7 +156,7 @@ def test_claude_desktop_says_why_it_takes_no_address(home: Path) -> None:
     assert not (home / FILES["claude-desktop"]).exists()
 
 
-@pytest.mark.parametrize("name", CLIENT_NAMES)
+@pytest.mark.parametrize("name", tuple(CLIENTS))
 @pytest.mark.requirement("cli:install:print")
 def test_print_shows_the_snippet_and_writes_nothing(home: Path, name: str) -> None:
     shown = run_install(name, "--print")
@@ -167,7 +166,7 @@ def test_print_shows_the_snippet_and_writes_nothing(home: Path, name: str) -> No
 
 @pytest.mark.parametrize("name", WITH_HTTP)
 def test_no_snippet_holds_a_key_but_every_one_says_where_it_comes_from(name: str) -> None:
-    text = snippet(CLIENTS[name], {"pentad": HTTP})
+    text = CLIENTS[name].snippet({"pentad": HTTP})
     assert "PENTAD_TOKEN" in text or "${input:pentad-token}" in text
 
 
@@ -203,4 +202,4 @@ def test_each_system_has_its_own_place(tmp_path: Path, system: str, name: str, e
 
 
 def test_the_names_offered_are_the_clients_that_exist() -> None:
-    assert tuple(CLIENTS) == CLIENT_NAMES
+    assert tuple(CLIENTS) == tuple(CLIENTS)

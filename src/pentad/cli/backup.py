@@ -1,4 +1,4 @@
-"""`pentad backup` and `pentad restore`: the whole store as one file, made while it is in use, checked both ways."""
+"""`pentad backup` and `pentad restore`: the whole store as one checked file."""
 
 import asyncio
 import sys
@@ -33,12 +33,12 @@ def backup(file: Path, settings: "Settings") -> None:
 def restore(file: Path, yes: bool, settings: "Settings") -> None:
     """Replace the store by the backup FILE, once it is checked.
 
-    No server may be running on the store. A replaced SQLite file is kept beside the new one.
+    No server may be running on the store. A replaced SQLite file is kept next to the new one.
     """
     if not yes and sys.stdin.isatty():
         click.confirm(f"Replace the store by {file}?", abort=True, err=True)
     kept = asyncio.run(_restore(settings, file.absolute()))
-    say(f"Restored {file}." + (f" The store as it was: {kept}" if kept else ""))
+    say(f"Restored {file}." + (f" The replaced store is kept as {kept}" if kept else ""))
 
 
 async def _backup(settings: "Settings", file: Path) -> None:

@@ -1,7 +1,7 @@
-"""What `pentad doctor` checks: the machine, the store, the issuers of tokens, search, ports and clients.
+"""The checks of `pentad doctor`: the machine, the store, token issuers, search, ports and clients.
 
-Each check says how things are and, unless all is well, what to do. No check changes anything: the store is opened as it
-is and never migrated.
+Each check reports a state and, unless it is ok, what to do. No check changes anything: the store is opened as it is and
+never migrated.
 """
 
 import os
@@ -26,21 +26,21 @@ from pentad.storage.open import locate
 
 if TYPE_CHECKING:
     from pentad.access.tokens import IssuerTokens, TokenVerifier
-    from pentad.cli.clients.client import Client, Machine
+    from pentad.cli.mcp_clients import Client, Machine
     from pentad.kernel.ports import Database
     from pentad.settings.model import Settings
 
 State = Literal["ok", "warn", "fail"]
 
 _OLDEST_PYTHON: Final = (3, 11)
-_WRITTEN: Final = 1_790_000_000
-"""A time in 2026: no clock that is right shows an earlier one."""
+_OLDEST_TIME: Final = 1_790_000_000
+"""A time in 2026; a correct clock shows a later one."""
 _LEAST_FREE: Final = 100 * 1024**2
 _LITTLE_FREE: Final = 1024**3
 _SLOW_SYNC_SECONDS: Final = 0.25
 _MOST_SKEW_SECONDS: Final = 5.0
 _MIB: Final = 1024**2
-_FAULTS_SHOWN: Final = 3
+_MOST_FAULTS: Final = 3
 _ISSUER: Final = "token issuer"
 
 
@@ -76,11 +76,11 @@ def check_sqlite() -> Finding:
 
 
 def check_folder(data: Path) -> list[Finding]:
-    """The data folder: there, writable, on a disk that keeps what it confirms, with room left."""
+    """The data folder: whether it exists, is writable, syncs quickly and has space left."""
     if not data.exists():
         parent = next(parent for parent in data.parents if parent.exists())
         if parent.is_dir() and os.access(parent, os.W_OK):
-            return [Finding("data folder", "ok", f"{data} does not exist yet; the first start makes it.")]
+            return [Finding("data folder", "ok", f"{data} does not exist yet; the first start creates it.")]
         return [Finding("data folder", "fail", f"{data} cannot be made in {parent}.", "Choose another --data.")]
     folder = probe_folder(data)
     if not folder.writable:
@@ -102,11 +102,11 @@ def _check_space(free: int) -> Finding:
 
 
 def _check_clock(data: Path) -> Finding:
-    """The clock against the date of this code, and against the clock of the disk the store is on."""
+    """Compare the clock with the date of this code, and with the clock of the disk."""
     import tempfile
 
     now = time.time()
-    if now < _WRITTEN:
+    if now < _OLDEST_TIME:
         return Finding("clock", "fail", "The clock is years behind.", "Set the time; logins and tokens depend on it.")
     with tempfile.NamedTemporaryFile(dir=data, prefix=".pentad-probe-") as file:
         skew = abs(Path(file.name).stat().st_mtime - time.time())
@@ -116,8 +116,8 @@ def _check_clock(data: Path) -> Finding:
 
 
 def check_ports(settings: "Settings") -> list[Finding]:
-    wanted = {"port": settings.port, "grpc port": settings.grpc_port}
-    return [_check_port(name, settings.host, port) for name, port in wanted.items() if port]
+    ports = {"port": settings.port, "grpc port": settings.grpc_port}
+    return [_check_port(name, settings.host, port) for name, port in ports.items() if port]
 
 
 def _check_port(name: str, host: str, port: int) -> Finding:
@@ -127,8 +127,8 @@ def _check_port(name: str, host: str, port: int) -> Finding:
         with bind(host, port):
             return Finding(name, "ok", f"{host}:{port} is free.")
     except PentadError as error:
-        taken = f"{error.message} If that is Pentad itself, all is well."
-        return Finding(name, "warn", taken, error.hint or "")
+        text = f"{error.message} If that is Pentad itself, all is well."
+        return Finding(name, "warn", text, error.hint or "")
     except (OSError, OverflowError):
         return Finding(name, "warn", f"{host}:{port} could not be tried on {socket.gethostname()}.", "Check --host.")
 
@@ -140,17 +140,17 @@ def check_configuration(settings: "Settings") -> list[Finding]:
 
 
 def check_clients(clients: "Iterable[Client]", machine: "Machine") -> list[Finding]:
-    """The clients whose configuration is found here, and whether Pentad is in it and can be started from it."""
+    """The clients that are configured on this machine, and whether Pentad is among their servers and can start."""
     return [_check_client(client, path) for client in clients if (path := client.path(machine)).exists()]
 
 
 def _check_client(client: "Client", path: Path) -> Finding:
     check = f"client {client.name}"
     try:
-        content = client.form.content(path.read_text(encoding="utf-8"))
+        content = client.editor.content(path.read_text(encoding="utf-8"))
     except (PentadError, OSError, UnicodeDecodeError) as error:
-        told = error.message if isinstance(error, PentadError) else "It cannot be read."
-        return Finding(check, "warn", f"{path}: {told}", "Correct the file; the client cannot read it either.")
+        reason = error.message if isinstance(error, PentadError) else "It cannot be read."
+        return Finding(check, "warn", f"{path}: {reason}", "Correct the file; the client cannot read it either.")
     servers = content.get(client.servers)
     known = cast("dict[str, Any]", servers) if isinstance(servers, dict) else {}
     ours = {name: entry for name, entry in known.items() if name == "pentad" or name.startswith("pentad-")}
@@ -165,13 +165,13 @@ def _check_client(client: "Client", path: Path) -> Finding:
 
 
 async def check_store(settings: "Settings", check_seconds: float, progress: Progress) -> list[Finding]:
-    """Every question about the store, as far as it can be asked; `progress` hears how far its check is."""
+    """All checks of the store; `progress` is called with how far the integrity check is."""
     place = locate(settings.database, settings.data)
     if isinstance(place, Path) and not place.exists():
-        return [Finding("store", "ok", "There is no store yet; the first start makes it.")]
+        return [Finding("store", "ok", "There is no store yet; the first start creates it.")]
     try:
         async with open_store(settings) as database:
-            found = [await _check_answers(database), await _check_migrations(database, settings)]
+            found = [await _check_answering(database), await _check_migrations(database, settings)]
             if found[-1].state == "ok":
                 found.append(await _check_secrets(database, settings))
             if check_seconds:
@@ -183,7 +183,7 @@ async def check_store(settings: "Settings", check_seconds: float, progress: Prog
         return [Finding("store", "fail", error.message, error.hint or "Check --database and --data.")]
 
 
-async def _check_answers(database: "Database") -> Finding:
+async def _check_answering(database: "Database") -> Finding:
     store = await probe_store(database)
     if store.trouble is not None:
         return Finding("store", "fail", store.trouble.message, store.trouble.hint or "Read the server's log.")
@@ -205,7 +205,7 @@ async def _check_migrations(database: "Database", settings: "Settings") -> Findi
 
 
 async def _check_secrets(database: "Database", settings: "Settings") -> Finding:
-    """Whether the keys and secrets in the store can be read with `secret_key`."""
+    """Whether `secret_key` decrypts the keys and secrets in the store."""
     box = settings.secret_box()
     try:
         pending = await check_sealed(database, box, sealed_columns(find_rooms(settings.rooms)))
@@ -223,18 +223,20 @@ async def _check_integrity(database: "Database", seconds: float, progress: Progr
     found = await check_integrity(database, seconds=seconds, progress=progress)
     progress("")
     if found.faults:
-        shown = "; ".join(found.faults[:_FAULTS_SHOWN])
-        return Finding("integrity", "fail", f"The store is damaged: {shown}", "Stop the server, `pentad restore FILE`.")
+        faults = "; ".join(found.faults[:_MOST_FAULTS])
+        return Finding(
+            "integrity", "fail", f"The store is damaged: {faults}", "Stop the server, `pentad restore FILE`."
+        )
     if not found.complete:
         fix = "Give it longer with --check-seconds."
-        return Finding("integrity", "warn", f"Nothing was found in {seconds:g} s, but not all was read.", fix)
+        return Finding("integrity", "warn", f"No fault was found in {seconds:g} s, but not everything was read.", fix)
     return Finding("integrity", "ok", f"All of the store was read and is sound ({found.seconds:.1f} s).")
 
 
 async def _check_vectors(database: "Database") -> Finding:
     store = await probe_store(database)
     if store.pgvector is not None:
-        return Finding("pgvector", "ok", f"pgvector {store.pgvector} is there.")
+        return Finding("pgvector", "ok", f"pgvector {store.pgvector} is installed.")
     if store.features.get("pgvector_available"):
         return Finding(
             "pgvector", "warn", "pgvector is not switched on.", "Run CREATE EXTENSION vector in the database."
@@ -251,7 +253,7 @@ async def _check_server_clock(database: "Database") -> Finding:
 
 
 async def check_issuers(settings: "Settings", token: str | None = None) -> list[Finding]:
-    """One line for each issuer; one more for a token whose fate is asked for."""
+    """A finding for each issuer, and one for a token that is to be tried."""
     issuers = settings.trusted_issuers()
     if not issuers:
         return [] if token is None else [Finding("token", "fail", "No token is accepted.", "Set jwt.issuer.")]
@@ -276,7 +278,7 @@ async def _check_issuer(one: "IssuerTokens") -> Finding:
     await keys.refresh()
     if keys.trouble is not None:
         fix = f"Check {issuer.keys_setting}, and that this machine reaches it."
-        return Finding(_ISSUER, "fail", f"{issuer.issuer} has no keys for us: {keys.trouble}", fix)
+        return Finding(_ISSUER, "fail", f"The keys of {issuer.issuer} cannot be read: {keys.trouble}", fix)
     unusable = one.unusable_algorithms()
     text = f"{issuer.issuer} has {len(keys.key_ids)} usable keys at {keys.source}."
     if len(unusable) == len(issuer.algorithms):
@@ -298,12 +300,12 @@ async def _check_token(tokens: "TokenVerifier", token: str) -> Finding:
     scopes = " ".join(sorted(who.scopes))
     if not scopes:
         fix = "Map its roles or scopes in the settings roles and scopes of its issuer."
-        return Finding("token", "warn", f"It is accepted as {who.id}, and may do nothing.", fix)
+        return Finding("token", "warn", f"It is accepted as {who.id}, but may do nothing.", fix)
     return Finding("token", "ok", f"It is accepted as {who.id} with {scopes}.")
 
 
 def check_search(settings: "Settings") -> Finding:
-    """Which embedder a server with these settings would have."""
+    """The embedder that a server with these settings would use."""
     from pentad.search.models.catalogue import find_model
 
     search = settings.search

@@ -1,7 +1,7 @@
-"""`pentad demo`: everything at once on this machine, with a login everybody knows and data to look at.
+"""`pentad demo`: all rooms on this machine, with demo data and a public login.
 
-Because the login is known, the demo listens on loopback only, keeps its data in a folder of its own, and never touches
-a store that has other users.
+Because the login is public, the demo listens on loopback only, keeps its data in its own folder, and never touches a
+store that has other users.
 """
 
 import contextlib
@@ -56,7 +56,7 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
 
 
 def _demo_settings(port: int, grpc_port: int, data: Path | None) -> "Settings":
-    """The user's own settings, but for those that could lead to their own store or beyond this machine."""
+    """The user's settings, without those that could lead to their own store or beyond this machine."""
     from pentad.settings.model import user_data_folder
 
     folder = data or user_data_folder() / "demo"
@@ -84,7 +84,7 @@ async def _ensure_login(app: "App") -> None:
 
 
 async def _fill(room: str, fill: Any, service: Any) -> None:
-    """A room without its demo data is a lesser demo, not a reason for none."""
+    """Fill one room; the demo also starts if that fails."""
     from pentad.kernel.errors import PentadError
 
     try:
@@ -94,21 +94,40 @@ async def _fill(room: str, fill: Any, service: Any) -> None:
 
 
 def _welcome(settings: "Settings", grpc: str | None) -> str:
-    from pentad.cli.snippets import snippets
-
     parts = [
         f"Pentad demo is ready: {settings.url('/')}",
         f"Login: {LOGIN} / {LOGIN} (from this machine only)",
         *([] if grpc is None else [f"gRPC:  {grpc} (the directory; no login needed from this machine)"]),
         f"Data:  {settings.data}",
-        *(f"\n{title}\n{text}" for title, text in snippets(settings.url("/mcp"), LOGIN, LOGIN)),
+        *(f"\n{title}\n{text}" for title, text in _snippets(settings.url("/mcp"))),
         "\nCtrl-C stops the demo.",
     ]
     return "\n".join(parts)
 
 
+def _snippets(url: str) -> list[tuple[str, str]]:
+    """Titles and texts to paste, to reach the demo from a client or a shell."""
+    import json
+    import shlex
+
+    from pentad.cli.mcp_clients import CURSOR, VSCODE, HttpServer
+    from pentad.terminal.client import basic_authorization
+
+    headers = {"Authorization": basic_authorization(LOGIN, LOGIN)}
+    servers = {"pentad": HttpServer(url)}
+    claude = ["claude", "mcp", "add", "--transport", "http", "pentad", url, "--header"]
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    curl = ["curl", "-u", f"{LOGIN}:{LOGIN}", url, "-H", "Content-Type: application/json", "-d", body]
+    return [
+        ("Claude Code:", shlex.join([*claude, f"Authorization: {headers['Authorization']}"])),
+        ("Cursor, in ~/.cursor/mcp.json:", CURSOR.snippet(servers, headers=headers)),
+        ("VS Code, in mcp.json (MCP: Open User Configuration):", VSCODE.snippet(servers, headers=headers)),
+        ("curl:", shlex.join(curl)),
+    ]
+
+
 def _open_browser(url: str) -> None:
-    """Only where a window can appear: on a bare terminal a text browser would take it over."""
+    """Open the browser if there is a desktop: in a bare terminal a text browser would take over."""
     import os
     import threading
     import webbrowser

@@ -1,4 +1,4 @@
-"""`pentad doctor`: one line for everything a start depends on, each with what to do about it."""
+"""`pentad doctor`: checks everything a start depends on, and says what to do."""
 
 import asyncio
 import sys
@@ -24,15 +24,13 @@ _CODES: Final = {"ok": 0, "warn": 1, "fail": 2}
 @click.option("--data", type=click.Path(path_type=Path), help="The folder that holds everything Pentad keeps.")
 @click.option("--database", metavar="URL", help="A postgresql:// address instead of SQLite.")
 @click.option("--config", type=click.Path(path_type=Path), help="The configuration file (TOML).")
-@click.option(
-    "--token-file", type=click.File("r"), help="A token to try on the issuers, to learn why it is refused; - is stdin."
-)
+@click.option("--token-file", type=click.File("r"), help="A token to verify, to learn why it is refused; - is stdin.")
 @click.option(
     "--check-seconds",
     type=click.FloatRange(min=0),
     default=60.0,
     show_default=True,
-    help="How long reading the whole store may take; 0 leaves that out.",
+    help="How long reading the whole store may take; 0 skips that.",
 )
 def doctor(
     as_json: bool,
@@ -44,9 +42,9 @@ def doctor(
 ) -> None:
     """Check this machine, the store and the configuration.
 
-    The store is read to its last byte, to see whether it is sound.
+    The whole store is read, to see whether it is sound.
 
-    Ends with 0 if all is well, 1 if something deserves attention, 2 if something has to be put right.
+    The exit code is 0 if all is well, 1 if something needs attention, and 2 if something has to be fixed.
     """
     from pentad.kernel.errors import PentadError
     from pentad.settings.sources import load_settings
@@ -70,8 +68,8 @@ def doctor(
 def examine(settings: "Settings", token: str | None = None, check_seconds: float = 60.0) -> "list[Finding]":
     """Every finding, in the order of the report."""
     from pentad.cli import checks
-    from pentad.cli.clients.known import CLIENTS
     from pentad.cli.install import this_machine
+    from pentad.cli.mcp_clients import CLIENTS
 
     folder = checks.check_folder(settings.data)
     is_sound = settings.database is not None or all(finding.state != "fail" for finding in folder)
@@ -89,7 +87,7 @@ def examine(settings: "Settings", token: str | None = None, check_seconds: float
 
 
 def _progress(what: str) -> None:
-    """How far the check of the store is, where somebody sees it."""
+    """Show how far the check of the store is, on a terminal."""
     if sys.stderr.isatty():
         click.echo(f"\r\x1b[Kchecking the store: {what}" if what else "\r\x1b[K", nl=False, err=True)
 
@@ -98,7 +96,7 @@ def _print(found: "list[Finding]") -> None:
     width = max(len(finding.check) for finding in found)
     for finding in found:
         state = f"{finding.state:<4}"
-        shown = click.style(state, fg=_COLOURS[finding.state]) if wants_colour(sys.stdout) else state
-        click.echo(f"{shown}  {finding.check.ljust(width)}  {visible(finding.text)}")
+        label = click.style(state, fg=_COLOURS[finding.state]) if wants_colour(sys.stdout) else state
+        click.echo(f"{label}  {finding.check.ljust(width)}  {visible(finding.text)}")
         if finding.fix and finding.state != "ok":
             click.echo(f"{'':<4}  {'':<{width}}  -> {visible(finding.fix)}")

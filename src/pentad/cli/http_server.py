@@ -1,4 +1,4 @@
-"""One process serving an open Pentad over HTTP: what `serve` and `demo` share."""
+"""Runs one HTTP server process, for `serve` and `demo`."""
 
 import asyncio
 import contextlib
@@ -20,16 +20,16 @@ Prepare = Callable[[App], Awaitable[None]]
 Announce = Callable[[App], None]
 
 GARBAGE: Final = (20_000, 20, 50)
-"""When garbage is looked for: a request may well make some ten thousand objects that are all needed until its end."""
-_TURN_SECONDS: Final = 0.0001
-"""How long a thread that computes keeps others waiting for the interpreter. The writer asks for it back a dozen times
-in a unit of work; with the usual fifty times as much it stands still whenever the event loop is busy."""
+"""Garbage collection thresholds: one request may make ten thousand objects that live until its end."""
+_SWITCH_SECONDS: Final = 0.0001
+"""The thread switch interval. The writer thread needs the interpreter a dozen times in a unit of work; with Python's
+default, fifty times longer, it stalls whenever the event loop is busy."""
 
 
 def run_server(settings: Settings, listener: socket.socket, *, prepare: Prepare, announce: Announce) -> None:
     """Serve on a bound socket until the process is asked to stop.
 
-    `prepare` runs before the first connection is taken, `announce` once they are.
+    `prepare` runs before the first connection is accepted, `announce` afterwards.
     """
     known = dataclasses.replace(settings, port=bound_port(listener))
     with contextlib.closing(listener), asyncio.Runner(loop_factory=new_event_loop) as runner:
@@ -42,9 +42,9 @@ async def _run(settings: Settings, listener: socket.socket, prepare: Prepare, an
         if app.settings.auth == "required" and app.issuer_watch is not None:
             app.issuer_watch.start()
         async with open_ports(app):
-            sys.setswitchinterval(_TURN_SECONDS)
+            sys.setswitchinterval(_SWITCH_SECONDS)
             gc.set_threshold(*GARBAGE)
-            gc.freeze()  # what is there now stays: it need not be looked through again and again
+            gc.freeze()  # objects made at start live for ever: leave them out of collections
             await serve(
                 http_application(app),
                 limits=settings.limits,

@@ -1,90 +1,73 @@
-"""`pentad install`: add Pentad to an MCP client's configuration, or print what to add.
-
-What differs between clients is data in `clients/`; this verb only puts the server into words and tells what it did.
-"""
+"""`pentad install`: add Pentad to an MCP client's configuration, or print what to add."""
 
 import os
 import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
 import click
 
-from pentad.cli.clients.client import TOKEN_VARIABLE, Client, HttpServer, Machine, Server, StdioServer
-from pentad.cli.clients.json_form import JsonForm
+from pentad.cli.json_editor import JsonEditor
+from pentad.cli.mcp_clients import CLIENTS, TOKEN_VARIABLE, Client, HttpServer, Machine, Server, StdioServer
 from pentad.kernel.errors import Misconfigured
 from pentad.settings.model import Settings
 from pentad.terminal.options import settings_options
 from pentad.terminal.output import print_text, say, warn
 
-CLIENT_NAMES: Final = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini")
-
 
 @click.command()
-@click.argument("client", type=click.Choice(CLIENT_NAMES))
+@click.argument("client", type=click.Choice(list(CLIENTS)))
 @click.option("--print", "only_print", is_flag=True, help="Show the snippet and change nothing.")
-@click.option("--http", is_flag=True, help="Reach a running server instead of starting one for each client.")
+@click.option("--http", is_flag=True, help="Connect to a running server instead of starting one for each client.")
 @settings_options("rooms", "data")
 def install(client: str, only_print: bool, http: bool, settings: Settings) -> None:
     """Add Pentad to an MCP client's configuration.
 
-    The file is changed in one place only and whole or not at all; the old one is kept as FILE.bak. With --http the
-    client reaches the address of the settings host and port (or public_url) with an API key.
+    Only Pentad's entry in the file changes; the old file is kept as FILE.bak. With --http the client connects to the
+    address of the settings host and port (or public_url) with an API key.
     """
-    from pentad.cli.clients.known import CLIENTS
-
     chosen = CLIENTS[client]
     servers = _http_servers(settings) if http else {"pentad": _stdio_server(settings)}
     if only_print:
-        print_text(snippet(chosen, servers))
+        print_text(chosen.snippet(servers))
     else:
         _install(chosen, servers)
     if http:
         say(f"The client needs a key: make one with `pentad keys create NAME` and keep it in {TOKEN_VARIABLE}.")
 
 
-def snippet(client: Client, servers: Mapping[str, Server]) -> str:
-    """What a user would paste into the client's configuration."""
-    entries = {
-        name: {key: value for key, value in client.entry(server).items() if value is not None}
-        for name, server in servers.items()
-    }
-    questions = [question for question in map(client.inputs, servers.values()) if question][:1]
-    return client.form.snippet({**({"inputs": questions} if questions else {}), client.servers: entries})
-
-
 def this_machine() -> Machine:
-    """The machine and the user the command runs for."""
+    """The machine and user the command runs for."""
     return Machine(sys.platform, Path.home(), os.environ)
 
 
 def _install(client: Client, servers: Mapping[str, Server]) -> None:
-    from pentad.cli.clients.user_file import edit_file
+    from pentad.cli.config_file import edit_file
 
     path = client.path(this_machine())
 
     def change(text: str) -> str:
         for name, server in servers.items():
-            text = client.form.with_member(text, (client.servers, name), client.entry(server))
-            if (question := client.inputs(server)) is not None and isinstance(client.form, JsonForm):
-                text = client.form.with_element(text, ("inputs",), question)
+            text = client.editor.with_member(text, (client.servers, name), client.entry(server))
+        if isinstance(client.editor, JsonEditor):
+            for prompt in client.prompts(servers):
+                text = client.editor.with_element(text, ("inputs",), prompt)
         return text
 
-    kept = edit_file(path, change)
-    if kept is None:
+    backup = edit_file(path, change)
+    if backup is None:
         say(f"{client.title} has {', '.join(servers)} already: {path} is unchanged.")
         return
     say(f"Added {', '.join(servers)} to {client.title}: {path}")
-    if kept.exists():
-        say(f"The file as it was: {kept}")
-    say(client.then)
+    if backup.exists():
+        say(f"Backup of the old file: {backup}")
+    say(client.next_step)
 
 
 def _stdio_server(settings: Settings) -> StdioServer:
     if settings.origin("database").layer == "environment":
-        warn("The client does not know your PENTAD_DATABASE: give it that variable too.")
+        warn("The client does not see your PENTAD_DATABASE: give it that variable too.")
     command, *first = _command()
     args = [*first, "mcp", "serve"]
     if settings.origin("data").layer != "default":
@@ -103,10 +86,10 @@ def _http_servers(settings: Settings) -> dict[str, Server]:
 
 
 def _command() -> list[str]:
-    """How the client starts Pentad: by its full path, because a client rarely has the user's own search path."""
+    """How the client starts Pentad: by its full path, because a client rarely has the user's PATH."""
     script = Path(sys.executable).with_name("pentad.exe" if os.name == "nt" else "pentad")
     if "archive-v0" in script.parts:
-        # Started by uvx: that environment is only a cache and may be gone tomorrow.
+        # Started by uvx: that environment is a cache and may be deleted.
         return [shutil.which("uvx") or "uvx", "pentad"]
     if script.exists():
         return [str(script)]

@@ -1,4 +1,4 @@
-"""`pentad keys`: API keys for programs. A new key's token goes to stdout once and is kept nowhere."""
+"""`pentad keys`: API keys for programs. A new key's token is printed once and not stored."""
 
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
@@ -23,10 +23,12 @@ def keys() -> None:
 
 @keys.command()
 @click.argument("label")
-@click.option("--owner", metavar="USER", help="The user the key belongs to; it can never do more than they may.")
+@click.option("--owner", metavar="USER", help="The owner of the key; it can never do more than they may.")
 @click.option("--scope", "scopes", multiple=True, metavar="ROOM:ACTION", help="May be repeated.  [default: *:read]")
-@click.option("--days", type=click.FloatRange(min=0), default=90, show_default=True, help="0 is a key without end.")
-@click.option("--own-only", is_flag=True, help="Confine the key to what it makes itself; by default it acts as USER.")
+@click.option(
+    "--days", type=click.FloatRange(min=0), default=90, show_default=True, help="0 means that it never expires."
+)
+@click.option("--own-only", is_flag=True, help="Confine the key to what it creates itself; by default it acts as USER.")
 @json_option
 @store_options
 def create(
@@ -41,9 +43,9 @@ def create(
     """Make a key; LABEL says what it is for."""
     made = asyncio.run(_create(settings, label, owner, scopes, days, own_only))
     if as_json:
-        print_json({**_shown(made.key), "token": made.token})
+        print_json({**_as_json(made.key), "token": made.token})
         return
-    say(f"Key {made.key.id}, {_end(made.key)}. This is the only time the token is shown:")
+    say(f"Key {made.key.id}, {_validity(made.key)}. This is the only time the token is shown:")
     print_text(made.token)
 
 
@@ -52,7 +54,7 @@ def create(
 @store_options
 def list_keys(as_json: bool, settings: "Settings") -> None:
     """List all keys, newest first."""
-    rows = [_shown(key) for key in asyncio.run(_all(settings))]
+    rows = [_as_json(key) for key in asyncio.run(_all(settings))]
     if as_json:
         print_json(rows)
     else:
@@ -74,7 +76,7 @@ def list_keys(as_json: bool, settings: "Settings") -> None:
 @click.argument("key_id", metavar="ID")
 @store_options
 def revoke(key_id: str, settings: "Settings") -> None:
-    """End a key at once and for good."""
+    """Revoke a key at once and for good."""
     asyncio.run(_revoke(settings, key_id))
     say(f"Revoked {key_id}.")
 
@@ -109,7 +111,7 @@ async def _revoke(settings: "Settings", key_id: str) -> None:
         await known.revoke(key_id)
 
 
-def _shown(key: "ApiKey") -> dict[str, Any]:
+def _as_json(key: "ApiKey") -> dict[str, Any]:
     return {
         "id": key.id,
         "label": key.label,
@@ -131,5 +133,5 @@ def _state(key: "ApiKey") -> str:
     return "expired" if key.expires_at is not None and key.expires_at <= time.time() else "active"
 
 
-def _end(key: "ApiKey") -> str:
-    return "without end" if key.expires_at is None else f"valid until {iso(key.expires_at)}"
+def _validity(key: "ApiKey") -> str:
+    return "without an expiry date" if key.expires_at is None else f"valid until {iso(key.expires_at)}"

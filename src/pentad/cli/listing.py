@@ -1,4 +1,4 @@
-"""`pentad list`: what the rooms offer, as a client would be told it."""
+"""`pentad list`: the tools, resources and prompts of the rooms, as a client sees them."""
 
 import asyncio
 import dataclasses
@@ -30,7 +30,7 @@ _LISTS: Final = {
 def listing(what: str, room: str | None, as_json: bool, settings: "Settings") -> None:
     """List tools, resources or prompts.
 
-    --json shows each with everything a client is told, its schema included.
+    --json shows each with everything a client receives, including its schema.
     """
     if room is not None:
         settings = dataclasses.replace(settings, rooms=(_room_of(settings, room),))
@@ -42,17 +42,17 @@ def listing(what: str, room: str | None, as_json: bool, settings: "Settings") ->
     print_table(("uri" if what == "resources" else "name", "room", "description"), rows, empty=f"There are no {what}.")
 
 
-def _room_of(settings: "Settings", wanted: str) -> str:
-    """Where the room of that name is found, among those that are open."""
+def _room_of(settings: "Settings", name: str) -> str:
+    """The place of the room of that name, among the open ones."""
     from pentad.rooms.finder import find_room, installed_rooms
 
-    if ":" in wanted:
-        return wanted
+    if ":" in name:
+        return name
     places = {find_room(place).name: place for place in settings.rooms or installed_rooms()}
-    if wanted not in places:
-        meant = did_you_mean(wanted, places) or f"The rooms are {', '.join(places) or 'none'}."
-        raise NotFound(f"There is no room {wanted!r}.", hint=meant)
-    return places[wanted]
+    if name not in places:
+        meant = did_you_mean(name, places) or f"The rooms are {', '.join(places) or 'none'}."
+        raise NotFound(f"There is no room {name!r}.", hint=meant)
+    return places[name]
 
 
 async def _entries(settings: "Settings", what: str) -> list[dict[str, Any]]:
@@ -65,7 +65,7 @@ async def _entries(settings: "Settings", what: str) -> list[dict[str, Any]]:
 
 
 def _room_by_name(app: "App", what: str) -> dict[str, str]:
-    """Which room each declared thing belongs to; resources that exist only at run time are not declared."""
+    """The room of each declared thing; resources that exist only at run time are not declared."""
     return {
         _name(declared.listing()): opened.room.name for opened in app.rooms for declared in getattr(opened.room, what)
     }

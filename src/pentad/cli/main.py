@@ -1,21 +1,27 @@
 """The command `pentad`: the core's verbs, and the one place where an error becomes text and an exit code.
 
-Rooms declare their verbs themselves (`Room.cli`). No verb is imported before it runs.
+Rooms declare their own verbs (`Room.cli`). No verb, and nothing of the application, is imported before a verb runs.
 """
 
 import sys
-from collections.abc import Sequence
-from typing import Final, NoReturn
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from pentad import __version__
-from pentad.cli.launch import LAUNCHER
-from pentad.cli.lazy import LazyGroup
 from pentad.entry_points import entry_points, load
 from pentad.kernel.errors import PentadError
+from pentad.kernel.names import did_you_mean
+from pentad.terminal.launcher import Launcher
 from pentad.terminal.output import EXIT_CODES, ExitCode, exit_code, print_error, warn
 from pentad.terminal.verbs import Verb, Verbs
+
+if TYPE_CHECKING:
+    from pentad.kernel.ports import Database
+    from pentad.settings.model import Settings
 
 VERBS: Final[Verbs] = {
     "demo": Verb("pentad.cli.demo:demo", "Start everything with demo data on this machine."),
@@ -48,14 +54,97 @@ EPILOG: Final = "\n".join(
 )
 
 
+class LazyGroup(click.Group):
+    """The core's verbs and those that rooms declare, each imported only when it runs.
+
+    Rooms are looked for only when a word is not a core verb, or when all verbs are listed.
+    """
+
+    def __init__(self, *args: Any, verbs: Verbs, room_verbs: Callable[[], Verbs], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.core = verbs
+        self.room_verbs = room_verbs
+
+    def find(self, name: str) -> Verb | None:
+        """The verb of that name."""
+        return self.core.get(name) or self.room_verbs().get(name)
+
+    def listed(self) -> dict[str, Verb]:
+        """Every verb listed in the help."""
+        verbs = {**self.room_verbs(), **self.core}
+        ordered = {**self.core, **verbs}
+        return {name: verb for name, verb in ordered.items() if verb.listed}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.listed())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        verb = self.find(cmd_name)
+        if verb is None:
+            return None
+        command = load(verb.target)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{verb.target} is not a command")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and self.find(args[0]) is None:
+            listed = self.listed()
+            meant = did_you_mean(args[0], listed) or f"The commands are {', '.join(listed)}."
+            raise click.UsageError(f"There is no command {args[0]!r}. {meant}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, verb.help) for name, verb in self.listed().items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The declared verbs, then the options of the group."""
+        verbs = [
+            CompletionItem(name, help=verb.help) for name, verb in self.listed().items() if name.startswith(incomplete)
+        ]
+        return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
+
+
+@asynccontextmanager
+async def _open_app(settings: "Settings") -> AsyncGenerator[Any]:
+    from pentad.app import open_app
+
+    async with open_app(settings) as app:
+        yield app
+
+
+@asynccontextmanager
+async def _open_store(settings: "Settings") -> "AsyncGenerator[Database]":
+    from pentad.app import CORE_SETS
+    from pentad.cli.store import open_store
+    from pentad.storage.migrations import apply
+
+    async with open_store(settings) as database:
+        await apply(database, CORE_SETS)
+        yield database
+
+
+async def _serve_part(settings: "Settings", room: str, part_of: Callable[[Any], Awaitable[Any]]) -> None:
+    from pentad.cli.mcp import serve_part
+
+    await serve_part(settings, room, part_of)
+
+
+LAUNCHER: Final = Launcher(_open_app, _open_store, _serve_part)
+"""How the verbs of rooms open Pentad."""
+
+
 def room_verbs() -> dict[str, Verb]:
-    """The verbs of every installed room; a room that declares none for the help is asked itself."""
+    """The verbs of every installed room, from the group `pentad.cli` or else from the room itself."""
     declared = entry_points("pentad.cli")
     found: dict[str, Verb] = {}
     for room in dict.fromkeys((*declared, *entry_points("pentad.rooms"))):
         try:
             found |= load(declared[room]) if room in declared else _verbs_of(room)
-        except Exception as error:  # noqa: BLE001  one broken package must not take the others' verbs away
+        except Exception as error:  # noqa: BLE001  one broken package must not hide the others' verbs
             warn(f"The verbs of the room {room!r} cannot be loaded: {error}")
     return found
 
@@ -80,7 +169,7 @@ def cli() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line; the exit code. Every error ends here, as a sentence on stderr."""
+    """Run one command line and return the exit code. Every error ends here, as a sentence on stderr."""
     try:
         result = cli.main(list(arguments), prog_name="pentad", standalone_mode=False, obj=LAUNCHER)
         return result if isinstance(result, int) else ExitCode.OK
@@ -91,7 +180,7 @@ def run(arguments: Sequence[str]) -> int:
         return _usage(error)
     except (click.Abort, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
-    except Exception as error:  # noqa: BLE001  the last line of defence: people get a sentence, not a traceback
+    except Exception as error:  # noqa: BLE001  people get a sentence, not a traceback
         return _unexpected(error, debug="--debug" in arguments)
 
 
@@ -118,7 +207,7 @@ def _unexpected(error: Exception, *, debug: bool) -> ExitCode:
 
         traceback.print_exc()
     else:
-        print_error(f"{type(error).__name__}: {error}", "That is a fault of Pentad; `pentad --debug ...` shows where.")
+        print_error(f"{type(error).__name__}: {error}", "This is a bug in Pentad; `pentad --debug ...` shows where.")
     return ExitCode.FAILED
 
 

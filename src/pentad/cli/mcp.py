@@ -1,6 +1,6 @@
 """`pentad mcp serve`: MCP over stdin and stdout, for clients that start their server themselves.
 
-stdout belongs to the protocol; everything else goes to stderr. This verb must import neither Starlette nor uvicorn.
+stdout carries the protocol; everything else goes to stderr. This verb must not import Starlette or uvicorn.
 """
 
 import asyncio

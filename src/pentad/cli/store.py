@@ -1,4 +1,4 @@
-"""The store alone, for verbs that need no room: open, up to date as far as the core goes, closed at the end."""
+"""Opens the store for verbs that need no room, with the core's tables up to date."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing
@@ -17,7 +17,7 @@ from pentad.storage.open import locate, open_database
 
 @asynccontextmanager
 async def open_store(settings: Settings) -> AsyncGenerator[Database]:
-    """The store of these settings with whatever tables it has."""
+    """The store of these settings, with the tables it has."""
     database = await open_database(settings.database, settings.data)
     try:
         yield database
@@ -27,7 +27,7 @@ async def open_store(settings: Settings) -> AsyncGenerator[Database]:
 
 @asynccontextmanager
 async def open_users(settings: Settings) -> AsyncGenerator[Users]:
-    """The users of the store; servers that run on it hear of every change."""
+    """The users of the store; running servers are notified of every change."""
     async with open_store(settings) as database:
         await apply(database, CORE_SETS)
         with closing(Passwords()) as passwords:
@@ -36,14 +36,14 @@ async def open_users(settings: Settings) -> AsyncGenerator[Users]:
 
 @asynccontextmanager
 async def open_keys(settings: Settings) -> AsyncGenerator[ApiKeys]:
-    """The API keys of the store; servers that run on it hear of every change."""
+    """The API keys of the store; running servers are notified of every change."""
     async with open_store(settings) as database:
         await apply(database, CORE_SETS)
         yield ApiKeys(database)
 
 
 def existing_store(settings: Settings) -> Path | str:
-    """Where the store is; refused if it would be a file that does not exist."""
+    """The place of the store; NotFound if it is a file that does not exist."""
     place = locate(settings.database, settings.data)
     if isinstance(place, Path) and not place.exists():
         raise NotFound(f"There is no store at {place}.", hint="Name its folder with --data.")

@@ -1,4 +1,4 @@
-"""`pentad users`: who may log in. Passwords are asked for or read from stdin, never taken from the command line."""
+"""`pentad users`: accounts. Passwords are prompted for or read from stdin, never given as arguments."""
 
 import asyncio
 import sys
@@ -61,7 +61,7 @@ def remove(name: str, settings: "Settings") -> None:
 @password_option
 @store_options
 def passwd(name: str, password_stdin: bool, settings: "Settings") -> None:
-    """Set a user's password; sessions with the old one end."""
+    """Set a user's password; logins with the old one end."""
     asyncio.run(_set_password(settings, name, _password(password_stdin)))
     say(f"Changed the password of {name}.")
 
@@ -98,5 +98,5 @@ def _password(from_stdin: bool) -> str:
     if from_stdin:
         return sys.stdin.readline().rstrip("\r\n")
     if not sys.stdin.isatty():
-        raise click.UsageError("There is no terminal to ask for a password on; use --password-stdin.")
+        raise click.UsageError("There is no terminal to prompt for a password; use --password-stdin.")
     return click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pentad.app import open_app
-from pentad.cli.launch import LAUNCHER
+from pentad.cli.main import LAUNCHER
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.agents.context.integrity import bytes_hash, items_hash

@@ -1,6 +1,6 @@
-"""Changing a file that belongs to somebody else's program: whole or not at all, with the old one kept beside it.
+"""Changes another program's configuration file as a whole or not at all, and keeps the old one next to it.
 
-The client may be running and write the same file; what it wrote in between is never overwritten.
+The program may be running and write the same file; what it wrote in between is never overwritten.
 """
 
 import os
@@ -16,8 +16,8 @@ _TRIES: Final = 3
 
 
 def edit_file(path: Path, change: Callable[[str], str]) -> Path | None:
-    """Apply `change` to the text of a file, made if missing; the path of the kept copy, or None if nothing changed."""
-    # A link stays a link: people keep these files in a repository of their own.
+    """Apply `change` to a file, created if missing; returns the path of the backup, or None if nothing changed."""
+    # A link stays a link: people keep these files in a repository.
     target = path.resolve()
     for _ in range(_TRIES):
         before = _read(target)
@@ -57,14 +57,14 @@ def _changed(path: Path, before: bytes, change: Callable[[str], str]) -> bytes:
 
 
 def _replace(target: Path, before: bytes | None, after: bytes) -> bool:
-    """Put the new text in place; False if somebody else changed the file meanwhile."""
-    fresh = _written_beside(target, after)
+    """Replace the file; False if another process changed it meanwhile."""
+    fresh = _write_temporary(target, after)
     try:
         if _read(target) != before:
             return False
         if before is not None:
             fresh.chmod(stat.S_IMODE(target.stat().st_mode))
-            _written_beside(target, before).replace(target.with_name(target.name + ".bak"))
+            _write_temporary(target, before).replace(target.with_name(target.name + ".bak"))
         fresh.replace(target)
         _sync_folder(target.parent)
         return True
@@ -72,7 +72,7 @@ def _replace(target: Path, before: bytes | None, after: bytes) -> bool:
         fresh.unlink(missing_ok=True)
 
 
-def _written_beside(target: Path, content: bytes) -> Path:
+def _write_temporary(target: Path, content: bytes) -> Path:
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)

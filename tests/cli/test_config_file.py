@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pentad.cli.clients.user_file import edit_file
+from pentad.cli.config_file import edit_file
 from pentad.kernel.errors import Conflict, Misconfigured
 
 

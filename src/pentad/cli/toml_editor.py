@@ -1,4 +1,4 @@
-"""Changing one table of a TOML text and leaving the rest, comments included, as it is."""
+"""Edits one table of a TOML text and leaves the rest, including comments, as it is."""
 
 from collections.abc import Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, cast
@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
 
-class TomlForm:
-    """TOML, by way of tomlkit, which keeps what it does not change."""
+class TomlEditor:
+    """Edits TOML with tomlkit, which keeps everything it does not change."""
 
     def with_member(self, text: str, path: tuple[str, ...], value: Mapping[str, Any]) -> str:
         """The text with `value` merged into the table at `path`; members of `value` that are None are removed."""
@@ -33,11 +33,11 @@ class TomlForm:
         return tomlkit.dumps(document)  # pyright: ignore[reportUnknownMemberType]  its sort_keys parameter is untyped
 
     def content(self, text: str) -> dict[str, Any]:
-        """What the text says."""
+        """The content of the text."""
         return _parsed(text).unwrap()
 
     def snippet(self, content: Mapping[str, Any]) -> str:
-        """The content alone, to be pasted by hand."""
+        """The content as text, to paste by hand."""
         import tomlkit
 
         return tomlkit.dumps(content).strip()  # pyright: ignore[reportUnknownMemberType]  its sort_keys parameter is untyped

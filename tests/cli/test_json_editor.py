@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.cli.clients.json_form import JsonForm
-from pentad.cli.clients.json_text import parse
+from pentad.cli.json_editor import JsonEditor, parse
 from pentad.kernel.errors import Misconfigured
 
 ENTRY = {"command": "pentad", "args": ["mcp", "serve"]}
@@ -55,21 +54,21 @@ def written(draw: st.DrawFn, value: Any) -> str:
 def test_the_change_happens_and_nothing_else_does(data: st.DataObject) -> None:
     document = data.draw(documents)
     text = data.draw(written(document))
-    edited = JsonForm(comments=True).with_member(text, PATH, ENTRY)
+    edited = JsonEditor(comments=True).with_member(text, PATH, ENTRY)
     before = document.get("mcpServers", {})
     expected = {**document, "mcpServers": {**before, "pentad": {**before.get("pentad", {}), **ENTRY}}}
     assert parse(edited, comments=True).value == expected
     assert re.findall(r"remark \d+!", edited) == re.findall(r"remark \d+!", text) or "pentad" in before
-    assert JsonForm(comments=True).with_member(edited, PATH, ENTRY) == edited
+    assert JsonEditor(comments=True).with_member(edited, PATH, ENTRY) == edited
 
 
 @given(st.data())
 def test_a_list_gains_its_element_once(data: st.DataObject) -> None:
     document = data.draw(st.lists(values, max_size=3).map(lambda items: {"inputs": items, "x": 1}))
     text = data.draw(written(document))
-    edited = JsonForm(comments=True).with_element(text, ("inputs",), {"id": "mine"})
+    edited = JsonEditor(comments=True).with_element(text, ("inputs",), {"id": "mine"})
     assert parse(edited, comments=True).value == {**document, "inputs": [*document["inputs"], {"id": "mine"}]}
-    assert JsonForm(comments=True).with_element(edited, ("inputs",), {"id": "mine"}) == edited
+    assert JsonEditor(comments=True).with_element(edited, ("inputs",), {"id": "mine"}) == edited
 
 
 @given(values, st.sampled_from([None, 2, "\t"]))
@@ -100,12 +99,12 @@ def test_any_text_is_read_or_refused_just_as_the_standard_library_does(text: str
     ],
 )
 def test_a_new_entry_looks_like_its_neighbours(before: str, after: str) -> None:
-    assert JsonForm(comments=True).with_member(before, ("a", "b"), {"k": 1}) == after
+    assert JsonEditor(comments=True).with_member(before, ("a", "b"), {"k": 1}) == after
 
 
 def test_a_remark_inside_the_entry_survives_when_only_other_members_change() -> None:
     text = '{"a": {"b": {\n  "k": 1, // mine\n  "z": 2\n}}}'
-    assert JsonForm(comments=True).with_member(text, ("a", "b"), {"k": 5}) == text.replace("1,", "5,")
+    assert JsonEditor(comments=True).with_member(text, ("a", "b"), {"k": 5}) == text.replace("1,", "5,")
 
 
 def test_a_text_nested_without_end_is_refused() -> None:

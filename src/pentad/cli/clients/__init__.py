@@ -1,1 +1,0 @@
-"""One module for each MCP client Pentad can be added to."""

@@ -1,0 +1,172 @@
+"""The MCP clients that `pentad install` knows: where each keeps its configuration and how it writes a server."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pentad.cli.json_editor import JsonEditor
+from pentad.cli.toml_editor import TomlEditor
+from pentad.kernel.errors import Misconfigured
+
+TOKEN_VARIABLE: Final = "PENTAD_TOKEN"  # noqa: S105  the name of a variable, not a token
+_PROMPT: Final = "pentad-token"
+
+
+@dataclass(frozen=True, slots=True)
+class StdioServer:
+    """A server the client starts itself."""
+
+    command: str
+    args: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HttpServer:
+    """A server the client connects to."""
+
+    url: str
+
+
+Server = StdioServer | HttpServer
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The system, home folder and environment of the user."""
+
+    system: str
+    home: Path
+    environ: Mapping[str, str]
+
+    def folder(self, variable: str, default: str = "") -> Path:
+        """The folder that a variable names; otherwise the default in the home folder."""
+        return Path(self.environ.get(variable) or self.home / default)
+
+    def settings_folder(self) -> Path:
+        """Where desktop applications of this system keep their settings."""
+        if self.system == "darwin":
+            return self.home / "Library" / "Application Support"
+        if self.system == "win32":
+            return self.folder("APPDATA", "AppData/Roaming")
+        return self.folder("XDG_CONFIG_HOME", ".config")
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One client."""
+
+    name: str
+    title: str
+    editor: JsonEditor | TomlEditor
+    path: Callable[[Machine], Path]
+    servers: str
+    """The member that holds the servers."""
+    next_step: str
+    """What the user does after the file has changed."""
+    url: str | None = "url"
+    """The member for a server's URL; None if the client has no such member."""
+    authorization: Mapping[str, Any] | None = None
+    """The members that name the API key. The key itself stays in the environment or in the client's own safe."""
+    has_type: bool = False
+    """Whether a server's entry says `type`."""
+    prompt: Mapping[str, Any] | None = None
+    """A question for the key that the client asks its user, kept in the list `inputs` (VS Code)."""
+
+    def entry(self, server: Server) -> dict[str, Any]:
+        """The members of a server's entry; None for those it must not have."""
+        if isinstance(server, StdioServer):
+            kind, members = "stdio", {"command": server.command, "args": list(server.args)}
+            others = (*((self.url,) if self.url else ()), *(self.authorization or {}))
+        elif self.url is None:
+            raise Misconfigured(
+                f"{self.title}'s configuration file cannot name a server by its address.",
+                hint=f"Leave --http out, or add the address in {self.title} under Settings > Connectors.",
+            )
+        else:
+            kind, members = "http", {self.url: server.url, **(self.authorization or {})}
+            others = ("command", "args")
+        return {**({"type": kind} if self.has_type else {}), **members, **dict.fromkeys(others)}
+
+    def prompts(self, servers: Mapping[str, Server]) -> list[Mapping[str, Any]]:
+        """The questions that these servers need: at most one."""
+        has_http = any(isinstance(server, HttpServer) for server in servers.values())
+        return [self.prompt] if self.prompt is not None and has_http else []
+
+    def snippet(self, servers: Mapping[str, Server], **members: Any) -> str:
+        """What a user would paste into the configuration; `members` are set in every entry."""
+        entries = {
+            name: {key: value for key, value in {**self.entry(server), **members}.items() if value is not None}
+            for name, server in servers.items()
+        }
+        prompts = self.prompts(servers) if not members else []
+        return self.editor.snippet({**({"inputs": prompts} if prompts else {}), self.servers: entries})
+
+
+def _bearer(token: str) -> dict[str, Any]:
+    return {"headers": {"Authorization": f"Bearer {token}"}}
+
+
+CLAUDE_CODE: Final = Client(
+    name="claude-code",
+    title="Claude Code",
+    editor=JsonEditor(comments=False),
+    path=lambda machine: machine.folder("CLAUDE_CONFIG_DIR") / ".claude.json",
+    servers="mcpServers",
+    next_step="Start a new session and type /mcp.",
+    authorization=_bearer(f"${{{TOKEN_VARIABLE}}}"),
+    has_type=True,
+)
+CLAUDE_DESKTOP: Final = Client(
+    name="claude-desktop",
+    title="Claude Desktop",
+    editor=JsonEditor(comments=False),
+    path=lambda machine: machine.settings_folder() / "Claude" / "claude_desktop_config.json",
+    servers="mcpServers",
+    next_step="Quit Claude Desktop and start it again.",
+    url=None,
+)
+CURSOR: Final = Client(
+    name="cursor",
+    title="Cursor",
+    editor=JsonEditor(comments=True),
+    path=lambda machine: machine.home / ".cursor" / "mcp.json",
+    servers="mcpServers",
+    next_step="Open Cursor's settings under MCP and switch pentad on.",
+    authorization=_bearer(f"${{env:{TOKEN_VARIABLE}}}"),
+)
+VSCODE: Final = Client(
+    name="vscode",
+    title="VS Code",
+    editor=JsonEditor(comments=True),
+    path=lambda machine: machine.settings_folder() / "Code" / "User" / "mcp.json",
+    servers="servers",
+    next_step="Run `MCP: List Servers` in VS Code and start pentad.",
+    authorization=_bearer(f"${{input:{_PROMPT}}}"),
+    has_type=True,
+    prompt={"type": "promptString", "id": _PROMPT, "description": "Pentad API key", "password": True},
+)
+CODEX: Final = Client(
+    name="codex",
+    title="Codex",
+    editor=TomlEditor(),
+    path=lambda machine: machine.folder("CODEX_HOME", ".codex") / "config.toml",
+    servers="mcp_servers",
+    next_step="Start codex and type /mcp.",
+    authorization={"bearer_token_env_var": TOKEN_VARIABLE},
+)
+GEMINI: Final = Client(
+    name="gemini",
+    title="Gemini CLI",
+    editor=JsonEditor(comments=True),
+    path=lambda machine: machine.home / ".gemini" / "settings.json",
+    servers="mcpServers",
+    next_step="Start gemini and type /mcp.",
+    url="httpUrl",
+    authorization=_bearer(f"${TOKEN_VARIABLE}"),
+)
+
+CLIENTS: Final[dict[str, Client]] = {
+    client.name: client for client in (CLAUDE_CODE, CLAUDE_DESKTOP, CURSOR, VSCODE, CODEX, GEMINI)
+}
+"""All clients, in the order they are listed."""
