@@ -70,7 +70,7 @@ def test_a_backup_brings_back_what_was_there(home: Path) -> None:
     assert run("users", "add", "late", "--password-stdin", home=home, stdin=PASSWORD).returncode == 0
     done = run("restore", str(saved), home=home)
     assert done.returncode == 0, done.stderr
-    assert "as it was" in done.stderr
+    assert "is kept as" in done.stderr
     assert [user["name"] for user in json.loads(run("users", "list", "--json", home=home).stdout)] == ["Ada"]
 
 

@@ -33,7 +33,7 @@ _encoder: Final = msgspec.json.Encoder(order="sorted")
 
 
 def canonical_json(value: Any) -> bytes:
-    """The one spelling of plain JSON; InvalidInput for what JSON cannot say (NaN, infinities, other types)."""
+    """The canonical bytes of plain JSON; InvalidInput for NaN, infinities and other types."""
     try:
         text = _spelled(value)
         for raw, escaped in _ESCAPES:
@@ -53,7 +53,7 @@ def cid_of(text: bytes) -> str:
 
 
 def is_cid(text: str) -> bool:
-    """Whether this is how a content id is written."""
+    """Whether a text has the form of a content id."""
     return _CID.fullmatch(text) is not None
 
 
@@ -88,7 +88,7 @@ def _walked(value: Any) -> Any:
 
 
 def _whole(text: str) -> str:
-    """The text with what is left of surrogate pairs replaced, after the pairs that belong together were joined."""
+    """The text with surrogate pairs joined and unpaired surrogates replaced."""
     if text.isascii() or not _HALF_PAIR.search(text):
         return text
     joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

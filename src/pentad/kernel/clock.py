@@ -52,7 +52,7 @@ def parse_iso(text: str) -> datetime:
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
-@lru_cache(8_192)  # things made or changed together are shown together
+@lru_cache(8_192)  # one response often repeats the same few times
 def iso(seconds: float) -> str:
-    """RFC 3339 in UTC with milliseconds, the one way Pentad writes a time."""
+    """RFC 3339 in UTC with milliseconds: how Pentad writes every time."""
     return f"{datetime.fromtimestamp(seconds, UTC).isoformat(timespec='milliseconds')[:-6]}Z"

@@ -1,25 +1,25 @@
 """The one exception tree of Pentad.
 
 * PentadError
-  * InvalidInput          the request is understood but wrong: what, where, what to do
-    * LimitExceeded       a size, depth or count limit was passed
-  * NotFound              no such thing, or the caller may not know of it
-  * Conflict              the thing exists already, or is in the wrong state
-    * VersionMismatch     somebody else changed it first
-  * Unauthenticated       no valid credentials
-  * Forbidden             valid credentials, not enough rights
-  * RateLimited           too many calls; carries retry_after
-  * Overloaded            the server is busy; carries retry_after
-  * DeadlineExceeded      it took longer than allowed
-  * Unavailable           the store or a remote party cannot be reached
-  * Misconfigured         a setting, a declaration or a file of the operator is wrong
+  * InvalidInput
+    * LimitExceeded
+  * NotFound
+  * Conflict
+    * VersionMismatch
+  * Unauthenticated
+  * Forbidden
+  * RateLimited
+  * Overloaded
+  * DeadlineExceeded
+  * Unavailable
+  * Misconfigured
 
 An error says what was wrong (`message`), what to do about it (`hint`), and where (`details`, plain JSON). Services
-raise these; `mcp/wire_errors.py` and the HTTP routes translate them, nobody else builds codes or statuses. A failure of
-the server itself also carries the number under which the log has it (`incidents.py`).
+raise these; only `mcp/wire_errors.py` and the HTTP routes translate them into codes and statuses. A failure of the
+server itself also carries its incident number in the log (`incidents.py`).
 
-An error may quote what a remote server, a driver or a caller wrote, and reaches callers, logs and tasks in many ways.
-So secrets are taken out here, where all of them begin.
+An error may quote a remote server, a driver or a caller, and reaches callers, logs and tasks in many ways. So secrets
+are removed here, where every error begins.
 """
 
 from collections.abc import Mapping
@@ -30,10 +30,15 @@ _LONGEST_CHAIN: Final = 8
 
 
 class PentadError(Exception):
-    """Base of all errors that are meant to be read by a caller."""
+    """Base of all errors that callers may read."""
 
     code: ClassVar[str] = "internal"
     http_status: ClassVar[int] = 500
+
+    def __init_subclass__(cls, *, code: str | None = None, status: int | None = None) -> None:
+        super().__init_subclass__()
+        cls.code = code or cls.code
+        cls.http_status = status or cls.http_status
 
     def __init__(self, message: str, *, hint: str | None = None, details: Mapping[str, Any] | None = None) -> None:
         self.message = without_secrets(message)
@@ -43,7 +48,7 @@ class PentadError(Exception):
 
     @property
     def incident(self) -> str | None:
-        """The number under which the log has this failure, or the one it was raised for."""
+        """The incident number of this failure, or of the one that caused it."""
         error: BaseException | None = self
         for _ in range(_LONGEST_CHAIN):
             if isinstance(error, PentadError) and (found := error.details.get("incident")) is not None:
@@ -54,20 +59,20 @@ class PentadError(Exception):
         return None
 
     def facts(self) -> dict[str, Any]:
-        """The details, with the number of the incident if there is one."""
+        """The details, with the incident number if there is one."""
         incident = self.incident
         return self.details if incident is None else {**self.details, "incident": incident}
 
     def sentence(self) -> str:
-        """The message, its hint and the number in the log as one text, for people and models."""
-        said = [self.message, self.hint]
+        """The message, the hint and the incident number as one text, for people and models."""
+        texts = [self.message, self.hint]
         if (incident := self.incident) is not None and incident not in self.message:
-            said.append(f"The operator finds it in the log as incident {incident}.")
-        *before, last = [text for text in said if text]
+            texts.append(f"The operator finds it in the log as incident {incident}.")
+        *before, last = [text for text in texts if text]
         return " ".join([*(text if text.endswith((".", "?", "!")) else f"{text}." for text in before), last])
 
     def as_json(self) -> dict[str, Any]:
-        """The one JSON shape of an error, on every surface that is free to choose it."""
+        """The JSON form of an error, wherever no protocol prescribes another."""
         body: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.hint:
             body["hint"] = self.hint
@@ -77,8 +82,8 @@ class PentadError(Exception):
 
 
 def without_secrets(value: Any, depth: int = 0) -> Any:
-    """A text, or JSON with its texts, without secrets."""
-    from pentad.kernel.secrets.text import scrub_text  # on the first error: it takes a while to load
+    """A text, or the texts in a JSON value, without secrets."""
+    from pentad.kernel.secrets.text import scrub_text  # imported with the first error: it loads slowly
 
     if isinstance(value, str):
         return scrub_text(value)
@@ -90,69 +95,57 @@ def without_secrets(value: Any, depth: int = 0) -> Any:
     return value
 
 
-class InvalidInput(PentadError):
-    code = "invalid_input"
-    http_status = 422
+class InvalidInput(PentadError, code="invalid_input", status=422):
+    """The request is understood but wrong."""
 
 
-class LimitExceeded(InvalidInput):
-    code = "limit_exceeded"
-    http_status = 413
+class LimitExceeded(InvalidInput, code="limit_exceeded", status=413):
+    """A size, depth or count limit was exceeded."""
 
 
-class NotFound(PentadError):
-    code = "not_found"
-    http_status = 404
+class NotFound(PentadError, code="not_found", status=404):
+    """There is no such thing, or the caller may not know of it."""
 
 
-class Conflict(PentadError):
-    code = "conflict"
-    http_status = 409
+class Conflict(PentadError, code="conflict", status=409):
+    """The thing exists already, or is in the wrong state."""
 
 
-class VersionMismatch(Conflict):
-    code = "version_mismatch"
-    http_status = 412
+class VersionMismatch(Conflict, code="version_mismatch", status=412):
+    """Another caller changed it first."""
 
 
-class Unauthenticated(PentadError):
-    code = "unauthenticated"
-    http_status = 401
+class Unauthenticated(PentadError, code="unauthenticated", status=401):
+    """There are no valid credentials."""
 
 
-class Forbidden(PentadError):
-    code = "forbidden"
-    http_status = 403
+class Forbidden(PentadError, code="forbidden", status=403):
+    """The credentials are valid, but the rights are not enough."""
 
 
-class RateLimited(PentadError):
-    code = "rate_limited"
-    http_status = 429
+class RateLimited(PentadError, code="rate_limited", status=429):
+    """The caller made too many calls."""
 
     def __init__(self, message: str, *, retry_after: float, hint: str | None = None) -> None:
         super().__init__(message, hint=hint, details={"retry_after": round(retry_after, 3)})
         self.retry_after = retry_after
 
 
-class Overloaded(PentadError):
-    code = "overloaded"
-    http_status = 503
+class Overloaded(PentadError, code="overloaded", status=503):
+    """The server is busy."""
 
     def __init__(self, message: str, *, retry_after: float = 1.0, hint: str | None = None) -> None:
         super().__init__(message, hint=hint, details={"retry_after": round(retry_after, 3)})
         self.retry_after = retry_after
 
 
-class DeadlineExceeded(PentadError):
-    code = "deadline_exceeded"
-    http_status = 504
+class DeadlineExceeded(PentadError, code="deadline_exceeded", status=504):
+    """It took longer than allowed."""
 
 
-class Unavailable(PentadError):
-    code = "unavailable"
-    http_status = 503
+class Unavailable(PentadError, code="unavailable", status=503):
+    """The store or a remote party cannot be reached."""
 
 
-class Misconfigured(PentadError):
-    code = "misconfigured"
-    http_status = 500
+class Misconfigured(PentadError, code="misconfigured", status=500):
+    """A setting, a declaration or a file of the operator is wrong."""

@@ -17,7 +17,7 @@ def uuid7(clock: Clock = _CLOCK, randomness: Randomness = _RANDOMNESS) -> uuid.U
 
 
 def uuid7_text(clock: Clock = _CLOCK, randomness: Randomness = _RANDOMNESS) -> str:
-    """The same as it is written."""
+    """The same as text."""
     millis = f"{int(clock.now() * 1000) & _MILLIS:012x}"
     noise = randomness.token_bytes(10).hex()
     return f"{millis[:8]}-{millis[8:]}-7{noise[:3]}-{_VARIANT[noise[4]]}{noise[5:8]}-{noise[8:]}"

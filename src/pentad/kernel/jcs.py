@@ -1,8 +1,8 @@
-"""RFC 8785: the one spelling of a JSON value that every language arrives at, for hashes and signatures.
+"""Canonical JSON (RFC 8785), the same bytes in every language, for hashes and signatures.
 
-Keys go by UTF-16 code units, numbers are doubles as ECMAScript writes them, so 42 and 42.0 are one value and an integer
-beyond 2^53 is the double nearest to it: what must stay exact is sent as text. Most values are spelt by the encoder of
-the standard library; only one with fractions, huge integers or characters beyond the first plane is walked.
+Keys are sorted by UTF-16 code units. Numbers are doubles as ECMAScript writes them: 42 and 42.0 are the same, and an
+integer beyond 2^53 becomes the nearest double, so send exact ones as text. The standard library encodes most values;
+only those with fractions, huge integers or characters beyond the first plane need a walk.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 
 EXACT: Final = 2**53
-"""Integers up to this one are the same as doubles."""
+"""Integers up to this one are exact as doubles."""
 
 # Numbers that may be spelt differently. A text that looks like one costs the walk, never the result.
 _PERHAPS_OTHER: Final = re.compile(r"[:,\[]-?(?:\d{16}|\d+[.eE])")
@@ -22,7 +22,7 @@ _encoder: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_key
 
 
 def canonical(value: Any) -> bytes:
-    """The canonical bytes of plain JSON; InvalidInput for what JSON cannot say, LimitExceeded for what is too deep."""
+    """The canonical bytes of plain JSON; InvalidInput for values that are not JSON, LimitExceeded if too deep."""
     try:
         return _spelled(value).encode()
     except RecursionError:

@@ -1,8 +1,7 @@
-"""Bounds on foreign JSON, checked at C speed before anything is built from it.
+"""Limits on untrusted JSON, checked at C speed before it is parsed.
 
-Parsers differ in what they do with deep or wide input; Pentad refuses it first, by name of the limit. A small body
-passes on three byte counts; a larger one has its nesting peeled off layer by layer, and its strings cut out first where
-one of them could be taken for structure.
+Parsers differ on deep or wide input, so Pentad refuses it first. A small body needs only three byte counts. For a
+larger one the nesting is removed layer by layer, after the strings if one of them could look like structure.
 """
 
 import re
@@ -10,7 +9,7 @@ from typing import Final
 
 from pentad.kernel.errors import LimitExceeded
 
-# Possessive, and content with a string that never ends: an attempt that can fail would be made at every quote.
+# Possessive, and an unclosed string also matches: an attempt that could fail would be repeated at every quote.
 _STRINGS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _NOT_STRUCTURE: Final = bytes(set(range(256)) - set(b"[]{}"))
 _NEITHER_STRUCTURE_NOR_QUOTE: Final = bytes(set(_NOT_STRUCTURE) - set(b'"'))
@@ -18,13 +17,13 @@ _ONE_KIND: Final = bytes.maketrans(b"{}", b"[]")
 
 
 def check_bounds(body: bytes, *, depth: int, keys: int) -> None:
-    """Raise LimitExceeded when the JSON text nests deeper or has more object members than allowed."""
+    """LimitExceeded if the JSON text nests deeper or has more object members than allowed."""
     if body.count(b":") <= keys:
         if body.count(b"{") + body.count(b"[") <= depth:
             return
         if b"\\" not in body:
-            # Between two brackets outside of strings stands an even number of quotes: none is left, or some string
-            # has a bracket in it.
+            # Between two brackets outside strings there is an even number of quotes. If a quote is left, a string
+            # contains a bracket.
             brackets = body.translate(_ONE_KIND, _NEITHER_STRUCTURE_NOR_QUOTE).replace(b'""', b"")
             if b'"' not in brackets and not _deeper_than(brackets, depth):
                 return
@@ -38,7 +37,7 @@ def check_bounds(body: bytes, *, depth: int, keys: int) -> None:
 
 
 def _deeper_than(brackets: bytes, depth: int) -> bool:
-    """Each round takes the innermost pairs away, so what is left after `depth` rounds is deeper."""
+    """Each round removes the innermost pairs, so anything left after `depth` rounds is deeper."""
     for _ in range(depth):
         peeled = brackets.replace(b"[]", b"")
         if len(peeled) == len(brackets):

@@ -22,7 +22,7 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A page of the console: the parts of its address below a room's, the visited one's unless another is named."""
+    """A page of the console: the parts of its path in a room, by default the visited one."""
 
     parts: tuple[str | int, ...] = ()
     query: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -31,7 +31,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A text that may lead somewhere: to a `Place`, or to a foreign address."""
+    """A text that may be a link: to a `Place`, or to a foreign URL."""
 
     text: str
     link: Place | str | None = None
@@ -42,7 +42,7 @@ Text = str | Cell
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The head of a column. Numbers stand at the right, under one another; short texts, such as dates, on one line."""
+    """The head of a column. Numbers are right-aligned; short texts, such as dates, do not wrap."""
 
     name: str
     numeric: bool = False
@@ -51,7 +51,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under columns. `empty` is said instead of a table without rows."""
+    """Rows under columns. `empty` replaces a table without rows."""
 
     columns: Sequence[Column | str]
     rows: Sequence[Sequence[Text]]
@@ -60,7 +60,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Labels with what they stand for; what is empty is left out."""
+    """Labels with values; empty values are left out."""
 
     facts: Sequence[tuple[str, Text]]
 
@@ -88,7 +88,7 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Words of somebody else, and where they stand."""
+    """A quotation and its source."""
 
     text: str
     source: Text
@@ -104,7 +104,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class SearchBox:
-    """A field that asks for this page again, with what was typed as the query parameter `name`."""
+    """A field that reloads the page with the typed text as the query parameter `name`."""
 
     label: str
     value: str = ""
@@ -114,7 +114,7 @@ class SearchBox:
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """What part of a list this is, and the way to the next."""
+    """The position in a list, and the link to the next page."""
 
     here: str = ""
     following: Place | None = None
@@ -150,7 +150,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """Things side by side."""
+    """Cards side by side."""
 
     cards: Sequence[Card]
     empty: str = "There is nothing here yet."
@@ -158,7 +158,7 @@ class Cards:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Blocks under a heading; folded, they are opened by whoever wants to see them."""
+    """Blocks under a heading; if folded, the reader opens them."""
 
     title: str
     blocks: "Sequence[Block]"
@@ -170,8 +170,8 @@ Block = Table | Facts | Prose | Code | Links | Quote | Note | SearchBox | Pager 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """What one visit of a page shows. `trail` are the pages between the room's first and this one; `refresh` is after
-    how many seconds the page is worth another look, for figures that move."""
+    """The content of a page. `trail` are the pages between the room's first page and this one; `refresh` is the number
+    of seconds after which the page reloads."""
 
     title: str
     blocks: Sequence[Block]
@@ -182,8 +182,8 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """Who looks at a page and what its address says: `path` by the names in the page's pattern, `query` what follows
-    the question mark. Whether the visitor may read the room at all was asked before."""
+    """The visitor and the URL of a page: `path` by the names in the page's pattern, and the `query`. The console has
+    already checked that the visitor may read the room."""
 
     principal: Principal
     path: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -191,14 +191,14 @@ class Visit:
     browser: str | None = None
 
     def asked(self, name: str = "q", most: int = 2_000) -> str:
-        """What somebody typed, without blanks around it; empty when nothing was."""
+        """A query parameter as text, stripped; empty if it is missing."""
         text = self.query.get(name, "").strip()
         if len(text) > most:
             raise InvalidInput(f"That is {len(text)} characters long.", hint=f"At most {most} are read.")
         return text
 
     def number(self, name: str) -> int | None:
-        """A whole number of the query, such as where a list goes on."""
+        """A query parameter as a whole number, such as an offset."""
         text = self.query.get(name, "")
         if not text:
             return None
@@ -217,12 +217,12 @@ class Page(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Pages(Generic[S]):
-    """All a room shows. `figures` says in a few numbers what is in it, as far as this visitor may know."""
+    """The pages of a room. `figures` summarises the room in a few numbers, for this visitor."""
 
     pages: Sequence[Page[S]]
     figures: Callable[[S, Visit], Awaitable[Sequence[tuple[str, str]]]] | None = None
 
 
 def when(seconds: float) -> str:
-    """A moment as people read it: to the minute, in UTC."""
+    """A time for people: to the minute, in UTC."""
     return iso(seconds)[:16].replace("T", " ")

@@ -1,4 +1,4 @@
-"""The few Protocols at true edges. Services speak to these; `storage/`, `search/` and `net/` implement them."""
+"""The protocols of the store, outgoing HTTP and the embedder; `storage/`, `net/` and `search/` implement them."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -40,15 +40,15 @@ class Transaction(Rows, Protocol):
         ...
 
     def signal(self, channel: str, payload: str = "") -> None:
-        """Tell the listeners of `channel`, in every process on this store, once the transaction is committed.
+        """Notify the listeners of `channel`, in every process on this store, once the transaction is committed.
 
-        A payload is at most 7,000 bytes: it names what changed, it does not carry it.
+        A payload is at most 7,000 bytes: send the id of what changed, not the content.
         """
         ...
 
 
 class Database(Protocol):
-    """One store. Work is a plain function of a transaction and must be re-runnable: a conflict runs it again."""
+    """One store. A unit of work is a function of a transaction. It must be safe to run again after a conflict."""
 
     @property
     def dialect(self) -> Dialect: ...
@@ -60,12 +60,12 @@ class Database(Protocol):
     async def write(self, work: Callable[[Transaction], T], *, brief: bool = False) -> T:
         """Run a writing unit of work; returns only when it is durable.
 
-        `brief` promises a few small statements by key: a store may run those where it stands, on the event loop.
+        `brief` promises a few small statements by key; the store may then run them on the event loop.
         """
         ...
 
     def write_blocking(self, work: Callable[[Transaction], T]) -> T:
-        """Run a small writing unit of work from a thread that may block. It waits for no event loop and no pool."""
+        """Run a small writing unit of work from a thread that may block, without an event loop or a pool."""
         ...
 
     async def lookup(self, sql: str, *params: Value) -> Row | None:
@@ -81,19 +81,19 @@ class Database(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """An answer from outside: already bounded in size, with the address it finally came from."""
+    """A complete response, limited in size, with its final URL."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     url: str
     redirected: bool = False
-    """Whether it came from another address than the one asked."""
+    """Whether the final URL differs from the requested one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """An answer from outside that is still coming: `chunks` are its bytes as they arrive."""
+    """A response whose body is still arriving in `chunks`."""
 
     status: int
     headers: Mapping[str, str]
@@ -101,7 +101,7 @@ class Streamed:
     url: str
 
     async def beginning(self, most: int) -> bytes:
-        """No more of it than that, to read an error in."""
+        """The first bytes of the body, to read an error."""
         body = b""
         async for chunk in self.chunks:
             body += chunk
@@ -111,7 +111,7 @@ class Streamed:
 
 
 class Fetcher(Protocol):
-    """Outgoing HTTP, with the operator's rules."""
+    """Outgoing HTTP, within the operator's rules."""
 
     async def fetch(
         self,
@@ -124,11 +124,11 @@ class Fetcher(Protocol):
         timeout: float | None = None,  # noqa: ASYNC109  a budget over redirects and body, not only an await
         trusted: bool = False,
     ) -> Fetched:
-        """`trusted`: the operator wrote this URL into the settings, so its origin is open wherever it is."""
+        """`trusted`: the URL comes from the settings, so its host may also be private."""
         ...
 
     async def check(self, url: str, *, trusted: bool = False) -> None:
-        """Refuse an address that would not be fetched now; one whose host is not found now is let pass."""
+        """Refuse a URL that would not be fetched; an unknown host passes."""
         ...
 
     def stream(
@@ -142,9 +142,9 @@ class Fetcher(Protocol):
         idle: float | None = None,
         trusted: bool = False,
     ) -> AbstractAsyncContextManager[Streamed]:
-        """An answer of no known length. `timeout` is until it begins, `idle` the longest silence within it.
+        """A response of unknown length. `timeout` is until it begins, `idle` the longest silence within it.
 
-        Who reads the chunks bounds what is kept of them.
+        The caller limits what it keeps of the chunks.
         """
         ...
 
@@ -154,12 +154,12 @@ class Embedder(Protocol):
 
     @property
     def model(self) -> str:
-        """Names the model and the form it is in; vectors of two names are never compared."""
+        """The model and its form; vectors of different models are never compared."""
         ...
 
     @property
     def dimensions(self) -> int: ...
 
     async def embed(self, texts: Sequence[str]) -> bytes:
-        """A row of float32 numbers, little-endian, of length 1, for each text, in their order."""
+        """A unit vector of little-endian float32 for each text, in order."""
         ...

@@ -1,4 +1,4 @@
-"""Who is calling. Built by `access/` from credentials, never from a request's body."""
+"""The caller. Made by `access/` from credentials, never from a request's body."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ ROLE_ACTIONS: Final[dict[Role, tuple[Action, ...]]] = {
 
 
 def role_scopes(role: Role) -> frozenset[str]:
-    """The scopes a role stands for: `*:action` means the action in every room."""
+    """The scopes of a role: `*:action` means the action in every room."""
     return frozenset(f"*:{action}" for action in ROLE_ACTIONS[role])
 
 
@@ -23,9 +23,9 @@ def role_scopes(role: Role) -> frozenset[str]:
 class Principal:
     """A verified caller.
 
-    `id` is whose things these are: tasks, cards, plans, locks, objects and sessions belong to it. It is the user behind
-    the password or key (`user:ada`), so a second key of the same user reaches them and rotation orphans nothing.
-    A key that has no owner, or is confined to its own things, is its own id (`key:...`).
+    `id` is the owner of tasks, cards, plans, locks, objects and sessions. It is the user behind the password or key
+    (`user:ada`), so a second key of the same user reaches them, and rotating a key orphans nothing. A key without an
+    owner, or confined to its own things, is its own id (`key:...`).
     """
 
     id: str
@@ -35,16 +35,16 @@ class Principal:
     credential: str = ""
     """The key that was used (`key:...`), for the audit trail and for rules that name a key; empty without one."""
     user: str | None = None
-    """The user behind the call, also behind a confined key: organisations have users as members."""
+    """The user behind the call, also for a confined key: members of organisations are users."""
     allowances: dict[str, bool] = field(default_factory=dict[str, bool], compare=False, repr=False)
 
     def may(self, room: str, action: Action) -> bool:
-        """Whether the principal holds `room:action`, directly or by a wildcard; remembered, as every call asks."""
-        wanted = f"{room}:{action}"
-        known = self.allowances.get(wanted)
+        """Whether the principal has `room:action`, directly or by a wildcard. Cached, because every call asks."""
+        scope = f"{room}:{action}"
+        known = self.allowances.get(scope)
         if known is None:
-            known = not self.scopes.isdisjoint((wanted, f"*:{action}", f"{room}:*", "*:*"))
-            self.allowances[wanted] = known
+            known = not self.scopes.isdisjoint((scope, f"*:{action}", f"{room}:*", "*:*"))
+            self.allowances[scope] = known
         return known
 
 
@@ -52,7 +52,7 @@ LOCAL: Final = Principal(id="local", name="local", scopes=frozenset({"*:*"}), ki
 """The owner of this machine: stdio, the in-process client, and `--auth none` on loopback."""
 
 ANONYMOUS: Final = Principal(id="anonymous", name="anonymous", scopes=frozenset(), kind="anonymous")
-"""Somebody without credentials, on the few routes that are open to everybody."""
+"""A caller without credentials, on the few public routes."""
 
 
 def scopes_of(roles: Iterable[Role], scopes: Iterable[str] = ()) -> frozenset[str]:

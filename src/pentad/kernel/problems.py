@@ -56,7 +56,7 @@ class Finding(msgspec.Struct, frozen=True):
     suggestions: tuple[str, ...] = ()
     patch: tuple[dict[str, Any], ...] = ()
     certain: bool = False
-    """The patch is the only sensible reading, so it may be applied without asking."""
+    """The patch is the only sensible reading, so it can be applied without asking."""
     constraint: Any = None
 
     def line(self) -> str:

@@ -1,8 +1,8 @@
-"""Compiled JSON Schemas (2020-12): bounded to compile, bounded to run, every failure as path, rule and value.
+"""Compiled JSON Schemas (2020-12) with bounds on compiling and running; failures have a path, a rule and a value.
 
-Schemas come from strangers. Before one is used its size, nesting, patterns, references and branching are checked;
-nothing is ever fetched. A pattern runs in linear time, or, where it needs look-around, under a small backtracking limit
-and on short strings only. What a failure means to a reader is said elsewhere; this module only tells the facts.
+Schemas come from callers. Before one is used, its size, nesting, patterns, references and branching are checked, and
+nothing is fetched. A pattern runs in linear time; one with look-around runs under a small backtracking limit and on
+short strings only.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import unquote
 
 import msgspec
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
-from pentad.kernel.schema_cost import SchemaCost, subschemas
 
 if TYPE_CHECKING:
-    # Imported for real where it is first used: many read failures and pointers without ever compiling a schema.
+    # Imported on first use: many callers only read failures and pointers.
     import jsonschema_rs
 
 Path = tuple[str | int, ...]
@@ -30,11 +30,18 @@ _ONE_PATTERN: Final = 8 * 1024 * 1024
 _LONGEST_FOR_LOOKAROUND: Final = 1_000
 _BACKTRACKS: Final = 1_000
 _EXPLAIN_BUDGET: Final = 20_000
+CEILING: Final = 1_000_000_000
+_IN_PLACE_LISTS: Final = ("allOf", "anyOf", "oneOf")
+_IN_PLACE: Final = ("not", "if", "then", "else", "propertyNames")
+_DEEPER: Final = ("additionalProperties", "unevaluatedProperties", "items", "contains", "unevaluatedItems")
+_NAMED: Final = ("properties", "patternProperties", "dependentSchemas")
+_REFERENCES: Final = ("$ref", "$dynamicRef")
+_APPLYING: Final = frozenset({*_IN_PLACE_LISTS, *_IN_PLACE, *_DEEPER, *_NAMED, *_REFERENCES, "prefixItems"})
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaBounds:
-    """What a schema may be at most."""
+    """The limits of a schema."""
 
     depth: int = 32
     size: int = 256 * 1024
@@ -59,7 +66,7 @@ class JsonSchema:
 
     __slots__ = ("_alternatives", "_cost", "_validator", "deepest", "is_valid")
 
-    def __init__(self, document: Any, validator: "jsonschema_rs.Validator", cost: SchemaCost, most: int) -> None:
+    def __init__(self, document: Any, validator: "jsonschema_rs.Validator", cost: "SchemaCost", most: int) -> None:
         self._validator = validator
         self._cost = cost
         self._alternatives = any("anyOf" in node or "oneOf" in node for _, node in subschemas(document))
@@ -67,7 +74,7 @@ class JsonSchema:
         self.is_valid: Callable[[Any], bool] = validator.is_valid if self.deepest is None else self._is_valid_if_shallow
 
     def failures(self, instance: Any, *, limit: int = 50) -> list[Failure]:
-        """What is wrong, in the order of the schema; empty when nothing is. Never more than `limit`."""
+        """The failures, in the order of the schema; at most `limit`."""
         depth, nodes = measure(instance)
         if depth > _DEEPEST_INSTANCE or (self.deepest is not None and depth > self.deepest):
             most = min(_DEEPEST_INSTANCE, self.deepest or _DEEPEST_INSTANCE)
@@ -82,7 +89,7 @@ class JsonSchema:
             return [Failure((), "json", f"is not plain JSON: {str(error)[:120]}", None)]
 
     def _first_failure(self, instance: Any) -> Failure:
-        """For large values: the library collects all failures of all alternatives before it tells the first."""
+        """For large values: the library collects the failures of all alternatives before it returns the first."""
         import jsonschema_rs
 
         if not self._alternatives:
@@ -102,7 +109,7 @@ def compile_json_schema(
     formats: Mapping[str, FormatCheck] | None = None,
     bounds: SchemaBounds = SchemaBounds(),  # noqa: B008  frozen, so one instance may be shared
 ) -> JsonSchema:
-    """A usable schema, or InvalidInput with `details.problems`, each with path, rule and message."""
+    """The compiled schema; InvalidInput with `details.problems`, each with path, rule and message."""
     document = bounded_copy(schema, bounds)
     problems = [*_meta_problems(document), *_reference_problems(document), *_pattern_problems(document, bounds)]
     if problems:
@@ -122,7 +129,7 @@ def pointer(path: Sequence[str | int]) -> str:
 
 
 def measure(instance: Any) -> tuple[int, int]:
-    """Depth and number of values of a JSON value; depth stops being counted past the deepest allowed."""
+    """Depth and number of values in a JSON value; counting stops beyond the deepest allowed."""
     depth, nodes = 0, 1
     level: list[Any] = [instance]
     while level:
@@ -142,15 +149,15 @@ def measure(instance: Any) -> tuple[int, int]:
     return depth, nodes
 
 
-def _deepest(cost: SchemaCost, most: int) -> int | None:
-    """None for a schema whose work does not explode with depth; else the depth up to which it stays bearable."""
+def _deepest(cost: "SchemaCost", most: int) -> int | None:
+    """None if the cost does not explode with depth; otherwise the depth up to which it stays acceptable."""
     if cost.at(_DEEPEST_INSTANCE) <= most:
         return None
     return next(depth for depth in range(_DEEPEST_INSTANCE, 0, -1) if cost.at(depth) <= most)
 
 
 def bounded_copy(schema: Mapping[str, Any], bounds: SchemaBounds) -> dict[str, Any]:
-    """A plain copy of a foreign schema, or LimitExceeded when it is too large or too deep to look at."""
+    """A plain copy of the schema; LimitExceeded if it is too large or too deep."""
     try:
         text = msgspec.json.encode(schema)
     except RecursionError:
@@ -199,7 +206,7 @@ def _reference_problems(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _pattern_problems(document: dict[str, Any], bounds: SchemaBounds) -> list[dict[str, Any]]:
-    """Refuses what is too long or no pattern at all; patterns that need look-around get a limit on the string."""
+    """Refuse long or invalid patterns; patterns with look-around get a limit on the string."""
     import jsonschema_rs
 
     patterns = [(path, node, pattern) for path, node in subschemas(document) for pattern in _patterns(node)]
@@ -221,7 +228,7 @@ def _pattern_problems(document: dict[str, Any], bounds: SchemaBounds) -> list[di
 
 
 def _shorten(node: dict[str, Any]) -> None:
-    """Have a pattern that may backtrack run on short strings only; longer ones are refused before it starts."""
+    """Run a pattern that may backtrack on short strings only; longer strings fail before it starts."""
     short = {"maxLength": _LONGEST_FOR_LOOKAROUND}
     guarded = {"if": {"type": "string", **short}, "then": {"pattern": node.pop("pattern")}}
     limit = node.get("maxLength")
@@ -255,7 +262,7 @@ def _compiles(pattern: str, options: "jsonschema_rs.RegexOptions | jsonschema_rs
 def _validator(document: dict[str, Any], formats: dict[str, FormatCheck]) -> "jsonschema_rs.Validator":
     import jsonschema_rs
 
-    # The engine of look-around runs every pattern without it in linear time by itself.
+    # The look-around engine runs patterns without look-around in linear time.
     try:
         return jsonschema_rs.Draft202012Validator(
             document,
@@ -289,3 +296,132 @@ def _failure(error: "jsonschema_rs.ValidationError") -> Failure:
     branches = tuple(tuple(_failure(inner) for inner in branch[:20]) for branch in context[:20])
     rule = str(error.schema_path[-1]) if kind.name == "contains" and error.schema_path else kind.name
     return Failure(tuple(error.instance_path), rule, error.message[:300], error.instance, expected, branches)
+
+
+class SchemaCost:
+    """How much work a schema can make of one value, found out before it is used.
+
+    A few lines of schema can check the same value a million times (`anyOf` doubled through `$ref`), and a recursive one
+    can double its work with every level of the value. The cost is the number of subschemas applied along one path.
+    """
+
+    def __init__(self, schema: Any) -> None:
+        self._root = schema
+        self._anchors = _anchors(schema)
+        self._known: dict[tuple[int, int], int] = {}
+        self._targets: dict[str, Any] = {}
+        self._open: list[tuple[int, int]] = []
+        self._refers = any(keyword in node for _, node in subschemas(schema) for keyword in _REFERENCES)
+
+    def at(self, depth: int) -> int:
+        """Subschemas applied along one path of `depth` levels, at most CEILING."""
+        try:
+            # Level by level, so that a recursive schema finds its lower levels already counted.
+            for level in range(depth if self._refers else 0):
+                self._of(self._root, level)
+            return self._of(self._root, depth)
+        except RecursionError:
+            raise LimitExceeded("The schema chains too many $refs.", hint="Refer to the last one directly.") from None
+
+    def _of(self, schema: Any, depth: int) -> int:
+        if not isinstance(schema, dict):
+            return 1
+        node = cast("dict[str, Any]", schema)
+        if _APPLYING.isdisjoint(node):
+            return 1
+        key = (id(node), depth)
+        if (known := self._known.get(key)) is not None:
+            return known
+        if key in self._open:
+            raise InvalidInput(
+                "The schema refers to itself without going deeper into the data, so checking would never end.",
+                hint="Put the recursive $ref under properties or items.",
+            )
+        self._open.append(key)
+        total = 1 + sum(self._of(inner, depth) for inner in self._beside(node))
+        if depth:
+            total += max(self._below_object(node, depth - 1), self._below_array(node, depth - 1))
+        self._open.pop()
+        self._known[key] = min(total, CEILING)
+        return self._known[key]
+
+    def _beside(self, node: Mapping[str, Any]) -> Iterator[Any]:
+        """Subschemas that apply to the same value."""
+        for keyword in _IN_PLACE_LISTS:
+            yield from _members(node.get(keyword))
+        for keyword in _IN_PLACE:
+            if keyword in node:
+                yield node[keyword]
+        yield from _values(node.get("dependentSchemas"))
+        for keyword in _REFERENCES:
+            if isinstance(reference := node.get(keyword), str):
+                if reference not in self._targets:
+                    self._targets[reference] = self._target(reference)
+                yield self._targets[reference]
+
+    def _below_object(self, node: Mapping[str, Any], depth: int) -> int:
+        declared = [self._of(inner, depth) for inner in _values(node.get("properties"))]
+        rest = self._of(node["additionalProperties"], depth) if "additionalProperties" in node else 0
+        patterns = sum(self._of(inner, depth) for inner in _values(node.get("patternProperties")))
+        late = self._of(node["unevaluatedProperties"], depth) if "unevaluatedProperties" in node else 0
+        return max([rest, *declared]) + patterns + late
+
+    def _below_array(self, node: Mapping[str, Any], depth: int) -> int:
+        first = [self._of(inner, depth) for inner in _members(node.get("prefixItems"))]
+        rest = self._of(node["items"], depth) if "items" in node else 0
+        others = sum(self._of(node[name], depth) for name in ("contains", "unevaluatedItems") if name in node)
+        return max([rest, *first]) + others
+
+    def _target(self, reference: str) -> Any:
+        """The target of a reference inside the document; others were refused, or count as one."""
+        if reference in self._anchors:
+            return self._anchors[reference]
+        if reference == "#":
+            return self._root
+        if not reference.startswith("#/"):
+            return True
+        node: Any = self._root
+        for part in reference[2:].split("/"):
+            name = unquote(part).replace("~1", "/").replace("~0", "~")
+            if isinstance(node, list):
+                members = cast("list[Any]", node)
+                node = members[int(name)] if name.isdecimal() and int(name) < len(members) else True
+            else:
+                node = cast("dict[str, Any]", node).get(name, True) if isinstance(node, dict) else True
+        return node
+
+
+def subschemas(schema: Any) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
+    """Every subschema with its path, the root first; only at places where JSON Schema has subschemas."""
+    waiting: list[tuple[tuple[str | int, ...], Any]] = [((), schema)]
+    while waiting:
+        path, found = waiting.pop()
+        if not isinstance(found, dict):
+            continue
+        node = cast("dict[str, Any]", found)
+        yield path, node
+        waiting.extend(((*path, keyword), node[keyword]) for keyword in (*_IN_PLACE, *_DEEPER) if keyword in node)
+        for keyword in (*_IN_PLACE_LISTS, "prefixItems"):
+            waiting.extend(((*path, keyword, index), inner) for index, inner in enumerate(_members(node.get(keyword))))
+        for keyword in (*_NAMED, "$defs", "definitions"):
+            inner = node.get(keyword)
+            if isinstance(inner, dict):
+                named = cast("dict[str, Any]", inner)
+                waiting.extend(((*path, keyword, name), value) for name, value in named.items())
+
+
+def _anchors(schema: Any) -> dict[str, Any]:
+    return {
+        f"#{node[keyword]}": node
+        for _, node in subschemas(schema)
+        for keyword in ("$anchor", "$dynamicAnchor")
+        if isinstance(node.get(keyword), str)
+    }
+
+
+def _members(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _values(value: Any) -> list[Any]:
+    return list(cast("dict[str, Any]", value).values()) if isinstance(value, dict) else []

@@ -1,4 +1,4 @@
-"""A piece of SQL with its parameters, and how pieces are put together."""
+"""SQL text with its parameters, and functions to combine it."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -19,13 +19,13 @@ TRUE = Sql("TRUE")
 
 
 def composed(*pieces: str | Sql) -> Sql:
-    """Pieces of a statement one after the other; plain text is ours, never a caller's."""
+    """The pieces of a statement joined; plain text must come from the code, never from a caller."""
     parts = [Sql(piece) if isinstance(piece, str) else piece for piece in pieces]
     return Sql("".join(part.text for part in parts), tuple(p for part in parts for p in part.params))
 
 
 def joined(word: str, pieces: Iterable[Sql]) -> Sql:
-    """Conditions put together by AND or OR, each in its own parentheses; TRUE and FALSE when there are none."""
+    """Conditions joined by AND or OR, each in parentheses; TRUE or FALSE if there are none."""
     listed = list(pieces)
     if not listed:
         return TRUE if word == "AND" else FALSE
@@ -36,12 +36,12 @@ def joined(word: str, pieces: Iterable[Sql]) -> Sql:
 
 
 def negated(condition: Sql) -> Sql:
-    """What holds where the condition does not; what is not known does not hold."""
+    """The negated condition, in which NULL counts as false."""
     return Sql(f"NOT COALESCE({condition.text}, FALSE)", condition.params)
 
 
 def among(dialect: Dialect, column: str, ids: Sequence[int]) -> Sql:
-    """A column that is one of some ids, however many: they are one parameter, so that the statement stays the same."""
+    """A condition that a column is one of some ids. They are one parameter, so the statement stays the same."""
     if len(ids) == 1:
         return Sql(f"{column} = ?", (ids[0],))
     if dialect == "sqlite":
@@ -50,7 +50,7 @@ def among(dialect: Dialect, column: str, ids: Sequence[int]) -> Sql:
 
 
 def select(columns: str, tables: Sql, where: Sql | None = None, tail: str = "") -> Sql:
-    """A statement over tables; the columns and the tail have no parameters."""
+    """A SELECT statement; the columns and the tail have no parameters."""
     text = f"SELECT {columns} FROM {tables.text}"  # noqa: S608  the one place; names are quoted, values are parameters
     if where is not None:
         text += f" WHERE {where.text}"
@@ -58,5 +58,5 @@ def select(columns: str, tables: Sql, where: Sql | None = None, tail: str = "") 
 
 
 def nested(statement: Sql, name: str) -> Sql:
-    """A statement as a table of another one."""
+    """A statement as a table of another statement."""
     return Sql(f"({statement.text}) AS {name}", statement.params)

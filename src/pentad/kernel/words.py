@@ -1,7 +1,7 @@
-"""How text is cut into words, for every index and every question alike.
+"""Splits text into words, the same way for every index and every query.
 
-Left to themselves the stores cut differently (hyphens, accents, addresses), so words are cut here: runs of letters and
-digits, without accents and case. What is past the bounds is left out, not refused.
+The stores would split differently (hyphens, accents, addresses), so it happens here: words are runs of letters and
+digits, without accents and case. Long words are cut.
 """
 
 import re
@@ -21,6 +21,6 @@ def folded(text: str) -> str:
     """The text without case and accents."""
     if text.isascii():
         return text.lower()
-    # Folding can bring forth letters that fall apart once more, so it stands between two decompositions.
+    # Case folding can produce letters that decompose again, so it goes between two decompositions.
     apart = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     return "".join(character for character in apart if not unicodedata.combining(character))

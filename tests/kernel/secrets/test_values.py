@@ -3,7 +3,7 @@
 import pytest
 
 from pentad.kernel.secrets.references import is_reference
-from pentad.kernel.secrets.values import Verdict, judge_value
+from pentad.kernel.secrets.text import Verdict, judge_value
 
 A = "A1b2C3d4E5"  # what fake tokens are made of
 HEX = "0123456789abcdef"

@@ -1,4 +1,4 @@
-"""Takes secrets out of command lines: lists of arguments, and strings for a shell."""
+"""Removes secrets from command lines: argument lists and shell strings."""
 
 import re
 from typing import Final, overload
@@ -12,9 +12,9 @@ from pentad.kernel.secrets.urls import scrub_header, scrub_value
 _HEADER_FLAGS: Final = frozenset({"-H", "--header", "--headers", "--http-header", "--proxy-header"})
 _LOGIN_FLAGS: Final = frozenset({"-u", "--user", "--proxy-user", "-U"})
 _PASSWORD_FLAGS: Final = {"sshpass": "-p", "mongo": "-p", "mongosh": "-p", "login": "-p", "redis-cli": "-a"}
-"""What a program calls its password; `login` is that of docker and podman, whose `-p` is otherwise a port."""
+"""The password flags of programs; `login` belongs to docker and podman, whose `-p` is otherwise a port."""
 _JOINED_PASSWORDS: Final = frozenset({"mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass"})
-"""Programs that take `-psecret`, in one word."""
+"""Programs that accept `-psecret` as one word."""
 _ASSIGNED: Final = re.compile(
     r"(?P<head>(?:-{1,2}|/|\$env:)?(?:D(?=[a-z]))?)(?P<name>[A-Za-z_][\w.-]{0,200})(?P<sign>=|:(?!//|\\))(?P<value>.*)",
     re.DOTALL,
@@ -26,10 +26,10 @@ _NUMBERS: Final = re.compile(r"[0-9]*:[0-9]*")
 _WORDS: Final = re.compile(r"""(?:[^\s"'\\;|]|\\.|"(?:[^"\\]|\\.)*+"?|'[^']*+'?)++""", re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _SHELL_FLAGS: Final = frozenset({"-c", "-lc", "-ic", "-Command", "--command", "/c", "/C"})
-"""What follows one of these is a string for a shell."""
+"""The argument after one of these is a shell string."""
 _DEEPEST: Final = 3
 _SHORTEST: Final = 13
-"""A word of letters and digits alone is too short to be a secret by its form."""
+"""Shorter words of letters and digits cannot be told to be secrets by their form."""
 
 
 @overload
@@ -41,9 +41,9 @@ def scrub_command(
 def scrub_command(
     command: str | list[str] | tuple[str, ...], *, mark: Mark = stars, cautious: bool = True
 ) -> Scrubbed[str] | Scrubbed[list[str]]:
-    """A command line without credentials: a list of arguments, or a string for a shell, which keeps its spacing.
+    """A command line without credentials: a list of arguments, or a shell string, which keeps its spacing.
 
-    Findings say `argument.<index>`. With `cautious` it also loses what only looks random.
+    Findings say `argument.<index>`. `cautious` also removes parts that only look random.
     """
     reader = _Command(mark, cautious=cautious)
     if isinstance(command, str):
@@ -74,7 +74,7 @@ class _Command:
         return clean
 
     def shell(self, text: str, where: str, depth: int) -> str:
-        """The words of a shell's string, each replaced in its place."""
+        """A shell string with each word cleaned in place."""
         words = list(_WORDS.finditer(text))
         given = [_unquoted(word[0]) for word in words]
         pieces: list[str] = []
@@ -109,7 +109,7 @@ class _Command:
         return self._value(argument, where, "")
 
     def _joined(self, argument: str, program: str, where: str) -> str | None:
-        """A flag or a variable with its value in one word; None if this is neither."""
+        """A flag or variable with its value in one word; None if the word is neither."""
         if argument.startswith("-H") and (header := _HEADER.fullmatch(argument[2:])) is not None:
             return self._header("-H", header, where)
         if argument.startswith("-u") and program == "curl" and len(argument) > 2:
@@ -189,7 +189,7 @@ def _closing(word: str, at: int) -> int:
 
 
 def _quoted(text: str, old: str) -> str:
-    """A changed word, quoted as it was where it begins with a quote, or where it needs quotes."""
+    """A changed word, quoted if it was or if it needs to be."""
     quote = old[0] if old[0] in "\"'" else '"' if any(one.isspace() for one in text) else ""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"') if quote == '"' else text
     return f"{quote}{escaped}{quote}"

@@ -1,7 +1,7 @@
-"""Takes secrets out of JSON values and reports where, never what: for anything that leaves, is kept or is logged.
+"""Removes secrets from JSON values that are sent, stored or logged, and reports where they were, never what.
 
-A member is a secret by its name or by its value. Names and pointers in the report are cleaned like everything else: a
-key of an object can be a secret too.
+A member is a secret by its name or by its value. Names and pointers in the report are cleaned too, because a key of an
+object can itself be a secret.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,12 @@ from pentad.kernel.secrets.text import found_in, scrub_text
 
 Action = Literal["allow", "mask", "deny"]
 DEEPEST: Final = 200
-"""What is nested deeper is not looked through."""
+"""Values nested deeper are refused."""
 _PLACES: Final[dict[str, Place]] = {"headers": "header", "env": "variable", "environment": "variable"}
-"""Members whose own members are names of headers or variables."""
+"""Members whose own members are headers or variables."""
 _COMMANDS: Final = frozenset({"args", "argv", "arguments", "command"})
 _OF_SEVERAL_PARTS: Final = ("auth", "authorization")
-"""An object under these is a description, read by member: `{"type": "basic", "password": ...}`."""
+"""An object under these is read by member: `{"type": "basic", "password": ...}`."""
 _NAMES: Final = ("name", "key", "header")
 _VALUES: Final = ("value", "default")
 
@@ -38,7 +38,7 @@ class Masked(Struct, frozen=True):
 
 
 def scrub_json(value: Any, action: Action = "mask") -> tuple[Any, list[Masked]]:
-    """Any JSON value without secrets, and what was masked in it; `allow` only reports. LimitExceeded if too deep."""
+    """A JSON value without secrets, and the report; `allow` only reports. LimitExceeded if too deep."""
     if depth_of(value) > DEEPEST:
         raise too_deep()
     cleaner = Cleaner(action)
@@ -70,7 +70,7 @@ def depth_of(root: Any) -> int:
 
 
 class Cleaner:
-    """Cleans values one after the other and keeps the report."""
+    """Cleans values and collects the report."""
 
     def __init__(self, action: Action) -> None:
         self._action: Action = action
@@ -90,14 +90,14 @@ class Cleaner:
             case bool() | None:
                 return value
             case int() | float():
-                # A card number may come as a number; it has 13 digits at least.
+                # A card number may be a JSON number; it has at least 13 digits.
                 found = found_in(str(value)) if abs(value) >= 10**12 else []
                 return self._mask(path, found[0][0], value) if found else value
             case _:
                 return value
 
     def key(self, key: str, path: Path) -> str:
-        """A key as it may be seen."""
+        """A key without secrets."""
         if not found_in(key):
             return key
         clean = scrub_text(key)
@@ -105,7 +105,7 @@ class Cleaner:
         return key if self._action == "allow" else clean
 
     def told(self, key: str) -> str:
-        """A key as the report may name it, also where the value keeps its secrets."""
+        """A key for the report, also if the value keeps its secrets."""
         return scrub_text(key) if self._action == "allow" else key
 
     def text(self, text: str, path: Path) -> str:
@@ -141,7 +141,7 @@ class Cleaner:
         return list(argv) if self._action == "allow" else clean
 
     def _secret(self, value: Any, path: Path) -> Any:
-        """What stands under a secret's name: all its texts and numbers, but not a reference to where it is."""
+        """Mask a value with a secret name: all its texts and numbers, but not references to secrets."""
         if isinstance(value, dict):
             shown: dict[str, Any] = {}
             for key, one in cast("dict[str, Any]", value).items():
@@ -161,12 +161,12 @@ class Cleaner:
 
 
 def _place(path: Path) -> Place:
-    """What the members of a container by this name are."""
+    """What the members of a container with this name are."""
     return _PLACES.get(str(path[0]).lower(), "member") if path else "member"
 
 
 def _pair_names_a_secret(value: dict[str, Any], place: Place) -> bool:
-    """Whether this is a name and its value written as two members, and the name is that of a secret."""
+    """Whether an object is a name and a value as two members, and the name is that of a secret."""
     names = (value.get(name) for name in _NAMES)
     return any(isinstance(name, str) and is_secret_name(name, place) for name in names)
 
@@ -176,6 +176,6 @@ def _mark_of(finding: Finding) -> str:
 
 
 def free_key(key: str, taken: Mapping[str, Any]) -> str:
-    """Two secrets as keys of one object are two marks."""
+    """A mark that is not yet a key: two secret keys of one object need two marks."""
     number = len(taken) + 1
     return key if key not in taken else f"{key} {number}"

@@ -1,4 +1,4 @@
-"""What was taken out of a text, and what stands in its place."""
+"""The secrets removed from a text, and the marks in their place."""
 
 from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 class Finding(NamedTuple):
-    """One secret that was taken out; never the secret itself."""
+    """One removed secret, without the secret itself."""
 
     where: str
     """The part it was in: `password`, `query.api_key`, `path.2`, `argument.3`, `header.Authorization`, or a pointer."""
@@ -16,23 +16,23 @@ class Finding(NamedTuple):
     name: str
     """A name for it, such as `api_key`; empty if there is none."""
     certain: bool = True
-    """False if it may as well be an identifier."""
+    """False if it may also be an identifier."""
 
 
 class Scrubbed(NamedTuple, Generic[T]):
-    """What is left, and what was taken out of it."""
+    """The cleaned value, and the findings."""
 
     clean: T
     findings: tuple[Finding, ...] = ()
 
     @property
     def certain(self) -> bool:
-        """Whether everything that was found is a secret beyond doubt; True if nothing was found."""
+        """Whether every finding is certain; True if there are none."""
         return all(finding.certain for finding in self.findings)
 
 
 Mark = Callable[[Finding], str]
-"""Makes what stands in the place of a secret; `is_reference` must hold for it."""
+"""Makes the mark for a secret; `is_reference` must hold for it."""
 
 
 def stars(finding: Finding) -> str:

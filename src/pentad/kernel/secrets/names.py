@@ -1,8 +1,8 @@
 """Decides by name alone whether something is a secret: a variable, a JSON member, a header, a parameter, a flag.
 
 A name is read as words, whatever its spelling (`apiKey`, `api-key`, `API_KEY`, `apikey`). A word such as `password`
-makes it a secret unless its last word says that it is about one (`password_policy`, `token_count`). `key` says little
-by itself, so it counts only after a telling word, or in places where keys are usually credentials.
+makes it a secret, unless its last word says that it is about one (`password_policy`, `token_count`). `key` alone says
+little, so it counts only after certain words, or in places where keys are usually credentials.
 """
 
 import re
@@ -10,27 +10,27 @@ from functools import lru_cache
 from typing import Final, Literal
 
 Place = Literal["member", "variable", "header", "parameter", "flag"]
-"""Where a name stands. `member` is a JSON member, and any name of which nothing else is known."""
+"""The kind of a name. `member` is a JSON member, or a name of unknown kind."""
 Strength = Literal["password", "token"]
-"""A password may look like anything. A token never looks like a file's path."""
+"""A password may look like anything; a token never looks like a file path."""
 
 LONGEST_NAME: Final = 200
 _NAME_PARTS: Final = (
     "pass", "pwd", "secret", "token", "key", "auth", "cred", "cookie", "bearer", "otp", "ssn", "iban", "mnemonic",
     "jwt", "wachtwoord", "phrase", "recovery", "secure.", 'pat"', 'pw"', 'pin"', "pin:",
 )  # fmt: skip
-"""Every name of a secret has one of these in it, in lower case; a short one with the mark that ends it."""
+"""Every secret name contains one of these, in lower case; short ones include the mark that ends them."""
 _RARE_PARTS: Final = {
     "sess": ("sessid", "sessionid", "session_id", "session-id", "session.id", "session id"),
     "card": ("cardnumber", "card_number", "card-number", "card.number", "card number"),
     "cv": ("cvv", "cvc"),
     "=": ("pat=", "pw=", "pin=", "sig=", "sign=", "signature=", "hmac=", "code="),
 }
-"""The same for names that need a closer look, by what is quickly found to be absent."""
+"""The same for names that need a closer look, grouped for a quick test."""
 
 
 def has_name_part(lowered: str) -> bool:
-    """Whether a text in lower case can have the name of a secret in it; most have not."""
+    """Whether a lower-case text can contain a secret name; most cannot."""
     return has_any(_NAME_PARTS, lowered) or any(
         has_any(parts, lowered) for sign, parts in _RARE_PARTS.items() if sign in lowered
     )
@@ -94,7 +94,7 @@ _DESCRIBING: Final = _words(
     " script strength complexity requirements rules consent banner notice index position level group user username"
     " email owner visibility window jar subject schema reset detail details settings options config stats"
 )
-"""A name that ends in one of these is about a secret and does not hold it."""
+"""A name that ends in one of these is about a secret and does not hold one."""
 _ASKING: Final = _words(
     "has is are was no not without skip disable enable use uses require requires required needs need supports allow"
     " allows show hide forgot max min num total avg count"
@@ -108,20 +108,20 @@ _ENDINGS: Final[tuple[tuple[str, Strength], ...]] = (
     ("sessionkey", "token"), ("accountkey", "token"), ("credential", "token"), ("credentials", "token"),
     ("sessionid", "token"), ("sessid", "token"), ("cookie", "token"), ("authorization", "token"),
 )  # fmt: skip
-"""How one word ends that was written without a break: `pgpassword`, `authtoken`, `phpsessid`."""
+"""Endings of compound words: `pgpassword`, `authtoken`, `phpsessid`."""
 _PARAMETERS: Final = _words("key sig signature sign hmac code")
 """Single words that are credentials in the query of a URL, though not elsewhere."""
 _PIN: Final = re.compile(r"[0-9]{4,8}")
 
 
 def is_secret_name(name: str, place: Place = "member") -> bool:
-    """Whether what goes by this name is a secret, whatever it looks like."""
+    """Whether a value of this name is a secret, whatever it looks like."""
     return strength_of(name, place) is not None
 
 
 @lru_cache(8_192)
 def strength_of(name: str, place: Place = "member") -> Strength | None:
-    """What kind of secret goes by this name; None if it is no secret."""
+    """The kind of secret this name means, or None."""
     if len(name) > LONGEST_NAME or "[redacted:" in name:
         return None
     words = _words_of(name)
@@ -163,13 +163,13 @@ def _words_of(name: str) -> list[str]:
 
 
 def _secret_word(words: list[str]) -> tuple[Strength | None, int]:
-    """The first secret among the words, and where its last word stands."""
+    """The first secret among the words, and the position of its last word."""
     before = ""
     for at, word in enumerate(words):
         if word in _PASSWORDS:
             return "password", at
         if word in _TOKENS and before not in _PLAIN_TOKENS:
-            # `session_id` and `secret_id` end in a word that describes, and are secrets nevertheless.
+            # `session_id` and `secret_id` end in a describing word and are secrets nevertheless.
             return "token", at + (word == "secret" and words[at + 1 :] == ["id"])
         if word == "tokens" and before in _ACCESS_TOKENS:
             return "token", at

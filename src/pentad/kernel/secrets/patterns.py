@@ -1,7 +1,7 @@
-"""Secrets that are known by their form: tokens with a prefix, keys, webhooks, card numbers.
+"""Secrets known by their form: tokens with a prefix, keys, webhooks, card numbers.
 
-A detector has a name, which is all that is ever said of what it found. Patterns are anchored by what precedes a secret
-and run in linear time: the texts are strangers'.
+Reports name only the detector, never what it found. Patterns are anchored by what precedes a secret and run in linear
+time, because the texts are untrusted.
 """
 
 import re
@@ -14,25 +14,25 @@ from pentad.kernel.secrets.names import has_any, has_name_part
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """A pattern; the group `secret`, or the whole match, is what must not be seen."""
+    """A pattern; the group `secret`, or else the whole match, is the secret."""
 
     name: str
     pattern: re.Pattern[str]
     parts: tuple[str, ...]
     """A text with none of these (in lower case) cannot match, so most texts cost next to nothing."""
     sure: Callable[[str], int] | None = None
-    """How much of what was found is secret, from its beginning; 0 if nothing is."""
+    """How many characters of the match are secret; 0 if none."""
     shape: re.Pattern[str] | None = None
     """In place of parts: a text in lower case without this cannot match."""
 
 
 _CARDS: Final = {"4": (19, 16, 13), "5": (16,), "2": (16,), "6": (19, 16), "34": (15,), "37": (15,), "3": (16, 14)}
-"""How many digits a card has, by what its number begins with."""
+"""The lengths of card numbers, by their first digits."""
 _LIKE_A_CARD: Final = re.compile(r"[2-6]\d{3}(?:[ -]?\d){9}")
 
 
 def _card(text: str) -> int:
-    """How much of a row of digits is a card's number; 0 if it is none."""
+    """How many of the digits are a card number; 0 if they are not."""
     ends = [at + 1 for at, character in enumerate(text) if character.isdigit()]
     digits = [int(text[end - 1]) for end in ends]
     for count in _CARDS.get(text[:2]) or _CARDS[text[0]]:
@@ -46,7 +46,7 @@ def _card(text: str) -> int:
 
 
 def _credentials(text: str) -> int:
-    """How much of what follows `Bearer` or `Basic` is a credential; 0 if it is prose."""
+    """How much of the text after `Bearer` or `Basic` is a credential; 0 if it is prose."""
     core = text.rstrip(".")
     if len(core) < 6 or _PROSE.fullmatch(core):
         return 0
@@ -123,7 +123,7 @@ DETECTORS: Final = (
     ),
     _detector(
         "card-number",
-        # Nothing is consumed: a card may begin inside of what looked like the beginning of another.
+        # Nothing is consumed: a card may begin inside the apparent beginning of another.
         r"(?<!\d)(?<!\d\.)(?=(?P<secret>[2-6]\d{3}(?:[ -]?\d){9,15}))",
         sure=_card,
         shape=_LIKE_A_CARD.pattern,

@@ -1,7 +1,7 @@
 """Tells a reference to a secret, or a placeholder for one, from the secret itself.
 
-`${API_KEY}`, `$TOKEN` and `<your key>` may be shown. `pa$$word` and `${KEY:-s3cret}` may not: the one is a password
-with dollar signs, the other has a secret as its default.
+`${API_KEY}`, `$TOKEN` and `<your key>` may be shown. `pa$$word` and `${KEY:-s3cret}` may not: one is a password with
+dollar signs, the other has a secret as its default.
 """
 
 import re
@@ -38,12 +38,12 @@ _UNSET: Final = frozenset(
         "unknown",
     }
 )  # fmt: skip
-"""Words that say how things stand with a secret, where the secret itself could be."""
+"""Words about a secret in the place of the secret."""
 _LETTERS: Final = re.compile(r"[A-Za-z0-9]")
 
 
 def is_reference(value: str) -> bool:
-    """Whether a value only points to a secret or keeps its place, so that it may stand even under a secret's name."""
+    """Whether a value only refers to a secret or is a placeholder, so that it may stay under a secret name."""
     if len(value) > LONGEST_REFERENCE:
         return False
     bare = _SCHEMES.sub("", value, count=1).strip()
@@ -53,12 +53,12 @@ def is_reference(value: str) -> bool:
 
 
 def is_sample(value: str) -> bool:
-    """Whether a value is one of the words that people write in examples; under a secret's name it may be in use."""
+    """Whether a value is a typical example word; under a secret name it may be in use."""
     return len(value) <= LONGEST_REFERENCE and _SAMPLE.fullmatch(value.strip()) is not None
 
 
 def _is_only_references(bare: str) -> bool:
-    """Whether nothing but marks such as `:` is left when the references are taken out."""
+    """Whether only marks such as `:` are left without the references."""
     literal = ""
     end = 0
     for match in _REFERENCE.finditer(bare):

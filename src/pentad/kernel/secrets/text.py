@@ -1,16 +1,41 @@
-"""Takes secrets out of running text: log lines, error texts, the strings of a document.
+"""Removes secrets from running text: log lines, error texts, the strings of a document.
 
-A secret is found by its form (see `patterns`), as the password of a URL, or because a name says so: `password=...`,
+A secret is found by its form (see `patterns`), as the password of a URL, or by its name: `password=...`,
 `"api_key": "..."`, `--token ...`, `Cookie: ...`. All of it takes linear time.
 """
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from itertools import pairwise
+from typing import Final, Literal
 
 from pentad.kernel.secrets.names import LONGEST_NAME, Place, Strength, has_name_part, is_secret_member, strength_of
 from pentad.kernel.secrets.patterns import has_parts, spans_of_patterns
-from pentad.kernel.secrets.references import is_reference
+from pentad.kernel.secrets.references import is_reference, is_sample
+
+Verdict = Literal["no", "maybe", "yes"]
+
+_RANDOM_LENGTH: Final = 20
+"""Shorter runs are identifiers and abbreviations far more often than keys."""
+_CHANGES: Final = 0.25
+"""How often neighbours differ in class (upper, lower, digit). Words stay below, base62 is at 0.6, hex at 0.45."""
+_CHANGES_OF_LETTERS: Final = 0.35
+"""The same for letters without any digit: camelCase stays below."""
+_LONGEST: Final = 10_000
+_PUBLIC: Final = re.compile(
+    r"(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"  # UUID
+    r"|(?i:(?:sha(?:1|256|384|512)|md5)[:=-][0-9a-z+/=]+|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})"
+    r"|[\w./:+-]{1,300}@(?:sha256:)?(?:[0-9a-f]{40}|[0-9a-f]{64})"  # a commit or an image, pinned
+    r"|ba[a-z2-7]{50,}|Qm[1-9A-HJ-NP-Za-km-z]{44}|did:[a-z0-9]+:\S+|z6Mk[1-9A-HJ-NP-Za-km-z]{40,}"  # CID, DID
+    r"|[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.,+Z-]+)?|[0-9A-HJKMNP-TV-Z]{26}"  # time, ULID
+    r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|@?[a-z0-9._-]+/[a-z0-9._/-]+(?:@[\w.^~*-]+)?"  # mail, package
+    r"|(?:[a-z0-9](?:[a-z0-9-]{0,62})\.)+[a-z]{2,24}(?::[0-9]{1,5})?"  # host
+    r"|[A-Za-z][A-Za-z0-9_-]*[@:][v^~]?[0-9]+(?:\.[0-9]+)*"  # name and version
+    r"|(?:application|audio|font|image|message|model|multipart|text|video)/[\w.+-]+(?:;.*)?"
+)
+_RUNS: Final = re.compile(r"[A-Za-z0-9+/=]{16,}")
+_PASSWORD: Final = re.compile(r"(?=\S*[a-z])(?=\S*[A-Z])(?=\S*[0-9])(?=\S*[!#$%^&*?@])[^\s/:]{8,64}")
+_HEX: Final = re.compile(r"[0-9a-f]{32}|[0-9A-F]{32}")
 
 _SHORTEST: Final = 6
 _ROUNDS: Final = 4
@@ -18,7 +43,7 @@ _LONGEST_VALUE: Final = 2_000
 _LONGEST_LOGIN: Final = 600
 
 _SIGN: Final = re.compile(r"(?:=>|:=|={1,3}|:(?!:|//)|(?<=[ \t])is(?=[ \t]{1,3}[\"']))[ \t]{0,3}+")
-"""What stands between a name and its value: `name=value`, `"name": "value"`, `name is "value"`."""
+"""Between a name and its value: `name=value`, `"name": "value"`, `name is "value"`."""
 _NAME_BACKWARDS: Final = re.compile(
     rf"[ \t]{{0,3}}+(?:\]?[\"']\\{{0,3}})?+(?P<name>[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}+)"
 )
@@ -49,7 +74,7 @@ _SENTENCES: Final = frozenset(
         "input", "extra", "unexpected", "unsupported", "only", "are", "got", "given", "use", "set", "check", "see",
     }
 )  # fmt: skip
-"""How a sentence about a secret begins: `password: must have twelve characters`."""
+"""The first word of a sentence about a secret: `password: must have twelve characters`."""
 _PATH: Final = re.compile(
     r"(?:~|\.{1,2})?/[\w.@/+-]*|[\w@+-][\w.@/+-]*\.(?:pem|key|crt|cer|p12|pfx|json|ya?ml|toml|txt|env|js|ts|py|sh)"
 )
@@ -64,13 +89,13 @@ Span = tuple[int, int, str]
 
 
 def may_hold(text: str) -> bool:
-    """Whether a text, or a value written as JSON, can hold a secret at all; most do not, and need not be read."""
+    """A quick check whether a text, or a value written as JSON, can hold a secret at all; most cannot."""
     lowered = text.lower()
     return has_name_part(lowered) or ("@" in lowered and "://" in lowered) or has_parts(lowered)
 
 
 def scrub_text(text: str) -> str:
-    """The same text with a mark in place of each secret; looked through again, as a mark may join two halves."""
+    """The text with a mark in place of each secret. Searched again, because a mark may join two halves."""
     for _ in range(_ROUNDS):
         found = found_in(text)
         if not found:
@@ -85,7 +110,7 @@ def scrub_text(text: str) -> str:
 
 
 def found_in(text: str) -> list[tuple[str, int, int]]:
-    """What is secret in a text, as its kind and where; in order, without overlap."""
+    """The secrets in a text, with kind and span; in order, without overlap."""
     if len(text) < _SHORTEST:
         return []
     lowered = text.lower()
@@ -102,12 +127,12 @@ def found_in(text: str) -> list[tuple[str, int, int]]:
 
 
 def is_path(value: str) -> bool:
-    """Whether a value is the path of a file; where a key or a token is read from is not the key."""
+    """Whether a value is a file path: the file of a key is not the key."""
     return len(value) <= _LONGEST_VALUE and _PATH.fullmatch(value) is not None
 
 
 def _named(text: str) -> Iterator[Span]:
-    """Values of names that are secrets."""
+    """Values that a secret name precedes."""
     at = 0
     while (sign := _SIGN.search(text, at)) is not None:
         at = sign.end()
@@ -141,7 +166,7 @@ def is_credential(name: str, value: str) -> bool:
 
 
 def _value(text: str, at: int, name: str, strength: Strength | None) -> tuple[int, int] | None:
-    """Where the secret is that begins here; None if what stands here is none."""
+    """The span of the secret that begins here, or None."""
     opened = _QUOTE.match(text, at)
     if opened is not None:
         start = opened.end()
@@ -183,7 +208,7 @@ def _is_prose_or_code(value: str, strength: Strength | None) -> bool:
 
 
 def _closing(text: str, start: int, quote: str) -> int:
-    """Where a quoted value ends; one that is never closed ends with the line."""
+    """The end of a quoted value; an unclosed one ends with the line."""
     limit = min(len(text), start + _LONGEST_VALUE)
     at = start
     while (at := text.find(quote, at, limit)) >= 0:
@@ -210,7 +235,7 @@ def _elements(text: str) -> Iterator[Span]:
 
 
 def _logins(text: str) -> Iterator[Span]:
-    """Passwords of URLs, and tokens that stand in the place of a user."""
+    """Passwords in URLs, and tokens in place of a user name."""
     at = text.find("://")
     while at >= 0:
         start = at + 3
@@ -224,10 +249,10 @@ def _logins(text: str) -> Iterator[Span]:
 
 
 def login_span(scheme: str, address: str, *, greedy: bool = False) -> tuple[int, int] | None:
-    """Where the secret is in what follows `scheme://`: the password, or a token in the place of the user.
+    """The span of the secret after `scheme://`: the password, or a token in place of the user name.
 
-    The password of a database may hold `/`, `?` or `#`, so there the login may reach to the last `@`. `greedy` is for
-    an address that is known to be a login's: nothing in it is taken for a port and a query instead.
+    The password of a database may hold `/`, `?` or `#`, so there the login may reach to the last `@`. With `greedy` the
+    text is known to hold a login, so no part of it is read as a port and a query instead.
     """
     authority = re.split(r"[/?#]", address, maxsplit=1)[0]
     is_web = scheme.lower() in _WEB
@@ -248,7 +273,7 @@ def login_span(scheme: str, address: str, *, greedy: bool = False) -> tuple[int,
 
 
 def _joined(spans: list[Span]) -> list[tuple[str, int, int]]:
-    """Spans that overlap are one, under the name of the first."""
+    """Merge overlapping spans under the name of the first."""
     joined: list[tuple[str, int, int]] = []
     for start, end, name in sorted(spans, key=lambda span: (span[0], -span[1])):
         if joined and start < joined[-1][2]:
@@ -257,3 +282,47 @@ def _joined(spans: list[Span]) -> list[tuple[str, int, int]]:
         else:
             joined.append((name, start, end))
     return joined
+
+
+def judge_value(value: str) -> Verdict:
+    """Whether a value is a secret, by its form alone.
+
+    `yes` is a form that only secrets have. `maybe` is a value that looks random: a key without a known prefix does, and
+    so do some identifiers. Digests, UUIDs, content ids, versions, paths and words are `no`.
+    """
+    bare = value.strip()
+    if len(bare) < _SHORTEST or is_reference(bare) or is_sample(bare):
+        return "no"
+    if found_in(bare):
+        return "yes"
+    if any(character.isspace() for character in bare):
+        return "maybe" if any(looks_random(word) for word in bare[:_LONGEST].split()) else "no"
+    return "maybe" if looks_random(bare) or _looks_like_a_password(bare) else "no"
+
+
+def looks_random(value: str) -> bool:
+    """Whether a value has a run of random characters."""
+    if not _RANDOM_LENGTH <= len(value) <= _LONGEST:
+        return False
+    if _PUBLIC.fullmatch(value) or is_path(value):
+        return "/" in value and any(looks_random(part) for part in value.split("/"))
+    return any(_is_random(run) for run in _RUNS.findall(value)) or _is_random(value.replace("_", "").replace("-", ""))
+
+
+def _looks_like_a_password(value: str) -> bool:
+    return _PASSWORD.fullmatch(value) is not None and _PUBLIC.fullmatch(value) is None
+
+
+def _is_random(run: str) -> bool:
+    if _HEX.fullmatch(run):
+        return True
+    if len(run) < _RANDOM_LENGTH or _PUBLIC.fullmatch(run) or not run.isascii():
+        return False
+    classes = ["d" if one.isdigit() else "u" if one.isupper() else "l" for one in run if one.isalnum()]
+    if len(classes) < _RANDOM_LENGTH or len(set(run)) < len(run) // 4:
+        return False
+    changes = sum(one != other for one, other in pairwise(classes)) / (len(classes) - 1)
+    digits = classes.count("d")
+    if digits == len(classes):
+        return False
+    return changes >= (_CHANGES if digits >= 2 else _CHANGES_OF_LETTERS)

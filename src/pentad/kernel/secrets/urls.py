@@ -1,4 +1,4 @@
-"""Takes secrets out of URLs and headers."""
+"""Removes secrets from URLs and headers."""
 
 import re
 from typing import Final
@@ -7,8 +7,7 @@ from urllib.parse import unquote
 from pentad.kernel.secrets.findings import Finding, Mark, Scrubbed, stars
 from pentad.kernel.secrets.names import is_secret_name
 from pentad.kernel.secrets.references import is_reference
-from pentad.kernel.secrets.text import found_in, is_credential, login_span
-from pentad.kernel.secrets.values import judge_value
+from pentad.kernel.secrets.text import found_in, is_credential, judge_value, login_span
 
 _URL: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z-]{0,40}|v?[0-9]+(?:\.[0-9]+)*")
@@ -25,14 +24,14 @@ def is_url(text: str) -> bool:
 def scrub_url(url: str, *, mark: Mark = stars, cautious: bool = True, greedy_login: bool = False) -> Scrubbed[str]:
     """A URL without passwords, tokens and signatures in its login, path, query and fragment.
 
-    With `cautious` it also loses what only looks random, which is said in the findings. With `greedy_login` all up to
-    the last `@` is its login, as people write passwords of databases without escaping them.
+    `cautious` also removes parts that only look random; the findings say so. With `greedy_login` everything up to the
+    last `@` is the login, because people do not escape database passwords.
     """
     return _Url(mark, cautious=cautious, greedy_login=greedy_login).scrub(url)
 
 
 def scrub_header(name: str, value: str, *, mark: Mark = stars, cautious: bool = True) -> Scrubbed[str]:
-    """A header's value without credentials; the scheme of an Authorization header and the names of cookies stay."""
+    """A header's value without credentials; the scheme of Authorization and the names of cookies stay."""
     where = f"header.{name}"
     if is_reference(value):
         return Scrubbed(value)
@@ -46,7 +45,7 @@ def scrub_header(name: str, value: str, *, mark: Mark = stars, cautious: bool = 
 
 
 def scrub_value(value: str, where: str, name: str, *, mark: Mark = stars, cautious: bool = True) -> Scrubbed[str]:
-    """A value whose name says nothing: a URL is read as one, in anything else only the secret goes."""
+    """A value with an unsuspicious name: a URL is cleaned as one, in other text only secrets are removed."""
     if is_url(value):
         scrubbed = scrub_url(value, mark=mark, cautious=cautious)
         return Scrubbed(scrubbed.clean, tuple(one._replace(where=f"{where}.{one.where}") for one in scrubbed.findings))
@@ -68,7 +67,7 @@ def scrub_value(value: str, where: str, name: str, *, mark: Mark = stars, cautio
 
 
 def _scrub_cookies(name: str, value: str, mark: Mark) -> Scrubbed[str]:
-    """The values of all cookies; of `Set-Cookie` the first pair, as the others are attributes."""
+    """Mask the values of all cookies; in `Set-Cookie` only the first pair, because the others are attributes."""
     findings: list[Finding] = []
     if "=" not in value:
         findings.append(Finding(f"header.{name}", "key-name", name))

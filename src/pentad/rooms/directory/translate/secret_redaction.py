@@ -18,9 +18,8 @@ from pentad.kernel.secrets.documents import depth_of
 from pentad.kernel.secrets.findings import Finding, Scrubbed
 from pentad.kernel.secrets.names import Place, is_secret_member, is_secret_name, strength_of
 from pentad.kernel.secrets.references import is_reference
-from pentad.kernel.secrets.text import found_in, is_path
+from pentad.kernel.secrets.text import found_in, is_path, judge_value
 from pentad.kernel.secrets.urls import is_url, scrub_header, scrub_url, scrub_value
-from pentad.kernel.secrets.values import judge_value
 from pentad.rooms.directory.translate.envelope import Doubt
 from pentad.rooms.directory.translate.launches import PLACE
 from pentad.rooms.directory.translate.losses import Loss, Translated
