@@ -1,9 +1,9 @@
-"""Composition root: settings -> store -> rooms -> servers. The one place that knows all parts.
+"""The composition root: settings -> store -> rooms -> servers. The one place that knows all parts.
 
     async with open_app(settings) as app:
         await app.client().call_tool("greet", {"name": "Ada"})
 
-Everything a transport needs is on the `App`. What only some need (users, keys, HTTP) is imported on first use.
+Everything a transport needs is on the `App`. Parts that only some need (users, keys, HTTP) are imported on first use.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ from pentad.mcp.registry import Registry, ServerInfo
 from pentad.mcp.request_state import StateSealer
 from pentad.mcp.subscriptions import SubscriptionHub
 from pentad.mcp.within import Within
-from pentad.net.fetch import NOTED_EVERY, HttpFetcher
+from pentad.net.fetch import LOGGED_EVERY, HttpFetcher
 from pentad.platform import OpenRoom, Platform, Room
 from pentad.rooms.finder import find_rooms
 from pentad.search.index import SearchIndex
@@ -104,7 +104,7 @@ class App:
         self.clock = clock
         self.stopping = asyncio.Event()
         self.store_watch = StoreWatch(database, clock=clock)
-        fetching = Incidents(logging.getLogger("pentad.net.fetch"), every=NOTED_EVERY, clock=clock)
+        fetching = Incidents(logging.getLogger("pentad.net.fetch"), every=LOGGED_EVERY, clock=clock)
         self.fetcher = HttpFetcher(settings.fetch, incidents=fetching)
         self.audit = AuditTrail(database, retention_days=settings.audit.days, clock=clock)
         self.record: Callable[[Any], None] = self.audit.record
@@ -118,12 +118,12 @@ class App:
         self.neighbours = Within(lambda: self.all_rooms.dispatcher, self.principal_now)
 
     def platform(self, room: Room[Any]) -> Platform:
-        """What one room gets."""
+        """The platform of one room."""
         settings = self.settings
         return Platform(
             self.database,
             self.clock,
-            self.fetcher.asked_by(room.name),
+            self.fetcher.for_room(room.name),
             settings.data,
             settings.limits,
             resolve_room(settings, room.name, room.settings).values,
@@ -322,7 +322,7 @@ async def _state(room: Room[Any], service: Any) -> Mapping[str, Any]:
     try:
         return {"status": "ok", **await room.health(service)}
     except PentadError as error:
-        told = ensure_logged(error, f"The health of the room {room.name}")
-    except Exception as error:  # noqa: BLE001  what one room makes of itself must not hide how the others are
-        told = internal_error(error, f"The health of the room {room.name}")
-    return {"status": told.code, "message": told.message, "incident": told.incident}
+        problem = ensure_logged(error, f"The health of the room {room.name}")
+    except Exception as error:  # noqa: BLE001  one broken room must not hide the others' health
+        problem = internal_error(error, f"The health of the room {room.name}")
+    return {"status": problem.code, "message": problem.message, "incident": problem.incident}

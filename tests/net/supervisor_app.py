@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from pentad.net.listen import bind
-from pentad.net.workers import supervise
+from pentad.net.supervisor import supervise
 
 WORKER = Path(__file__).with_name("worker_app.py")
 

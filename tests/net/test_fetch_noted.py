@@ -42,7 +42,7 @@ async def test_a_host_that_is_not_public_is_refused_with_a_line_that_says_who_as
 ) -> None:
     mark = request_mark.set(RequestMark("1", principal="user:mallory"))
     try:
-        error = await failing(fetcher().asked_by("agents"), "http://hidden.example/secret-path?key=canary")
+        error = await failing(fetcher().for_room("agents"), "http://hidden.example/secret-path?key=canary")
     finally:
         request_mark.reset(mark)
     told = line(caplog)
@@ -120,6 +120,6 @@ async def test_the_rooms_share_connections_and_not_their_names() -> None:
         return web.Response(text="ok")
 
     async with answering(handler) as port:
-        await made.asked_by("agents").fetch(f"http://127.0.0.1:{port}/")
-        assert made._fetch_pool() is made.asked_by("metrics")._fetch_pool()
+        await made.for_room("agents").fetch(f"http://127.0.0.1:{port}/")
+        assert made._fetch_pool() is made.for_room("metrics")._fetch_pool()
         await made.close()

@@ -7,7 +7,7 @@ from typing import Any
 
 from pentad.kernel.limits import Limits
 from pentad.net.server import new_event_loop, serve
-from pentad.net.workers import inherited
+from pentad.net.supervisor import inherited
 
 
 async def app(scope: Any, receive: Any, send: Any) -> None:

@@ -14,7 +14,7 @@ from pentad.terminal.output import print_text, say
 if TYPE_CHECKING:
     from pentad.access.users import Users
     from pentad.app import App
-    from pentad.net.workers import WorkerLink
+    from pentad.net.supervisor import WorkerLink
     from pentad.settings.model import Settings
 
 
@@ -28,7 +28,7 @@ def serve(settings: "Settings") -> None:
     The first start on a store without users creates the user admin and shows its password once.
     """
     from pentad.logs import configure_logging, log_warnings
-    from pentad.net.workers import inherited
+    from pentad.net.supervisor import inherited
 
     configure_logging(settings.log.level, settings.log.format)
     link = inherited()
@@ -77,7 +77,7 @@ def _supervise(settings: "Settings") -> None:
     from pentad.cli.store import open_users
     from pentad.http.ports import check_free, port_address
     from pentad.net.listen import bind, bound_port
-    from pentad.net.workers import supervise
+    from pentad.net.supervisor import supervise
     from pentad.rooms.finder import find_rooms
 
     async def run() -> None:

@@ -1,13 +1,13 @@
-"""Signed HTTP deliveries: webhooks and push notifications leave through `deliver`.
+"""Signed HTTP deliveries: `deliver` sends webhooks and push notifications.
 
-Signatures follow Standard Webhooks, so receivers can check them with a library they have:
+Signatures follow Standard Webhooks, so receivers can verify them with existing libraries:
 
-    webhook-id: <message id>          the same for every try, so a receiver can drop what it has
+    webhook-id: <message id>          the same for every try, so a receiver can drop duplicates
     webhook-timestamp: <seconds>
     webhook-signature: v1,<base64 of HMAC-SHA256 over "id.timestamp.body">
 
-The fetcher decides which addresses may be reached. A delivery does not follow redirects. 410 means that the receiver
-is gone for good, and Retry-After is obeyed.
+The fetcher decides which addresses may be reached. Redirects are not followed. 410 means that the receiver is gone for
+good, and Retry-After is obeyed.
 """
 
 import base64
@@ -25,7 +25,7 @@ from pentad.kernel.ports import Fetcher
 
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105  how a secret begins, not one
 MOST_RETRY_AFTER: Final = 86_400.0
-"""A receiver cannot put a delivery off for longer than this."""
+"""The longest pause a receiver can ask for."""
 
 _ANSWER_BYTES: Final = 65_536
 _GONE: Final = 410
@@ -33,7 +33,7 @@ _GONE: Final = 410
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is posted where, and the key that signs it."""
+    """A body to post to a URL, and the key that signs it."""
 
     url: str
     id: str
@@ -43,17 +43,17 @@ class Message:
     timeout: float = 10.0
     trusted: bool = False
     countersign: Callable[[bytes], Mapping[str, str]] | None = None
-    """Further headers, made from the bytes that are signed."""
+    """Makes further headers from the signed bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What became of one try. `problem` is None if it was delivered."""
+    """The outcome of one try. `problem` is None if it was delivered."""
 
     status: int | None
     problem: str | None
     retry_after: float = 0.0
-    """The receiver asked for at least this pause, in seconds."""
+    """The pause the receiver asked for, in seconds."""
 
     @property
     def is_gone(self) -> bool:
@@ -61,7 +61,7 @@ class Attempt:
 
 
 async def deliver(fetcher: Fetcher, clock: Clock, message: Message) -> Attempt:
-    """Try once; a failure is an answer, not an exception."""
+    """Try once; a failure is returned, not raised."""
     stamp = int(clock.now())
     headers = {
         **message.headers,
@@ -88,7 +88,7 @@ async def deliver(fetcher: Fetcher, clock: Clock, message: Message) -> Attempt:
 
 
 def retry_after(value: str | None, now: float) -> float:
-    """The pause a Retry-After header asks for, in seconds or as a date; 0 for none, or one that cannot be read."""
+    """The pause of a Retry-After header (seconds or a date); 0 if it is missing or invalid."""
     if value is None:
         return 0.0
     text = value.strip()
@@ -111,7 +111,7 @@ def signature(key: bytes, message_id: str, stamp: int, body: bytes) -> str:
 
 
 def signing_key(secret: str) -> bytes:
-    """The key of a secret: `whsec_...` is base64, anything else is taken as it is."""
+    """The key of a secret: `whsec_...` is base64, anything else is used as it is."""
     if not secret.startswith(SECRET_PREFIX):
         return secret.encode()
     try:

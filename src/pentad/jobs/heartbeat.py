@@ -1,7 +1,7 @@
-"""Says that this process is alive: one row in `job_workers`, renewed by a thread while the process holds leases.
+"""The heartbeat of this process: one row in `job_workers`, renewed by a thread while the process holds leases.
 
 The thread does not depend on the event loop, so a handler that blocks the loop loses no lease. Beats are written and
-judged by the store's own clock, so machines with different clocks agree. A process that holds nothing writes nothing.
+compared with the store's clock, so machines with different clocks agree. A process without leases writes nothing.
 """
 
 import threading
@@ -14,7 +14,7 @@ from pentad.kernel.ports import Database, Dialect, Transaction
 
 BEAT_SECONDS: Final = 2.0
 DEAD_SECONDS: Final = 6.0
-"""A process that was silent for this long has lost its leases."""
+"""A process without a beat for this long has lost its leases."""
 
 _RETRY_SECONDS: Final = 0.5
 _NOW: Final[dict[Dialect, str]] = {
@@ -24,7 +24,7 @@ _NOW: Final[dict[Dialect, str]] = {
 
 
 def is_alive(dialect: Dialect, worker: str) -> str:
-    """SQL: whether the process in that column has been heard of lately."""
+    """SQL: whether the process in that column had a beat recently."""
     return (
         f"EXISTS (SELECT 1 FROM job_workers w WHERE w.id = {worker}"  # noqa: S608  a column name and constants
         f" AND w.beat_at >= {_NOW[dialect]} - {DEAD_SECONDS})"
@@ -54,7 +54,7 @@ class Heartbeat:
         )
 
     def hold(self, tx: Transaction) -> None:
-        """Call this in every transaction that takes a lease: the row is there before anybody can see the lease."""
+        """Call this in every transaction that takes a lease: the row must exist before anyone can see the lease."""
         with self._lock:
             self._held_at = time.monotonic()
             is_beating = self._beating
@@ -74,7 +74,7 @@ class Heartbeat:
             self._thread.join()
             try:
                 self._database.write_blocking(lambda tx: tx.run("DELETE FROM job_workers WHERE id = ?", self._worker))
-            except PentadError as error:  # the row grows old by itself
+            except PentadError as error:  # the row expires by itself
                 log_failure(error, "Removing the heartbeat of this process")
 
     def _serve(self) -> None:
@@ -96,13 +96,13 @@ class Heartbeat:
                 self._rest(last)
 
     def _beat(self, tx: Transaction) -> tuple[bool, float]:
-        """Renew the row if this process holds a lease; whether it does, and when the row was last renewed."""
+        """Renew the row if this process holds a lease; returns whether it does, and the time of the last beat."""
         held = tx.value("SELECT 1 FROM jobs WHERE worker = ? AND state = 'running' LIMIT 1", self._worker)
         sql = "SELECT beat_at FROM job_workers WHERE id = ?" if held is None else self._beat_sql
         return held is not None, tx.value(sql, self._worker) or 0.0
 
     def _rest(self, last: float) -> None:
-        """Remove the row, unless a lease was taken in this very moment, and sleep until the next one is."""
+        """Remove the row, unless a lease was just taken, and sleep until the next lease."""
         since = self._held_at
         try:
             self._database.write_blocking(

@@ -1,11 +1,11 @@
-"""How a room declares a job, and what a handler is given and may answer.
+"""How a room declares a job, and what its handler receives and returns.
 
     ROOM = Room(..., jobs=(Job("notes.index", index_note, retry=Retries(attempts=5)),))
 
     async def index_note(notes: Notes, run: JobRun) -> None:
         await notes.index(run.payload["note"])
 
-A handler that returns is done. One that raises runs again after a pause, until its attempts are used up.
+A job is done when its handler returns. If it raises, the job runs again after a pause, until its attempts are used up.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -27,10 +27,10 @@ def chance(randomness: Randomness = _RANDOMNESS) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often a job is tried, and how long it waits in between: exponential backoff with full jitter."""
+    """How often a job is tried, and the pauses in between: exponential backoff with full jitter."""
 
     attempts: int | None = 8
-    """None: for as long as it takes."""
+    """None: no limit."""
     first: float = 1.0
     longest: float = 3_600.0
 
@@ -45,13 +45,13 @@ class Retries:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Run a job every so many seconds, in one process at a time. Each key has its own rhythm."""
+    """Run a job at an interval, in one process at a time. Each key has its own schedule."""
 
     every: float
     key: str = "schedule"
     payload: Any = None
     jitter: float = 0.05
-    """A share of the interval, added by chance so that jobs do not all start together."""
+    """A share of the interval, added at random so that jobs do not all start together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Job(Generic[S]):
     name: str
     handler: "Callable[[S, JobRun], Awaitable[Again | None]]"
     schedules: Callable[[S], Sequence[Schedule]] | None = None
-    """Asked once, when the room is open. A scheduled job that fails waits for its next turn; it never dies."""
+    """Called once, when the room is open. A scheduled job that fails waits for its next turn; it never dies."""
     retry: Retries = field(default_factory=Retries)
     concurrency: int = 4
     """How many run at once in one process."""
@@ -70,7 +70,7 @@ class Job(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Answered by a handler that has more to do at that time. Its attempts count from the start."""
+    """Returned by a handler that has more to do at that time. Its attempts count from the start."""
 
     at: float
     payload: Any = None
@@ -78,22 +78,22 @@ class Again:
 
 
 class RetryLater(Exception):
-    """Raised by a handler to be tried again. `after` is the least pause in seconds."""
+    """Raised by a handler to be tried again, after at least `after` seconds."""
 
     def __init__(self, problem: str, *, after: float = 0.0, progressed: bool = False) -> None:
         super().__init__(problem)
         self.problem = problem
         self.after = after
         self.progressed = progressed
-        """Something was done before this failed, so this counts as the first failure."""
+        """The handler made progress before it failed, so this counts as the first failure."""
 
 
 class GiveUp(Exception):
-    """Raised by a handler when trying again would not help: the job goes to the dead letters."""
+    """Raised by a handler if trying again would not help: the job becomes a dead letter."""
 
 
 class LeaseLost(Conflict):
-    """Another process has taken the job over; whatever this one still writes for it is void."""
+    """Another process has taken over the job; nothing this process writes for it counts."""
 
 
 @dataclass(slots=True)
@@ -121,7 +121,7 @@ class JobRun:
             raise LeaseLost(f"Another process has taken over the job {self.name}.")
 
     def finish(self, tx: Transaction) -> None:
-        """Finish the job in the same transaction as its last write; LeaseLost if it is not ours any more."""
+        """Finish the job in the same transaction as its last write; LeaseLost if it was taken over."""
         self.check(tx)
         remove(tx, self.id, self.lease)
         self.finished = True

@@ -1,8 +1,8 @@
 """The job queue in SQL. Rooms enqueue inside their own transactions; workers claim, finish and retry.
 
-A job is queued, running or dead; one that is done is deleted. A running job belongs to a worker, which is a process
-with a heartbeat. Every claim gives the job a new lease number, and everything a worker writes about a job names it: a
-process that was thought dead and comes back late changes nothing.
+A job is queued, running or dead; a finished job is deleted. A running job belongs to a worker, which is a process with
+a heartbeat. Every claim gives the job a new lease number, and every write of a worker about the job names it: a process
+that seemed dead and comes back late changes nothing.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ DEAD_DAYS: Final = 30.0
 """How long dead letters are kept."""
 
 SOON_SECONDS: Final = 2.0
-"""Workers look that often anyway; only a job that is due earlier is signalled."""
+"""How often workers poll; only a job that is due earlier is signalled."""
 
 _LONGEST_ERROR: Final = 2_000
 _GONE: Final = "The process that ran it is gone."
@@ -84,7 +84,7 @@ class JobQueue:
         self._waiting: dict[tuple[str, str | None], asyncio.Event] = {}
 
     async def close(self) -> None:
-        """Call this last: from here on the process holds nothing."""
+        """Call this last; the process gives up its leases."""
         await asyncio.to_thread(self._heartbeat.stop)
 
     # For rooms
@@ -108,7 +108,7 @@ class JobQueue:
         return bool(tx.run("DELETE FROM jobs WHERE name = ? AND key = ?", name, key))
 
     def hold(self, tx: Transaction, name: str, key: str, payload: Any = None) -> None:
-        """Begin a job in this process, outside the workers. If the process dies, a worker elsewhere takes it over.
+        """Start a job in this process, outside the workers. If the process dies, another one takes it over.
 
         `cancel` ends it, `give_back` leaves it to others.
         """
@@ -117,26 +117,26 @@ class JobQueue:
         tx.run(_HOLD, name, key, _encoded(payload), self.worker, now, now, now)
 
     def give_back(self, tx: Transaction, name: str, keys: Iterable[str]) -> None:
-        """Leave held jobs to whoever claims them next."""
+        """Release held jobs, so that any worker can claim them."""
         now = self.clock.now()
         for key in keys:
             tx.run(f"{_PUT_BACK} WHERE name = ? AND key = ? AND worker = ?", now, now, name, key, self.worker)
         tx.signal(CHANNEL, name)
 
     def held(self, rows: Rows, name: str) -> set[str]:
-        """The keys of the jobs of a name that this process has, held or claimed."""
+        """The keys of the jobs of a name that this process runs."""
         sql = "SELECT key FROM jobs WHERE worker = ? AND state = 'running' AND name = ?"
         return {key for (key,) in rows.all(sql, self.worker, name) if key is not None}
 
     async def wait_until_done(self, name: str, key: str, seconds: float) -> bool:
-        """Wait for a job to be done or dead, in whichever process; whether it was in time."""
+        """Wait until a job is done or dead, in any process; False if the time is up."""
         done = self._waiting.setdefault((name, key), asyncio.Event())
         sql = "SELECT 1 FROM jobs WHERE name = ? AND key = ? AND state <> 'dead'"
         try:
             async with asyncio.timeout(seconds):
                 while await self.database.lookup(sql, name, key) is not None:
                     try:
-                        async with asyncio.timeout(_SIGNAL_RETRY):  # another process's worker tells only the store
+                        async with asyncio.timeout(_SIGNAL_RETRY):  # a worker of another process only updates the store
                             await done.wait()
                     except TimeoutError:
                         continue
@@ -185,13 +185,13 @@ class JobQueue:
         return {name: due for name, due in found.items() if due is not None}
 
     def has_orphans(self, rows: Rows) -> bool:
-        """Whether a process died while it ran something."""
+        """Whether a process died while it ran a job."""
         alive = is_alive(self.database.dialect, "j.worker")
         sql = f"SELECT 1 FROM jobs j WHERE j.state = 'running' AND j.worker <> ? AND NOT {alive} LIMIT 1"  # noqa: S608  constants
         return rows.value(sql, self.worker) is not None
 
     def adopt_orphans(self, tx: Transaction) -> None:
-        """Queue again what dead processes ran."""
+        """Queue the jobs of dead processes again."""
         now = self.clock.now()
         alive = is_alive(self.database.dialect, "jobs.worker")
         tx.run(
@@ -218,12 +218,12 @@ class JobQueue:
         ]
 
     def leases(self, rows: Rows) -> set[tuple[int, int]]:
-        """What this process still holds, as (id, lease)."""
+        """The leases of this process, as (id, lease)."""
         sql = "SELECT id, lease FROM jobs WHERE worker = ? AND state = 'running'"
         return {(job_id, lease) for job_id, lease in rows.all(sql, self.worker)}
 
     def done(self, tx: Transaction, run: JobRun) -> bool:
-        """Whether the lease was still good; otherwise nothing has changed."""
+        """Finish a job; False, with nothing changed, if the lease was lost."""
         return remove(tx, run.id, run.lease)
 
     def again(self, tx: Transaction, run: JobRun, again: Again, error: str | None = None) -> bool:
@@ -250,7 +250,7 @@ class JobQueue:
         )  # fmt: skip
 
     def bury(self, tx: Transaction, run: JobRun, error: str) -> bool:
-        """Put the job with the dead letters, and forget those that are too old."""
+        """Make the job a dead letter, and delete old dead letters."""
         now = self.clock.now()
         tx.run("DELETE FROM jobs WHERE state = 'dead' AND updated_at < ?", now - DEAD_DAYS * 86_400)
         return bool(
@@ -262,7 +262,7 @@ class JobQueue:
         )  # fmt: skip
 
     def release(self, tx: Transaction, runs: Sequence[JobRun]) -> None:
-        """Leave unfinished jobs to the next process, as if they had not been tried."""
+        """Release unfinished jobs, as if they had not been tried."""
         now = self.clock.now()
         for run in runs:
             tx.run(
@@ -272,7 +272,7 @@ class JobQueue:
         tx.signal(CHANNEL)
 
     def plant(self, tx: Transaction, name: str, key: str, payload: Any) -> None:
-        """Make the row of a schedule, due now, unless there is one."""
+        """Insert the row of a schedule, due now, unless there is one."""
         now = self.clock.now()
         tx.run(
             "INSERT INTO jobs (name, key, payload, run_at, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)"
@@ -281,7 +281,7 @@ class JobQueue:
         )  # fmt: skip
 
     def settled(self, run: JobRun) -> None:
-        """Tell those in this process who wait for the job."""
+        """Wake the callers in this process that wait for the job."""
         if (waiting := self._waiting.get((run.name, run.key))) is not None:
             waiting.set()
 

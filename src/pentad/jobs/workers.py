@@ -1,8 +1,8 @@
-"""Runs jobs: looks for what is due, claims it, calls its handler and writes down what became of it.
+"""Runs jobs: finds due jobs, claims them, calls their handlers and stores the outcome.
 
-Every process has one. It wakes on a signal of the store, when a job is due, and every two seconds to see whether
-another process has died; looking only reads. A job is run by one process at a time; if that process dies, another one
-claims the job within seconds.
+Each process has one. It wakes on a signal of the store, when a job is due, and every two seconds to see whether another
+process has died; polling only reads. One process at a time runs a job; if it dies, another claims the job within
+seconds.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from pentad.kernel.incidents import internal_error, log_failure
 from pentad.kernel.ports import Rows, Transaction
 
 FIRST_SECONDS: Final = 5.0
-"""Schedules rest for so long after the start: a command that is over by then leaves no trace."""
+"""Schedules start this long after the process, so that a short command leaves no trace."""
 
 _PAUSE_SECONDS: Final = 1.0
 _LOST: Final = "The processes that ran it were lost, one after another."
@@ -40,7 +40,7 @@ class _Declared:
 
 @dataclass(frozen=True, slots=True)
 class _Outlook:
-    """What one look at the store found."""
+    """The result of one poll."""
 
     due: Mapping[str, float]
     has_orphans: bool
@@ -82,11 +82,11 @@ class Workers:
     def start(self) -> None:
         if self._declared:
             self._begin_schedules_at = self._clock.monotonic() + self._first_seconds
-            self._end = self._database.listen(CHANNEL, self._heard)
+            self._end = self._database.listen(CHANNEL, self._on_signal)
             self._background.start(self._serve(), "jobs")
 
     async def stop(self) -> None:
-        """Cancel what runs and leave it to the next process, at once."""
+        """Cancel the running jobs and release them to other processes at once."""
         if self._end is not None:
             self._end()
         await self._background.stop()
@@ -101,10 +101,10 @@ class Workers:
         if runs := [*left.values(), *unbegun]:
             try:
                 await self._database.write(lambda tx: self._queue.release(tx, runs))
-            except PentadError as error:  # another process finds them when our heartbeat is missing
+            except PentadError as error:  # another process finds them when our heartbeat stops
                 log_failure(error, "Releasing the jobs of this process")
 
-    def _heard(self, name: str) -> None:
+    def _on_signal(self, name: str) -> None:
         if not name or name in self._declared:
             self._wake.set()
 
@@ -120,12 +120,12 @@ class Workers:
             except PentadError as error:
                 log_failure(error, "Looking for jobs")
                 pause = _PAUSE_SECONDS
-            except Exception:  # noqa: BLE001  the last line of defence: without workers nothing would ever run
+            except Exception:  # noqa: BLE001  without this loop no job would ever run
                 _log.exception("Looking for jobs failed.")
                 pause = _PAUSE_SECONDS
 
     async def look(self) -> float:
-        """Start what is due; how long nothing will need another look."""
+        """Start the due jobs; returns the seconds until the next poll."""
         free = self._free()
         names, unplanted = self._awake(free)
         outlook = await self._database.read(lambda rows: self._read(rows, names))
@@ -134,7 +134,7 @@ class Workers:
         wanted = {name: free[name] for name in names if outlook.due.get(name, now + 1) <= now}
         wanted |= {name: free[name] for name, _ in unplanted}
         if wanted or outlook.has_orphans:
-            # A task of its own: what is claimed while we are told to stop must be released again.
+            # A separate task: jobs claimed while we are being stopped must be released again.
             self._claiming = asyncio.ensure_future(
                 self._database.write(lambda tx: self._claim(tx, wanted, unplanted, outlook.has_orphans))
             )
@@ -149,13 +149,13 @@ class Workers:
         return max(0.0, min([SOON_SECONDS, *waits]))
 
     def _free(self) -> dict[str, int]:
-        """How many more jobs of each name may run here."""
+        """How many more jobs of each name may run in this process."""
         busy = Counter(run.name for run in self._running.values())
         free = {name: one.job.concurrency - busy[name] for name, one in self._declared.items()}
         return {name: count for name, count in free.items() if count > 0}
 
     def _awake(self, free: Mapping[str, int]) -> tuple[list[str], set[tuple[str, str]]]:
-        """The names to look for now, and the schedules that have no row yet as far as this process knows."""
+        """The names to poll now, and the schedules that may not have a row yet."""
         if self._clock.monotonic() >= self._begin_schedules_at:
             return list(free), {one for one in self._unplanted if one[0] in free}
         return [name for name in free if not self._declared[name].schedules], set()
@@ -185,7 +185,7 @@ class Workers:
         self._wake.set()
 
     def _drop_lost(self, leases: set[tuple[int, int]] | None) -> None:
-        """Cancel what another process has taken over: it was thought dead, and is only late."""
+        """Cancel jobs that another process has taken over, because this one seemed dead."""
         if leases is None:
             return
         for task, run in self._running.items():
@@ -195,11 +195,11 @@ class Workers:
     async def _run(self, run: JobRun) -> None:
         declared = self._declared[run.name]
         job, schedule = declared.job, declared.schedules.get(run.key or "")
-        if declared.schedules and schedule is None:  # the settings no longer ask for it
-            await self._write_down(lambda tx: self._queue.done(tx, run))
+        if declared.schedules and schedule is None:  # the settings no longer include it
+            await self._store_outcome(lambda tx: self._queue.done(tx, run))
             return
         if schedule is None and job.retry.attempts is not None and run.attempt > job.retry.attempts:
-            await self._write_down(lambda tx: self._queue.bury(tx, run, _LOST))
+            await self._store_outcome(lambda tx: self._queue.bury(tx, run, _LOST))
             return
         problem, failure = None, None
         outcome: Again | None = None
@@ -218,37 +218,37 @@ class Workers:
         except PentadError as error:
             failure, problem = error, error.sentence()
             log_failure(error, f"The job {run.name}")
-        except Exception as error:  # noqa: BLE001  a handler may fail as it likes; its job says so
+        except Exception as error:  # noqa: BLE001  a handler may raise anything
             failure, problem = error, internal_error(error, f"The job {run.name}").sentence()
         if schedule is not None:
             at = run.began + schedule.every * (1 + schedule.jitter * chance(self._randomness))
             following = Again(max(at, self._clock.now()), schedule.payload)
-            await self._write_down(lambda tx: self._queue.again(tx, run, following, problem))
+            await self._store_outcome(lambda tx: self._queue.again(tx, run, following, problem))
         elif failure is not None:
             await self._failed(job, run, failure, problem or "")
         elif outcome is not None:
-            await self._write_down(lambda tx: self._queue.again(tx, run, outcome))
+            await self._store_outcome(lambda tx: self._queue.again(tx, run, outcome))
         elif not run.finished:
-            await self._write_down(lambda tx: self._queue.done(tx, run))
+            await self._store_outcome(lambda tx: self._queue.done(tx, run))
 
     async def _failed(self, job: Job[Any], run: JobRun, failure: Exception, problem: str) -> None:
         is_later = isinstance(failure, RetryLater)
         attempt = 1 if is_later and failure.progressed else run.attempt
         if isinstance(failure, GiveUp) or job.retry.is_spent(attempt):
             log_failure(Unavailable(problem), f"The job {run.name} was given up")
-            await self._write_down(lambda tx: self._queue.bury(tx, run, problem))
+            await self._store_outcome(lambda tx: self._queue.bury(tx, run, problem))
             return
         pause = job.retry.pause(attempt, self._randomness)
         at = self._clock.now() + max(pause, failure.after if is_later else 0.0)
-        await self._write_down(lambda tx: self._queue.retry(tx, run, problem, at, attempt))
+        await self._store_outcome(lambda tx: self._queue.retry(tx, run, problem, at, attempt))
 
-    async def _write_down(self, work: Callable[[Transaction], bool]) -> None:
-        """Write what became of a job; while the store is away the lease is kept and this goes on trying."""
+    async def _store_outcome(self, work: Callable[[Transaction], bool]) -> None:
+        """Store the outcome of a job. While the store is unavailable, keep the lease and try again."""
         while True:
             try:
                 await self._database.write(work)
             except PentadError as error:
-                log_failure(error, "Writing down what became of a job")
+                log_failure(error, "Storing the outcome of a job")
                 await asyncio.sleep(_PAUSE_SECONDS)
             else:
                 return

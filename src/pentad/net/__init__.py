@@ -1,1 +1,1 @@
-"""The guarded way out, and the hardened way in."""
+"""Outgoing HTTP with SSRF checks, and the HTTP server with its limits."""

@@ -1,7 +1,7 @@
 """SSRF rules: which addresses a request may make this server connect to.
 
 A URL in a request must never lead to what only this machine can reach: loopback, the private network, the cloud's
-metadata service. The tables follow IANA's special-purpose registries. An IPv6 address that contains an IPv4 address
+metadata service. The table follows IANA's special-purpose registries. An IPv6 address that contains an IPv4 address
 (mapped, NAT64, 6to4, Teredo, ...) is judged by both. Nothing here resolves or connects.
 """
 
@@ -27,8 +27,8 @@ METADATA: Final[frozenset[Address]] = frozenset(
 )
 """Where clouds hand out credentials. Only a network of exactly that one address opens them."""
 
-_V4: Final[tuple[tuple[str, IPv4Network], ...]] = tuple(
-    (kind, IPv4Network(text))
+_SPECIAL: Final[tuple[tuple[str, Network], ...]] = tuple(
+    (kind, ip_network(text))
     for kind, text in (
         ("unspecified", "0.0.0.0/8"),
         ("private", "10.0.0.0/8"),
@@ -45,11 +45,6 @@ _V4: Final[tuple[tuple[str, IPv4Network], ...]] = tuple(
         ("documentation", "203.0.113.0/24"),
         ("multicast", "224.0.0.0/4"),
         ("reserved", "240.0.0.0/4"),
-    )
-)
-_V6: Final[tuple[tuple[str, IPv6Network], ...]] = tuple(
-    (kind, IPv6Network(text))
-    for kind, text in (
         ("unspecified", "::/128"),
         ("loopback", "::1/128"),
         ("v4-compatible", "::/96"),
@@ -78,11 +73,9 @@ def special_kind(address: Address) -> str | None:
     """The special-purpose range the address lies in, or None for an ordinary public one."""
     if address in METADATA:
         return "metadata"
-    if isinstance(address, IPv4Address):
-        return next((kind for kind, network in _V4 if address in network), None)
-    for kind, network in _V6:
-        if address in network:
-            return kind
+    kind = next((kind for kind, network in _SPECIAL if address in network), None)
+    if kind is not None or isinstance(address, IPv4Address):
+        return kind
     if address not in _GLOBAL_UNICAST:
         return "reserved"
     return "isatap" if (int(address) >> 32) & 0xFFFFFFFF in _ISATAP else None

@@ -18,7 +18,7 @@ TICKS_PER_SECOND: Final = 10
 SWEEPS_WITHIN_SHORTEST_LIMIT: Final = 4
 
 
-def address_in(text: str) -> IPv4Address | IPv6Address | None:
+def parse_address(text: str) -> IPv4Address | IPv6Address | None:
     """The address in a text. An IPv4 address written as IPv6 (as a dual-stack socket shows it) is an IPv4 address."""
     try:
         address = ip_address(text.partition("%")[0])
@@ -28,9 +28,9 @@ def address_in(text: str) -> IPv4Address | IPv6Address | None:
 
 
 @lru_cache(maxsize=4096)
-def counted_as(address: str) -> str:
+def address_key(address: str) -> str:
     """The key limits count an address under: one subscriber usually holds a whole IPv6 /64, so that is counted."""
-    found = address_in(address)
+    found = parse_address(address)
     if isinstance(found, IPv6Address):
         return str(IPv6Network((found, 64), strict=False))
     return address if found is None else str(found)
@@ -42,12 +42,12 @@ class Guarded(Protocol):
     deadline: float
     write_deadline: float
 
-    def overdue(self) -> None:
+    def request_overdue(self) -> None:
         """The client did not send in time."""
         ...
 
-    def unread(self) -> None:
-        """The client has not read enough of its answer."""
+    def response_unread(self) -> None:
+        """The client has not read enough of its response."""
         ...
 
 
@@ -76,13 +76,13 @@ class ConnectionGuard:
             return
         for connection in tuple(connections):
             if connection.write_deadline <= now:
-                connection.unread()
+                connection.response_unread()
             elif connection.deadline <= now:
-                connection.overdue()
+                connection.request_overdue()
 
     def admit(self, address: str) -> bool:
         """Count one more connection of an address; False if it has as many as it may."""
-        key = counted_as(address)
+        key = address_key(address)
         count = self._by_address.get(key, 0)
         if count >= self.connections_per_address:
             return False
@@ -91,7 +91,7 @@ class ConnectionGuard:
 
     def release(self, address: str) -> None:
         """Uncount one admitted connection."""
-        key = counted_as(address)
+        key = address_key(address)
         left = self._by_address[key] - 1
         if left:
             self._by_address[key] = left

@@ -9,33 +9,37 @@ import asyncio
 import copy
 import logging
 import re
+import socket
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
+from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, InvalidInput, LimitExceeded, PentadError, Unavailable
 from pentad.kernel.incidents import Incidents
 from pentad.kernel.ports import Fetched, Streamed
 from pentad.kernel.trace import outgoing_traceparent
 from pentad.net.addresses import Address, is_open
 from pentad.net.policy import FetchPolicy
-from pentad.net.resolver import Resolver, SystemResolver
 from pentad.net.urls import Target, canonical_host, follow, parse
 
 if TYPE_CHECKING:
     from pentad.net.http_client import ConnectionPool, OpenResponse, OutgoingRequest, Response, SocketFactory
 
 MAX_ADDRESSES_TRIED: Final = 4
-NOTED_EVERY: Final = 600.0
-"""How often the same failing host is logged again: some are asked every minute."""
+LOGGED_EVERY: Final = 600.0
+"""How often the same failing host is logged again: some are fetched every minute."""
+CACHE_SECONDS: Final = 10.0
+CACHE_NAMES: Final = 1024
 _CHECK_SECONDS: Final = 2.0
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _METHOD: Final = re.compile(r"[A-Z]{1,20}\Z")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_OURS: Final = frozenset(
+_SET_HERE: Final = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "te", "upgrade", "expect"}
 )
 _KEPT_ACROSS_ORIGINS: Final = frozenset(
@@ -49,6 +53,32 @@ _REASONS: Final = (
     (DeadlineExceeded, "timeout"),
     (Unavailable, "unreachable"),
 )
+
+
+class Resolver(Protocol):
+    """All addresses of a host, best first. Raises OSError if there are none."""
+
+    async def resolve(self, host: str) -> Sequence[Address]: ...
+
+
+class SystemResolver:
+    """The machine's resolver. Caches answers for a few seconds: a fan-out asks for the same name many times."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._cache: dict[str, tuple[float, tuple[Address, ...]]] = {}
+
+    async def resolve(self, host: str) -> Sequence[Address]:
+        now = self._clock.monotonic()
+        known = self._cache.get(host)
+        if known is not None and known[0] > now:
+            return known[1]
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        addresses = tuple(dict.fromkeys(ip_address(entry[4][0]) for entry in found))
+        if len(self._cache) >= CACHE_NAMES:
+            self._cache.clear()
+        self._cache[host] = (now + CACHE_SECONDS, addresses)
+        return addresses
 
 
 class Hop(Protocol):
@@ -92,7 +122,7 @@ class HttpFetcher:
         self._room: str | None = None
         self._pools = _Pools()
 
-    def asked_by(self, room: str) -> "HttpFetcher":
+    def for_room(self, room: str) -> "HttpFetcher":
         """The same fetcher, with the same connections, for a room: failures are logged with the room's name."""
         twin = copy.copy(self)
         twin._room = room  # noqa: SLF001  of the same class
@@ -120,7 +150,7 @@ class HttpFetcher:
         async def send(target: Target, addresses: Sequence[Address], sent: "OutgoingRequest") -> "Response":
             return await self._fetch_pool().send(target, addresses, sent, cap)
 
-        async with self._within(target, timeout):
+        async with self._limit_time(target, timeout):
             answer, final = await self._follow(target, sent, send, target.origin if trusted else None)
         return Fetched(answer.status, answer.headers, answer.body, final.url, final.url != target.url)
 
@@ -136,7 +166,7 @@ class HttpFetcher:
         except (TimeoutError, Unavailable):
             return
         except Forbidden as error:
-            self._note(target.host, error)
+            self._log_failure(target.host, error)
             raise
 
     @asynccontextmanager
@@ -160,7 +190,7 @@ class HttpFetcher:
         async def begin(target: Target, addresses: Sequence[Address], sent: "OutgoingRequest") -> "OpenResponse":
             return await self._stream_pool().open(target, addresses, sent)
 
-        async with self._within(target, timeout):
+        async with self._limit_time(target, timeout):
             opened, final = await self._follow(target, sent, begin, target.origin if trusted else None)
         try:
             yield Streamed(opened.status, opened.headers, opened.chunks(idle or self._policy.timeout), final.url)
@@ -176,7 +206,7 @@ class HttpFetcher:
                 await pool.close()
 
     @asynccontextmanager
-    async def _within(self, target: Target, timeout: float | None) -> AsyncGenerator[None]:  # noqa: ASYNC109  the same budget
+    async def _limit_time(self, target: Target, timeout: float | None) -> AsyncGenerator[None]:  # noqa: ASYNC109  the same budget
         budget = min(timeout or self._policy.timeout, self._policy.timeout)
         try:
             async with asyncio.timeout(budget):
@@ -185,20 +215,20 @@ class HttpFetcher:
             late = DeadlineExceeded(
                 f"{target.host} did not answer within {budget:g} s.", hint="Try again, or raise fetch.timeout."
             )
-            self._note(target.host, late)
+            self._log_failure(target.host, late)
             raise late from None
         except PentadError as error:
-            self._note(target.host, error)
+            self._log_failure(target.host, error)
             raise
 
     def _parsed(self, url: str) -> Target:
         try:
             return parse(url)
         except Forbidden as error:  # for example a scheme that is not fetched
-            self._note(None, error)
+            self._log_failure(None, error)
             raise
 
-    def _note(self, host: str | None, error: PentadError) -> None:
+    def _log_failure(self, host: str | None, error: PentadError) -> None:
         """Log which room asked for which host and why it failed. Only the host: the rest of the URL may be secret."""
         reason = next((reason for kind, reason in _REASONS if isinstance(error, kind)), None)
         if self._incidents is None or reason is None or "incident" in error.details:
@@ -286,7 +316,7 @@ def _checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
     for name, value in headers.items():
         if not _TOKEN.match(name) or _CONTROL.search(value):
             raise InvalidInput(f"The header {name[:40]!r} cannot be sent.", hint="Remove control characters.")
-        if name.lower() in _OURS:
+        if name.lower() in _SET_HERE:
             raise InvalidInput(f"The header {name!r} is set by the fetcher.", hint="Leave it out.")
         checked[name.lower()] = value
     return checked

@@ -10,7 +10,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Final, Literal
 
 from pentad.kernel.errors import Misconfigured
-from pentad.net.connection_guard import ConnectionGuard, address_in
+from pentad.net.connection_guard import ConnectionGuard, parse_address
 
 ForwardedHeader = Literal["x-forwarded-for", "forwarded"]
 Message = MutableMapping[str, Any]
@@ -26,7 +26,7 @@ _TOO_MANY: Final = b'{"error":{"code":"rate_limited","message":"Too many request
 
 
 class TrustedProxies:
-    """The proxies we believe, by address or network."""
+    """The trusted proxies, by address or network."""
 
     def __init__(self, networks: Sequence[str], header: ForwardedHeader = "x-forwarded-for") -> None:
         self._networks = [_network(text) for text in networks]
@@ -36,7 +36,7 @@ class TrustedProxies:
         return bool(self._networks)
 
     def trust(self, address: str) -> bool:
-        found = address_in(address)
+        found = parse_address(address)
         return found is not None and any(found in network for network in self._networks)
 
     def client(self, peer: str, headers: Headers) -> tuple[str, str | None]:
@@ -46,7 +46,7 @@ class TrustedProxies:
         hops, scheme = self._forwarded(headers) if self._header == "forwarded" else _x_forwarded(headers)
         client = peer
         for hop in reversed(hops):
-            address = address_in(_bare(hop))
+            address = parse_address(_bare(hop))
             if address is None:
                 break  # hidden on purpose, or not an address: we only know the last proxy
             client = str(address)
@@ -60,9 +60,9 @@ class TrustedProxies:
         hops: list[str] = []
         scheme: str | None = None
         for element in _items(headers, b"forwarded"):
-            said = {name.lower(): value.strip('"') for name, value in _PAIR.findall(element)}
-            hops.append(said.get("for", ""))
-            scheme = said.get("proto", "").lower() or None
+            pairs = {name.lower(): value.strip('"') for name, value in _PAIR.findall(element)}
+            hops.append(pairs.get("for", ""))
+            scheme = pairs.get("proto", "").lower() or None
         return hops, scheme
 
 

@@ -253,8 +253,8 @@ class GuardedProtocol(HttpToolsProtocol):
 
     # What the sweep finds
 
-    def overdue(self) -> None:
-        """The peer kept this connection waiting: answer if it had begun to speak, then close."""
+    def request_overdue(self) -> None:
+        """The client kept this connection waiting: answer if it had begun a request, then close."""
         if unsent := self.transport.get_write_buffer_size():
             self.deadline = self.guard.now + self.guard.keep_alive_seconds
             if self.write_deadline == inf:
@@ -268,13 +268,13 @@ class GuardedProtocol(HttpToolsProtocol):
         else:
             self._close()
 
-    def unread(self) -> None:
-        """Unsent bytes have waited for a while: go on only if the peer read at the floor rate or better."""
+    def response_unread(self) -> None:
+        """Unsent bytes have waited for a while: go on only if the client read at the minimum rate or faster."""
         unsent = self.transport.get_write_buffer_size()
-        wanted = max(1, self.guard.write_floor * self.guard.write_seconds)
+        least = max(1, self.guard.write_floor * self.guard.write_seconds)
         if unsent == 0:
             self.write_deadline = inf
-        elif self._unsent - unsent < wanted:
+        elif self._unsent - unsent < least:
             self.transport.abort()
         else:
             self._watch_reader(unsent)
@@ -309,11 +309,11 @@ class OneWriteCycle(RequestResponseCycle):
         parts = [STATUS_LINE[start["status"]]]
         length: int | None = None
         for field in (*self.default_headers, *start["headers"]):
-            line, said = _LINES.get(field) or _line(field)
+            line, stated = _LINES.get(field) or _line(field)
             if line is None:
                 return False
-            if said is not None:
-                length = said
+            if stated is not None:
+                length = stated
             parts.append(line)
         if length != len(body):
             return False

@@ -1,1 +1,1 @@
-"""What the verbs of the core and of the rooms share: options, output, progress, and the client they talk through."""
+"""Shared by the verbs of the core and of the rooms: options, output, progress, and the client."""

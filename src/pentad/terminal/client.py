@@ -1,6 +1,6 @@
-"""The client that verbs talk to Pentad through: a server with `--url`, or the rooms opened in this process.
+"""The client of the verbs: it talks to a server with `--url`, or to the rooms opened in this process.
 
-A verb that takes `@server_options()` is given a `Target` and works the same way on either.
+A verb with `@server_options()` receives a `Target` and works the same way on both.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ T = TypeVar("T")
 
 _SERVER_OPTIONS: Final = (
     click.option("--url", help="Use a server over HTTP instead, e.g. http://127.0.0.1:8700/mcp."),
-    click.option("--token", envvar="PENTAD_TOKEN", help="The API key for --url; PENTAD_TOKEN keeps it out of sight."),
-    click.option("--user", metavar="NAME[:PASSWORD]", help="The login for --url; the password is asked for."),
+    click.option("--token", envvar="PENTAD_TOKEN", help="The API key for --url; safer in PENTAD_TOKEN."),
+    click.option("--user", metavar="NAME[:PASSWORD]", help="The login for --url; prompts for the password."),
 )
 
 
 Send = Callable[[str, str, "bytes | None"], Awaitable["tuple[int, bytes]"]]
-"""Sends a request with a method, a path with its query, and a body; returns the status and the body of the answer."""
+"""Sends a request (method, path with query, body); returns the status and body of the response."""
 
 
 class Session(Protocol):
@@ -53,8 +53,10 @@ class Client:
     async def send_file(
         self, method: str, path: str, query: Mapping[str, Any], body: bytes | None = None
     ) -> "tuple[int, bytes]":
-        """Status and body of a request for a file, to a path of the server; only with `--url`. A parameter that is None
-        is left out. What the server refuses is raised as its error, unless it answers with a report."""
+        """Send a request for a file to a path of the server, only with `--url`; returns status and body.
+
+        Parameters that are None are left out.
+        """
         if self._send is None:
             raise RuntimeError("Files go over HTTP only to and from a server.")
         given = urlencode({key: value for key, value in query.items() if value is not None}, doseq=True)
@@ -65,7 +67,7 @@ class Client:
         return (await self.call(name, arguments))["structuredContent"]
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of a tool; arguments that are None are left out. A failure is raised as its error."""
+        """The result of a tool, or its error raised. Arguments that are None are left out."""
         given = {key: value for key, value in arguments.items() if value is not None}
         result = await self.request("tools/call", {"name": name, "arguments": given})
         if result.get("isError"):
@@ -89,13 +91,13 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a verb works: on a server, or on the store of the settings."""
+    """What a verb works on: a server, or the store of the settings."""
 
     settings: "Settings"
     server: Server | None = None
 
     def run(self, work: Callable[[Client], Coroutine[Any, Any, T]], *rooms: str) -> T:
-        """Do something through a client; in this process only these rooms are opened, or those of the settings."""
+        """Run `work` with a client. In this process only these rooms are opened, by default those of the settings."""
 
         async def run() -> T:
             async with self.open(*rooms) as client:
@@ -145,12 +147,12 @@ def server_options(*names: str) -> Decorator:
 
 
 def basic_authorization(name: str, password: str) -> str:
-    """The header to log in with by name and password."""
+    """The Authorization header for a name and password."""
     return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode("ascii")
 
 
 def local_options(instead: str, *names: str) -> Decorator:
-    """Give a verb that only works on the store the options of the store; `--url` is refused with what to do instead."""
+    """Give a verb that works only on the store the store's options; `--url` is refused with what to do instead."""
 
     def decorate(verb: Verb) -> Verb:
         @functools.wraps(verb)
@@ -166,7 +168,7 @@ def local_options(instead: str, *names: str) -> Decorator:
 
 
 def _authorization(token: str | None, user: str | None) -> str | None:
-    """The header to log in with. A missing password is asked for."""
+    """The Authorization header; prompts for a missing password."""
     if user is None:
         return None if token is None else f"Bearer {token}"
     name, colon, password = user.partition(":")
@@ -177,7 +179,7 @@ def _authorization(token: str | None, user: str | None) -> str | None:
 
 @asynccontextmanager
 async def _remote_session(server: Server) -> AsyncGenerator[tuple[Session, Send]]:
-    """A session with a server. Requests can go to exactly the host the user named."""
+    """A session with a server. Requests go only to the host the user named."""
     from pentad.mcp.remote_server import LONGEST_CALL, MOST_BYTES, RemoteServer
     from pentad.net.fetch import HttpFetcher
     from pentad.net.policy import FetchPolicy
@@ -186,7 +188,7 @@ async def _remote_session(server: Server) -> AsyncGenerator[tuple[Session, Send]
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidInput("--url is not the address of a server.", hint="Write http://127.0.0.1:8700/mcp.")
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    # No redirects: the login is for the server the user named and for no other.
+    # No redirects: the login is only for the server the user named.
     policy = FetchPolicy(
         allow_hosts=frozenset({parts.hostname}),
         allow_http=True,

@@ -1,7 +1,7 @@
 """Opens Pentad in the process of a verb.
 
-The application lies above the rooms, so a room's verbs cannot import it: the command line puts a `Launcher` into the
-context of every command it runs.
+A room's verbs cannot import the application, because it is in a layer above the rooms. So the command line puts a
+`Launcher` into the context of every command.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """What the command line opens for the verbs of rooms."""
+    """What the verbs of rooms can open."""
 
     open_app: "Callable[[Settings], AbstractAsyncContextManager[Any]]"
     """The application (`pentad.app.App`) with the rooms of the settings."""
@@ -32,7 +32,7 @@ class Launcher:
 
 
 def launcher() -> Launcher:
-    """The launcher of the command that runs."""
+    """The launcher of the running command."""
     found = click.get_current_context().find_object(Launcher)
     if found is None:
         raise RuntimeError("This command has to be run by `pentad`.")
@@ -40,7 +40,7 @@ def launcher() -> Launcher:
 
 
 def run_in_room(settings: "Settings", work: Callable[[Any], Coroutine[Any, Any, T]], *rooms: str) -> T:
-    """Open these rooms and do something with the service of the first."""
+    """Open these rooms and run `work` with the service of the first."""
 
     async def run() -> T:
         async with open_room(settings, *rooms) as service:
@@ -58,7 +58,7 @@ async def open_room(settings: "Settings", *rooms: str) -> AsyncGenerator[Any]:
 
 @asynccontextmanager
 async def open_fetcher(settings: "Settings") -> "AsyncGenerator[Fetcher]":
-    """Outgoing HTTP under the rules of the settings, for a verb that needs no store."""
+    """Outgoing HTTP by the rules of the settings, for a verb that needs no store."""
     from pentad.net.fetch import HttpFetcher
 
     fetcher = HttpFetcher(settings.fetch)

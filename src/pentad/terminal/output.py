@@ -1,14 +1,15 @@
-"""The one way the command line prints: data to stdout, everything else to stderr, one meaning for each exit code.
+"""Printing and exit codes: data goes to stdout, everything else to stderr.
 
-Text from the store may hold terminal escapes; a terminal never gets to see them. rich is imported only to draw a table
-on a terminal.
+Text from the store may hold terminal escapes, which never reach a terminal. rich is imported only to draw a table or a
+progress bar on a terminal.
 """
 
 import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any, Final, TextIO
 
@@ -25,6 +26,9 @@ from pentad.kernel.errors import (
     Unauthenticated,
     Unavailable,
 )
+
+OnProgress = Callable[[str, int, int | None], None]
+"""Takes what is being done, how much of it is done, and the total, if known."""
 
 
 class ExitCode(IntEnum):
@@ -64,23 +68,23 @@ _GAP: Final = "  "
 
 
 def exit_code(error: PentadError) -> ExitCode:
-    """What an error means to a script."""
+    """The exit code of an error."""
     return next((code for kind, code in _BY_ERROR if isinstance(error, kind)), ExitCode.FAILED)
 
 
 def print_text(text: str) -> None:
-    """Data, as it is; on a terminal without control characters."""
-    # color=True keeps click from taking escapes out of data that goes to a file.
+    """Print data as it is; on a terminal without control characters."""
+    # color=True keeps click from removing escapes from data that goes to a file.
     click.echo(visible(text) if sys.stdout.isatty() else text, color=True)
 
 
 def print_json(value: Any) -> None:
-    """Data for programs."""
+    """Print data for programs."""
     click.echo(json.dumps(value, ensure_ascii=not _is_utf8(), indent=2, default=str))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
-    """Rows for people: aligned columns when piped, a drawn table on a terminal; `empty` goes to stderr."""
+    """Print rows: a drawn table on a terminal, otherwise aligned columns. Without rows, `empty` goes to stderr."""
     texts = [[visible(str(cell)).replace("\n", " ") for cell in row] for row in rows]
     if not texts:
         say(empty)
@@ -93,24 +97,39 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, emp
 
 
 def say(text: str) -> None:
-    """A remark on what is going on."""
+    """Print a remark to stderr."""
     click.echo(visible(text), err=True)
 
 
 def warn(text: str) -> None:
-    """Something the user should know, though the command goes on."""
+    """Print a warning to stderr."""
     _labelled("warning", "yellow", text)
 
 
 def print_error(message: str, hint: str | None = None) -> None:
-    """Why the command failed and what to do."""
+    """Print why the command failed and what to do."""
     _labelled("error", "red", message)
     if hint:
         _labelled("hint", "cyan", hint)
 
 
+@contextmanager
+def progress_bar() -> Generator[OnProgress]:
+    """A line on a terminal's stderr that says how far a long command is, and goes away at the end."""
+    if not sys.stderr.isatty():
+        yield lambda what, done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        line = bar.add_task("reading", total=None)
+        yield lambda what, done, total: bar.update(line, description=what, completed=done, total=total)
+
+
 def visible(text: str) -> str:
-    """The text with control and direction characters spelt out, so that it cannot play with a terminal."""
+    """The text with control and direction characters escaped, so that it cannot manipulate a terminal."""
     return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
@@ -120,7 +139,7 @@ def _labelled(label: str, colour: str, text: str) -> None:
 
 
 def wants_colour(stream: TextIO) -> bool:
-    """Colours belong on a terminal whose owner has not declined them."""
+    """Whether to use colours: on a terminal without NO_COLOR."""
     return stream.isatty() and not os.environ.get("NO_COLOR")
 
 

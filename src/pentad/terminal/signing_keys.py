@@ -1,4 +1,4 @@
-"""`pentad directory keys` and `pentad agents keys`: the keys a room signs with. Running servers hear of a rotation.
+"""`pentad directory keys` and `pentad agents keys`: a room's signing keys. Running servers notice a rotation.
 
 `pentad keys` is about API keys, so each room has its signing keys under its own verb.
 """
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 OpenRing = Callable[["Database", "Settings"], Awaitable["KeyRing"]]
 """The room's ring of keys in a store."""
 NameKey = Callable[[str], str]
-"""How a public key, as PEM text, is known to who verifies with it."""
+"""The name of a public key (PEM text) for those who verify with it."""
 
 
-_local: Final = local_options("Run it where the server's store is reached; running servers notice a new key.")
+_local: Final = local_options("Run it on a machine that reaches the store; running servers notice a new key.")
 
 
 def signing_keys(what: str, open_ring: OpenRing, name_key: NameKey) -> click.Group:
@@ -50,7 +50,7 @@ def signing_keys(what: str, open_ring: OpenRing, name_key: NameKey) -> click.Gro
         _show(asyncio.run(work()), name_key, as_json)
 
     @keys.command()
-    @click.option("--forget-old", is_flag=True, help="Also stop publishing the replaced keys, as after a theft.")
+    @click.option("--forget-old", is_flag=True, help="Also stop publishing the replaced keys, e.g. after a theft.")
     @json_option
     @_local
     def rotate(forget_old: bool, as_json: bool, settings: "Settings") -> None:
@@ -95,5 +95,5 @@ def _show(found: "list[SigningKey]", name_key: NameKey, as_json: bool) -> None:
     print_table(
         ("key", "created", "state"),
         [(row["key"], row["created"], f"replaced {row['retired']}" if row["retired"] else "in use") for row in rows],
-        empty="There is no key yet; the first signature makes one.",
+        empty="There is no key yet; the first signature creates one.",
     )

@@ -1,7 +1,7 @@
 """How a command is declared before it is imported.
 
-`pentad --help`, `--version` and shell completion answer from declarations alone: importing the commands would cost more
-than all three together. So a module that declares verbs imports this one and nothing else.
+`pentad --help`, `--version` and shell completion use only these declarations, because importing the commands would be
+slow. So a module that declares verbs imports nothing but this one.
 """
 
 from collections.abc import Mapping
@@ -21,4 +21,4 @@ class Verb:
 
 
 Verbs = Mapping[str, Verb]
-"""Verbs by the word that calls them."""
+"""Verbs by name."""

@@ -4,7 +4,7 @@ from typing import Final
 
 from pentad.access.anonymous import AnonymousLimits, Lane, LanePlace
 from pentad.mcp.sse import Message, Send
-from pentad.net.connection_guard import counted_as
+from pentad.net.connection_guard import address_key
 from pentad.platform import Scope
 
 PROBES: Final = frozenset({"/healthz", "/readyz"})
@@ -20,7 +20,7 @@ def client_of(scope: Scope) -> str | None:
 
 def address_of(client: str | None) -> str:
     """The key a caller is counted under: its address, or one word for all callers over a Unix socket."""
-    return counted_as(client) if client else "local socket"
+    return address_key(client) if client else "local socket"
 
 
 class AnonymousGuard:

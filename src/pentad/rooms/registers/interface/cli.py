@@ -16,8 +16,7 @@ from pentad.kernel.errors import Forbidden, NotFound, PentadError, Unauthenticat
 from pentad.terminal.client import server_options
 from pentad.terminal.launcher import open_room
 from pentad.terminal.options import json_option
-from pentad.terminal.output import ExitCode, print_json, print_table, say
-from pentad.terminal.progress import shown_progress
+from pentad.terminal.output import ExitCode, print_json, print_table, progress_bar, say
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.models import Caller
@@ -205,7 +204,7 @@ async def _import(
     kind = format_named(name)
     async with _open(settings) as (room, caller):
         pair = await room.catalogue.pair(caller, register, schema, "create")
-        with shown_progress() as progress:
+        with progress_bar() as progress:
             report = await room.transfer.import_file(caller, pair, source, kind, ImportOptions(**options), progress)
             return report.wire()
 

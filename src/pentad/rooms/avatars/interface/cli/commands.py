@@ -14,8 +14,7 @@ from pentad.rooms.avatars.interface.cli.formatting import answer_lines, card_lin
 from pentad.terminal.client import local_options, server_options
 from pentad.terminal.launcher import launcher, open_room, run_in_room
 from pentad.terminal.options import json_option, store_options
-from pentad.terminal.output import ExitCode, print_json, print_table, print_text, say
-from pentad.terminal.progress import shown_progress
+from pentad.terminal.output import ExitCode, print_json, print_table, print_text, progress_bar, say
 
 if TYPE_CHECKING:
     from pentad.rooms.avatars.corpus.ingest import IngestOptions
@@ -192,7 +191,7 @@ async def _ingest(
 ) -> "IngestReport":
     room: Avatars
     async with open_room(settings, "avatars") as room:
-        with shown_progress() as told:
+        with progress_bar() as told:
             if avatar is None:
                 return await room.ingest(paths[0], options, told)
             return await room.add(avatar, paths, options, told)
@@ -203,7 +202,7 @@ async def _evaluated(room: "Avatars", avatar_id: str | None) -> "ScoreCard":
 
     avatar = await room.open(avatar_id)
     ids = [one.id for one in await room.list() if one.id != avatar.id]
-    with shown_progress() as told:
+    with progress_bar() as told:
         return await examine(avatar, await room.open_all(ids[:_MOST_OTHERS]), room.similarity, told)
 
 

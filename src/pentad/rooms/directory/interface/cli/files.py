@@ -12,8 +12,7 @@ from pentad.rooms.directory.interface.cli.records import failed, record_given, t
 from pentad.terminal.client import local_options, server_options
 from pentad.terminal.files import indented, out_option, read, write
 from pentad.terminal.options import json_option, store_options
-from pentad.terminal.output import ExitCode, print_error, print_json, print_text, say, warn
-from pentad.terminal.progress import shown_progress
+from pentad.terminal.output import ExitCode, print_error, print_json, print_text, progress_bar, say, warn
 
 if TYPE_CHECKING:
     from pentad.rooms.directory.oasf.findings import Report
@@ -168,7 +167,7 @@ def import_sources(
     async def work(directory: "Directory") -> "list[Outcome]":
         from pentad.kernel.principal import LOCAL
 
-        with shown_progress() as shown:
+        with progress_bar() as shown:
 
             async def progress(done: int, outcome: "Outcome") -> None:
                 shown(outcome.source, done, None)

@@ -12,7 +12,7 @@ import pytest
 
 from pentad.kernel.errors import Misconfigured
 from pentad.net.listen import bind
-from pentad.net.workers import inherited, supervise
+from pentad.net.supervisor import inherited, supervise
 
 PATIENCE = 30.0
 HERE = Path(__file__).parent

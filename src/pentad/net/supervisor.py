@@ -43,7 +43,7 @@ async def supervise(
 ) -> None:
     """Keep `workers` processes of `command` running on `listener` until SIGINT, SIGTERM or `stopping`.
 
-    Each process finds its socket with `inherited()`. `ready` is told the port once all of them take
+    Each process finds its socket with `inherited()`. `ready` gets the port once all of them accept
     connections. Raises Misconfigured if a worker ends before any of them ever served: starting it again will not help.
     """
     supervisor = _Supervisor(command, listener, stopping or asyncio.Event(), stop_seconds)
@@ -122,10 +122,10 @@ class _Supervisor:
                 process = await self._start(number, theirs)
             try:
                 async with asyncio.TaskGroup() as group:
-                    hearing = group.create_task(self._hear(number, ours))
+                    waiting = group.create_task(self._await_ready(number, ours))
                     stopping = group.create_task(self._stop_when_asked(process))
                     code = await process.wait()
-                    hearing.cancel()
+                    waiting.cancel()
                     stopping.cancel()
             finally:
                 if process.returncode is None:
@@ -145,7 +145,7 @@ class _Supervisor:
             pass_fds=(self._listener.fileno(), link.fileno()),
         )
 
-    async def _hear(self, number: int, link: socket.socket) -> None:
+    async def _await_ready(self, number: int, link: socket.socket) -> None:
         with contextlib.suppress(ConnectionError):
             if await asyncio.get_running_loop().sock_recv(link, len(_READY)) == _READY:
                 self._ready.add(number)
@@ -179,7 +179,7 @@ class WorkerLink:
         """Tell the supervisor that we take connections, and from now on stop with it. For `serve(ready=...)`."""
         self._link.send(_READY)
         self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(self._link, self._heard)
+        self._loop.add_reader(self._link, self._supervisor_gone)
 
     def close(self) -> None:
         """Close the link; the worker is stopping anyway."""
@@ -188,7 +188,7 @@ class WorkerLink:
             self._loop = None
         self._link.close()
 
-    def _heard(self) -> None:
+    def _supervisor_gone(self) -> None:
         """The supervisor never sends anything, so a readable link means that it is gone: stop as on SIGTERM."""
         self.close()
         os.kill(os.getpid(), signal.SIGTERM)
