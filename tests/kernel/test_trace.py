@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.kernel.trace import TraceParent, new_trace, parse_traceparent
+from pentad.kernel.trace import TraceParent, parse_traceparent
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 SPAN = "00f067aa0ba902b7"
@@ -61,4 +61,4 @@ def test_ids_are_never_all_zero_even_if_the_randomness_is() -> None:
         def token_bytes(self, count: int) -> bytes:
             return bytes(count)
 
-    assert parse_traceparent(str(new_trace(Zeros()))) is not None
+    assert parse_traceparent(str(TraceParent("1" * 32, "1" * 16).child(Zeros()))) is not None

@@ -1,1 +1,1 @@
-"""Pure building blocks without I/O: everyone may import them, they import nobody."""
+"""Building blocks without I/O. Every package may import them; they import no other package."""

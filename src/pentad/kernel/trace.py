@@ -33,11 +33,6 @@ class TraceParent:
         return TraceParent(self.trace_id, _nonzero(randomness, 8), self.sampled)
 
 
-def new_trace(randomness: Randomness = _RANDOMNESS) -> TraceParent:
-    """A new trace."""
-    return TraceParent(_nonzero(randomness, 16), _nonzero(randomness, 8))
-
-
 def parse_traceparent(header: str | None) -> TraceParent | None:
     """The position a header names, or None if it is absent or malformed.
 

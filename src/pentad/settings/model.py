@@ -314,7 +314,7 @@ def checked(settings: Settings) -> Settings:
         raise Misconfigured(f"audit.days is {settings.audit.days}.", hint="The trail is kept for at least a day.")
     if settings.auth == "none" and not is_loopback(settings.host):
         raise Misconfigured(
-            f"--auth none is refused on {settings.host!r}: anybody who reaches that address could do anything.",
+            f"--auth none is refused on {settings.host!r}: anyone who reaches that address could do anything.",
             hint="Bind 127.0.0.1, or leave --auth at required.",
         )
     if settings.database is not None:

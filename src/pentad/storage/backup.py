@@ -102,7 +102,7 @@ def _stage(source: Path, staged: Path, sets: Sequence[MigrationSet]) -> None:
 
 
 def _move_away(target: Path) -> Path:
-    """Rename a store nobody has open: SQLite refuses to leave WAL mode while any connection of any process exists."""
+    """Rename a store. It must not be open: SQLite does not leave WAL mode while any process has a connection."""
     kept = target.with_name(f"{target.name}.replaced-{timestamp()}")
     connection: SqliteConnection | None = None
     try:

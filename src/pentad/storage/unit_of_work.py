@@ -2,7 +2,7 @@
 
 Threads never touch a future. They fill in a `Task` and call `finish`, which costs one `call_soon_threadsafe` per event
 loop however many tasks are done: waking a loop is the most expensive part of a thread hop. Signals travel the same way,
-from whatever thread committed or heard them to the loop of each listener.
+from the thread that committed or received them to the loop of each listener.
 """
 
 import asyncio

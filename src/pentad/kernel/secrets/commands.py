@@ -29,7 +29,7 @@ _SHELL_FLAGS: Final = frozenset({"-c", "-lc", "-ic", "-Command", "--command", "/
 """The argument after one of these is a shell string."""
 _DEEPEST: Final = 3
 _SHORTEST: Final = 13
-"""Shorter words of letters and digits cannot be told to be secrets by their form."""
+"""Shorter words of letters and digits are not recognised as secrets by their form."""
 
 
 @overload

@@ -104,7 +104,7 @@ class Cleaner:
         self.note((*path, clean), "key", self._action)
         return key if self._action == "allow" else clean
 
-    def told(self, key: str) -> str:
+    def report_key(self, key: str) -> str:
         """A key for the report, also if the value keeps its secrets."""
         return scrub_text(key) if self._action == "allow" else key
 
@@ -117,17 +117,17 @@ class Cleaner:
         return text if self._action == "allow" else scrub_text(text)
 
     def _object(self, value: dict[str, Any], path: Path) -> dict[str, Any]:
-        shown: dict[str, Any] = {}
+        cleaned: dict[str, Any] = {}
         place = _place(path[-1:])
         named = ("value" in value or "default" in value) and _pair_names_a_secret(value, _place(path[-2:-1]))
         for key, inner in value.items():
             clean = self.key(key, path)
-            clean = key if clean == key else free_key(clean, shown)
+            clean = key if clean == key else free_key(clean, cleaned)
             is_secret = is_secret_member(key, inner, place) or (named and key in _VALUES)
             if is_secret and isinstance(inner, dict) and key.lower().endswith(_OF_SEVERAL_PARTS):
                 is_secret = False
-            shown[clean] = (self._secret if is_secret else self.value)(inner, (*path, self.told(clean)))
-        return shown
+            cleaned[clean] = (self._secret if is_secret else self.value)(inner, (*path, self.report_key(clean)))
+        return cleaned
 
     def _list(self, value: Sequence[Any], path: Path) -> list[Any]:
         if path and str(path[-1]).lower() in _COMMANDS and value and all(isinstance(one, str) for one in value):
@@ -143,12 +143,12 @@ class Cleaner:
     def _secret(self, value: Any, path: Path) -> Any:
         """Mask a value with a secret name: all its texts and numbers, but not references to secrets."""
         if isinstance(value, dict):
-            shown: dict[str, Any] = {}
+            cleaned: dict[str, Any] = {}
             for key, one in cast("dict[str, Any]", value).items():
                 clean = self.key(key, path)
-                clean = key if clean == key else free_key(clean, shown)
-                shown[clean] = self._secret(one, (*path, self.told(clean)))
-            return shown
+                clean = key if clean == key else free_key(clean, cleaned)
+                cleaned[clean] = self._secret(one, (*path, self.report_key(clean)))
+            return cleaned
         if isinstance(value, list | tuple):
             return [self._secret(one, (*path, at)) for at, one in enumerate(cast("Sequence[Any]", value))]
         if value is None or isinstance(value, bool) or (isinstance(value, str) and is_reference(value)):

@@ -149,26 +149,26 @@ class _Url:
 
     def _parameter(self, pair: str, part: str, depth: int) -> str:
         name, equals, held = pair.partition("=")
-        told, value = unquote(name), unquote(held.replace("+", " "))
+        label, value = unquote(name), unquote(held.replace("+", " "))
         if not equals:
-            told, value = "", unquote(name)
-        where = f"{part}.{told}" if told else part
+            label, value = "", unquote(name)
+        where = f"{part}.{label}" if label else part
         kept = name + equals if equals else ""
         if not value or is_reference(value):
             return pair
-        if told and is_secret_name(told, "parameter"):
-            certain = is_credential(told, value)
-            return kept + self._found(where, "key-name", told, certain=certain) if certain or self._cautious else pair
+        if label and is_secret_name(label, "parameter"):
+            certain = is_credential(label, value)
+            return kept + self._found(where, "key-name", label, certain=certain) if certain or self._cautious else pair
         if is_url(value):
             inner = _Url(self._mark, cautious=self._cautious).scrub(value, depth + 1) if depth < _DEEPEST else None
             if inner is None or inner.findings:
                 certain = inner is not None and inner.certain
-                return kept + self._found(where, "url-in-url", told, certain=certain)
+                return kept + self._found(where, "url-in-url", label, certain=certain)
             return pair
         verdict = judge_value(value)
         if verdict == "no" or (verdict == "maybe" and not self._cautious):
             return pair
-        return kept + self._found(where, _kind(value), told, certain=verdict == "yes")
+        return kept + self._found(where, _kind(value), label, certain=verdict == "yes")
 
 
 def _kind(value: str) -> str:

@@ -89,7 +89,7 @@ def redacted(items: Mapping[str, Any], target: str = STORE, policy: Policy | Non
     for name, item in items.items():
         clean = name if is_clean else cleaner.key(name, ("items",))
         clean = name if clean == name else free_key(clean, shown)
-        path = ("items", cleaner.told(clean))
+        path = ("items", cleaner.report_key(clean))
         what, action = _item_rule(item, target, rule)
         if action == "allow":
             shown[clean] = item if is_clean or not _may_hold(item) else cleaner.value(item, path)
