@@ -10,7 +10,7 @@ from pentad.logs import safe_value
 from pentad.rooms.agents.context.redaction import redacted as redacted_context
 from pentad.rooms.directory.translate.formats import import_format, import_record
 from pentad.rooms.metrics.collectors.anypoint.response_projection import redact as redacted_answer
-from pentad.settings.catalogue import catalogue, shown_settings
+from pentad.settings.catalogue import catalogue, list_settings
 from pentad.settings.model import Settings
 
 VALUE = "s3cr3t-canary"
@@ -31,7 +31,7 @@ def hidden_by_metrics(name: str) -> bool:
 
 def hidden_by_settings(name: str) -> bool:
     tables = {"r": {"inner": {name: VALUE}}}
-    return VALUE not in str([line.value for line in shown_settings(Settings(room_tables=tables))])
+    return VALUE not in str([line.value for line in list_settings(Settings(room_tables=tables))])
 
 
 def hidden_by_contexts(name: str) -> bool:
@@ -76,7 +76,7 @@ def test_a_setting_that_is_called_like_a_secret_is_declared_as_one():
     ],
 )
 def test_a_setting_is_hidden_by_what_it_holds_too(value: object, shown: str):
-    lines = shown_settings(Settings(room_tables={"r": {"address": value}}))
+    lines = list_settings(Settings(room_tables={"r": {"address": value}}))
     assert [line.value for line in lines if line.path == "rooms.r.address"] == [shown]
 
 

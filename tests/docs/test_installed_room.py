@@ -12,7 +12,7 @@ import pytest
 from pentad.app import open_app
 from pentad.kernel.errors import Misconfigured
 from pentad.rooms.finder import find_rooms, installed_rooms
-from pentad.settings.catalogue import shown_settings
+from pentad.settings.catalogue import list_settings
 from pentad.settings.model import Settings
 from pentad.settings.sources import load_settings
 from tests.behaviour.connecting import front_of
@@ -115,7 +115,7 @@ async def test_its_job_runs_and_its_setting_reaches_it(tmp_path: Path) -> None:
 def test_it_has_its_setting(tmp_path: Path) -> None:
     (tmp_path / "pentad.toml").write_text("[rooms.notes]\nwelcome = 'Good morning'\n", encoding="utf-8")
     settings = load_settings({"data": tmp_path / "d"}, environ={}, folder=tmp_path)
-    line = next(line for line in shown_settings(settings) if line.path == "rooms.notes.welcome")
+    line = next(line for line in list_settings(settings) if line.path == "rooms.notes.welcome")
     assert (line.value, line.about) == ("Good morning", "The text of a note that everybody finds.")
     (tmp_path / "pentad.toml").write_text("[rooms.notes]\nwelcom = 'x'\n", encoding="utf-8")
     with pytest.raises(Misconfigured, match=r"unknown setting 'rooms\.notes\.welcom'") as caught:
