@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.schema import pointer
-from pentad.mcp.arguments import Arguments, Repair, read_leniently, read_strictly
+from pentad.mcp.arguments import Arguments, Repair, read_with_repairs, strict_reader
 
 
 class Inner(BaseModel):
@@ -27,7 +27,7 @@ class Sample(Arguments):
     other_name: str = Field(default="", alias="otherName")
 
 
-read = read_strictly(Sample)
+read = strict_reader(Sample)
 
 
 def leniently(given: Any) -> tuple[Sample, list[Repair]]:
@@ -35,7 +35,7 @@ def leniently(given: Any) -> tuple[Sample, list[Repair]]:
     try:
         return read(raw), []
     except ValidationError as error:
-        return read_leniently(Sample, raw, error)
+        return read_with_repairs(Sample, raw, error)
 
 
 VALID = st.fixed_dictionaries(
@@ -173,9 +173,9 @@ def test_a_value_of_several_kinds_is_named_by_its_place_alone() -> None:
 
     raw = b'{"sort": {"name": "x"}}'
     with pytest.raises(ValidationError) as strict:
-        read_strictly(Either)(raw)
+        strict_reader(Either)(raw)
     with pytest.raises(InvalidInput) as refused:
-        read_leniently(Either, raw, strict.value)
+        read_with_repairs(Either, raw, strict.value)
     assert {problem["path"] for problem in refused.value.details["problems"]} == {"/sort", "/sort/name"}
     assert "[" not in refused.value.message
 
@@ -185,5 +185,5 @@ def test_a_number_of_thousands_of_digits_is_called_what_it_is() -> None:
     with pytest.raises(ValidationError) as strict:
         read(raw)
     with pytest.raises(InvalidInput) as refused:
-        read_leniently(Sample, raw, strict.value)
+        read_with_repairs(Sample, raw, strict.value)
     assert "a number too long to be read" in refused.value.message

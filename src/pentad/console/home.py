@@ -5,7 +5,7 @@ from typing import Any
 
 from pentad.app import App
 from pentad.kernel.pages import Card, Cards, Cell, Code, Pages, Place, Section, Sheet, Table, Visit
-from pentad.mcp.declare import Tool
+from pentad.mcp.declarations import Tool
 from pentad.platform import OpenRoom
 
 

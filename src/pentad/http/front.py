@@ -25,8 +25,7 @@ from pentad.kernel.errors import Overloaded, PentadError
 from pentad.kernel.incidents import noted, unforeseen
 from pentad.kernel.limits import MIB, Limits
 from pentad.kernel.principal import ANONYMOUS, Principal
-from pentad.mcp.exchange import Endpoint, HttpExchange
-from pentad.mcp.sse import Message, Receive, Send
+from pentad.mcp.http_exchange import Endpoint, HttpExchange, Message, Receive, Send
 from pentad.net.request_body import BodyTooLarge, ClientDisconnected, bounded_receive, drained, read_body
 from pentad.platform import AsgiApp, Scope
 
@@ -113,9 +112,9 @@ class Front:
         """What the credentials in the headers are worth by now."""
         return await self._credentials.recognised(scope, headers)
 
-    def insufficient(self, scope: Scope, headers: Mapping[bytes, bytes], needed: str) -> list[tuple[bytes, bytes]]:
+    def scope_challenge(self, scope: Scope, headers: Mapping[bytes, bytes], needed: str) -> list[tuple[bytes, bytes]]:
         """The challenge for a caller that lacks a scope."""
-        return self._resources.insufficient(scope, headers, needed)
+        return self._resources.scope_challenge(scope, headers, needed)
 
     def _challenging(self, scope: Scope, headers: Mapping[bytes, bytes], send: Send) -> Send:
         """Rooms word their own refusals; how to log in is the same everywhere, and added here."""

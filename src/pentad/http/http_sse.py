@@ -13,9 +13,8 @@ from urllib.parse import parse_qs
 
 from pentad.kernel.errors import NotFound, Overloaded
 from pentad.kernel.incidents import unforeseen
-from pentad.mcp.exchange import Endpoint, HttpExchange
-from pentad.mcp.sse import HEADERS, Disconnect, Message, Receive, Send, frame
-from pentad.mcp.supervision import absorb_cancellation
+from pentad.mcp.deadlines import absorb_cancellation
+from pentad.mcp.http_exchange import HEADERS, Disconnect, Endpoint, HttpExchange, Message, Receive, Send, frame
 from pentad.platform import Mount, Scope
 
 STREAM: Final = "/sse"

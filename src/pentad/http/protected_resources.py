@@ -11,7 +11,7 @@ from pentad.access.challenges import BASIC, bearer
 from pentad.access.protected_resource import protected_resource
 from pentad.kernel.errors import PentadError, Unauthenticated
 from pentad.kernel.principal import Action, Principal
-from pentad.mcp.sse import Message
+from pentad.mcp.http_exchange import Message
 from pentad.platform import Scope
 
 Headers = list[tuple[bytes, bytes]]
@@ -60,10 +60,10 @@ class ProtectedResources:
         if isinstance(error, Unauthenticated):
             return self._unauthorized(scope, headers)
         if (needed := error.details.get("required_scope")) is not None:
-            return self.insufficient(scope, headers, needed)
+            return self.scope_challenge(scope, headers, needed)
         return []
 
-    def insufficient(self, scope: Scope, headers: Mapping[bytes, bytes], needed: str) -> Headers:
+    def scope_challenge(self, scope: Scope, headers: Mapping[bytes, bytes], needed: str) -> Headers:
         """The challenge for a known caller who lacks a scope: Bearer only, as a password would not help."""
         told = bearer(metadata_url=self._metadata_url(scope, headers), scope=needed, error="insufficient_scope")
         return [(_CHALLENGE, told.encode())]
@@ -73,7 +73,7 @@ class ProtectedResources:
         if message["status"] == 401:
             added = self._unauthorized(scope, headers)
         elif (needed := self._wanting(scope)) is not None:
-            added = self.insufficient(scope, headers, needed)
+            added = self.scope_challenge(scope, headers, needed)
         else:
             return message
         kept = [pair for pair in message["headers"] if pair[0].lower() != _CHALLENGE]

@@ -1,6 +1,6 @@
-"""What each protocol revision allows, adds and renames: a table, so that the next revision is a row.
+"""The differences between protocol revisions, as a table: a new revision is a new row.
 
-Everything that differs between revisions is a fact in here; no other module compares version strings.
+No other module compares version strings.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ _SERVER_2025_11: Final = _SERVER_2025_06 | {"icons", "websiteUrl", "description"
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """The facts of one revision."""
+    """What one revision has, and its names for it."""
 
     name: str
     methods: frozenset[str]
@@ -124,10 +124,10 @@ LEGACY: Final = tuple(name for name, revision in REVISIONS.items() if not revisi
 NEWEST_LEGACY: Final = REVISIONS[LEGACY[-1]]
 NEWEST_MODERN: Final = REVISIONS[MODERN[-1]]
 ASSUMED: Final = REVISIONS["2025-03-26"]
-"""What a request without handshake, session or version header is served as."""
+"""The revision of requests without handshake, session or version header."""
 
 
 def negotiate(requested: str) -> Revision:
-    """The legacy revision to answer `initialize` with: the one asked for, else the newest we both may know."""
+    """The legacy revision to answer `initialize` with: the requested one if we know it, else our newest."""
     revision = REVISIONS.get(requested)
     return revision if revision is not None and not revision.modern else NEWEST_LEGACY

@@ -3,7 +3,7 @@
 from typing import Final
 
 from pentad.access.anonymous import AnonymousLimits, Lane, LanePlace
-from pentad.mcp.sse import Message, Send
+from pentad.mcp.http_exchange import Message, Send
 from pentad.net.connection_guard import counted_as
 from pentad.platform import Scope
 
