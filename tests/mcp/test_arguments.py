@@ -1,7 +1,7 @@
 """Reading arguments: what fits is never touched, what is mended is valid afterwards and reported."""
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, ValidationError
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_patch import json_patch
 from pentad.kernel.schema import pointer
 from pentad.mcp.arguments import Arguments, Repair, read_with_repairs, strict_reader
 
@@ -144,6 +145,43 @@ def test_a_wire_name_is_offered_not_the_name_in_the_code() -> None:
     assert "Did you mean 'otherName'?" in refused.value.message
     assert "otherName" in (refused.value.hint or "")
     assert "other_name" not in refused.value.sentence()
+
+
+def problems_with(model: type[Arguments], given: dict[str, Any]) -> list[dict[str, Any]]:
+    raw = json.dumps(given).encode()
+    with pytest.raises(ValidationError) as strict:
+        strict_reader(model)(raw)
+    with pytest.raises(InvalidInput) as refused:
+        read_with_repairs(model, raw, strict.value)
+    return refused.value.details["problems"]
+
+
+@pytest.mark.requirement("mcp:arguments:patch")
+def test_a_misspelled_value_gets_the_nearest_one_and_a_patch() -> None:
+    class Sorting(Arguments):
+        order: Literal["ascending", "descending"] = "ascending"
+        keys: list[Literal["name", "size"]] = Field(default_factory=list[Literal["name", "size"]])
+
+    given = {"order": "ascendin", "keys": ["name", "SIZE"]}
+    problems = problems_with(Sorting, given)
+    assert [(one["path"], one["suggestions"][0], one["certain"]) for one in problems] == [
+        ("/order", "ascending", True),
+        ("/keys/1", "size", True),
+    ]
+    corrected = json_patch(given, [operation for one in problems for operation in one["patch"]])
+    assert strict_reader(Sorting)(json.dumps(corrected).encode()).keys == ["name", "size"]
+    (other,) = problems_with(Sorting, {"order": "sideways"})
+    assert "patch" not in other
+
+
+@pytest.mark.requirement("mcp:arguments:patch")
+def test_a_patch_never_overwrites_an_argument_that_was_given() -> None:
+    (problem,) = problems_with(Sample, {"count": 1, "coumt": 2})
+    assert problem["suggestions"][0] == "count"
+    assert "patch" not in problem
+    assert "certain" not in problem
+    first, second = problems_with(Sample, {"coumt": 1, "cuont": 2})
+    assert ("patch" in first, "patch" in second) == (True, False)
 
 
 @pytest.mark.requirement("mcp:arguments:unknown")

@@ -99,8 +99,9 @@ def argument_error(model: type[BaseModel], error: ValidationError, given: Any) -
     names = [field.alias or name for name, field in model.model_fields.items()]
     problems: list[dict[str, Any]] = []
     sentences: list[str] = []
+    taken: set[str] = set(given) if isinstance(given, dict) else set()
     for problem in error.errors(include_url=False):
-        sentence, found, more = _explain(problem, given, names)
+        sentence, found, more = _explain(problem, given, names, taken)
         sentences.append(sentence)
         problems.append({"path": found.pointer, "rule": found.code, "message": found.message, **more, **_fix(found)})
     hint = f"Valid arguments: {', '.join(names)}." if names else "This tool takes no arguments."
@@ -108,8 +109,13 @@ def argument_error(model: type[BaseModel], error: ValidationError, given: Any) -
     return InvalidInput(" ".join(sentences[:_MOST_SENTENCES]), hint=hint, details=details)
 
 
-def _explain(problem: ErrorDetails, given: Any, names: Sequence[str]) -> tuple[str, Finding, dict[str, Any]]:
-    """One problem as a sentence, as a finding, and what the error's data says besides."""
+def _explain(
+    problem: ErrorDetails, given: Any, names: Sequence[str], taken: set[str]
+) -> tuple[str, Finding, dict[str, Any]]:
+    """One problem as a sentence, as a finding, and what the error's data says besides.
+
+    `taken` are the names that no patch may move a value to, because they have one already.
+    """
     rule = problem["type"]
     location = _location(given, problem["loc"], rule)
     place = _place(location)
@@ -120,7 +126,8 @@ def _explain(problem: ErrorDetails, given: Any, names: Sequence[str]) -> tuple[s
     if rule == "extra_forbidden" and len(location) == 1:
         name = str(location[0])
         near, certain = nearest_names(name, names)
-        is_free = bool(near) and near[0] not in given
+        is_free = bool(near) and near[0] not in taken
+        taken.update(near[:1])
         patch = ({"op": "move", "from": pointer(place), "path": pointer((None, near[0]))},) if is_free else ()
         found = finding(rule, message, place, suggestions=tuple(near), patch=patch, certain=certain and is_free)
         sentence = f"Unknown argument {name!r}." + (f" Did you mean {near[0]!r}?" if near else "")

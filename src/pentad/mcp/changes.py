@@ -1,10 +1,10 @@
 """Changes of lists and resources: rooms announce them, subscribers in every process receive them.
 
 A room announces a change inside the transaction that makes it. Subscribers are notified after the commit, in every
-process and both eras; a rollback notifies nobody.
+process and both eras; after a rollback, nobody is notified.
 
 A change can be announced to an audience: one line of text that only the room understands. Then the room's
-`in_audience` decides who is notified, and nobody checks whether the resource can still be read.
+`in_audience` decides who is notified, and the resource itself is not checked: it may be gone.
 """
 
 import asyncio
@@ -122,16 +122,16 @@ def _parse_change(payload: str) -> Change:
     return Change(kind, name, room, audience)
 
 
-def matches_filter(wanted: SubscriptionFilter, tasks: Iterable[str] = ()) -> Callable[[Change], bool]:
+def matches_filter(requested: SubscriptionFilter, tasks: Iterable[str] = ()) -> Callable[[Change], bool]:
     """A test for the changes a modern listener asked for; `tasks` are the URIs of the tasks it follows."""
     lists = {
         kind
         for kind, asked in (
-            ("tools", wanted.tools_list_changed),
-            ("prompts", wanted.prompts_list_changed),
-            ("resources", wanted.resources_list_changed),
+            ("tools", requested.tools_list_changed),
+            ("prompts", requested.prompts_list_changed),
+            ("resources", requested.resources_list_changed),
         )
         if asked
     }
-    uris = frozenset((*wanted.resource_subscriptions, *tasks))
+    uris = frozenset((*requested.resource_subscriptions, *tasks))
     return lambda change: change.subject in (uris if change.kind == "resource" else lists)

@@ -60,7 +60,7 @@ class Deadline:
         self.expired = False
 
     def start(self) -> None:
-        """The call has to wait: tell the transport, and start the timer."""
+        """The call has to wait: notify the transport, and start the timer."""
         self._on_suspend()
         self._arm()
 

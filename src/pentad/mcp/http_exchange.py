@@ -1,7 +1,7 @@
 """One HTTP request that passed the guards, and the ways to answer it: plain JSON or server-sent events.
 
 An answer is JSON unless the handler sends messages first; then it becomes an event stream. Legacy streams of a session
-are logged, so that a client that lost its connection can resume them; logging goes on while nobody reads.
+are logged, so that a client that lost its connection can resume them; logging goes on while the client is away.
 """
 
 import asyncio

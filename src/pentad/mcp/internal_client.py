@@ -101,7 +101,7 @@ class InternalClient:
         depth = _depth.get()
         if depth >= _DEEPEST:
             raise LimitExceeded(
-                f"Rooms called one another {_DEEPEST} times deep.", hint="Two of them probably call each other."
+                f"Rooms called one another {_DEEPEST} times deep.", hint="They probably call one another in a circle."
             )
         dispatcher = self._dispatcher()
         # The call sets a request mark of its own; the log lines that follow belong to the outer call again.

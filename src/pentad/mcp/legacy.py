@@ -261,7 +261,7 @@ class LegacyEra:
         self._tools = {name: _ToolMethod(name, call) for name in self.registry.tools_as_methods}
 
     def initialize(self, raw: msgspec.Raw, principal: Principal) -> Handshake:
-        """Agree on a revision and tell the client what the server can do."""
+        """Agree on a revision, and describe the server to the client."""
         try:
             params = msgspec.json.decode(raw, type=InitializeParams)
         except msgspec.ValidationError as error:

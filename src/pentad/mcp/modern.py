@@ -59,7 +59,7 @@ class ModernPeer:
         return None
 
     async def principal_now(self) -> Principal:
-        """The caller with its current rights, for a long request; as it was at first if the transport cannot tell."""
+        """The caller with its current rights, for a long request; unchanged if the transport cannot check."""
         return self.principal if self.current_principal is None else await self.current_principal()
 
     def take_answers(

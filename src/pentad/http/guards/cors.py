@@ -5,7 +5,7 @@ Credentials are never allowed: a page sends its own, in a header it sets itself.
 
 from typing import Final
 
-from pentad.http.replies import send_empty
+from pentad.http.error_responses import send_empty
 from pentad.mcp.http_exchange import Message, Send
 
 _HEADERS: Final = (
