@@ -99,7 +99,7 @@ def argument_error(model: type[BaseModel], error: ValidationError, given: Any) -
     names = [field.alias or name for name, field in model.model_fields.items()]
     problems: list[dict[str, Any]] = []
     sentences: list[str] = []
-    taken: set[str] = set(given) if isinstance(given, dict) else set()
+    taken = set(cast("dict[str, Any]", given)) if isinstance(given, dict) else set[str]()
     for problem in error.errors(include_url=False):
         sentence, found, more = _explain(problem, given, names, taken)
         sentences.append(sentence)

@@ -167,17 +167,33 @@ class Disconnect:
             self._watch.cancel()
 
 
-class EventStream:
-    """A modern stream: no event ids and no log. When the client disconnects, the call is cancelled."""
+class _SseResponse:
+    """A response that becomes an event stream with its first event."""
 
-    __slots__ = ("_disconnect", "_receive", "_send", "can_send", "started")
+    __slots__ = ("_send", "can_send", "started")
 
-    def __init__(self, send: Send, receive: Receive, *, accepted: bool) -> None:
+    def __init__(self, send: Send, *, accepted: bool) -> None:
         self._send = send
         self.can_send = accepted
+        self.started = False
+
+    async def _send_headers(self) -> None:
+        self.started = True
+        await self._send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+
+    async def _write(self, data: bytes) -> None:
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+
+
+class EventStream(_SseResponse):
+    """A modern stream: no event ids and no log. When the client disconnects, the call is cancelled."""
+
+    __slots__ = ("_disconnect", "_receive")
+
+    def __init__(self, send: Send, receive: Receive, *, accepted: bool) -> None:
+        super().__init__(send, accepted=accepted)
         self._receive = receive
         self._disconnect: Disconnect | None = None
-        self.started = False
 
     @property
     def gone(self) -> bool:
@@ -193,14 +209,11 @@ class EventStream:
             self._disconnect.end()
 
     async def send(self, message: bytes) -> None:
-        if not self.can_send:
-            return
-        await self._start()
-        await self._write(frame(message))
+        if self.can_send:
+            await self._send_event(frame(message))
 
     async def keep_alive(self) -> None:
-        await self._start()
-        await self._write(KEEP_ALIVE)
+        await self._send_event(KEEP_ALIVE)
 
     async def close_early(self) -> None:
         """Nothing can be resumed in this era."""
@@ -212,30 +225,25 @@ class EventStream:
     async def close(self) -> None:
         await self._send({"type": "http.response.body", "body": b""})
 
-    async def _start(self) -> None:
+    async def _send_event(self, data: bytes) -> None:
         if not self.started:
-            self.started = True
-            await self._send({"type": "http.response.start", "status": 200, "headers": HEADERS})
-
-    async def _write(self, data: bytes) -> None:
-        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+            await self._send_headers()
+        await self._write(data)
 
 
-class LoggedEventStream:
+class LoggedEventStream(_SseResponse):
     """A legacy stream: with a session it has event ids and a log. When the client disconnects, the call continues."""
 
-    __slots__ = ("_closed", "_log", "_primed", "_send", "_seq", "_session", "_stream", "can_send", "started")
+    __slots__ = ("_closed", "_log", "_primed", "_seq", "_session", "_stream")
 
     def __init__(self, send: Send, log: StreamLog, session: str | None, *, accepted: bool, primed: bool) -> None:
-        self._send = send
+        super().__init__(send, accepted=accepted)
         self._log = log
         self._session = session
-        self.can_send = accepted
         self._primed = primed and session is not None
         self._stream = ""
         self._seq = 0
         self._closed = False
-        self.started = False
 
     def on_suspend(self) -> None:
         """A legacy call does not watch for its client to leave."""
@@ -269,8 +277,7 @@ class LoggedEventStream:
     async def _start(self) -> None:
         if self.started:
             return
-        self.started = True
-        await self._send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+        await self._send_headers()
         if self._session is not None:
             self._stream = self._log.new_stream()
         if self._primed and self._session is not None:
@@ -288,6 +295,3 @@ class LoggedEventStream:
             event_id = event.id
         if not self._closed:
             await self._write(frame(message, event_id))
-
-    async def _write(self, data: bytes) -> None:
-        await self._send({"type": "http.response.body", "body": data, "more_body": True})
