@@ -1,6 +1,7 @@
 """The call a tool, resource or prompt receives: its caller, its wire, and ways to report progress and ask questions."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, NoReturn, Protocol, TypeVar, cast, get_args
 
@@ -8,7 +9,7 @@ from pydantic import BaseModel
 
 from pentad.kernel.principal import Principal
 from pentad.kernel.trace import request_mark
-from pentad.mcp.client_requests import Elicit, Elicited, ListRoots, Question, Root, Sample, Sampled
+from pentad.mcp.client_requests import Elicit, Elicited, ListRoots, MissingCapability, Question, Root, Sample, Sampled
 from pentad.mcp.deadlines import Deadline
 from pentad.mcp.messages import RequestId, RequestMeta, notification
 from pentad.mcp.revisions import Revision
@@ -45,8 +46,9 @@ class ResponseStream(Protocol):
         ...
 
 
-class Peer(Protocol):
-    """The client's end of one request; each era and transport has its own."""
+@dataclass(slots=True)
+class Peer:
+    """The client's end of one request. Each era has its own; this one supports nothing and ignores messages."""
 
     principal: Principal
     revision: Revision
@@ -55,39 +57,37 @@ class Peer(Protocol):
     headers: Mapping[bytes, bytes]
 
     @property
-    def session_id(self) -> str | None: ...
+    def session_id(self) -> str | None:
+        return None
 
     def supports(self, capability: str) -> bool:
         """Whether the client declared this capability (`sampling`, `elicitation`, `roots`, ...)."""
-        ...
+        return False
 
     def client_info(self) -> Mapping[str, Any]:
         """The client's `name` and `version`; empty if it did not say."""
-        ...
+        return {}
 
     def wants_log(self, level: str) -> bool:
         """Whether the client asked for log messages of this level."""
-        ...
+        return False
 
     async def send(self, message: bytes) -> None:
         """Send a message that belongs to this request. The first one turns the answer into a stream."""
-        ...
 
     def saved_state(self) -> dict[str, Any]:
         """The call's state from an earlier round; empty in the first round, and in the legacy era."""
-        ...
+        return {}
 
     async def ask(self, questions: Mapping[str, Question], state: dict[str, Any]) -> dict[str, Any]:
         """Ask the client; returns validated answers."""
-        ...
+        raise MissingCapability(next(iter(questions.values())).capability)
 
     async def close_stream(self) -> None:
         """End the current stream early. The client resumes it, in eras that have that; otherwise nothing happens."""
-        ...
 
     def on_suspend(self) -> None:
         """The handler suspended for the first time: from now on, the client must be able to cancel it."""
-        ...
 
 
 class Call(Generic[S]):

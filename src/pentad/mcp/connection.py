@@ -19,6 +19,7 @@ from pentad.kernel.json import check_bounds
 from pentad.kernel.limits import Limits
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.mcp import messages
+from pentad.mcp.call import NO_HEADERS
 from pentad.mcp.changes import Change, SubscriptionHub
 from pentad.mcp.legacy import LegacyEra, LegacyPeer
 from pentad.mcp.messages import CancelledParams, Envelope, RequestId, is_response, parse_envelope, split_batch
@@ -208,11 +209,13 @@ class Connection:
         return LegacyPeer(
             self._principal,
             self._revision,
+            self._transport,
+            None,
+            NO_HEADERS,
             self._session,
             self._session_state,
             self._stream,
             self._legacy.pending,
-            self._transport,
         )
 
     async def _take_notification(self, envelope: Envelope) -> None:

@@ -8,6 +8,7 @@ kernel errors, so that a room needs no knowledge of the protocol.
 import itertools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -15,12 +16,11 @@ import msgspec
 from pentad.kernel.errors import LimitExceeded, NotFound, PentadError
 from pentad.kernel.principal import Principal
 from pentad.kernel.trace import passed_on, request_mark
-from pentad.mcp.call import NO_HEADERS
-from pentad.mcp.client_requests import MissingCapability, Question
+from pentad.mcp.call import NO_HEADERS, Peer
 from pentad.mcp.content import Contents
 from pentad.mcp.dispatcher import Dispatcher
 from pentad.mcp.messages import CallToolParams, ReadResourceParams, RequestId, RequestMeta, encode
-from pentad.mcp.revisions import NEWEST_LEGACY, Revision
+from pentad.mcp.revisions import NEWEST_LEGACY
 from pentad.mcp.wire_errors import ProtocolError, error_from_reply
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
@@ -30,44 +30,22 @@ _DEEPEST: Final = 8
 _depth: ContextVar[int] = ContextVar("internal_call_depth", default=0)
 
 
-class _InternalPeer:
-    """The calling end of an internal call: answers no questions, and takes no messages but progress."""
+@dataclass(slots=True)
+class _InternalPeer(Peer):
+    """The calling end of an internal call: answers no questions, and takes no messages but progress.
 
-    transport = "internal"
-    revision: Revision = NEWEST_LEGACY
-    session_id: str | None = None
-    headers = NO_HEADERS
+    To cancel a call, the calling room cancels its own task.
+    """
 
-    def __init__(self, principal: Principal, progress: Progress | None) -> None:
-        self.principal = principal
-        self.trace = passed_on()
-        self._progress = progress
-
-    def supports(self, capability: str) -> bool:
-        return False
+    progress: Progress | None
 
     def client_info(self) -> Mapping[str, Any]:
         return {"name": "pentad"}
 
-    def wants_log(self, level: str) -> bool:
-        return False
-
     async def send(self, message: bytes) -> None:
-        if self._progress is not None:
+        if self.progress is not None:
             params = msgspec.json.decode(message)["params"]
-            await self._progress(params["progress"], params.get("total"), params.get("message"))
-
-    def saved_state(self) -> dict[str, Any]:
-        return {}
-
-    async def ask(self, questions: Mapping[str, Question], state: dict[str, Any]) -> dict[str, Any]:
-        raise MissingCapability(next(iter(questions.values())).capability)
-
-    async def close_stream(self) -> None:
-        """There is no stream."""
-
-    def on_suspend(self) -> None:
-        """Nothing to set up: the calling room cancels by cancelling its own task."""
+            await self.progress(params["progress"], params.get("total"), params.get("message"))
 
 
 class InternalClient:
@@ -88,14 +66,16 @@ class InternalClient:
             raise NotFound(f"There is no tool {name[:100]!r} here.")
         meta = RequestMeta(progress_token="internal" if progress is not None else None)
         params = CallToolParams(name=name, arguments=msgspec.Raw(encode(arguments)), meta=meta)
-        peer = _InternalPeer(await self._principal_now(principal), progress)
-        return await self._request("tools/call", params, peer)
+        return await self._request("tools/call", params, await self._peer(principal, progress))
 
     async def read(self, principal: Principal, uri: str) -> Sequence[Contents]:
         """The contents of a resource of any room."""
-        peer = _InternalPeer(await self._principal_now(principal), None)
-        result = await self._request("resources/read", ReadResourceParams(uri=uri), peer)
+        result = await self._request("resources/read", ReadResourceParams(uri=uri), await self._peer(principal))
         return msgspec.convert(result["contents"], list[Contents])
+
+    async def _peer(self, principal: Principal, progress: Progress | None = None) -> _InternalPeer:
+        current = await self._principal_now(principal)
+        return _InternalPeer(current, NEWEST_LEGACY, "internal", passed_on(), NO_HEADERS, progress)
 
     async def _request(self, name: str, params: Any, peer: _InternalPeer) -> dict[str, Any]:
         depth = _depth.get()

@@ -5,7 +5,7 @@ Independent of the transport: HTTP keeps sessions in the store, stdio keeps its 
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -17,7 +17,7 @@ from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import Principal
 from pentad.mcp import messages
-from pentad.mcp.call import LOG_LEVELS, NO_HEADERS, ResponseStream
+from pentad.mcp.call import LOG_LEVELS, Peer, ResponseStream
 from pentad.mcp.client_requests import MissingCapability, Question, is_declared
 from pentad.mcp.dispatcher import Answer, Dispatcher, Handler, Method
 from pentad.mcp.messages import (
@@ -161,18 +161,13 @@ class SessionState(Protocol):
 
 
 @dataclass(slots=True)
-class LegacyPeer:
+class LegacyPeer(Peer):
     """The client's end of one legacy request: its session has the capabilities, questions are requests it answers."""
 
-    principal: Principal
-    revision: Revision
     session: Session | None
     session_state: SessionState
     stream: ResponseStream
     pending: PendingRequests
-    transport: str
-    trace: str | None = None
-    headers: Mapping[bytes, bytes] = field(default_factory=lambda: NO_HEADERS)
     request_id: RequestId | None = None
 
     @property
@@ -195,9 +190,6 @@ class LegacyPeer:
         if self.session is None or self.session.log_level is None:
             return False
         return LOG_LEVELS.index(level) >= LOG_LEVELS.index(self.session.log_level)
-
-    def saved_state(self) -> dict[str, Any]:
-        return {}
 
     async def send(self, message: bytes) -> None:
         await self.stream.send(message)

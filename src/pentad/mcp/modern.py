@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import msgspec
@@ -11,7 +11,7 @@ from msgspec import UNSET
 from pentad.kernel.errors import LimitExceeded
 from pentad.kernel.principal import Principal
 from pentad.mcp import messages
-from pentad.mcp.call import KEEP_ALIVE_SECONDS, LOG_LEVELS, NO_HEADERS, ResponseStream
+from pentad.mcp.call import KEEP_ALIVE_SECONDS, LOG_LEVELS, NO_HEADERS, Peer, ResponseStream
 from pentad.mcp.changes import SubscriptionHub, matches_filter
 from pentad.mcp.client_requests import BadAnswer, InputRequired, MissingCapability, Question, is_declared
 from pentad.mcp.dispatcher import SECONDS_FRESH, Answer, Dispatcher, Method
@@ -41,22 +41,13 @@ Headers = Mapping[bytes, bytes]
 
 
 @dataclass(slots=True)
-class ModernPeer:
+class ModernPeer(Peer):
     """The client's end of one modern request: it says everything about itself, and a question ends the call for now."""
 
-    principal: Principal
-    revision: Revision
     meta: RequestMeta
     stream: ResponseStream
-    transport: str
-    trace: str | None = None
-    current_principal: CurrentPrincipal | None = None
-    headers: Headers = field(default_factory=lambda: NO_HEADERS)
+    current_principal: CurrentPrincipal | None
     rounds: "_Rounds | None" = None
-
-    @property
-    def session_id(self) -> str | None:
-        return None
 
     async def principal_now(self) -> Principal:
         """The caller with its current rights, for a long request; unchanged if the transport cannot check."""
@@ -93,9 +84,6 @@ class ModernPeer:
 
     async def keep_alive(self) -> None:
         await self.stream.keep_alive()
-
-    async def close_stream(self) -> None:
-        """This era cannot resume streams, so the stream stays open."""
 
     def on_suspend(self) -> None:
         self.stream.on_suspend()
@@ -209,8 +197,9 @@ class ModernEra:
     ) -> bytes:
         """Answer an admitted request with a complete JSON-RPC message. Raises ProtocolError."""
         params = admitted.params
-        revision = admitted.revision
-        peer = ModernPeer(principal, revision, params.meta, stream, transport, trace, current_principal, headers)
+        peer = ModernPeer(
+            principal, admitted.revision, transport, trace, headers, params.meta, stream, current_principal
+        )
         if admitted.method.name in _METHODS_WITH_QUESTIONS:
             self._take_answers(peer, admitted)
         result = await self._dispatcher.answer(admitted.method, params, request_id, peer)

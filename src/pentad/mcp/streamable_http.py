@@ -180,17 +180,7 @@ class McpEndpoint:
         session: Session | None,
     ) -> None:
         stream = self._logged_stream(exchange, revision, session)
-        peer = LegacyPeer(
-            exchange.principal,
-            revision,
-            session,
-            self.sessions,
-            stream,
-            self.legacy.pending,
-            "http",
-            exchange.traceparent(),
-            exchange.headers,
-        )
+        peer = self._legacy_peer(exchange, revision, session, stream)
         try:
             answer = await self.legacy.request(envelope, request_id, peer)
         except ProtocolError as error:
@@ -207,6 +197,13 @@ class McpEndpoint:
             await stream.finish(answer)
         else:
             await exchange.reply(200, answer)
+
+    def _legacy_peer(
+        self, exchange: HttpExchange, revision: Revision, session: Session | None, stream: LoggedEventStream
+    ) -> LegacyPeer:
+        trace, headers = exchange.traceparent(), exchange.headers
+        state, pending = self.sessions, self.legacy.pending
+        return LegacyPeer(exchange.principal, revision, "http", trace, headers, session, state, stream, pending)
 
     def _logged_stream(self, exchange: HttpExchange, revision: Revision, session: Session | None) -> LoggedEventStream:
         return LoggedEventStream(
@@ -256,9 +253,7 @@ class McpEndpoint:
             if request_id is not None and envelope.method is not UNSET:
                 if envelope.method == "initialize":
                     raise ProtocolError(INVALID_REQUEST, "initialize must not be part of a batch.")
-                peer = LegacyPeer(
-                    exchange.principal, revision, session, self.sessions, stream, self.legacy.pending, "http"
-                )
+                peer = self._legacy_peer(exchange, revision, session, stream)
                 return await self.legacy.request(envelope, request_id, peer)
             if is_response(envelope):
                 await self.legacy.response(envelope, bytes(part), session)

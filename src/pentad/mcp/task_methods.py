@@ -40,24 +40,17 @@ class TaskMethods:
             dispatcher.add(Method("tasks/cancel", TaskParams, self._cancel, "task_id"))
 
     async def _get(self, params: TaskParams, _request_id: RequestId, peer: Peer) -> Answer:
-        def get(source: TaskSource) -> Coroutine[Any, Any, TaskState]:
-            return source.get(peer.principal, params.task_id, peer.supports)
-
-        state = await self._run(peer, "read", params.task_id, get)
+        principal, task_id = peer.principal, params.task_id
+        state = await self._run(peer, "read", task_id, lambda source: source.get(principal, task_id, peer.supports))
         return self._registry.formats[peer.revision.name].finish(self._encoded(state, peer)), "ok"
 
     async def _update(self, params: UpdateTaskParams, _request_id: RequestId, peer: Peer) -> Answer:
-        def update(source: TaskSource) -> Coroutine[Any, Any, None]:
-            return source.update(peer.principal, params.task_id, params.input_responses)
-
-        await self._run(peer, "write", params.task_id, update)
+        principal, task_id, answers = peer.principal, params.task_id, params.input_responses
+        await self._run(peer, "write", task_id, lambda source: source.update(principal, task_id, answers))
         return self._registry.formats[peer.revision.name].finish(b"{}"), "ok"
 
     async def _cancel(self, params: TaskParams, _request_id: RequestId, peer: Peer) -> Answer:
-        def cancel(source: TaskSource) -> Coroutine[Any, Any, None]:
-            return source.cancel(peer.principal, params.task_id)
-
-        await self._run(peer, "write", params.task_id, cancel)
+        await self._run(peer, "write", params.task_id, lambda source: source.cancel(peer.principal, params.task_id))
         return self._registry.formats[peer.revision.name].finish(b"{}"), "ok"
 
     async def subscribable(self, task_ids: Sequence[str], peer: "ModernPeer") -> dict[str, str]:
